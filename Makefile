@@ -5,6 +5,7 @@
 GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
+DEADCODE := golang.org/x/tools/cmd/deadcode@v0.52.0
 NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 # Where the Debian package goes, and for which of Go's architectures it is.
 DEB ?= build
@@ -227,11 +228,12 @@ bench-relay: ## connections through a relay and ssh, beside connections without
 bench-sites: ## 1,000 attempts at one simulated site: commands, time and memory of a tick
 	$(GO) test ./bench -run '^$$' -bench Sites -benchtime 1000x
 
-lint: ## format, vet, staticcheck, go.mod, and the architecture and the English as tests
+lint: ## format, vet, staticcheck, dead code, go.mod, and the architecture and the English as tests
 	@unformatted=$$(gofmt -l $(go_files)); [ -z "$$unformatted" ] || { echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet -tags sites,soak $(modules)
 	$(GO) run $(STATICCHECK) $(modules)
 	$(GO) run $(STATICCHECK) -tags sites,soak $(modules)
+	scripts/deadcode $(DEADCODE)
 	$(GO) mod tidy -diff
 	GOWORK=off $(GO) -C bench mod tidy -diff
 	$(GO) test ./internal/archtest/...

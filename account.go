@@ -5,7 +5,7 @@ import "time"
 // TokenID identifies a token of the API.
 type TokenID int64
 
-// A Role says how far the requests of a token reach: a user's own objects, or everybody's.
+// A Role limits the objects that a token's requests can reach: the user's own, or those of all users.
 type Role string
 
 const (
@@ -16,44 +16,44 @@ const (
 // Roles lists all roles.
 var Roles = []Role{RoleUser, RoleAdministrator}
 
-// A Grant lets a user do what touches corrald's own host, or what everybody's sites run. Administrators need none.
+// A Grant permits a user actions that affect corrald's own host or other users' sites. Administrators need no grants.
 type Grant string
 
 const (
 	GrantLocal     Grant = "local"      // sites with the contact local:, whose jobs run as corrald's user
-	GrantHostPaths Grant = "host-paths" // folders and files on corrald's host: source_dir, dir and their like
-	GrantPackages  Grant = "packages"   // worker packages and mirrors, which the sites of all users take
+	GrantHostPaths Grant = "host-paths" // folders and files on corrald's host, as in source_dir and dir
+	GrantPackages  Grant = "packages"   // worker packages and mirrors, which the sites of all users use
 )
 
 // Grants lists all grants.
 var Grants = []Grant{GrantLocal, GrantHostPaths, GrantPackages}
 
-// A TokenState says whether a token is good; one that has expired stays VALID, since time alone ends it.
+// A TokenState says whether a token is valid. An expired token stays VALID, because its time alone ends it.
 type TokenState string
 
 const (
 	TokenValid   TokenState = "VALID"
-	TokenRevoked TokenState = "REVOKED" // for good
+	TokenRevoked TokenState = "REVOKED" // permanently
 )
 
 // TokenStates lists all states in their order of life.
 var TokenStates = []TokenState{TokenValid, TokenRevoked}
 
-// A Token lets somebody ask a central corrald. Its text is known to whoever made it and to nobody else: corrald keeps a
-// digest, and is sent the text only with requests.
+// A Token authenticates requests to a central corrald. Only the person who created the token knows its text: corrald
+// stores a digest, and receives the text only with requests.
 type Token struct {
 	ID    TokenID `json:"id"`
-	Name  string  `json:"name"`  // what it is for; unique among those of its owner that are not REVOKED
-	Owner string  `json:"owner"` // as whom its requests act
+	Name  string  `json:"name"`  // its purpose; unique among the owner's tokens that are not REVOKED
+	Owner string  `json:"owner"` // the user that its requests act as
 	Role  Role    `json:"role"`
 
-	// Scopes narrow what its requests may do: a noun such as runs, one with :read behind it, or read for all reading;
-	// none: all that the role may.
+	// Scopes restrict what its requests may do. A scope is a noun such as runs, a noun followed by :read, or read for
+	// all reading. Without scopes, the token may do everything that its role permits.
 	Scopes []string `json:"scopes,omitempty"`
 	Grants []Grant  `json:"grants,omitempty"`
 
-	// Parent is the token with which this one was made; absent: it was made at corrald's own socket. Revoking a token
-	// revokes those made with it.
+	// Parent is the token that created this one; absent if it was created over corrald's own socket. Revoking a token
+	// also revokes the tokens created with it.
 	Parent TokenID `json:"parent_id,omitempty"`
 
 	State     TokenState `json:"state"`
@@ -65,5 +65,5 @@ type Token struct {
 	Digest string `json:"-"` // sha256:HEX of its text
 }
 
-// Expired reports whether the token's time is over.
+// Expired reports whether the token has expired at now.
 func (t Token) Expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt) }

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// AvoidAfter is how many attempts in a row must have had no use of a node.
+	// AvoidAfter is the number of consecutive attempts that must fail on a node before new attempts avoid it.
 	AvoidAfter = 3
 
-	// AvoidFor is how long an attempt counts: somebody may have mended the node.
+	// AvoidFor is how long a failure counts. The node may have been repaired since then.
 	AvoidFor = 24 * time.Hour
 
-	avoidMost = 32 // nodes at once: a batch system's command line is not endless
+	avoidMost = 32 // nodes at once: the length of a batch system's command line is limited
 )
 
-// A BadNode is a node of a site that new attempts avoid, where the batch system can do that.
+// A BadNode is a node of a site that new attempts avoid, if the batch system supports that.
 type BadNode struct {
 	Node     string    `json:"node"`
-	Attempts int       `json:"attempts"` // in a row that had no use of it
-	Why      string    `json:"reason"`   // the last one's
+	Attempts int       `json:"attempts"` // consecutive attempts that failed on it
+	Why      string    `json:"reason"`   // for the last failure
 	Last     time.Time `json:"failed_at"`
-	Since    time.Time `json:"since"` // when there were enough of them
-	Until    time.Time `json:"until"` // when there are not any more
+	Since    time.Time `json:"since"` // when enough attempts had failed
+	Until    time.Time `json:"until"` // when too few of the failures still count
 }
 
 func (b BadNode) String() string {
@@ -33,12 +33,12 @@ func (b BadNode) String() string {
 		b.Node, b.Attempts, b.Last.UTC().Format(time.RFC3339), b.Why)
 }
 
-// BadNodes returns the nodes of a site of which one attempt after the other had no use, and on which no worker has
-// come to life since; what failed last first. attempts are those that lost hosts; cleared says until when it is
-// forgotten what was lost, by host; nodes is how many there are where the next attempt may go, 0 if that is not
-// known, of which it wants hosts. At most half of the nodes are avoided, and enough are left: where most nodes are
-// bad, something else is, and to name them all would keep an attempt in the queue without end. For the same reason an
-// attempt says nothing of its nodes if it lost several and no worker of it ever lived.
+// BadNodes returns the nodes of a site on which consecutive attempts failed and no worker has started since, the most
+// recent failure first. attempts are those that lost hosts. cleared maps a host to the time up to which its losses are
+// forgiven. nodes is the number of nodes available to the next attempt, 0 if unknown; the attempt needs hosts of them.
+// BadNodes names at most half of the nodes and leaves enough for the attempt: if most nodes seem bad, the cause is
+// elsewhere, and excluding all of them would leave the attempt in the queue forever. For the same reason an attempt
+// that lost several hosts and never had a worker is not counted.
 func BadNodes(attempts []Job, cleared map[string]time.Time, nodes, hosts int, now time.Time) []BadNode {
 	until := map[string]time.Time{} // :: short name → cleared
 	seen := map[string]bool{}
@@ -49,7 +49,7 @@ func BadNodes(attempts []Job, cleared map[string]time.Time, nodes, hosts int, no
 			until[short] = at
 		}
 	}
-	lost := map[string][]LostHost{} // :: short name → what attempts lost there
+	lost := map[string][]LostHost{} // :: short name → losses of attempts there
 	for _, j := range attempts {
 		if j.Workers == 0 && len(j.Lost) > 1 {
 			continue
@@ -77,7 +77,7 @@ func BadNodes(attempts []Job, cleared map[string]time.Time, nodes, hosts int, no
 	return bad[:max(0, min(len(bad), nodes/2, nodes-hosts, avoidMost))]
 }
 
-// badNode is the node on which attempts lost these hosts, at least AvoidAfter of them.
+// badNode returns the node on which attempts lost these hosts, at least AvoidAfter of them.
 func badNode(lost []LostHost) BadNode {
 	slices.SortStableFunc(lost, func(a, b LostHost) int { return a.At.Compare(b.At) })
 	last := lost[len(lost)-1]
@@ -87,10 +87,10 @@ func badNode(lost []LostHost) BadNode {
 	}
 }
 
-// A LostHost is a host of an attempt that has no worker any more, or never had one. The others go on.
+// A LostHost is a host of an attempt whose worker ended early or never started. The attempt's other hosts continue.
 type LostHost struct {
-	Host int       `json:"host"`           // its number: 0 is on the batch job's first node
-	Node string    `json:"node,omitempty"` // as the batch system calls it; empty: it is not for the node
+	Host int       `json:"host"`           // its number; host 0 is on the batch job's first node
+	Node string    `json:"node,omitempty"` // the batch system's name for it; empty if the node is not at fault
 	Why  string    `json:"reason"`
 	At   time.Time `json:"at,omitzero"`
 }
@@ -102,7 +102,7 @@ func (l LostHost) String() string {
 	return fmt.Sprintf("node %s: %s", l.Node, l.Why)
 }
 
-// Lose returns the job with hosts that it lost at at, but for those of which that is known.
+// Lose returns the job with the hosts that it lost at the given time added, except those already recorded as lost.
 func (j Job) Lose(at time.Time, hosts ...LostHost) Job {
 	j.Lost = slices.Clone(j.Lost)
 	for _, l := range hosts {
@@ -114,13 +114,14 @@ func (j Job) Lose(at time.Time, hosts ...LostHost) Job {
 	return j
 }
 
-// ShortName is a host's name without its domain: batch systems and hosts may differ in that.
+// ShortName returns a host's name without its domain, which batch systems and hosts may report differently.
 func ShortName(host string) string {
 	short, _, _ := strings.Cut(host, ".")
 	return short
 }
 
-// Nodes is how many nodes one of a site's queues has, the default one if none is named; 0 if that is not known.
+// Nodes returns the number of nodes of one of the site's queues, or of the default queue if none is named; 0 if
+// unknown.
 func (s Site) Nodes(queue string) int {
 	q, _ := s.Facts.In(queue)
 	return q.Nodes

@@ -26,7 +26,7 @@ func TestBadNodes(t *testing.T) {
 		}
 		return at
 	}
-	// several returns attempts that lost hosts on three nodes; workers lived on others, or not.
+	// several returns attempts that lost hosts on three nodes; workers ran on other nodes, or on none.
 	several := func(workers int) (jobs []corral.Job) {
 		for h := range corral.AvoidAfter {
 			j := corral.Job{Workers: workers}
@@ -47,16 +47,16 @@ func TestBadNodes(t *testing.T) {
 		{"nothing failed", nil, map[string]int{"n1": 0}, 10, nil},
 		{"two failures", failed("n1", 2, 1), nil, 10, nil},
 		{"three failures", failed("n1", 3, 2, 1), nil, 10, []string{"n1"}},
-		{"of two nodes", slices.Concat(failed("n1", 5, 4, 3), failed("n2", 3, 2, 1)), nil, 10, []string{"n2", "n1"}},
-		{"a worker lived there since", failed("n1", 3, 2, 1), map[string]int{"n1": 0}, 10, nil},
-		{"a worker lived there before the last", failed("n1", 3, 2, 1), map[string]int{"n1": 2}, 10, nil},
-		{"a worker lived there before all", failed("n1", 3, 2, 1), map[string]int{"n1": 4}, 10, []string{"n1"}},
+		{"three failures on each of two nodes", slices.Concat(failed("n1", 5, 4, 3), failed("n2", 3, 2, 1)), nil, 10, []string{"n2", "n1"}},
+		{"a worker ran there since", failed("n1", 3, 2, 1), map[string]int{"n1": 0}, 10, nil},
+		{"a worker ran there before the last failure", failed("n1", 3, 2, 1), map[string]int{"n1": 2}, 10, nil},
+		{"a worker ran there before all failures", failed("n1", 3, 2, 1), map[string]int{"n1": 4}, 10, []string{"n1"}},
 		{"with a domain and without", slices.Concat(failed("n1.hpc.org", 3, 2), failed("n1", 1)), map[string]int{"n1.cluster": 9}, 10, []string{"n1"}},
-		{"one of them is too long ago", failed("n1", 25, 2, 1), nil, 10, nil},
-		{"all are too long ago", failed("n1", 26, 25, 24), nil, 10, nil},
-		{"the only node that we know of", failed("n1", 3, 2, 1), nil, 0, nil},
-		{"one of two that we know of", failed("n1", 3, 2, 1), map[string]int{"n2": 100}, 0, []string{"n1"}},
-		{"most nodes: only half, the last first", slices.Concat(failed("n1", 9, 8, 7), failed("n2", 6, 5, 4), failed("n3", 3, 2, 1)), nil, 4, []string{"n3", "n2"}},
+		{"one of the failures is too old", failed("n1", 25, 2, 1), nil, 10, nil},
+		{"all failures are too old", failed("n1", 26, 25, 24), nil, 10, nil},
+		{"the only known node", failed("n1", 3, 2, 1), nil, 0, nil},
+		{"one of two known nodes", failed("n1", 3, 2, 1), map[string]int{"n2": 100}, 0, []string{"n1"}},
+		{"most nodes: only half, the latest failure first", slices.Concat(failed("n1", 9, 8, 7), failed("n2", 6, 5, 4), failed("n3", 3, 2, 1)), nil, 4, []string{"n3", "n2"}},
 		{"several in each attempt", several(1), nil, 10, []string{"n1", "n2"}},
 		{"all in each attempt", several(0), nil, 10, nil},
 	} {
@@ -85,7 +85,7 @@ func TestBadNodes(t *testing.T) {
 	}
 }
 
-// However many nodes fail: half of those that are known stay, and as many as the next attempt wants, or all do.
+// Of the known nodes, at least half remain, and at least as many as the next attempt needs, however many fail.
 func TestEnoughNodesAreLeft(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -102,7 +102,7 @@ func TestEnoughNodesAreLeft(t *testing.T) {
 			known = len(seen)
 		}
 		if bad := corral.BadNodes(losing, nil, nodes, hosts, noon); len(bad) > 0 && (known-len(bad) < hosts || len(bad) > known/2) {
-			t.Fatalf("%d of %d nodes are avoided, where %d are wanted", len(bad), known, hosts)
+			t.Fatalf("%d of %d nodes are avoided, but %d are needed", len(bad), known, hosts)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func TestHostsAreLostOnce(t *testing.T) {
 	}
 }
 
-// A wait for a glidein's workers waits only for the workers that can still come.
+// A wait for a glidein's workers waits only for the workers that can still register.
 func TestGlideinIsComplete(t *testing.T) {
 	t.Parallel()
 	g := corral.Glidein{State: corral.GlideinActive, Hosts: 3, CPUs: 2, CPUsNow: 4, Attempts: []corral.Job{{State: corral.JobRunning}}}

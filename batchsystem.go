@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// ForkBatch is the batch system of a machine that has none. It runs setup and cleanup jobs unless a site says
-// otherwise.
+// ForkBatch is the batch system of a machine that has none. It runs setup and cleanup jobs unless a site specifies
+// another.
 const ForkBatch = "fork"
 
-// A BatchSystem describes one of the batch systems that Corral supports. Help, completion, the checks of requests and
-// the dialect itself read it here; the dialects are below gridsite, and programs that only name them link none.
+// A BatchSystem describes one of the batch systems that Corral supports. Help, completion, request checks and the
+// dialects use this description. The dialects are below gridsite; a program that only names them does not link them.
 type BatchSystem struct {
 	Name    string
 	Help    string            // completes "NAME ..."
-	Options map[string]string // :: JSON name of a field of BatchOptions → what the system calls it
+	Options map[string]string // :: JSON name of a field of BatchOptions → the system's own name for it
 
-	// Queueless is true if jobs start at once, on the one machine that the site is, and share its processors. Such a
-	// site has no queue to wait in, and its batch system does not say what is free.
+	// Queueless means that jobs start at once and share the processors of the one machine that makes up the site. Such
+	// a site has no queue to wait in, and its batch system does not report free processors.
 	Queueless bool
 
-	// StartUp is how long a pilot takes from its job's start to its workers in the cluster, until that is learned.
+	// StartUp is the assumed time from a pilot job's start until its workers register, used until it has been measured.
 	StartUp time.Duration
 
-	// Leave is how long a pilot takes to leave: from the order until its job is gone from the queue, and that is seen.
+	// Leave is the time from telling a pilot to leave until its job is seen to have left the queue.
 	Leave time.Duration
 }
 
-// BatchSystems lists those that there are, in the order in which help names them.
+// BatchSystems lists the supported batch systems in the order in which help names them.
 var BatchSystems = []BatchSystem{
 	{Name: ForkBatch, Help: "starts each job at once on the machine itself", Queueless: true,
 		StartUp: time.Second, Leave: 3 * time.Second},
@@ -39,7 +39,7 @@ var BatchSystems = []BatchSystem{
 		}, StartUp: usualStartUp, Leave: usualLeave},
 }
 
-// BatchSystemNames lists their names.
+// BatchSystemNames lists the names of the supported batch systems.
 func BatchSystemNames() []string {
 	var names []string
 	for _, b := range BatchSystems {
@@ -48,24 +48,24 @@ func BatchSystemNames() []string {
 	return names
 }
 
-// BatchSystemNamed returns the one with the name. One that is not known is an Invalid error, which lists those that
-// are.
+// BatchSystemNamed returns the batch system with the given name. An unknown name is an Invalid error that lists the
+// supported ones.
 func BatchSystemNamed(name string) (BatchSystem, error) {
 	if i := slices.IndexFunc(BatchSystems, func(b BatchSystem) bool { return b.Name == name }); i >= 0 {
 		return BatchSystems[i], nil
 	}
 	known := strings.Join(BatchSystemNames(), ", ")
-	return BatchSystem{}, Errorf(Invalid, "%.80q is not supported; what is: %s", name, known)
+	return BatchSystem{}, Errorf(Invalid, "%.80q is not supported; want one of %s", name, known)
 }
 
-// Of batch systems that say nothing else: prologues and file systems of a cluster take seconds.
+// Times of batch systems that specify none: a cluster's prologues and file systems take seconds.
 const (
 	usualStartUp = 10 * time.Second
 	usualLeave   = 15 * time.Second
 )
 
-// System returns the batch system of the site's pilots. One that is not in the table, as in a database that a newer
-// corrald has written, has a queue, the usual times and none of the options.
+// System returns the batch system of the site's pilots. A name that is not in the table, as in a database written by a
+// newer corrald, gets a queue, the usual times and no options.
 func (s Site) System() BatchSystem {
 	b, err := BatchSystemNamed(s.Batch)
 	if err != nil {
@@ -74,10 +74,10 @@ func (s Site) System() BatchSystem {
 	return b
 }
 
-// A BatchOption is one of BatchOptions: the JSON name of its field there, and its value.
+// A BatchOption is one of the BatchOptions: the JSON name of its field, and its value.
 type BatchOption struct{ Name, Value string }
 
-// Given lists the options that are set. Each line of the site options is one.
+// Given lists the options that are set. Each line of the site options counts as one option.
 func (o BatchOptions) Given() []BatchOption {
 	all := []BatchOption{{"queue", o.Queue}, {"account", o.Account}, {"qos", o.QOS}, {"constraint", o.Constraint}}
 	all = slices.DeleteFunc(all, func(b BatchOption) bool { return b.Value == "" })
@@ -87,7 +87,7 @@ func (o BatchOptions) Given() []BatchOption {
 	return all
 }
 
-// Lacks returns the JSON names of the options that are set and of which the batch system has none.
+// Lacks returns the JSON names of the options that are set but not supported by the batch system.
 func (b BatchSystem) Lacks(o BatchOptions) []string {
 	var lacks []string
 	for _, given := range o.Given() {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Given must not forget an option that is added to BatchOptions: without it, requests would be neither checked nor
-// refused for it, and no batch system would receive it.
+// Given must list every option of BatchOptions. Otherwise requests would not be checked for a new option, and no batch
+// system would receive it.
 func TestGivenListsEveryBatchOption(t *testing.T) {
 	t.Parallel()
 	options := reflect.TypeFor[corral.BatchOptions]()
@@ -37,14 +37,14 @@ func TestGivenListsEveryBatchOption(t *testing.T) {
 	}
 }
 
-// The tables of dialects name fields of BatchOptions: one with a mistake in its name would lead nowhere.
-func TestBatchSystemsNameOptionsThatThereAre(t *testing.T) {
+// The tables of dialects name fields of BatchOptions; a misspelled name would have no effect.
+func TestBatchSystemsNameExistingOptions(t *testing.T) {
 	t.Parallel()
 	every := corral.BatchOptions{Queue: "a", Account: "a", QOS: "a", Constraint: "a", SiteOptions: []string{"a"}}
 	for _, b := range corral.BatchSystems {
 		for name := range b.Options {
 			if !slices.Contains(every.Given(), corral.BatchOption{Name: name, Value: "a"}) {
-				t.Errorf("%s has an option %q, which is none of BatchOptions", b.Name, name)
+				t.Errorf("%s has an option %q, which is not in BatchOptions", b.Name, name)
 			}
 		}
 	}

@@ -8,11 +8,11 @@ import (
 // ClusterID identifies a personal cluster.
 type ClusterID int64
 
-// A ClusterKind says which engine a personal cluster has.
+// A ClusterKind says which engine runs a personal cluster.
 type ClusterKind string
 
 const (
-	Embedded ClusterKind = "embedded" // corrald's own dispatcher: one machine and small sites
+	Embedded ClusterKind = "embedded" // corrald's own dispatcher, for one machine and small sites
 	Condor   ClusterKind = "condor"   // HTCondor
 )
 
@@ -20,13 +20,13 @@ const (
 type ClusterState string
 
 const (
-	ClusterStarting ClusterState = "STARTING" // recorded; its pool is started, or looked for, next
-	ClusterReady    ClusterState = "READY"    // workers may register, jobs be submitted
-	ClusterStopping ClusterState = "STOPPING" // its daemons are told to end
-	ClusterStopped  ClusterState = "STOPPED"  // nothing runs; the queue is kept
-	ClusterRemoving ClusterState = "REMOVING" // its daemons end, and its folder is deleted
+	ClusterStarting ClusterState = "STARTING" // recorded; its pool is being started or located
+	ClusterReady    ClusterState = "READY"    // workers may register and jobs may be submitted
+	ClusterStopping ClusterState = "STOPPING" // its daemons have been told to end
+	ClusterStopped  ClusterState = "STOPPED"  // no daemon runs; the queue is kept
+	ClusterRemoving ClusterState = "REMOVING" // its daemons are ending, then its folder is deleted
 	ClusterDeleted  ClusterState = "DELETED"  // tombstone
-	ClusterFailed   ClusterState = "FAILED"   // it did not start; start or remove it
+	ClusterFailed   ClusterState = "FAILED"   // it did not start; start it again or remove it
 )
 
 // ClusterStates lists all states in their order of life.
@@ -37,7 +37,7 @@ var ClusterStates = []ClusterState{ClusterStarting, ClusterReady, ClusterStoppin
 type ClusterMove string
 
 const (
-	ClusterStart   ClusterMove = "start" // also of a READY one: start again
+	ClusterStart   ClusterMove = "start" // also for a READY cluster, which is restarted
 	ClusterStarted ClusterMove = "started"
 	ClusterStop    ClusterMove = "stop"
 	ClusterStopEnd ClusterMove = "stopped"
@@ -52,12 +52,12 @@ type Cluster struct {
 	Name      string       `json:"name"`
 	Owner     string       `json:"owner"`
 	Kind      ClusterKind  `json:"kind"`
-	Attached  bool         `json:"attached,omitempty"`       // somebody else runs the pool
-	Collector string       `json:"collector,omitempty"`      // of the pool, HOST:PORT
-	Schedd    string       `json:"schedd,omitempty"`         // of an attached pool: its name; empty: not found yet
-	ScheddAt  string       `json:"schedd_address,omitempty"` // of an attached pool: HOST:PORT; empty: the collector's
-	HTCondor  string       `json:"htcondor,omitempty"`       // that the pool is made of: a package's name, or a folder
-	Version   string       `json:"version,omitempty"`        // of the pool's HTCondor, once that is known
+	Attached  bool         `json:"attached,omitempty"`       // the pool is run by someone else
+	Collector string       `json:"collector,omitempty"`      // the pool's, HOST:PORT
+	Schedd    string       `json:"schedd,omitempty"`         // name of an attached pool's schedd; empty: not found yet
+	ScheddAt  string       `json:"schedd_address,omitempty"` // of an attached pool's schedd; empty: the collector's
+	HTCondor  string       `json:"htcondor,omitempty"`       // the pool's installation: a package's name, or a folder
+	Version   string       `json:"version,omitempty"`        // of the pool's HTCondor; empty while unknown
 	State     ClusterState `json:"state"`
 	Reason    string       `json:"reason,omitempty"`
 	CreatedAt time.Time    `json:"created_at"`
@@ -76,7 +76,7 @@ func (c Cluster) Apply(move ClusterMove, reason string, now time.Time) (Cluster,
 		From: string(from), To: string(next), Reason: reason}}, nil
 }
 
-// Takes returns a Conflict error unless glideins and runs may be given to the cluster.
+// Takes returns a Conflict error unless the cluster accepts glideins and runs.
 func (c Cluster) Takes() error {
 	if c.State != ClusterReady {
 		return Errorf(Conflict, "cluster %s is %s", c.Name, c.State)
@@ -84,7 +84,7 @@ func (c Cluster) Takes() error {
 	return nil
 }
 
-// Idle says, in words that complete "cluster NAME ", why a cluster that is not READY takes nothing, and what to do.
+// Idle explains why a cluster that is not READY accepts nothing, and what to do. Its words complete "cluster NAME ".
 func (c Cluster) Idle() string {
 	switch c.State {
 	case ClusterStarting:
@@ -97,7 +97,7 @@ func (c Cluster) Idle() string {
 	return fmt.Sprintf("is %s", c.State)
 }
 
-// A PoolToken is one that lets an attempt's workers into an HTCondor pool. Its text is not kept.
+// A PoolToken lets an attempt's workers join an HTCondor pool. Its text is not stored.
 type PoolToken struct {
 	ID      string // jti
 	Cluster ClusterID
@@ -107,7 +107,7 @@ type PoolToken struct {
 
 // A Worker is one host's daemon that registered in a cluster.
 type Worker struct {
-	ID           string    `json:"id"` // attempt's tag and host number: unique in the cluster
+	ID           string    `json:"id"` // the attempt's tag and the host number: unique in the cluster
 	Cluster      ClusterID `json:"cluster_id"`
 	Glidein      GlideinID `json:"glidein_id"`
 	Attempt      JobID     `json:"attempt_id"`
@@ -121,26 +121,26 @@ type Worker struct {
 	GPUsFree     int       `json:"gpus_free,omitempty"`
 	DiskMiB      int       `json:"disk_mib,omitempty"`
 	DiskFree     int       `json:"disk_free_mib,omitempty"`
-	Draining     bool      `json:"draining"` // takes no new task
+	Draining     bool      `json:"draining"` // accepts no new tasks
 	Connected    bool      `json:"connected"`
 	RunningTasks int       `json:"running_tasks"`
 	DoneTasks    int       `json:"done_tasks"`
 	RegisteredAt time.Time `json:"registered_at"`
 	SeenAt       time.Time `json:"seen_at"`
-	EndsAt       time.Time `json:"ends_at"` // leaves by itself before this
+	EndsAt       time.Time `json:"ends_at"` // latest time at which it leaves by itself
 }
 
-// Resources returns all that the worker has for tasks, whether or not it is free now.
+// Resources returns all resources that the worker offers to tasks, whether or not they are free now.
 func (w Worker) Resources() Resources {
 	return Resources{CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, GPUs: w.GPUs, DiskMiB: w.DiskMiB}
 }
 
-// Free returns the resources that no task uses; an unknown component is Unlimited.
+// Free returns the resources that no task uses. An unknown component is Unlimited.
 func (w Worker) Free() Resources {
 	return Resources{CPUs: w.CPUsFree, MemoryMiB: w.MemoryFree, GPUs: w.GPUsFree, DiskMiB: w.DiskFree}
 }
 
-// SetFree notes what no task of the worker uses.
+// SetFree sets the resources that no task of the worker uses.
 func (w *Worker) SetFree(r Resources) {
 	w.CPUsFree, w.MemoryFree, w.GPUsFree, w.DiskFree = r.CPUs, r.MemoryMiB, r.GPUs, r.DiskMiB
 }

@@ -1,19 +1,18 @@
-// Package corral holds the nouns of pilot-job provisioning and their legal moves.
+// Package corral defines the objects of pilot-job provisioning and their legal state changes.
 //
-// A scientist has a workflow and accounts at sites. Corral asks a site once, through one ordinary
-// batch job, for processors for a while: that job is a pilot job, and a request for one is a
-// Glidein. The pilot's workers join the user's personal Cluster, where the workflow's tasks run
-// without meeting the batch queue again.
+// A scientist has a workflow and accounts at sites. Corral submits one ordinary batch job to a site to obtain
+// processors for a limited time. That job is a pilot job, and a request for one is a Glidein. The pilot's workers join
+// the user's personal Cluster, where the workflow's tasks run without waiting in the batch queue again.
 //
-//   - A Site is a place that can run batch jobs. A setup job installs a worker package there once, a
+//   - A Site is a place that can run batch jobs. A setup job installs a worker package there once; a
 //     cleanup job removes everything.
 //   - A Glidein asks a site for hosts × cpus for a walltime. Each of its pilot jobs is an attempt.
-//   - A Job is one batch job of ours at a site: setup, pilot or cleanup.
-//   - A Cluster is where workers register; a Run drives one workflow on one cluster.
+//   - A Job is one batch job of Corral at a site: setup, pilot or cleanup.
+//   - A Cluster is where workers register; a Run executes one workflow on one cluster.
 //
-// Everything here is a value: no I/O, no clock, no goroutine. An object changes state only through
-// its Apply method, which looks the move up in the table of transition.go; a glidein's state is not
-// stored knowledge but a pure function of its attempts and of what was asked (Glidein.Derive).
+// All objects are values, without I/O, clock or goroutines. An object changes state only through its Apply method,
+// which looks up the move in the table of transition.go. A glidein's state is a pure function of its attempts and of
+// the request (Glidein.Derive).
 //
-// Times are UTC. Durations at every edge carry their unit in the field's name (walltime_s).
+// Times are UTC. The names of fields with durations in JSON, SQL and flags include the unit (walltime_s).
 package corral

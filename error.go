@@ -5,27 +5,26 @@ import (
 	"fmt"
 )
 
-// A Kind says what a caller can do about an error. The api package maps each kind to one HTTP status
-// and one exit code.
+// A Kind tells a caller how to react to an error. The api package maps each kind to one HTTP status and one exit code.
 type Kind string
 
 const (
 	Invalid         Kind = "invalid"         // the request itself is wrong; nothing was changed
-	KeyReused       Kind = "key-reused"      // the idempotency key was used before with another request
-	Unsatisfiable   Kind = "unsatisfiable"   // cannot be had as asked, now or ever
+	KeyReused       Kind = "key-reused"      // the idempotency key was already used for another request
+	Unsatisfiable   Kind = "unsatisfiable"   // the request cannot be met, now or later
 	NotFound        Kind = "not-found"       // no such object
 	Conflict        Kind = "conflict"        // the object's state does not allow it
-	Unauthenticated Kind = "unauthenticated" // we do not know who asks
-	Forbidden       Kind = "forbidden"       // we know who asks, and they may not
+	Unauthenticated Kind = "unauthenticated" // the caller is not known
+	Forbidden       Kind = "forbidden"       // the caller is known but lacks the permission
 	Unavailable     Kind = "unavailable"     // nothing was done; the same request may be repeated
-	Unknown         Kind = "unknown"         // it may or may not have been done; look before repeating
-	Timeout         Kind = "timeout"         // a wait ended before what was waited for
+	Unknown         Kind = "unknown"         // it may or may not have been done; check before repeating
+	Timeout         Kind = "timeout"         // the wait ended before its condition was met
 	Failed          Kind = "failed"          // it was tried and failed
-	Internal        Kind = "internal"        // a defect of ours
+	Internal        Kind = "internal"        // a defect in Corral
 )
 
-// Error is an error with a kind. Place names where the trouble is, in the user's words: a file and
-// line, a field, a flag; it may be empty.
+// Error is an error with a kind. Place names the location of the trouble in the user's words, such as a file and line,
+// a field or a flag; it may be empty.
 type Error struct {
 	Kind  Kind
 	Place string
@@ -42,7 +41,7 @@ func ErrorAt(kind Kind, place, format string, args ...any) error {
 	return &Error{Kind: kind, Place: place, Err: fmt.Errorf(format, args...)}
 }
 
-// NoSuch returns the error for an object that does not exist; called is the caller's name or ID for it.
+// NoSuch returns the error for an object that does not exist; called is the name or ID that the caller used for it.
 func NoSuch(object string, called any) error {
 	return Errorf(NotFound, "no %s %v", object, called)
 }
@@ -68,7 +67,7 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// KindOr returns the kind of err, or otherwise if it has none of its own.
+// KindOr returns the kind of err, or otherwise if err has no kind or is Internal.
 func KindOr(err error, otherwise Kind) Kind {
 	if kind := KindOf(err); kind != Internal {
 		return kind

@@ -19,12 +19,12 @@ type GlideinID int64
 type GlideinState string
 
 const (
-	GlideinNew      GlideinState = "NEW"      // recorded; nothing has looked at it yet
-	GlideinWaiting  GlideinState = "WAITING"  // no attempt is alive; the reason says what for
-	GlideinActive   GlideinState = "ACTIVE"   // an attempt is alive; people are shown how far it is
-	GlideinFinished GlideinState = "FINISHED" // over as asked
-	GlideinFailed   GlideinState = "FAILED"   // over otherwise; the reason says why
-	GlideinRemoving GlideinState = "REMOVING" // removal was asked for and an attempt is still alive
+	GlideinNew      GlideinState = "NEW"      // recorded; not examined yet
+	GlideinWaiting  GlideinState = "WAITING"  // no attempt is alive; the reason says what it waits for
+	GlideinActive   GlideinState = "ACTIVE"   // an attempt is alive; people are shown that attempt's state
+	GlideinFinished GlideinState = "FINISHED" // ended as requested
+	GlideinFailed   GlideinState = "FAILED"   // ended otherwise; the reason says why
+	GlideinRemoving GlideinState = "REMOVING" // removal was requested and an attempt is still alive
 	GlideinDeleted  GlideinState = "DELETED"  // tombstone
 )
 
@@ -36,45 +36,45 @@ var GlideinStates = []GlideinState{GlideinNew, GlideinWaiting, GlideinActive, Gl
 type BrokerMode string
 
 const (
-	BrokerAuto  BrokerMode = "auto"  // as the pilot's probes say
+	BrokerAuto  BrokerMode = "auto"  // chosen from the pilot's probes
 	BrokerNone  BrokerMode = "none"  // directly
-	BrokerCCB   BrokerMode = "ccb"   // by a broker to which the worker keeps a connection
+	BrokerCCB   BrokerMode = "ccb"   // through a broker to which the worker keeps a connection
 	BrokerRelay BrokerMode = "relay" // through corrald's connection with the site
 )
 
-// BrokerModes lists what may be asked for.
+// BrokerModes lists the values that a request may contain.
 var BrokerModes = []BrokerMode{BrokerAuto, BrokerNone, BrokerCCB, BrokerRelay}
 
 // A SlotMode says how a worker of an HTCondor pool offers its cpus.
 type SlotMode string
 
 const (
-	SlotsPartitionable SlotMode = "partitionable" // one slot that is divided as jobs need
-	SlotsStatic        SlotMode = "static"        // a slot for each cpu
+	SlotsPartitionable SlotMode = "partitionable" // one slot that is divided as jobs require
+	SlotsStatic        SlotMode = "static"        // one slot per cpu
 )
 
-// SlotModes lists what may be asked for.
+// SlotModes lists the values that a request may contain.
 var SlotModes = []SlotMode{SlotsPartitionable, SlotsStatic}
 
-// DefaultQueueTimeout is how long an attempt may wait in its site's queue unless something else was asked.
+// DefaultQueueTimeout is how long an attempt may wait in its site's queue unless the request specifies another time.
 const DefaultQueueTimeout = Seconds(7 * 24 * time.Hour)
 
-// An Ask is a request to a glidein or job after its creation.
+// An Ask is a request to end a glidein or job after its creation.
 type Ask string
 
 const (
 	AskNothing Ask = ""
-	AskDrain   Ask = "drain"  // finish the tasks that run, then leave
+	AskDrain   Ask = "drain"  // finish the running tasks, then leave
 	AskCancel  Ask = "cancel" // leave now
 )
 
-// exceeds reports whether an ask is more than what was asked before: it grows from nothing over drain to cancel.
+// exceeds reports whether an ask is stronger than the one before. The order is nothing, drain, cancel.
 func (a Ask) exceeds(before Ask) bool {
 	return a != before && (before == AskNothing || a == AskCancel)
 }
 
-// A Glidein is one provisioning request: hosts × cpus at a site for a walltime, and what to do when
-// that is over. A host runs one worker with CPUs cpus.
+// A Glidein is one provisioning request: hosts × cpus at a site for a walltime, and a policy for the time after that. A
+// host runs one worker with CPUs cpus.
 type Glidein struct {
 	ID          GlideinID  `json:"id"`
 	Owner       string     `json:"owner"`
@@ -83,21 +83,21 @@ type Glidein struct {
 	Cluster     ClusterID  `json:"cluster_id"`
 	ClusterName string     `json:"cluster"`
 	Hosts       int        `json:"hosts"`
-	CPUs        int        `json:"cpus"`           // of each host
-	MemoryMiB   int        `json:"memory_mib"`     // of each host
-	GPUs        int        `json:"gpus,omitempty"` // of each host
+	CPUs        int        `json:"cpus"`           // per host
+	MemoryMiB   int        `json:"memory_mib"`     // per host
+	GPUs        int        `json:"gpus,omitempty"` // per host
 	Walltime    Seconds    `json:"walltime_s"`
-	Idle        Seconds    `json:"idle_s,omitempty"` // 0: never leave for want of work
+	Idle        Seconds    `json:"idle_s,omitempty"` // 0: never leave for lack of work
 	Overlap     Seconds    `json:"overlap_s,omitempty"`
 	QueueLimit  Seconds    `json:"queue_timeout_s"`  // an attempt that waits longer in the site's queue is cancelled
-	Broker      BrokerMode `json:"broker,omitempty"` // condor clusters only, as the next two
+	Broker      BrokerMode `json:"broker,omitempty"` // for condor clusters only, like CCB and Slots
 	CCB         []string   `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
 	Slots       SlotMode   `json:"slots,omitempty"`
 	BatchOptions
 	NotBefore    time.Time         `json:"not_before,omitzero"`
-	Follows      GlideinID         `json:"follows,omitempty"`         // it takes over from that one
-	FollowsAfter Seconds           `json:"follows_after_s,omitempty"` // so long after that one's start it is wanted
-	FollowsWait  Seconds           `json:"follows_wait_s,omitempty"`  // with this wait in the queue
+	Follows      GlideinID         `json:"follows,omitempty"`         // the glidein that this one takes over from
+	FollowsAfter Seconds           `json:"follows_after_s,omitempty"` // due this long after the start of that glidein
+	FollowsWait  Seconds           `json:"follows_wait_s,omitempty"`  // assumed wait in the queue
 	Resubmit     resubmit.Policy   `json:"resubmit"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Asked        Ask               `json:"asked,omitempty"`
@@ -107,43 +107,43 @@ type Glidein struct {
 	UpdatedAt    time.Time         `json:"updated_at"`
 	Attempts     []Job             `json:"attempts,omitempty"` // oldest first
 
-	// EarlierExpired is how many attempts expired that are not among Attempts, of a glidein of which only those were
-	// read that matter for what follows.
+	// EarlierExpired counts the expired attempts that are not among Attempts, for a glidein that was read in brief (see
+	// Brief).
 	EarlierExpired int `json:"-"`
 
-	Outlook *Outlook `json:"outlook,omitempty"` // where one glidein is asked for; worked out, never stored
+	Outlook *Outlook `json:"outlook,omitempty"` // set when one glidein is requested; computed, never stored
 
-	// Workers and cpus that are registered in the cluster now. Only a running corrald has them; they are never stored.
+	// Workers and cpus registered in the cluster now. Only a running corrald knows them; they are never stored.
 	WorkersNow  int     `json:"workers_now"`
 	CPUsNow     int     `json:"cpus_now"`
-	Unreachable *Outage `json:"unreachable,omitempty"` // nil: all workers are within reach
+	Unreachable *Outage `json:"unreachable,omitempty"` // nil: all workers can be reached
 }
 
-// A NextStep names the next change of a glidein, if nothing unforeseen happens.
+// A NextStep names the next change of a glidein, barring unforeseen events.
 type NextStep string
 
 const (
-	NextSubmit  NextStep = "submit"  // an attempt is submitted, not before the time given
-	NextStart   NextStep = "start"   // an attempt starts, or is cancelled at the time given
+	NextSubmit  NextStep = "submit"  // an attempt is submitted, not before the given time
+	NextStart   NextStep = "start"   // an attempt starts, or is cancelled at the given time
 	NextLeave   NextStep = "leave"   // an attempt leaves
-	NextFinish  NextStep = "finish"  // the glidein is over, when its attempt leaves: at the time given at the latest
-	NextNothing NextStep = "nothing" // the glidein is over
+	NextFinish  NextStep = "finish"  // the glidein ends when its attempt leaves: at the given time at the latest
+	NextNothing NextStep = "nothing" // the glidein has ended
 )
 
 // An Outlook predicts the next change of a glidein and names the rule that causes it.
 type Outlook struct {
 	Next    NextStep  `json:"next"`
-	Attempt int       `json:"attempt,omitempty"` // of which one
+	Attempt int       `json:"attempt,omitempty"` // number of the attempt concerned
 	At      time.Time `json:"at,omitzero"`
 	Why     string    `json:"reason"`
 }
 
-// LatestStart is when an attempt is given up that has not started.
+// LatestStart returns the time at which an attempt that has not started is given up.
 func (g Glidein) LatestStart(a Job) time.Time {
 	return a.CreatedAt.Add(time.Duration(cmp.Or(g.QueueLimit, DefaultQueueTimeout)))
 }
 
-// Losses says which hosts the furthest live attempt does without, and why; empty if it has all.
+// Losses describes the hosts that the furthest live attempt has lost, with reasons; empty if it has lost none.
 func (g Glidein) Losses() string {
 	a, _ := g.Furthest()
 	if len(a.Lost) == 0 {
@@ -156,7 +156,7 @@ func (g Glidein) Losses() string {
 	return fmt.Sprintf("%d of %d hosts work; %s", g.Hosts-len(a.Lost), g.Hosts, strings.Join(said, "; "))
 }
 
-// CPUsOf is how many cpus the workers sum to that an attempt has or will have.
+// CPUsOf returns the total cpus of the workers that an attempt has or will have.
 func (g Glidein) CPUsOf(a Job) int { return max(0, g.Hosts-len(a.Lost)) * g.CPUs }
 
 // Host returns the resources of each host. Disk is Unlimited, because only the host can measure it.
@@ -164,7 +164,7 @@ func (g Glidein) Host() Resources {
 	return Resources{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs, DiskMiB: Unlimited}
 }
 
-// Complete reports whether all workers are registered that there will be.
+// Complete reports whether all expected workers are registered.
 func (g Glidein) Complete() bool {
 	a, _ := g.Furthest()
 	want := g.CPUsOf(a)
@@ -176,8 +176,8 @@ func (s GlideinState) Terminal() bool {
 	return s == GlideinFinished || s == GlideinFailed || s == GlideinDeleted
 }
 
-// Ask notes that the glidein shall go. An ask only grows; one that does not, or that comes once the glidein is DELETED,
-// changes nothing and has no entry. The glidein must be settled after it.
+// Ask records a request to end the glidein. An ask can only become stronger; any other, or one for a DELETED glidein,
+// changes nothing and returns no entry. The caller must settle the glidein afterwards.
 func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry, error) {
 	if g.State == GlideinDeleted || !ask.exceeds(g.Asked) {
 		return g, nil, nil
@@ -187,9 +187,9 @@ func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry, e
 		From: string(g.State), To: string(g.State), Reason: reason}}, nil
 }
 
-// Retime sets when the first attempt of a glidein is wanted. When one is wanted that follows another counts from that
-// one's start, which is known once that one runs. It changes nothing, and has no entry, once an attempt was asked for.
-// The glidein must be settled after it.
+// Retime sets when the first attempt of a glidein is due. The due time of a glidein that follows another depends on
+// when the other starts, which is known only then. Once an attempt was requested, Retime changes nothing and returns no
+// entry. The caller must settle the glidein afterwards.
 func (g Glidein) Retime(at time.Time, reason string, now time.Time) (Glidein, []Entry, error) {
 	if g.State != GlideinNew && g.State != GlideinWaiting || g.Asked != AskNothing {
 		return g, nil, nil
@@ -199,9 +199,9 @@ func (g Glidein) Retime(at time.Time, reason string, now time.Time) (Glidein, []
 		From: string(g.State), To: string(g.State), Reason: reason}}, nil
 }
 
-// Settle brings the glidein's state and reason to what Derive says; without an entry they are that already. Its
-// attempts may be in brief. It is needed after each change of an attempt or of the site, and when time alone changes
-// what Derive says: when a back-off is over, or a start that was planned for later is due.
+// Settle sets the glidein's state and reason to the result of Derive, and returns no entry if both were already
+// correct. The attempts may be in brief. Settle is needed after each change of an attempt or of the site, and when time
+// alone changes the result: when a back-off ends, or when a planned start is due.
 func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Glidein, []Entry) {
 	from := g.State
 	state, reason := g.Derive(site, held, lack, now)
@@ -213,11 +213,11 @@ func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Gl
 		From: string(from), To: string(state), Reason: reason}}
 }
 
-// Add adds an attempt.
+// Add appends an attempt.
 func (g *Glidein) Add(attempt Job) { g.Attempts = append(g.Attempts, attempt) }
 
-// Brief returns the glidein with those of its attempts only that matter for what follows: those that are alive, and
-// those that have ended from the last decisive one on. Of the others it counts how many expired, where the policy does.
+// Brief returns the glidein with only the attempts that affect later decisions: the live ones, and the ended ones from
+// the last decisive attempt on. If the policy counts expired attempts, Brief keeps the count of those it leaves out.
 func (g Glidein) Brief() Glidein {
 	last := 0
 	for _, a := range g.Attempts {
@@ -238,15 +238,14 @@ func (g Glidein) Brief() Glidein {
 	return g
 }
 
-// decides reports whether attempts before this one matter no more for what follows, but for how many of them expired:
-// it has ended, and neither as a duplicate nor in a way that counts for the retries.
+// decides reports whether this attempt makes earlier ones irrelevant, except for their number of expired attempts. It
+// does if it has ended, unless as a duplicate or with a result that counts as a retry.
 func (j Job) decides() bool {
 	return !j.Live() && j.Outcome != OutcomeDuplicate && j.result() != resubmit.Transient
 }
 
-// Next returns what the policy says after the attempts that have ended, at now. Attempts that were duplicates do not
-// count. Those before the last one that was neither a duplicate nor failed transiently matter no more, but for how
-// many of them expired.
+// Next returns the policy's verdict at now on the attempts that have ended. Duplicates do not count. Attempts before
+// the last one that was neither a duplicate nor a transient failure matter only for the number that expired.
 func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
 	history, last := resubmit.History{Expired: g.EarlierExpired}, 0
 	for _, a := range g.Attempts {
@@ -257,8 +256,8 @@ func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, w
 	return g.Resubmit.Next(history, now, jitter(g.ID, last))
 }
 
-// NextIfExpired returns what Next would if the attempts that are alive expired now: whether others
-// follow them. Attempts that were begun later and ended sooner have their say, too.
+// NextIfExpired returns the result of Next if the live attempts expired now, that is, whether others would follow them.
+// Attempts that began later and ended sooner also count.
 func (g Glidein) NextIfExpired(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
 	g.Attempts = slices.Clone(g.Attempts)
 	for i := range g.Attempts {
@@ -291,8 +290,8 @@ func (g Glidein) Live() []Job {
 	return slices.DeleteFunc(slices.Clone(g.Attempts), func(a Job) bool { return !a.Live() })
 }
 
-// Derive returns the glidein's state and its reason from what was asked, its attempts, the state of its site, whether
-// that is held, what is lacking, and now. It is the only source of Glidein.State. A DELETED glidein stays so.
+// Derive returns the glidein's state and reason at now, derived from the asks, its attempts, the state of its site, the
+// site's hold, and a lack. It is the only source of Glidein.State. A DELETED glidein stays DELETED.
 func (g Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
 	live := g.Live()
 	switch {
@@ -305,13 +304,13 @@ func (g Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (Gl
 	case len(live) > 0:
 		a, _ := g.Furthest()
 		return GlideinActive, fmt.Sprintf("attempt %d %s", a.Number, a.State)
-	case g.State.Terminal(): // an old verdict stands: until=TIME must not be read again at a later now
+	case g.State.Terminal(): // keep an old verdict: until=TIME must not be evaluated again at a later now
 		return g.State, g.Reason
 	}
 	return g.deriveWithoutAttempt(site, held, lack, now)
 }
 
-// deriveWithoutAttempt is Derive for a glidein that has no live attempt and was not asked to go.
+// deriveWithoutAttempt is Derive for a glidein without live attempts that was not asked to end.
 func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
 	verdict, notBefore, why := g.Next(now)
 	switch verdict {
@@ -323,7 +322,7 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now 
 	switch {
 	case site == SiteFailed, site == SiteRemoving, site == SiteDeleted:
 		return GlideinFailed, "site is " + string(site)
-	case site != SiteReady: // nor EXITING: then the glidein is about to be asked to go
+	case site != SiteReady: // not EXITING either: the glidein is about to be removed then
 		return GlideinWaiting, "site not ready"
 	case lack.Final:
 		return GlideinFailed, lack.Why
@@ -339,7 +338,7 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now 
 	return GlideinWaiting, "to be submitted"
 }
 
-// notBefore says until when a glidein waits, and of one that follows another for whom.
+// notBefore says until when a glidein waits and, if it follows another, which one.
 func (g Glidein) notBefore() string {
 	said := "not before " + g.NotBefore.Format(time.RFC3339)
 	if g.Follows != 0 {
@@ -361,8 +360,8 @@ func (g Glidein) lastWord(rule string) string {
 	return word + " (" + rule + ")"
 }
 
-// Furthest returns the live attempt whose state is the furthest, the later one of two; ok is false if no
-// attempt is alive. It is what people are shown of an ACTIVE glidein.
+// Furthest returns the live attempt with the most advanced state, and of two equal ones the later; ok is false if no
+// attempt is alive. It represents an ACTIVE glidein in displays.
 func (g Glidein) Furthest() (a Job, ok bool) {
 	for _, b := range g.Live() {
 		if !ok || slices.Index(JobStates, b.State) >= slices.Index(JobStates, a.State) {
@@ -372,14 +371,15 @@ func (g Glidein) Furthest() (a Job, ok bool) {
 	return a, ok
 }
 
-// Shown returns the state that people are shown, and why the glidein is in it: that of the furthest
-// attempt of an ACTIVE glidein, with its site's word while it waits and the hosts that it lost, else the glidein's own.
+// Shown returns the state that people are shown, and its reason. For an ACTIVE glidein these are the furthest
+// attempt's, with the site's explanation while the attempt waits, and with the hosts that it lost; otherwise the
+// glidein's own.
 func (g Glidein) Shown() (state, reason string) {
 	if a, ok := g.Furthest(); ok && g.State == GlideinActive {
 		switch {
 		case a.State == JobQueued && a.Reason != "":
 			return string(a.State), g.SiteName + " says: " + a.Reason
-		case a.State == JobNew: // what keeps corrald from the site, if anything does
+		case a.State == JobNew: // the reason says what keeps corrald from the site, if anything
 			return string(a.State), a.Reason
 		}
 		return string(a.State), g.Losses()
@@ -387,7 +387,7 @@ func (g Glidein) Shown() (state, reason string) {
 	return string(g.State), g.Reason
 }
 
-// jitter is the same for the same glidein and attempt, so that deciding twice decides the same.
+// jitter is constant for a glidein and attempt, so that repeating a decision gives the same result.
 func jitter(id GlideinID, number int) float64 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%d/%d", id, number)

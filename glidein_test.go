@@ -69,7 +69,7 @@ var derivations = []derivation{
 	{attempts: []corral.Job{live(corral.JobRunning), live(corral.JobQueued)}, site: corral.SiteReady, want: corral.GlideinActive, wantWord: "attempt 1 RUNNING"},
 	{attempts: []corral.Job{live(corral.JobRunning)}, site: corral.SiteFailed, want: corral.GlideinActive, wantWord: "attempt 1 RUNNING"},
 
-	{attempts: []corral.Job{ended(corral.OutcomeExpired)}, site: corral.SiteReady, want: corral.GlideinFinished, wantWord: "no resubmission asked"},
+	{attempts: []corral.Job{ended(corral.OutcomeExpired)}, site: corral.SiteReady, want: corral.GlideinFinished, wantWord: "no resubmission requested"},
 	{attempts: []corral.Job{ended(corral.OutcomeExpired)}, policy: limit(1), site: corral.SiteReady, want: corral.GlideinWaiting, wantWord: "to be submitted"},
 	{attempts: []corral.Job{ended(corral.OutcomeExpired), ended(corral.OutcomeExpired)}, policy: limit(1), site: corral.SiteReady, want: corral.GlideinFinished, wantWord: "all 1 resubmissions used"},
 	{attempts: []corral.Job{ended(corral.OutcomeExpired)}, policy: forever, site: corral.SiteFailed, want: corral.GlideinFailed, wantWord: "site is FAILED"},
@@ -157,8 +157,8 @@ func TestDerive(t *testing.T) {
 	}
 }
 
-// play submits and ends attempts, each with the next of outcomes, for as long as the glidein asks for
-// another; it returns the glidein at its end. It waits for back-offs by moving the time on.
+// play submits and ends attempts, each with the next of outcomes, as long as the glidein requests another, and returns
+// the final glidein. It advances the time to pass back-offs.
 func play(t *testing.T, g corral.Glidein, outcomes func(n int) corral.Job) (corral.Glidein, time.Time) {
 	t.Helper()
 	now := noon
@@ -226,7 +226,7 @@ func TestForeverOutlivesSingleLosses(t *testing.T) {
 	}
 }
 
-// TestDeriveProperties draws glideins that the store could hold and checks what must hold for all.
+// TestDeriveProperties draws glideins that the store could hold and checks the properties of every derivation.
 func TestDeriveProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -238,7 +238,7 @@ func TestDeriveProperties(t *testing.T) {
 		state, reason := g.Derive(site, held, lack, now)
 
 		if !slices.Contains(corral.GlideinStates, state) {
-			t.Fatalf("state %q is none of the list", state)
+			t.Fatalf("state %q is not in the list", state)
 		}
 		if again, why := g.Derive(site, held, lack, now); again != state || why != reason {
 			t.Fatalf("second Derive = %s, %q; first was %s, %q", again, why, state, reason)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The objects that have a history.
+// The kinds of object that have a history.
 const (
 	ObjectSite     = "site"
 	ObjectEnsemble = "ensemble"
@@ -21,8 +21,8 @@ const (
 	ObjectToken    = "token"
 )
 
-// An Entry is one line of an object's history: what changed, when, and who asked for it. A rule returns
-// the entries for its changes without ID, At and Actor, which the store fills in.
+// An Entry is one line of an object's history: what changed, when, and at whose request. A rule returns the entries for
+// its changes without ID, At and Actor; the store sets these.
 type Entry struct {
 	ID     int64     `json:"id"`
 	At     time.Time `json:"at"`
@@ -35,12 +35,12 @@ type Entry struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Created is the first line of an object's history.
+// Created returns the first line of an object's history.
 func Created(object string, id int64, state string) Entry {
 	return Entry{Object: object, Of: id, Event: "create", To: state}
 }
 
-// A TimelineEvent is one of the nine events of the original's timeline (Juve 2012, fig. 2.5).
+// A TimelineEvent is one of the nine events of the original system's timeline (Juve 2012, fig. 2.5).
 type TimelineEvent struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
@@ -50,9 +50,9 @@ type TimelineEvent struct {
 // timelineNames maps a kind of job to the names of its three events.
 var timelineNames = map[JobKind]string{SetupJob: "Setup", PilotJob: "Glidein", CleanupJob: "Cleanup"}
 
-// Timeline returns the events that jobs have reached, in the order of jobs: SetupSubmitted,
-// SetupStarted, SetupFinished, GlideinSubmitted … CleanupFinished. Setup, allocation, runtime and
-// cleanup times are differences between them.
+// Timeline returns the events that jobs have reached, in the order of jobs: SetupSubmitted, SetupStarted,
+// SetupFinished, GlideinSubmitted … CleanupFinished. Setup, allocation, runtime and cleanup times are differences
+// between them.
 func Timeline(jobs ...Job) []TimelineEvent {
 	var events []TimelineEvent
 	for _, j := range jobs {
@@ -70,14 +70,14 @@ func Timeline(jobs ...Job) []TimelineEvent {
 	return events
 }
 
-// A Phase is a time between two events of one job's timeline.
+// A Phase is the time between two events of one job's timeline.
 type Phase struct {
 	Name     string // setup, allocation, runtime, cleanup
 	Job      JobID
 	From, To TimelineEvent
 }
 
-// phases are the times that the original derives from its events.
+// phases are the times that the original system derives from its events.
 var phases = []struct{ name, from, to string }{
 	{"setup", "SetupSubmitted", "SetupFinished"},
 	{"allocation", "GlideinSubmitted", "GlideinStarted"},
@@ -85,11 +85,11 @@ var phases = []struct{ name, from, to string }{
 	{"cleanup", "CleanupSubmitted", "CleanupFinished"},
 }
 
-// Took is how long the phase lasted.
+// Took returns the phase's duration.
 func (p Phase) Took() time.Duration { return p.To.At.Sub(p.From.At) }
 
-// Phases returns the times that lie between events, in the order in which they ended; one whose
-// beginning is not among events is left out.
+// Phases returns the phases between events, in the order in which they ended. A phase whose first event is missing is
+// left out.
 func Phases(events []TimelineEvent) []Phase {
 	var found []Phase
 	for _, to := range events {

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// A Hold keeps attempts from a site: its circuit breaker is open until Until, and then half open: see Trial. The zero
-// Hold keeps none.
+// A Hold is a site's circuit breaker: it is open until Until, so that no attempt is submitted, and then half open (see
+// Trial). The zero Hold blocks nothing.
 type Hold struct {
-	Since time.Time // when the last attempt came to nothing
+	Since time.Time // end of the last attempt that came to nothing
 	Until time.Time
 	Why   string
 }
 
-// A Lack keeps the next attempt of one glidein: something that it needs beside its site is not there. The
-// zero Lack keeps none.
+// A Lack blocks the next attempt of one glidein because something other than its site is missing. The zero Lack blocks
+// nothing.
 type Lack struct {
 	Why   string
-	Final bool // nothing is done about it any more: the glidein fails
+	Final bool // the missing thing will not come: the glidein fails
 }
 
 const (
-	// HoldAfter is how many attempts in a row must come to nothing.
+	// HoldAfter is the number of consecutive attempts that must come to nothing.
 	HoldAfter = 3
 
-	// HoldHistory is how many ended attempts that tell something are looked at.
+	// HoldHistory is the number of ended attempts with evidence about the site that are examined.
 	HoldHistory = 8
 
 	holdMin    = time.Minute // doubled for each further attempt that comes to nothing
 	holdMax    = 10 * time.Minute
-	usefulLife = time.Minute // an attempt that fails sooner came to nothing, workers or not
+	usefulLife = time.Minute // an attempt that fails sooner came to nothing, with or without workers
 )
 
-// NewHold returns the hold that follows from the last attempts that ended at a site, of whatever
-// glidein, the newest first. A site at which one attempt after the other comes to nothing is broken, and
-// submitting more does not help (Juve 2012 part 5.1, T5). Each glidein's own retries do not see that.
+// NewHold returns the hold that follows from the attempts of all glideins that ended last at a site, newest first. A
+// site at which consecutive attempts come to nothing is broken, and submitting more does not help (Juve 2012 part 5.1,
+// T5). Each glidein's own retries do not detect that.
 func NewHold(recent []Job) Hold {
 	barren := 0
 	var last Job
@@ -60,10 +60,10 @@ func NewHold(recent []Job) Hold {
 	}
 }
 
-// Trial returns why another attempt has to wait at now although Until is over, and until when at most; "" if it has
-// not. One attempt is let through then. Others follow once it has registered workers; if it comes to nothing, the
-// next Hold is a longer one. So that a long queue does not stop everything, another is let through for each holdMax
-// that passes without an answer. live are the site's live attempts.
+// Trial returns why another attempt must wait at now although Until has passed, and until when at most; why is "" if it
+// need not wait. One attempt is let through as a trial. Others follow once it has registered workers; if it comes to
+// nothing, the next Hold is longer. If a trial gives no result within holdMax, another is let through, so that a long
+// queue does not block the site. live are the site's live attempts.
 func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 	if h.Since.IsZero() {
 		return "", time.Time{}
@@ -81,12 +81,12 @@ func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 	if trial.CreatedAt.IsZero() || !now.Before(until) || until.Sub(now) > 2*holdMax { // the clock was set back
 		return "", time.Time{}
 	}
-	const said = "limit circuit breaker: %s; an attempt of glidein %d is to show whether it works again"
+	const said = "limit circuit breaker: %s; an attempt of glidein %d tests whether it works again"
 	return fmt.Sprintf(said, h.Why, trial.Glidein), until
 }
 
 // Tells reports whether the end of an attempt is evidence about its site. It is not if a user ended the attempt, if the
-// site refused the request for good, which is due to the request, or for a while, which is due to the account.
+// site refused the request permanently (the request's fault), or if it refused temporarily (the account's fault).
 func (j Job) Tells() bool {
 	switch j.Outcome {
 	case OutcomeExpired, OutcomeLost, OutcomePreempted, OutcomeIdle:
@@ -97,7 +97,7 @@ func (j Job) Tells() bool {
 	return false
 }
 
-// inShort says how an attempt ended in words that have room in another sentence.
+// inShort describes how an attempt ended, briefly enough for use within another sentence.
 func (j Job) inShort() string {
 	const most = 160
 	why := []rune(j.Reason)
@@ -107,8 +107,8 @@ func (j Job) inShort() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s: %s", j.Outcome, string(why)), ": ")
 }
 
-// cameToNothing reports whether an ended attempt registered no worker, or failed before it had lived long enough to be
-// of use.
+// cameToNothing reports whether an ended attempt registered no worker, or failed before it had run long enough to be
+// useful.
 func (j Job) cameToNothing() bool {
 	switch j.Outcome {
 	case OutcomeIdle:

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Three attempts in a row that came to nothing keep others from the site, for longer each time; one that
-// was of use ends it, and what somebody wanted says nothing.
+// Three consecutive attempts that come to nothing hold the site, for longer each time. A useful attempt ends the hold,
+// and an attempt that a user ended is not evidence.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	attempt := func(o corral.Outcome, workers int, lived time.Duration) corral.Job {
@@ -31,13 +31,13 @@ func TestHold(t *testing.T) {
 		{"three failed", []corral.Job{failed, failed, failed}, time.Minute},
 		{"three ways to come to nothing", []corral.Job{lost, short, hung}, time.Minute},
 		{"five failed", []corral.Job{failed, failed, failed, failed, failed}, 4 * time.Minute},
-		{"all that are looked at failed", []corral.Job{failed, failed, failed, failed, failed, failed, failed, failed}, 10 * time.Minute},
+		{"all that are examined failed", []corral.Job{failed, failed, failed, failed, failed, failed, failed, failed}, 10 * time.Minute},
 		{"the last one expired", []corral.Job{expired, failed, failed, failed}, 0},
-		{"one of three was of use", []corral.Job{failed, failed, long, failed}, 0},
+		{"one of three was useful", []corral.Job{failed, failed, long, failed}, 0},
 		{"one of three was idle", []corral.Job{failed, idle, failed, failed}, 0},
-		{"somebody removed one", []corral.Job{failed, removed, failed, removed, failed}, time.Minute},
-		{"options of three that the site does not take", []corral.Job{refused, refused, refused}, 0},
-		{"three that the site did not take now", []corral.Job{busy, busy, busy}, time.Minute},
+		{"a user removed one", []corral.Job{failed, removed, failed, removed, failed}, time.Minute},
+		{"three with options that the site rejects", []corral.Job{refused, refused, refused}, 0},
+		{"three that the site rejected temporarily", []corral.Job{busy, busy, busy}, time.Minute},
 		{"short, as asked", []corral.Job{expired, expired, expired}, 0},
 	} {
 		got := corral.NewHold(tt.recent)
@@ -47,7 +47,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// Who waits for a site that is held reads what the last attempt came to nothing of.
+// A user who waits for a held site reads why its last attempt came to nothing.
 func TestHoldNamesTheLastReason(t *testing.T) {
 	t.Parallel()
 	j := corral.Job{State: corral.JobEnded, Outcome: corral.OutcomeFailed, SubmittedAt: noon, EndedAt: noon, Reason: "no space left"}
@@ -60,13 +60,13 @@ func TestHoldNamesTheLastReason(t *testing.T) {
 	}
 }
 
-// Trial's whole course is in the tests of reconcile; here, what it says.
+// The tests of reconcile cover Trial's whole course; this one checks its texts.
 func TestTrial(t *testing.T) {
 	t.Parallel()
 	h := corral.Hold{Since: noon, Until: noon.Add(time.Minute), Why: "the last 3 attempts at the site came to nothing"}
 	trial := corral.Job{Kind: corral.PilotJob, Glidein: 7, State: corral.JobQueued, CreatedAt: noon.Add(2 * time.Minute)}
 	why, until := h.Trial(noon.Add(3*time.Minute), []corral.Job{trial})
-	if why != "limit circuit breaker: the last 3 attempts at the site came to nothing; an attempt of glidein 7 is to show whether it works again" || !until.Equal(noon.Add(12*time.Minute)) {
+	if why != "limit circuit breaker: the last 3 attempts at the site came to nothing; an attempt of glidein 7 tests whether it works again" || !until.Equal(noon.Add(12*time.Minute)) {
 		t.Errorf("%q until %s", why, until)
 	}
 	if why, until := h.Trial(noon.Add(-24*time.Hour), []corral.Job{trial}); why != "" {

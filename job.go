@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// JobID identifies a job of ours; the site has its own id for it.
+// JobID identifies a job in corrald; the site has its own id for it.
 type JobID int64
 
 // A JobKind is one of the three kinds of job that Corral runs at a site.
@@ -13,19 +13,19 @@ type JobKind string
 
 const (
 	SetupJob   JobKind = "setup"   // installs the worker package, once per site
-	PilotJob   JobKind = "pilot"   // holds nodes and runs workers: a glidein's attempt
+	PilotJob   JobKind = "pilot"   // holds nodes and runs workers: an attempt of a glidein
 	CleanupJob JobKind = "cleanup" // removes everything
 )
 
-// A JobState says how far a job has come.
+// A JobState says how far a job has progressed.
 type JobState string
 
 const (
-	JobNew       JobState = "NEW"       // the intent is recorded; the site may or may not know it
+	JobNew       JobState = "NEW"       // the intent is recorded; the site may or may not have the job
 	JobSubmitted JobState = "SUBMITTED" // the site accepted it
 	JobQueued    JobState = "QUEUED"    // the batch system shows it waiting
 	JobRunning   JobState = "RUNNING"   // the batch system shows it running
-	JobEnded     JobState = "ENDED"     // over; Outcome says how
+	JobEnded     JobState = "ENDED"     // ended; Outcome says how
 )
 
 // JobStates lists all states in their order of life.
@@ -46,51 +46,51 @@ type Outcome string
 
 const (
 	OutcomeDone      Outcome = "done"      // a setup or cleanup job did its work
-	OutcomeExpired   Outcome = "expired"   // its walltime was over; the only one that --resubmit counts
-	OutcomeIdle      Outcome = "idle"      // nothing to do for longer than --idle
-	OutcomeDrained   Outcome = "drained"   // asked to finish its tasks and leave
+	OutcomeExpired   Outcome = "expired"   // its walltime ended; the only outcome that --resubmit counts
+	OutcomeIdle      Outcome = "idle"      // it had no work for longer than --idle
+	OutcomeDrained   Outcome = "drained"   // left on request after finishing its tasks
 	OutcomeRemoved   Outcome = "removed"   // cancelled
-	OutcomePreempted Outcome = "preempted" // the site took the nodes back
+	OutcomePreempted Outcome = "preempted" // the site reclaimed the nodes
 	OutcomeFailed    Outcome = "failed"    // its own error; Transient says whether a retry may help
-	OutcomeLost      Outcome = "lost"      // the site no longer knows what became of it
+	OutcomeLost      Outcome = "lost"      // the site has no record of its end
 	OutcomeDuplicate Outcome = "duplicate" // another pilot held the attempt's lease
 )
 
-// A FailureClass says of a failure that may pass what has to happen first. The empty one passes by itself.
+// A FailureClass says what must happen before a transient failure can end. The empty class ends by itself.
 type FailureClass string
 
 const (
-	FailureQuota          FailureClass = "quota"          // the user has as much of the site as is allowed
-	FailureAuthentication FailureClass = "authentication" // the site does not know the user, until somebody helps
+	FailureQuota          FailureClass = "quota"          // the user has reached the site's limit
+	FailureAuthentication FailureClass = "authentication" // the site does not accept the user until a person helps
 )
 
-// Outcomes lists them all.
+// Outcomes lists all outcomes.
 var Outcomes = []Outcome{OutcomeDone, OutcomeExpired, OutcomeIdle, OutcomeDrained, OutcomeRemoved,
 	OutcomePreempted, OutcomeFailed, OutcomeLost, OutcomeDuplicate}
 
-// A Job is one batch job of ours at a site. A pilot job is an attempt of its glidein.
+// A Job is one batch job of Corral at a site. A pilot job is an attempt of its glidein.
 type Job struct {
 	ID          JobID        `json:"id"`
 	Kind        JobKind      `json:"kind"`
 	Site        SiteID       `json:"site_id"`
 	Glidein     GlideinID    `json:"glidein_id,omitempty"` // pilot jobs only
-	Number      int          `json:"number"`               // 1 for the first of its kind for its owner
-	Tag         string       `json:"tag"`                  // unique; the batch system shows it back
+	Number      int          `json:"number"`               // 1 for the first job of its kind for its owner
+	Tag         string       `json:"tag"`                  // unique; the batch system reports it back
 	SiteJobID   string       `json:"site_job_id,omitempty"`
-	Package     string       `json:"package_digest,omitempty"` // setup jobs: beside the site's own; empty: that
+	Package     string       `json:"package_digest,omitempty"` // of setup jobs: an extra package; empty: the site's
 	State       JobState     `json:"state"`
-	Outcome     Outcome      `json:"outcome,omitempty"` // set exactly when ENDED
+	Outcome     Outcome      `json:"outcome,omitempty"` // set if and only if ENDED
 	Transient   bool         `json:"transient,omitempty"`
 	Failure     FailureClass `json:"failure_class,omitempty"` // only if Transient
 	ExitStatus  *int         `json:"exit_status,omitempty"`
 	Reason      string       `json:"reason,omitempty"`
-	Asked       Ask          `json:"asked,omitempty"`      // what was asked of it since: drain, cancel
-	Workers     int          `json:"workers,omitempty"`    // most workers that were registered at once
-	Lost        []LostHost   `json:"lost_hosts,omitempty"` // pilot jobs: hosts that it has to do without
-	Queue       string       `json:"-"`                    // attempts: of the batch system; empty: its default
-	LeaseHolder string       `json:"-"`                    // the one pilot process that may start workers
-	Session     string       `json:"-"`                    // SHA-256 of the secret that it and its workers share, hex
-	TokenDigest string       `json:"-"`                    // SHA-256 of the token its workers authenticate with, hex
+	Asked       Ask          `json:"asked,omitempty"`      // later request: drain, cancel
+	Workers     int          `json:"workers,omitempty"`    // highest number registered at once
+	Lost        []LostHost   `json:"lost_hosts,omitempty"` // pilot jobs: hosts that it runs without
+	Queue       string       `json:"-"`                    // attempts: the batch system's queue; empty: its default
+	LeaseHolder string       `json:"-"`                    // the only pilot process that may start workers
+	Session     string       `json:"-"`                    // SHA-256 of the secret shared with its workers, hex
+	TokenDigest string       `json:"-"`                    // SHA-256 of its workers' authentication token, hex
 	TokenEndsAt time.Time    `json:"-"`
 	CreatedAt   time.Time    `json:"created_at"`
 	SubmittedAt time.Time    `json:"submitted_at,omitzero"`
@@ -99,25 +99,25 @@ type Job struct {
 	UpdatedAt   time.Time    `json:"updated_at"`
 }
 
-// A JobEvent moves a job. Which fields matter depends on Move: SiteJobID for submit, queue and start;
-// Outcome, Transient, Failure, ExitStatus and Lost for end.
+// A JobEvent changes a job's state. Move decides which fields matter: SiteJobID for submit, queue and start; Outcome,
+// Transient, Failure, ExitStatus and Lost for end.
 type JobEvent struct {
 	Move       JobMove
-	At         time.Time // when it happened at the site, if known; else when it was seen
+	At         time.Time // when it happened at the site, if known; otherwise when it was seen
 	SiteJobID  string
 	Outcome    Outcome
 	Transient  bool
 	Failure    FailureClass // only if Transient
 	ExitStatus *int
-	Lost       []LostHost // as far as the job tells now
+	Lost       []LostHost // as reported by the job so far
 	Reason     string
-	Gone       bool // its end was seen: nothing of it runs any more, on any node
+	Gone       bool // its end was seen: no process of it runs on any node
 }
 
 // Live reports whether the job may still have processes at its site.
 func (j Job) Live() bool { return j.State != JobEnded }
 
-// intended returns the job as NEW, with the number that follows those of its kind among earlier ones.
+// intended returns the job as NEW, numbered after the earlier jobs of its kind.
 func (j Job) intended(earlier []Job, now time.Time) Job {
 	j.ID, j.Number, j.State, j.CreatedAt, j.UpdatedAt = 0, 1, JobNew, now, now
 	for _, e := range earlier {
@@ -128,9 +128,9 @@ func (j Job) intended(earlier []Job, now time.Time) Job {
 	return j
 }
 
-// Apply moves the job by one event; no other code sets State. The event's time is what a site's clock said: one
-// outside the time between the job's last event and now is moved to its edge, and zero means now. An end that skips
-// the start (the job lived between two polls) leaves StartedAt zero unless the caller sends the start first.
+// Apply changes the job's state by one event; no other code sets State. The event's time comes from the site's clock: a
+// time before the job's last event or after now is clamped to that range, and zero means now. An end without a start
+// (the job lived between two polls) leaves StartedAt zero unless the caller sends the start first.
 func (j Job) Apply(e JobEvent, now time.Time) (Job, []Entry, error) {
 	next, err := JobMoves.Next(j.State, e.Move)
 	if err != nil {
@@ -147,7 +147,7 @@ func (j Job) Apply(e JobEvent, now time.Time) (Job, []Entry, error) {
 	case e.Move == JobSubmit:
 		j.SubmittedAt = at
 	case j.SubmittedAt.IsZero() && e.Move != JobEnd:
-		j.SubmittedAt = j.CreatedAt // the answer was lost: it was asked for then, and may have waited since
+		j.SubmittedAt = j.CreatedAt // the answer was lost: it was submitted then, and may have waited since
 	}
 	switch e.Move {
 	case JobStart:
@@ -164,7 +164,7 @@ func (j Job) Apply(e JobEvent, now time.Time) (Job, []Entry, error) {
 	return j, []Entry{entry}, nil
 }
 
-// within returns when an event that was reported for happened can have happened to j.
+// within clamps the reported time of an event to the range that is possible for j.
 func (j Job) within(happened, now time.Time) time.Time {
 	now = latest(now, j.UpdatedAt)
 	if happened.IsZero() || happened.After(now) {
@@ -173,14 +173,14 @@ func (j Job) within(happened, now time.Time) time.Time {
 	return latest(happened.UTC().Truncate(time.Millisecond), j.CreatedAt, j.SubmittedAt, j.StartedAt)
 }
 
-// entry is a line of the job's history about something that leaves its state alone.
+// entry returns a line of the job's history for an event that does not change its state.
 func (j Job) entry(event, reason string) Entry {
 	state := string(j.State)
 	return Entry{Object: ObjectJob, Of: int64(j.ID), Event: event, From: state, To: state, Reason: reason}
 }
 
-// Ask notes what is asked of the job. An ask only grows; one that does not, or that comes after the job's end, changes
-// nothing and has no entry.
+// Ask records a request to end the job. An ask can only become stronger; any other, or one after the job's end, changes
+// nothing and returns no entry.
 func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
 	if !j.Live() || !ask.exceeds(j.Asked) {
 		return j, nil, nil
@@ -189,11 +189,11 @@ func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
 	return j, []Entry{j.entry(string(ask), reason)}, nil
 }
 
-// Lease gives the attempt's lease to holder, the one pilot process that may start workers, and opens its session: the
-// digest of a secret that the holder has made and keeps in memory. The same holder may ask again with the same secret,
-// since an answer may be lost. A Conflict error if another holds it, or if the job has ENDED: then another attempt may
-// have taken its place.
-// The error does not name the holder, since with the attempt's token that name would be half of what admits workers.
+// Lease grants the attempt's lease to holder, the only pilot process that may start workers, and opens its session. The
+// session is the digest of a secret that the holder generated and keeps in memory. The same holder may repeat the
+// request with the same secret, because an answer may be lost. Lease returns a Conflict error if another process holds
+// the lease, or if the job has ENDED, because another attempt may have replaced it. The error does not name the holder:
+// with the attempt's token, that name would be half of the credentials of a worker.
 func (j Job) Lease(holder, session string, now time.Time) (Job, []Entry, error) {
 	switch {
 	case !j.Live():
@@ -209,11 +209,11 @@ func (j Job) Lease(holder, session string, now time.Time) (Job, []Entry, error) 
 	return j, []Entry{j.entry("lease", "by "+holder)}, nil
 }
 
-// over is the error for what is asked of a job that has ended.
+// over returns the error for a request to a job that has ended.
 func (j Job) over() error { return Errorf(Conflict, "%s has ended: %s", j.Name(), j.Outcome) }
 
-// NoteWaits notes why the job waits in its site's queue, or why the site has not taken it yet; ok is false if that is
-// known. A job that does not wait, or was asked to go, keeps the reason that it has.
+// NoteWaits records why the job waits in its site's queue, or why the site has not accepted it yet; ok is false if the
+// reason is unchanged. A job that does not wait, or that was asked to end, keeps its reason.
 func (j Job) NoteWaits(why string, now time.Time) (_ Job, ok bool) {
 	if j.State != JobQueued && j.State != JobNew || j.Asked != AskNothing || j.Reason == why {
 		return j, false
@@ -222,8 +222,8 @@ func (j Job) NoteWaits(why string, now time.Time) (_ Job, ok bool) {
 	return j, true
 }
 
-// NoteWorkers notes that n workers of an attempt are registered; the most at once is kept. For a job of another kind,
-// which has no workers, it is an Invalid error.
+// NoteWorkers records that n workers of an attempt are registered; only the highest number is kept. A job of another
+// kind has no workers, so for it a positive n is an Invalid error.
 func (j Job) NoteWorkers(n int, now time.Time) (Job, []Entry, error) {
 	switch {
 	case n <= j.Workers:
@@ -242,7 +242,7 @@ func (j Job) LoseHost(l LostHost, hosts int, now time.Time) (Job, []Entry, error
 	case !j.Live():
 		return j, nil, j.over()
 	case l.Host < 0 || l.Host >= hosts:
-		return j, nil, Errorf(Invalid, "%s has %d hosts, and none with number %d", j.Name(), hosts, l.Host)
+		return j, nil, Errorf(Invalid, "%s has %d hosts: there is no host %d", j.Name(), hosts, l.Host)
 	}
 	known := len(j.Lost)
 	if j = j.Lose(now, l); len(j.Lost) == known {
@@ -253,7 +253,7 @@ func (j Job) LoseHost(l LostHost, hosts int, now time.Time) (Job, []Entry, error
 	return j, []Entry{j.entry("node failed", said)}, nil
 }
 
-// Name is how people and logs call the job: "attempt 2 of glidein 7", "setup job of site 1".
+// Name returns the job's name for people and logs: "attempt 2 of glidein 7", "setup job of site 1".
 func (j Job) Name() string {
 	if j.Kind == PilotJob {
 		return fmt.Sprintf("attempt %d of glidein %d", j.Number, j.Glidein)

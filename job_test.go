@@ -79,7 +79,7 @@ func TestJobApply(t *testing.T) {
 	})
 }
 
-// checkJob checks what holds for a job in every state.
+// checkJob checks the invariants of a job in every state.
 func checkJob(t *rapid.T, j corral.Job) {
 	if (j.State == corral.JobEnded) != (j.Outcome != "") || (j.State == corral.JobEnded) == j.EndedAt.IsZero() {
 		t.Fatalf("state %s, outcome %q and end %s do not agree", j.State, j.Outcome, j.EndedAt)
@@ -92,8 +92,8 @@ func checkJob(t *rapid.T, j corral.Job) {
 	}
 }
 
-// A job whose submission was not answered was submitted when it was asked for, not when it was found: or its wait in
-// the queue would be none.
+// A job whose submission was not answered counts as submitted when it was requested, not when it was found. Otherwise
+// its wait in the queue would be zero.
 func TestAdoptedJobHasItsSubmission(t *testing.T) {
 	t.Parallel()
 	for _, move := range []corral.JobMove{corral.JobQueue, corral.JobStart} {

@@ -2,13 +2,13 @@ package corral
 
 import "fmt"
 
-// A Load is how many attempts a site has.
+// A Load counts the attempts at a site.
 type Load struct {
-	Queued  int // asked for, and not running: also those that the site has not answered yet
+	Queued  int // requested but not running, including those that the site has not confirmed
 	Running int
 }
 
-// Add counts a job, if it is an attempt that is alive.
+// Add counts a job if it is a live attempt.
 func (l Load) Add(j Job) Load {
 	switch {
 	case j.Kind != PilotJob || !j.Live():
@@ -20,15 +20,15 @@ func (l Load) Add(j Job) Load {
 	return l
 }
 
-// Without takes back what Add counted.
+// Without reverses Add.
 func (l Load) Without(j Job) Load {
 	n := Load{}.Add(j)
 	return Load{Queued: l.Queued - n.Queued, Running: l.Running - n.Running}
 }
 
-// Full returns the limit that another attempt at the site would break, for people; empty if none would. Beside the
-// limits that an administrator set, the number of jobs counts that the batch system takes of one user, once a probe has
-// found it out; how many of them run at once is the batch system's affair, for which it has a queue.
+// Full describes the limit that another attempt at the site would exceed; empty if there is none. Besides the
+// administrator's limits it applies the batch system's limit on the jobs of one user, if a probe has found it. The
+// number of jobs that run at once is left to the batch system, which queues the others.
 func (s Site) Full(l Load) string {
 	live := l.Queued + l.Running
 	switch {

@@ -39,10 +39,10 @@ func TestFull(t *testing.T) {
 		{"the queue is full", limits(3, 0), corral.Load{Queued: 3}, "limit max_queued of site hpc: 3 of 3 attempts wait"},
 		{"the limit was lowered", limits(3, 0), corral.Load{Queued: 5}, "limit max_queued of site hpc: 5 of 3 attempts wait"},
 		{"room to run", limits(0, 3), corral.Load{Queued: 1, Running: 1}, ""},
-		{"those that wait may all start", limits(0, 3), corral.Load{Queued: 2, Running: 1}, "limit max_running of site hpc: 3 of 3 attempts wait or run"},
+		{"all waiting attempts may start", limits(0, 3), corral.Load{Queued: 2, Running: 1}, "limit max_running of site hpc: 3 of 3 attempts wait or run"},
 		{"a probe found no limit", probed(limits(0, 0), 0), corral.Load{Queued: 50}, ""},
-		{"the batch system takes no more", probed(limits(0, 0), 4), corral.Load{Queued: 3, Running: 1}, "limit max_submit of site hpc: 4 of 4 jobs wait or run"},
-		{"the batch system has a queue for what it does not run yet", probed(limits(0, 0), 4), corral.Load{Queued: 1, Running: 1}, ""},
+		{"the batch system accepts no more", probed(limits(0, 0), 4), corral.Load{Queued: 3, Running: 1}, "limit max_submit of site hpc: 4 of 4 jobs wait or run"},
+		{"the batch system queues jobs that it does not run yet", probed(limits(0, 0), 4), corral.Load{Queued: 1, Running: 1}, ""},
 		{"the administrator allows less", probed(limits(0, 2), 4), corral.Load{Running: 2}, "limit max_running of site hpc: 2 of 2 attempts wait or run"},
 	} {
 		if got := tt.site.Full(tt.load); got != tt.want {

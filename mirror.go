@@ -10,7 +10,7 @@ import (
 // MirrorID identifies a mirror.
 type MirrorID int64
 
-// A MirrorState says whether a mirror is asked for packages.
+// A MirrorState says whether packages are requested from a mirror.
 type MirrorState string
 
 const (
@@ -21,35 +21,35 @@ const (
 // MirrorStates lists all states in their order of life.
 var MirrorStates = []MirrorState{MirrorReady, MirrorDeleted}
 
-// A Mirror is a server, or a directory, that has worker packages.
+// A Mirror is a server or directory with worker packages.
 type Mirror struct {
 	ID        MirrorID     `json:"id"`
 	Name      string       `json:"name"`
 	Owner     string       `json:"owner"`
 	URL       string       `json:"url"` // of its directory: http, https, ftp, sftp or file
 	State     MirrorState  `json:"state"`
-	Reason    string       `json:"reason,omitempty"`    // what the last check found wrong
-	Packages  int          `json:"packages"`            // of the catalog, that it says it has
+	Reason    string       `json:"reason,omitempty"`    // the problem that the last check found
+	Packages  int          `json:"packages"`            // number of packages of the catalog in its index
 	Health    MirrorHealth `json:"health"`              // as measured
 	CheckedAt time.Time    `json:"checked_at,omitzero"` // when its index was last read
 	CreatedAt time.Time    `json:"created_at"`
 	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-// MirrorHealth holds the measurements of a mirror. Their weight decreases with age: it halves with each
-// HealthHalfLife. The zero value is a mirror that was never tried.
+// MirrorHealth holds the measurements of a mirror. Their weight decreases with age, by half for each HealthHalfLife.
+// The zero value describes a mirror that was never tried.
 type MirrorHealth struct {
-	Successes  float64   `json:"successes"` // transfers that gave the right bytes
+	Successes  float64   `json:"successes"` // transfers that delivered the correct bytes
 	Failures   float64   `json:"failures"`
 	BytesPerS  float64   `json:"bytes_per_s"`          // mean of the successes
 	MeasuredAt time.Time `json:"measured_at,omitzero"` // of the last transfer
 }
 
-// HealthHalfLife is how long it takes until what was measured counts half.
+// HealthHalfLife is the time after which a measurement's weight has halved.
 const HealthHalfLife = 24 * time.Hour
 
-// Assumptions about a mirror that was never tried: one success and one failure at this speed. The first
-// measurement counts as much.
+// Assumptions about a mirror that was never tried: one success and one failure at this speed. They weigh as much as the
+// first measurement.
 const (
 	priorTries     = 1.0
 	priorBytesPerS = 1 << 20
@@ -72,13 +72,13 @@ func (h MirrorHealth) After(ok bool, bytes int64, took time.Duration, now time.T
 
 // weight returns the weight of the earlier measurements at now.
 func (h MirrorHealth) weight(now time.Time) float64 {
-	age := max(now.Sub(h.MeasuredAt), 0) // clocks are set back
+	age := max(now.Sub(h.MeasuredAt), 0) // the clock may have been set back
 	return math.Exp2(-age.Hours() / HealthHalfLife.Hours())
 }
 
-// Score is how many useful bytes a second one may expect of the mirror at now: the chance that a
-// transfer succeeds, times its speed. Both go back to what is assumed of any mirror as the measurements
-// age, so that a bad day is forgotten.
+// Score returns the useful bytes per second to expect from the mirror at now: the probability that a transfer succeeds,
+// times its speed. As the measurements age, both return to the values assumed for an untried mirror, so that a bad day
+// is forgotten.
 func (h MirrorHealth) Score(now time.Time) float64 {
 	weight := h.weight(now)
 	good, bad := h.Successes*weight, h.Failures*weight
@@ -86,8 +86,8 @@ func (h MirrorHealth) Score(now time.Time) float64 {
 	return chance * (h.BytesPerS*good + priorBytesPerS*priorTries) / (good + priorTries)
 }
 
-// RankMirrors returns the mirrors in the order to try them: the highest score first, and of equals the
-// oldest.
+// RankMirrors returns the mirrors in the order in which to try them: by descending score, and of equal ones the oldest
+// first.
 func RankMirrors(mirrors []Mirror, now time.Time) []Mirror {
 	ranked := slices.Clone(mirrors)
 	slices.SortFunc(ranked, func(a, b Mirror) int {

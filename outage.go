@@ -2,9 +2,9 @@ package corral
 
 import "time"
 
-// An Outage says how many workers of a glidein, or of a run's cluster, are out of reach, and since when.
+// An Outage counts the workers of a glidein, or of a run's cluster, that cannot be reached.
 type Outage struct {
-	Workers int       `json:"workers"` // that are out of reach
-	Of      int       `json:"of"`      // that there are
-	Since   time.Time `json:"since"`   // of the first of them
+	Workers int       `json:"workers"` // number that cannot be reached
+	Of      int       `json:"of"`      // total number
+	Since   time.Time `json:"since"`   // since the first of them was lost
 }

@@ -4,16 +4,16 @@ import (
 	"time"
 )
 
-// OwnerID identifies the account of an owner in histories. An owner whose account was never touched has none.
+// OwnerID identifies an owner's account in histories. An owner whose account was never changed has none.
 type OwnerID int64
 
-// An OwnerState says how far an owner is served.
+// An OwnerState says which requests of an owner are served.
 type OwnerState string
 
 const (
 	OwnerActive    OwnerState = "ACTIVE"    // served; also every owner without a record
-	OwnerSuspended OwnerState = "SUSPENDED" // requests are refused and nothing new is asked for; what runs finishes
-	OwnerEnding    OwnerState = "ENDING"    // what the owner has at sites and in pools is being removed
+	OwnerSuspended OwnerState = "SUSPENDED" // requests are refused and nothing new is submitted; running work finishes
+	OwnerEnding    OwnerState = "ENDING"    // the owner's resources at sites and in pools are being removed
 	OwnerEnded     OwnerState = "ENDED"     // only records and results are left; the name is not free
 )
 
@@ -30,52 +30,52 @@ const (
 	OwnerEndDone OwnerMove = "ended"
 )
 
-// OwnerMoves is the life of an owner.
+// OwnerMoves lists the moves of an owner.
 var OwnerMoves = Table[OwnerState, OwnerMove]{
 	{From: []OwnerState{OwnerActive}, Event: OwnerSuspend, To: OwnerSuspended,
-		Means: "an administrator suspended it: requests are refused, nothing new is asked for"},
+		Means: "an administrator suspended it: requests are refused, nothing new is submitted"},
 	{From: []OwnerState{OwnerSuspended, OwnerEnded}, Event: OwnerResume, To: OwnerActive,
-		Means: "an administrator lets it be used again; after its end it begins with nothing but its records"},
+		Means: "an administrator resumed it; after its end it starts with only its records"},
 	{From: []OwnerState{OwnerActive, OwnerSuspended}, Event: OwnerEnd, To: OwnerEnding,
-		Means: "an administrator ended it: its tokens are revoked, what it has is removed"},
+		Means: "an administrator ended it: its tokens are revoked, its resources are removed"},
 	{From: []OwnerState{OwnerEnding}, Event: OwnerEndDone, To: OwnerEnded,
 		Means: "nothing of it is left at any site or in any pool, and its ssh key is deleted"},
 }
 
-// An Owner is somebody whose objects a central corrald keeps.
+// An Owner is a user whose objects a central corrald keeps.
 type Owner struct {
-	ID        OwnerID    `json:"id,omitempty"` // absent: nothing was ever asked about its account
+	ID        OwnerID    `json:"id,omitempty"` // absent: its account was never changed
 	Name      string     `json:"name"`
 	State     OwnerState `json:"state"`
 	Reason    string     `json:"reason,omitempty"` // why it is in its state
-	By        string     `json:"by,omitempty"`     // who brought it there
+	By        string     `json:"by,omitempty"`     // who put it in its state
 	CreatedAt time.Time  `json:"created_at,omitzero"`
 	UpdatedAt time.Time  `json:"updated_at,omitzero"`
 
 	Has Holdings `json:"has"`
 
-	// WaitsFor says what the end of an owner still waits for, a sentence each.
+	// WaitsFor lists what the end of an account still waits for, one sentence each.
 	WaitsFor []string `json:"waits_for,omitempty"`
 }
 
-// Holdings count what an owner has that is not over, and the records of all its runs.
+// Holdings count an owner's active objects, and the records of all its runs.
 type Holdings struct {
-	Tokens    int `json:"tokens"` // that are neither revoked nor expired
+	Tokens    int `json:"tokens"` // neither revoked nor expired
 	Sites     int `json:"sites"`
 	Clusters  int `json:"clusters"`
 	Glideins  int `json:"glideins"`
-	Runs      int `json:"runs"`  // that go on
-	Plans     int `json:"plans"` // that ask for pilots
+	Runs      int `json:"runs"`  // not over
+	Plans     int `json:"plans"` // that request pilots
 	Scales    int `json:"scales"`
 	Ensembles int `json:"ensembles"`
 	Records   int `json:"records"` // of runs, in any state but DELETED
 }
 
-// Active reports whether the owner is served.
+// Active reports whether the owner's requests are served.
 func (o Owner) Active() bool { return o.State == OwnerActive }
 
-// Refusal says why nothing is done for the owner, and what cures that; "" if it is ACTIVE. It is one sentence, which
-// the owner's requests are refused with, and which glideins, scales and plans that wait give as their reason.
+// Refusal explains why nothing is done for the owner, and how to change that; "" if it is ACTIVE. It is one sentence,
+// used to refuse the owner's requests and as the reason of waiting glideins, scales and plans.
 func (o Owner) Refusal() string {
 	var why string
 	switch o.State {
@@ -95,8 +95,8 @@ func (o Owner) Refusal() string {
 	return said + "; ask an administrator"
 }
 
-// Apply moves the owner by one event; no other code sets State. A move to the state that it is in changes nothing, and
-// neither does ending an owner that has ended.
+// Apply changes the owner's state by one event; no other code sets State. A move to the current state changes nothing,
+// nor does ending an owner that has ended.
 func (o Owner) Apply(move OwnerMove, by, reason string, now time.Time) (Owner, []Entry, error) {
 	from := o.State
 	switch {
@@ -108,7 +108,7 @@ func (o Owner) Apply(move OwnerMove, by, reason string, now time.Time) (Owner, [
 	if err != nil {
 		return o, nil, ErrorAt(Conflict, "owner", "%s: %w", o.Name, err)
 	}
-	if move != OwnerEndDone { // the end is still the one that was asked for
+	if move != OwnerEndDone { // the end keeps the reason and author of its request
 		o.Reason, o.By = reason, by
 	}
 	o.State = next

@@ -8,17 +8,17 @@ import (
 // PlanID identifies a plan that corrald made.
 type PlanID int64
 
-// PlanLabel is the label by which glideins and runs name the plan that they are of.
+// PlanLabel is the label that names the plan to which a glidein or run belongs.
 const PlanLabel = "plan"
 
-// A PlanState says what became of a plan.
+// A PlanState says whether a plan is feasible and whether its pilots are requested.
 type PlanState string
 
 const (
-	PlanInfeasible  PlanState = "INFEASIBLE"  // its goal cannot be reached; it says what can
-	PlanReady       PlanState = "READY"       // its pilots may be asked for
-	PlanProvisioned PlanState = "PROVISIONED" // its pilots are asked for, each at its time
-	PlanReleased    PlanState = "RELEASED"    // its pilots were let go or have ended, and none will follow
+	PlanInfeasible  PlanState = "INFEASIBLE"  // its goal cannot be reached; the plan says what can
+	PlanReady       PlanState = "READY"       // its pilots may be requested
+	PlanProvisioned PlanState = "PROVISIONED" // its pilots are requested, each at its time
+	PlanReleased    PlanState = "RELEASED"    // its pilots were released or have ended, and none will follow
 	PlanDeleted     PlanState = "DELETED"     // tombstone
 )
 
@@ -34,30 +34,30 @@ const (
 	PlanRemove    PlanMove = "remove"
 )
 
-// A Plan is a plan as corrald keeps it: which pilots to ask for, for which workflow, as a planner's document says. The
-// document never changes; what is learned while its run goes on becomes a Revision.
+// A Plan is a plan as stored by corrald: the pilots to request for a workflow, as in the planner's document. The
+// document never changes; changes made during its run are recorded as Revisions.
 type Plan struct {
 	ID          PlanID          `json:"id"`
 	Owner       string          `json:"owner"`
-	Cluster     ClusterID       `json:"cluster_id"` // that the pilots join
+	Cluster     ClusterID       `json:"cluster_id"` // the cluster that the pilots join
 	ClusterName string          `json:"cluster"`
 	Workflow    string          `json:"workflow"`
-	Digest      string          `json:"digest"`            // sha256:HEX of the document: the same for the same problem
+	Digest      string          `json:"digest"`            // sha256:HEX of the document; equal for equal problems
 	Document    json.RawMessage `json:"plan,omitempty"`    // see package plan; not in lists
-	Summary     json.RawMessage `json:"summary,omitempty"` // of the document, in its place in lists
-	Auto        bool            `json:"auto,omitempty"`    // corrald revises it while its run goes on
+	Summary     json.RawMessage `json:"summary,omitempty"` // of the document, which it replaces in lists
+	Auto        bool            `json:"auto,omitempty"`    // corrald revises it during its run
 
-	Sites map[string]SiteID `json:"-"` // that it was made for, by the names that the document calls them by
+	Sites map[string]SiteID `json:"-"` // sites it was made for, by their names in the document
 
 	State     PlanState `json:"state"`
 	Reason    string    `json:"reason,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
-	// From here the document's times count; zero: not provisioned
+	// BeganAt is the origin of the document's times; zero: not provisioned.
 	BeganAt   time.Time `json:"began_at,omitzero"`
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// Apply moves the plan by one event; no other code sets State.
+// Apply changes the plan's state by one event; no other code sets State.
 func (p Plan) Apply(move PlanMove, reason string, now time.Time) (Plan, []Entry, error) {
 	from := p.State
 	next, err := PlanMoves.Next(from, move)

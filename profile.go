@@ -19,18 +19,18 @@ const (
 // ProfileStates lists all states in their order of life.
 var ProfileStates = []ProfileState{ProfileReady, ProfileDeleted}
 
-// A Profile holds measurements of each kind of task: what executions took. Its name is unique among its owner's
-// profiles. It was made from its Sources, and grows with each profile that is merged into it.
+// A Profile holds measurements of task executions by kind of task. Its name is unique among its owner's profiles. It
+// was made from its Sources, and every profile merged into it adds to it.
 type Profile struct {
 	ID        ProfileID       `json:"id"`
 	Name      string          `json:"name"`
 	Owner     string          `json:"owner"`
-	Sources   []string        `json:"sources"` // as they were named: files, library:NAME, run:ID, other profiles
-	Runs      int             `json:"runs"`    // that were measured; a table has none
+	Sources   []string        `json:"sources"` // as named in the request: files, library:NAME, run:ID, other profiles
+	Runs      int             `json:"runs"`    // measured runs; a table has none
 	Kinds     int             `json:"kinds"`   // of tasks
 	Tasks     int64           `json:"tasks"`
 	Digest    string          `json:"digest"`            // sha256:HEX of the document
-	Document  json.RawMessage `json:"profile,omitempty"` // see package profile; a list leaves it out
+	Document  json.RawMessage `json:"profile,omitempty"` // see package profile; not in lists
 	State     ProfileState    `json:"state"`
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`

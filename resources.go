@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Resources are the needs of a task on one host, or the supply of a host. Workflow, matching and plan share this type,
-// so that a plan contains nothing that the matching would refuse.
+// Resources are the requirements of a task on one host, or the supply of a host. Workflows, matching and plans share
+// this type, so that a plan contains no task that matching would refuse.
 type Resources struct {
 	CPUs      int `json:"cpus"`
 	MemoryMiB int `json:"memory_mib,omitempty"`
@@ -14,11 +14,11 @@ type Resources struct {
 	DiskMiB   int `json:"disk_mib,omitempty"`
 }
 
-// Unlimited stands for a component of what a host offers whose limit is not known, so that nothing is refused for it:
-// 2³⁰, which is more than any task may ask for.
+// Unlimited is the supply of a host in a component without a known limit, so that it refuses no task. Its value, 2³⁰,
+// is more than any task may request.
 const Unlimited = 1 << 30
 
-// FitIn reports whether a host that has room can take what is needed.
+// FitIn reports whether a host with this room meets the requirements.
 func (r Resources) FitIn(room Resources) bool {
 	return r.CPUs <= room.CPUs && r.MemoryMiB <= room.MemoryMiB && r.GPUs <= room.GPUs && r.DiskMiB <= room.DiskMiB
 }
@@ -33,12 +33,12 @@ func (r Resources) Minus(s Resources) Resources {
 	return Resources{r.CPUs - s.CPUs, r.MemoryMiB - s.MemoryMiB, r.GPUs - s.GPUs, r.DiskMiB - s.DiskMiB}
 }
 
-// Most returns the larger of each component.
+// Most returns the component-wise maximum.
 func (r Resources) Most(s Resources) Resources {
 	return Resources{max(r.CPUs, s.CPUs), max(r.MemoryMiB, s.MemoryMiB), max(r.GPUs, s.GPUs), max(r.DiskMiB, s.DiskMiB)}
 }
 
-// String names what is not zero: "4 cpus, 2048 MiB of memory, 1 gpu".
+// String names the components that are not zero: "4 cpus, 2048 MiB of memory, 1 gpu".
 func (r Resources) String() string {
 	said := []string{counted(r.CPUs, "cpu")}
 	if r.MemoryMiB != 0 {

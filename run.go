@@ -8,15 +8,15 @@ import (
 // RunID identifies a run.
 type RunID int64
 
-// A RunState says what a run is doing.
+// A RunState describes the activity of a run.
 type RunState string
 
 const (
 	RunRunning    RunState = "RUNNING"    // ready tasks are handed to the cluster
 	RunCancelling RunState = "CANCELLING" // running tasks are being killed
 	RunSucceeded  RunState = "SUCCEEDED"  // every task succeeded
-	RunFailed     RunState = "FAILED"     // a task failed for good; what did not depend on it was finished
-	RunStalled    RunState = "STALLED"    // no present or requested worker could take what was ready
+	RunFailed     RunState = "FAILED"     // a task failed permanently; tasks that did not depend on it were finished
+	RunStalled    RunState = "STALLED"    // no present or requested worker could run the ready tasks
 	RunCancelled  RunState = "CANCELLED"  // cancelled; may be resumed
 	RunDeleted    RunState = "DELETED"    // tombstone
 )
@@ -39,44 +39,44 @@ const (
 
 // RunOptions are chosen when a run is created and never change.
 type RunOptions struct {
-	Clustering     string  `json:"clustering"`             // a clustering.Rule, but for auto, which was decided before
-	Retries        int     `json:"retries"`                // of each task, unless the task says otherwise
-	RetryUnless    string  `json:"retry_unless,omitempty"` // exit statuses that no retry follows, as in 3,64
-	CrashLimit     int     `json:"crash_limit,omitempty"`  // lost workers that make a task fail; -1: none do
-	Stall          Seconds `json:"stall_s"`                // how long a task may be ready that nothing can take
-	DefaultRuntime Seconds `json:"default_runtime_s"`      // assumed of a task without an estimate
-	KeepTasks      bool    `json:"keep_tasks,omitempty"`   // also the directory of an attempt that left only outputs
-	Inputs         string  `json:"inputs,omitempty"`       // how tasks get theirs: LinkInputs, CopyInputs
+	Clustering     string  `json:"clustering"`             // a clustering.Rule; auto was resolved before
+	Retries        int     `json:"retries"`                // of each task, unless the task specifies another number
+	RetryUnless    string  `json:"retry_unless,omitempty"` // exit statuses that are not retried, as in 3,64
+	CrashLimit     int     `json:"crash_limit,omitempty"`  // lost workers after which a task fails; -1: no limit
+	Stall          Seconds `json:"stall_s"`                // how long a task may be ready without a suitable worker
+	DefaultRuntime Seconds `json:"default_runtime_s"`      // assumed for a task without an estimate
+	KeepTasks      bool    `json:"keep_tasks,omitempty"`   // also directories of attempts that left only outputs
+	Inputs         string  `json:"inputs,omitempty"`       // how tasks receive inputs: LinkInputs, CopyInputs
 	Priority       int     `json:"priority,omitempty"`     // added to those of its tasks; the largest start first
 	Trace          string  `json:"trace,omitempty"`        // how tasks are traced: TraceProcesses, TraceIO; empty: not
 	Stream         bool    `json:"stream,omitempty"`       // tasks go to worker jobs, on a cluster of kind Condor
-	Open           bool    `json:"open,omitempty"`         // it has no workflow: tasks are added while it goes on
+	Open           bool    `json:"open,omitempty"`         // it has no workflow: tasks are added during the run
 }
 
-// How tasks get their inputs. A file that is also an output of the task is always copied.
+// How tasks receive their inputs. A file that is also an output of the task is always copied.
 const (
-	LinkInputs = "link" // links to the run's files, which cost nothing; the default, also if it is empty
-	CopyInputs = "copy" // copies of their own, which they may change
+	LinkInputs = "link" // links to the run's files, without cost; the default, also if empty
+	CopyInputs = "copy" // private copies, which tasks may change
 )
 
-// How tasks are traced. Either way a trace of each attempt stays in its directory.
+// How tasks are traced. In both modes the trace of each attempt stays in its directory.
 const (
-	TraceProcesses = "processes" // the starts and ends of their processes, with what each has used
+	TraceProcesses = "processes" // the starts and ends of their processes, with the resources used
 	TraceIO        = "io"        // also every call that moves bytes
 )
 
-// RunTasks counts the tasks of a run by what they are doing; the counts add up to Total.
+// RunTasks counts the tasks of a run by state; the counts add up to Total.
 type RunTasks struct {
 	Total   int `json:"total"`
 	Waiting int `json:"waiting"` // for a parent
 	Ready   int `json:"ready"`   // for a worker
 	Running int `json:"running"`
 	Done    int `json:"done"`
-	Failed  int `json:"failed"`  // for good
+	Failed  int `json:"failed"`  // permanently
 	Skipped int `json:"skipped"` // below a failed task: can never run
 }
 
-// A TaskState says how far a task of a run is. The counts of RunTasks have the same names.
+// A TaskState says how far a task of a run has progressed. The counts of RunTasks have the same names.
 type TaskState string
 
 const (
@@ -84,22 +84,22 @@ const (
 	TaskReady   TaskState = "ready"   // for a worker
 	TaskRunning TaskState = "running"
 	TaskDone    TaskState = "done"
-	TaskFailed  TaskState = "failed"  // for good
+	TaskFailed  TaskState = "failed"  // permanently
 	TaskSkipped TaskState = "skipped" // below a failed task: can never run
 )
 
-// Over reports whether a task in state s runs no more, unless it is tried again.
+// Over reports whether a task in state s is finished unless it is retried.
 func (s TaskState) Over() bool { return s == TaskDone || s == TaskFailed || s == TaskSkipped }
 
 // TaskStates lists all states in their order of life.
 var TaskStates = []TaskState{TaskWaiting, TaskReady, TaskRunning, TaskDone, TaskFailed, TaskSkipped}
 
-// A RunReport compares what a run took with what it could have taken (Juve 2012 §2.8, with the proven
-// bound beside the list schedule). Times are of the last attempt of each task, measured at the worker.
+// A RunReport compares a run's makespan with what was possible (Juve 2012 §2.8, with the proven bound beside the list
+// schedule). Times are those of each task's last attempt, measured at the worker.
 type RunReport struct {
 	Makespan       Seconds `json:"makespan_s"`             // creation of the run to its last task's end
 	TaskTime       Seconds `json:"cumulative_task_time_s"` // sum over tasks
-	CPUs           int     `json:"cpus"`                   // most cpus that were registered at once
+	CPUs           int     `json:"cpus"`                   // most cpus registered at once
 	Parallelism    float64 `json:"parallelism"`            // TaskTime / Makespan
 	CriticalPath   Seconds `json:"critical_path_s"`
 	LowerBound     Seconds `json:"lower_bound_s"`   // max(CriticalPath, work / CPUs): no schedule is shorter
@@ -109,49 +109,49 @@ type RunReport struct {
 	LostWork       Seconds `json:"lost_work_s"` // in tasks cut off by a pilot's end or lost with a worker
 	Requeued       int     `json:"requeued"`    // times a task was queued again without using a retry
 	RetriesUsed    int     `json:"retries_used"`
-	LargerRetries  int     `json:"larger_retries,omitempty"` // of these, with more memory
-	MemoryKills    int     `json:"memory_kills,omitempty"`   // attempts that used more memory than they may have
+	LargerRetries  int     `json:"larger_retries,omitempty"` // of these, those with more memory
+	MemoryKills    int     `json:"memory_kills,omitempty"`   // attempts that exceeded their memory limit
 	WaitForWorkers Seconds `json:"wait_for_workers_s"`       // creation of the run to its first task's start
 	// Typical overheads of the cluster; absent if too few tasks were measured.
 	Hop       Seconds        `json:"hop_s,omitempty"`   // from the last parent's end to the start on a free worker
-	Hops      int            `json:"hops,omitempty"`    // tasks that it rests on
-	Reuse     Seconds        `json:"reuse_s,omitempty"` // from a task's end to the start, there, of one that waited
+	Hops      int            `json:"hops,omitempty"`    // tasks measured for Hop
+	Reuse     Seconds        `json:"reuse_s,omitempty"` // from a task's end to the next waiting task's start there
 	Reuses    int            `json:"reuses,omitempty"`
 	PeakRate  float64        `json:"peak_starts_per_s,omitempty"`
-	Transfers []SiteTransfer `json:"transfers,omitempty"` // where workers do not see the run's directory
+	Transfers []SiteTransfer `json:"transfers,omitempty"` // where workers do not share the run's directory
 
 	// Misbehaviour of tasks.
 	OverCPUs      []OverCPUs     `json:"over_cpus,omitempty"`      // by transformation
-	ChangedInputs []ChangedInput `json:"changed_inputs,omitempty"` // the first of them
+	ChangedInputs []ChangedInput `json:"changed_inputs,omitempty"` // the first ones only
 }
 
-// OverCPUs says that tasks of a transformation kept more cpus busy than they asked for. Nothing stops them, but they
-// take what others on the same worker were promised.
+// OverCPUs reports that tasks of a transformation used more cpus than they requested. They are not stopped, but they
+// slow down other tasks on the same worker.
 type OverCPUs struct {
 	Transformation string  `json:"transformation"`
-	Tasks          int     `json:"tasks"`  // that did
-	Factor         float64 `json:"factor"` // the most that one of them used, in what it asked for
-	Task           string  `json:"task"`   // that one
+	Tasks          int     `json:"tasks"`  // number of such tasks
+	Factor         float64 `json:"factor"` // the highest ratio of cpus used to cpus requested
+	Task           string  `json:"task"`   // the task with that ratio
 }
 
-// A ChangedInput is a file that a task changed in place although it is not among the task's outputs: other tasks, and a
-// retry of the same task, read the changed file.
+// A ChangedInput is a file that a task changed in place although it is not among the task's outputs. Other tasks, and a
+// retry of the same task, then read the changed file.
 type ChangedInput struct {
 	Task string `json:"task"`
 	File string `json:"file"`
 }
 
-// A SiteTransfer says what the way of files to a site's workers and back took, once for each job.
+// A SiteTransfer summarizes the transfer of files to a site's workers and back, counted once per job.
 type SiteTransfer struct {
 	Site      string  `json:"site"`
 	Jobs      int     `json:"jobs"`
 	Bytes     int64   `json:"bytes"`
-	Took      Seconds `json:"took_s"`                // sum over jobs, which travel side by side
+	Took      Seconds `json:"took_s"`                // sum over jobs, which transfer concurrently
 	Latency   Seconds `json:"latency_s"`             // of a job, however small its files are
-	Bandwidth float64 `json:"bytes_per_s,omitempty"` // that a job had; absent: its files were too small to tell
+	Bandwidth float64 `json:"bytes_per_s,omitempty"` // per job; absent: its files were too small to measure
 }
 
-// A Run drives one workflow on one cluster.
+// A Run executes one workflow on one cluster.
 type Run struct {
 	ID          RunID             `json:"id"`
 	Owner       string            `json:"owner"`
@@ -164,20 +164,20 @@ type Run struct {
 	State       RunState          `json:"state"`
 	Reason      string            `json:"reason,omitempty"`
 	Tasks       RunTasks          `json:"tasks"`
-	Report      *RunReport        `json:"report,omitempty"` // once it is over
+	Report      *RunReport        `json:"report,omitempty"` // set once it is over
 	CreatedAt   time.Time         `json:"created_at"`
 	EndedAt     time.Time         `json:"ended_at,omitzero"`
 	UpdatedAt   time.Time         `json:"updated_at"`
 
-	ExpectedEnd time.Time `json:"expected_end,omitzero"` // of one that goes on; zero: unknown. It is not stored
-	Open        bool      `json:"open,omitempty"`        // tasks may be added to it now. It is not stored
-	Unreachable *Outage   `json:"unreachable,omitempty"` // of its cluster's workers; nil: none is. It is not stored
+	ExpectedEnd time.Time `json:"expected_end,omitzero"` // of a run that is not over; zero: unknown. Not stored
+	Open        bool      `json:"open,omitempty"`        // tasks may be added now. Not stored
+	Unreachable *Outage   `json:"unreachable,omitempty"` // of its cluster's workers; nil: none is. Not stored
 }
 
-// Over reports whether nothing of the run is running or queued in state s.
+// Over reports whether a run in state s has no running or queued task left.
 func (s RunState) Over() bool { return s != RunRunning && s != RunCancelling }
 
-// Apply moves the run by one event; no other code sets State.
+// Apply changes the run's state by one event; no other code sets State.
 func (r Run) Apply(move RunMove, reason string, now time.Time) (Run, []Entry, error) {
 	from := r.State
 	next, err := RunMoves.Next(from, move)

@@ -11,20 +11,20 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// SiteID identifies a site, also after its end; its name is free again once it is deleted.
+// SiteID identifies a site, also after its end. The name of a deleted site is free again.
 type SiteID int64
 
-// A SiteState says what may be asked of a site.
+// A SiteState says which requests a site accepts.
 type SiteState string
 
 const (
 	SiteNew      SiteState = "NEW"      // recorded; the engine stages it next
-	SiteStaging  SiteState = "STAGING"  // the setup job is on its way; the engine moves it on
+	SiteStaging  SiteState = "STAGING"  // the setup job is in progress
 	SiteReady    SiteState = "READY"    // pilots may be submitted
-	SiteExiting  SiteState = "EXITING"  // to be removed; waits for its glideins to go
-	SiteRemoving SiteState = "REMOVING" // the cleanup job is on its way
+	SiteExiting  SiteState = "EXITING"  // to be removed; its glideins are ending
+	SiteRemoving SiteState = "REMOVING" // the cleanup job is in progress
 	SiteDeleted  SiteState = "DELETED"  // tombstone
-	SiteFailed   SiteState = "FAILED"   // setup or cleanup failed; only remove helps
+	SiteFailed   SiteState = "FAILED"   // setup or cleanup failed; it can only be removed
 )
 
 // SiteStates lists all states in their order of life.
@@ -46,7 +46,7 @@ const (
 // A Platform selects the worker package for a site.
 type Platform struct {
 	OS   string `json:"os"`   // linux
-	Arch string `json:"arch"` // x86_64, aarch64: as uname -m says
+	Arch string `json:"arch"` // x86_64, aarch64: as reported by uname -m
 	Libc string `json:"libc"` // glibc2.36, musl, none
 }
 
@@ -55,27 +55,27 @@ type Site struct {
 	ID            SiteID    `json:"id"`
 	Name          string    `json:"name"`
 	Owner         string    `json:"owner"`
-	Contact       string    `json:"contact"`    // how to reach it: local:, ssh://[user@]host[:port]
-	Batch         string    `json:"batch"`      // what queues pilot jobs there: fork, slurm
-	HeadBatch     string    `json:"head_batch"` // what runs setup and cleanup jobs, usually fork on the head node
-	Root          string    `json:"root"`       // directory at the site that is ours alone
+	Contact       string    `json:"contact"`    // its address: local:, ssh://[user@]host[:port]
+	Batch         string    `json:"batch"`      // batch system of pilot jobs: fork, slurm
+	HeadBatch     string    `json:"head_batch"` // batch system of setup and cleanup jobs, usually fork on the head node
+	Root          string    `json:"root"`       // directory at the site for Corral alone
 	Platform      Platform  `json:"platform"`
-	Package       string    `json:"package,omitempty"`        // worker package installed there, by name
+	Package       string    `json:"package,omitempty"`        // name of the worker package installed there
 	PackageDigest string    `json:"package_digest,omitempty"` // sha256:HEX of its archive
 	State         SiteState `json:"state"`
 	Reason        string    `json:"reason,omitempty"` // why it is in State, one line
 	CreatedAt     time.Time `json:"created_at"`
 	UpdatedAt     time.Time `json:"updated_at"`
 
-	BatchOptions // of each pilot, unless its glidein says otherwise
+	BatchOptions // of each pilot, unless its glidein specifies others
 	SiteTerms
 	Limits       SiteLimits  `json:"limits"`
-	Facts        *SiteFacts  `json:"facts,omitempty"`         // what a probe found; nil: none was made
-	Trouble      SiteTrouble `json:"trouble,omitzero"`        // what keeps corrald from the site at present
-	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay for pilots there does not run
-	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; those of many may avoid fewer
+	Facts        *SiteFacts  `json:"facts,omitempty"`         // findings of a probe; nil: not probed
+	Trouble      SiteTrouble `json:"trouble,omitzero"`        // what keeps corrald from using the site now
+	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay for its pilots does not run
+	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; larger ones may avoid fewer
 
-	// Credentials are those by which corrald is logged in there. They are read again for each answer about the site,
+	// Credentials are those with which corrald is logged in there. They are read again for each answer about the site
 	// and never stored.
 	Credentials []credential.Credential `json:"credentials,omitempty"`
 }
@@ -89,18 +89,18 @@ type BatchOptions struct {
 	SiteOptions []string `json:"site_options,omitempty"` // lines passed on verbatim
 }
 
-// SiteLimits bound Corral's use of a site, as set by an administrator; 0 means no limit.
+// SiteLimits are an administrator's limits on Corral's use of a site; 0 means no limit.
 type SiteLimits struct {
 	MaxQueued  int `json:"max_queued,omitempty"`  // attempts that wait in the batch system
-	MaxRunning int `json:"max_running,omitempty"` // attempts that wait or run: each that waits may start at any time
+	MaxRunning int `json:"max_running,omitempty"` // attempts that wait or run, as a waiting one may start at any time
 }
 
-// SiteTerms state a site's prices and how much may be spent there, in the notation of package cost.
+// SiteTerms state a site's prices and spending limit, in the notation of package cost.
 type SiteTerms struct {
 	Price   string `json:"price,omitempty"`   // AMOUNT/PER, such as 0.04USD/cpu-hour; empty: 1ch/cpu-hour
-	Billing string `json:"billing,omitempty"` // 1h, 1m, 1s, 10m-minimum; empty: the time that is held
+	Billing string `json:"billing,omitempty"` // 1h, 1m, 1s, 10m-minimum; empty: the actual time
 
-	// Allocation is the amount that all pilots there may cost, those of the past included; empty: it is not limited.
+	// Allocation is the maximum total cost of all pilots there, including past ones; empty: unlimited.
 	Allocation string `json:"allocation,omitempty"`
 }
 
@@ -111,7 +111,7 @@ type SiteTrouble struct {
 	Since       time.Time `json:"since"`
 }
 
-// InShort names the trouble where the reason has no room; empty: there is none.
+// InShort names the trouble where the full reason does not fit; empty: there is no trouble.
 func (t SiteTrouble) InShort() string {
 	switch {
 	case t.LoginNeeded:
@@ -122,7 +122,7 @@ func (t SiteTrouble) InShort() string {
 	return ""
 }
 
-// Lack returns the site's trouble as the reason for which the next attempts wait, in words for people.
+// Lack returns the site's trouble as the reason why the next attempts wait, for people.
 func (s Site) Lack() Lack {
 	switch {
 	case s.Trouble.Why == "":
@@ -133,54 +133,53 @@ func (s Site) Lack() Lack {
 	return Lack{Why: fmt.Sprintf("site %s is unreachable: %s", s.Name, s.Trouble.Why)}
 }
 
-// Install sets the package that the site's pilots are to have, and the platform that it is for.
+// Install sets the package for the site's pilots, and that package's platform.
 func (s *Site) Install(platform Platform, name, digest string) {
 	s.Platform, s.Package, s.PackageDigest = platform, name, digest
 }
 
-// SiteFacts are the findings of a probe at a site.
+// SiteFacts are the findings of a probe of a site.
 type SiteFacts struct {
 	At        time.Time   `json:"at"`
 	Batch     string      `json:"batch"` // with its version: slurm 22.05.8
 	Queues    []SiteQueue `json:"queues,omitempty"`
-	MaxJobs   int         `json:"max_jobs,omitempty"`   // of one user, running; 0: no limit is known
-	MaxSubmit int         `json:"max_submit,omitempty"` // of one user, queued and running; 0: no limit is known
-	Outbound  *bool       `json:"outbound,omitempty"`   // nodes reach corrald's worker port; nil: not measured
+	MaxJobs   int         `json:"max_jobs,omitempty"`   // running jobs of one user; 0: no known limit
+	MaxSubmit int         `json:"max_submit,omitempty"` // queued and running jobs of one user; 0: no known limit
+	Outbound  *bool       `json:"outbound,omitempty"`   // nodes can reach corrald's worker port; nil: not measured
 	Shared    *bool       `json:"shared,omitempty"`     // worker nodes see the site's root; nil: not measured
-	Node      string      `json:"node,omitempty"`       // whose C library and view were looked at; empty: none's
-	FreeMiB   int64       `json:"free_mib"`             // that may be written at the root; -1: not known
-	QuotaMiB  int64       `json:"quota_mib,omitempty"`  // what a quota still allows; 0: none is known
-	Notes     []string    `json:"notes,omitempty"`      // what could not be found out, and why
+	Node      string      `json:"node,omitempty"`       // the node whose C library and view were examined; empty: none
+	FreeMiB   int64       `json:"free_mib"`             // free space at the root; -1: unknown
+	QuotaMiB  int64       `json:"quota_mib,omitempty"`  // space left under a quota; 0: no known quota
+	Notes     []string    `json:"notes,omitempty"`      // facts that could not be found, with reasons
 
-	Maintenance []Maintenance `json:"maintenance,omitempty"` // that is planned or goes on
-	Allowance   *Allowance    `json:"allowance,omitempty"`   // of the account; nil: not limited, or not known
+	Maintenance []Maintenance `json:"maintenance,omitempty"` // planned or in progress
+	Allowance   *Allowance    `json:"allowance,omitempty"`   // of the account; nil: unlimited or unknown
 }
 
-// A Maintenance is a time at which some nodes of a queue run no jobs.
+// A Maintenance is a period in which some nodes of a queue run no jobs.
 type Maintenance struct {
 	Name  string    `json:"name"`
 	Queue string    `json:"queue"`
-	Nodes int       `json:"nodes"` // of the queue
+	Nodes int       `json:"nodes"` // affected nodes of the queue
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
 }
 
-// An Allowance is the total that the batch system lets an account use, and the use so far by all its users.
+// An Allowance is the total usage that the batch system allows an account, and the usage so far by all its users.
 type Allowance struct {
 	Account    string `json:"account"`
 	CPUMinutes int64  `json:"cpu_minutes"`
 	Used       int64  `json:"used_cpu_minutes"`
 }
 
-// Left is how many cpu-minutes may still be used.
+// Left returns the cpu-minutes that remain.
 func (a Allowance) Left() int64 { return max(0, a.CPUMinutes-a.Used) }
 
-// SiteQueue
-// SiteQueue is one of a batch system's queues, with its limits; 0 is none that is known.
+// SiteQueue is one of a batch system's queues, with its limits; a limit of 0 means that none is known.
 type SiteQueue struct {
 	Name        string  `json:"name"`
 	Default     bool    `json:"default,omitempty"`
-	Closed      string  `json:"closed,omitempty"` // why no job of the user may start there; empty: no reason is known
+	Closed      string  `json:"closed,omitempty"` // why no job of the user may start there; empty: no known reason
 	MaxWalltime Seconds `json:"max_walltime_s,omitempty"`
 	MaxNodes    int     `json:"max_nodes,omitempty"` // of one job
 	Nodes       int     `json:"nodes,omitempty"`
@@ -188,11 +187,12 @@ type SiteQueue struct {
 	MemoryMiB   int     `json:"memory_mib,omitempty"` // of its largest node
 	GPUs        int     `json:"gpus,omitempty"`       // of its largest node
 
-	// CPUMemoryMiB is the memory of each cpu unless a job asks for more or less; any of the queue's nodes has it.
+	// CPUMemoryMiB is the memory per cpu unless a job requests another amount; every node of the queue has at least
+	// that.
 	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"`
 }
 
-// In returns what was found out of a queue, the default one if none is named. known is false if nothing was.
+// In returns the facts about a queue, or about the default queue if none is named. known is false if there are none.
 func (f *SiteFacts) In(queue string) (q SiteQueue, known bool) {
 	if f != nil {
 		for _, q := range f.Queues {
@@ -207,12 +207,13 @@ func (f *SiteFacts) In(queue string) (q SiteQueue, known bool) {
 // Terminal reports whether no event can move a site out of s.
 func (s SiteState) Terminal() bool { return s == SiteDeleted }
 
-// Closed reports whether the site will never again take a pilot.
+// Closed reports whether the site will never again accept a pilot.
 func (s SiteState) Closed() bool {
 	return !slices.Contains([]SiteState{SiteNew, SiteStaging, SiteReady}, s)
 }
 
-// Apply moves the site by one event; no other code sets State. Its glideins that are not over must be settled after it.
+// Apply changes the site's state by one event; no other code sets State. The caller must settle its unfinished
+// glideins.
 func (s Site) Apply(move SiteMove, reason string, now time.Time) (Site, []Entry, error) {
 	from := s.State
 	next, err := SiteMoves.Next(from, move)
@@ -220,16 +221,16 @@ func (s Site) Apply(move SiteMove, reason string, now time.Time) (Site, []Entry,
 		return s, nil, ErrorAt(Conflict, "site "+s.Name, "%w", err)
 	}
 	s.State, s.Reason, s.UpdatedAt = next, reason, latest(now, s.UpdatedAt)
-	if next == SiteDeleted { // there is nothing left to be reached
+	if next == SiteDeleted { // nothing is left to reach
 		s.Trouble, s.RelayTrouble = SiteTrouble{}, ""
 	}
 	return s, []Entry{{Object: ObjectSite, Of: int64(s.ID), Event: string(move),
 		From: string(from), To: string(next), Reason: reason}}, nil
 }
 
-// Explain has a site that is being set up or cleaned up say why the job that does it waits, and stop saying so once the
-// job no longer waits; ok is false if there is nothing new to say. The history has no line of it, because the reasons
-// change all day.
+// Explain sets the reason of a site that is being set up or cleaned up to why its job waits, and clears that reason
+// once the job no longer waits; ok is false if nothing changed. It returns no history entry, because such reasons
+// change often.
 func (s Site) Explain(j Job, now time.Time) (_ Site, ok bool) {
 	waits := fmt.Sprintf("its %s job waits: ", j.Kind)
 	switch {
@@ -246,9 +247,9 @@ func (s Site) Explain(j Job, now time.Time) (_ Site, ok bool) {
 	return s, true
 }
 
-// NewGlidein returns g as it is recorded when it is requested at the site, for a cluster: with its defaults, and NEW.
-// The caller sets its ID. A Conflict error if the cluster is not READY or the site will never again
-// take a pilot; an Invalid one if the resubmission makes no sense.
+// NewGlidein returns g with defaults set, in state NEW, as recorded for a request at the site for a cluster. The caller
+// sets its ID. It returns a Conflict error if the cluster is not READY or the site will never again accept a pilot, and
+// an Invalid one if the resubmission policy is not valid.
 func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
 	if s.State.Closed() {
 		return g, Errorf(Conflict, "site %s is %s", s.Name, s.State)
@@ -268,9 +269,9 @@ func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
 }
 
 // NewAttempt returns j as the recorded intent of another attempt of g, whose attempts may be in brief, at a site with
-// this load. The attempt counts from then on until it has ENDED: its row is the reservation. A Conflict error if the
-// site is DELETED, if the glidein was asked to go or is over (that may have happened since the caller decided), or if
-// the attempt would exceed a limit of the site.
+// the given load. The attempt counts until it has ENDED: its row is the reservation. NewAttempt returns a Conflict
+// error if the site is DELETED, if the glidein has been asked to end or is over (either may have happened since the
+// caller decided), or if the attempt would exceed a limit of the site.
 func (s Site) NewAttempt(g Glidein, load Load, j Job, now time.Time) (Job, error) {
 	full := s.Full(load)
 	switch {
@@ -287,8 +288,8 @@ func (s Site) NewAttempt(g Glidein, load Load, j Job, now time.Time) (Job, error
 	return j.intended(g.Attempts, now), nil
 }
 
-// NewSiteJob returns j as the recorded intent of another setup or cleanup job; earlier are all jobs of those kinds that
-// the site has had. A Conflict error if the site is DELETED, or if one of the same kind is still alive.
+// NewSiteJob returns j as the recorded intent of another setup or cleanup job; earlier are all such jobs of the site.
+// It returns a Conflict error if the site is DELETED, or if a job of the same kind is still alive.
 func (s Site) NewSiteJob(earlier []Job, j Job, now time.Time) (Job, error) {
 	if s.State.Terminal() {
 		return j, Errorf(Conflict, "site %s is %s", s.Name, s.State)

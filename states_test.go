@@ -26,7 +26,7 @@ func TestStatesPage(t *testing.T) {
 	drawMoves(&b, corral.SiteNew, corral.SiteMoves)
 	fmt.Fprint(&b, "\n## Cluster\n\nAn embedded cluster is READY from the start, and removed at once.\n\n")
 	drawMoves(&b, corral.ClusterStarting, corral.ClusterMoves)
-	fmt.Fprint(&b, "\n## Job\n\nSetup, pilot and cleanup jobs live the same life; a pilot job is an attempt of its glidein.\n\n")
+	fmt.Fprint(&b, "\n## Job\n\nSetup, pilot and cleanup jobs have the same states; a pilot job is an attempt of its glidein.\n\n")
 	drawMoves(&b, corral.JobNew, corral.JobMoves)
 	fmt.Fprint(&b, "\n## Run\n\n")
 	drawMoves(&b, corral.RunRunning, corral.RunMoves)
@@ -50,7 +50,7 @@ func TestStatesPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(b.String(), string(got)); diff != "" {
-		t.Errorf("%s is not what the tables say; run go test -run StatesPage -update . (-tables +page):\n%s", statesFile, diff)
+		t.Errorf("%s differs from the tables; run go test -run StatesPage -update . (-tables +page):\n%s", statesFile, diff)
 	}
 }
 

@@ -1,27 +1,27 @@
 package corral
 
-// A worker tells a task who it is by variables in the task's environment. They are about this task alone: a task that
-// submits others passes none of them on.
+// A worker identifies a task to itself by variables in the task's environment. They describe this task alone: a task
+// that submits others does not pass them on.
 const (
 	RunVariable     = "CORRAL_RUN"     // number of the run
 	IDVariable      = "CORRAL_TASK"    // id of the task in its run
-	AttemptVariable = "CORRAL_ATTEMPT" // which attempt at the task it is, from 1
-	CPUsVariable    = "CORRAL_CPUS"    // how many the task has
+	AttemptVariable = "CORRAL_ATTEMPT" // number of the attempt, from 1
+	CPUsVariable    = "CORRAL_CPUS"    // number of cpus the task has
 	NoteVariable    = "CORRAL_NOTE"    // in open runs: path of the file with the task's note
-	ElementVariable = "CORRAL_ELEMENT" // in open runs: which element of its array the task is, from 0
+	ElementVariable = "CORRAL_ELEMENT" // in open runs: index of the task in its array, from 0
 
-	EntryVariable     = "CORRAL_ENTRY"      // of `corral submit`: the line of --each-line that the task was made from
-	SubmitDirVariable = "CORRAL_SUBMIT_DIR" // of `corral submit`: where that was called
+	EntryVariable     = "CORRAL_ENTRY"      // from `corral submit`: the line of --each-line that the task was made from
+	SubmitDirVariable = "CORRAL_SUBMIT_DIR" // from `corral submit`: the directory where it was called
 )
 
-// PilotProgram as the first word of a task's command stands for the pilot program, which every worker has.
+// PilotProgram, as the first word of a task's command, is replaced by the pilot program, which every worker has.
 const PilotProgram = "@pilot"
 
-// Causes of the end of a task beside its state.
+// Causes of a task's end, in addition to its state.
 const (
-	CauseMemory     = "memory"      // killed because it used more memory than it may have
-	CauseTime       = "time"        // killed because its time limit was over
+	CauseMemory     = "memory"      // killed because it exceeded its memory limit
+	CauseTime       = "time"        // killed because it exceeded its time limit
 	CauseWithdrawn  = "withdrawn"   // cancelled; only in open runs
-	CauseLostWorker = "lost-worker" // its worker was lost, and it is one that is begun once
-	CauseNever      = "never"       // what it waits for cannot come any more
+	CauseLostWorker = "lost-worker" // its worker was lost, and the task may begin only once
+	CauseNever      = "never"       // a condition it waits for can no longer be met
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What tasks are told is in the documentation, each with what it has.
+// The documentation describes every variable of a task, with its content.
 func TestVariablesAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("docs/tasks.md")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// checkTable checks what every table of moves must have: known states, a meaning, no event with two
-// answers, and a way from the first state to every other.
+// checkTable checks the requirements on every table of moves: known states, meanings, at most one move for a state and
+// event, and a path from the first state to every other.
 func checkTable[S, E ~string](t *testing.T, states []S, first S, moves corral.Table[S, E]) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -100,7 +100,7 @@ func TestSiteApply(t *testing.T) {
 	})
 }
 
-// TestForcedRemovalIsAlwaysPossible: a user can get rid of any site that is not gone already.
+// TestForcedRemovalIsAlwaysPossible checks that a user can remove any site that is not already deleted.
 func TestForcedRemovalIsAlwaysPossible(t *testing.T) {
 	t.Parallel()
 	for _, state := range corral.SiteStates {

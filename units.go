@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// latest returns the last of some times. Rules use it for the time of a change: a clock that was set back must not
-// put an object's times out of order.
+// latest returns the latest of several times. Rules use it for the time of a change, so that a clock that was set back
+// does not put an object's times out of order.
 func latest(times ...time.Time) time.Time {
 	return slices.MaxFunc(times, time.Time.Compare)
 }
 
-// Seconds is a duration that JSON shows as a number of seconds. Fields of this type end in _s.
+// Seconds is a duration written in JSON as a number of seconds. The names of its fields end in _s.
 type Seconds time.Duration
 
-// MarshalJSON writes d as decimal seconds, to the millisecond.
+// MarshalJSON writes d as decimal seconds, rounded to the millisecond.
 func (d Seconds) MarshalJSON() ([]byte, error) {
 	s := time.Duration(d).Round(time.Millisecond).Seconds()
 	return strconv.AppendFloat(nil, s, 'f', -1, 64), nil
 }
 
-// UnmarshalJSON reads a finite number of seconds that fits a time.Duration, to the microsecond. It
-// restores exactly the value that MarshalJSON wrote, in spite of the binary fractions on the way.
+// UnmarshalJSON reads a finite number of seconds that fits a time.Duration, rounded to the microsecond. It restores
+// exactly the value that MarshalJSON wrote, despite the rounding of binary fractions.
 func (d *Seconds) UnmarshalJSON(b []byte) error {
 	var s float64
 	if err := json.Unmarshal(b, &s); err != nil {

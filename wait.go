@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// A Wait is how long an attempt waited in a site's queue, with its shape. It outlives the attempt's glidein and site.
+// A Wait records how long an attempt of a given shape waited in a site's queue. It outlives the attempt's glidein and
+// site.
 type Wait struct {
 	Site        string    `json:"site"`                    // its name at that time; another site may have it now
-	Queue       string    `json:"queue,omitempty"`         // that was asked for; empty: the default one
-	Default     string    `json:"default_queue,omitempty"` // the site's, as it is known now
-	Account     string    `json:"account,omitempty"`       // of the glidein, else of the site now; so are the next two
+	Queue       string    `json:"queue,omitempty"`         // requested queue; empty: the default one
+	Default     string    `json:"default_queue,omitempty"` // the site's default as known now
+	Account     string    `json:"account,omitempty"`       // of the glidein, else the site's; likewise the next two
 	QOS         string    `json:"qos,omitempty"`
 	Constraint  string    `json:"constraint,omitempty"`
 	Hosts       int       `json:"hosts"`
-	CPUs        int       `json:"cpus"`                 // of each host
-	MemoryMiB   int       `json:"memory_mib,omitempty"` // of each host; 0: as the site gives it
-	GPUs        int       `json:"gpus,omitempty"`       // of each host
+	CPUs        int       `json:"cpus"`                 // per host
+	MemoryMiB   int       `json:"memory_mib,omitempty"` // per host; 0: the site's default
+	GPUs        int       `json:"gpus,omitempty"`       // per host
 	Walltime    Seconds   `json:"walltime_s"`
 	SubmittedAt time.Time `json:"submitted_at"`
-	StartedAt   time.Time `json:"started_at,omitzero"` // zero: it never has, or not yet
-	WorkersAt   time.Time `json:"workers_at,omitzero"` // its first worker was in the cluster; zero: never, or not yet
-	EndedAt     time.Time `json:"ended_at,omitzero"`   // zero: it has not
+	StartedAt   time.Time `json:"started_at,omitzero"` // zero: it never started, or not yet
+	WorkersAt   time.Time `json:"workers_at,omitzero"` // when its first worker registered; zero: never, or not yet
+	EndedAt     time.Time `json:"ended_at,omitzero"`   // zero: not ended
 	Outcome     Outcome   `json:"outcome,omitempty"`
 }
 
-// Waited returns how long the attempt waited until it started. One that did not start is censored: had it been left
-// there, it would have waited longer than until its end, or than until now.
+// Waited returns how long the attempt waited until it started. The wait of an attempt that did not start is censored:
+// it would have exceeded the time until the attempt's end, or until now.
 func (w Wait) Waited(now time.Time) (d time.Duration, censored bool) {
 	switch {
 	case !w.StartedAt.IsZero():
@@ -37,27 +38,27 @@ func (w Wait) Waited(now time.Time) (d time.Duration, censored bool) {
 	return max(0, now.Sub(w.SubmittedAt)), true
 }
 
-// Unseen reports whether it is unknown how long the attempt waited: it began between two looks at the queue, or was
-// lost.
+// Unseen reports whether the attempt's wait is unknown: the attempt started and ended between two looks at the queue,
+// or was lost.
 func (w Wait) Unseen() bool {
 	return w.StartedAt.IsZero() && !slices.Contains([]Outcome{"", OutcomeRemoved, OutcomeFailed}, w.Outcome)
 }
 
-// A Quantile is the time within which a share of attempts started. AtLeast says that too few have: it is more than
-// Wait.
+// A Quantile is the time within which a given share of attempts started. AtLeast means that too few of them started, so
+// that the quantile exceeds Wait.
 type Quantile struct {
 	Wait    Seconds `json:"wait_s"`
 	AtLeast bool    `json:"at_least,omitempty"`
 }
 
-// WaitStats say how long attempts of one shape waited in one queue.
+// WaitStats summarize the waits of attempts of one shape in one queue.
 type WaitStats struct {
 	Queue    string   `json:"queue,omitempty"`
 	Hosts    int      `json:"hosts"`
-	CPUs     int      `json:"cpus"` // of each host
+	CPUs     int      `json:"cpus"` // per host
 	Walltime Seconds  `json:"walltime_s"`
-	Count    int      `json:"count"`    // attempts that the site accepted, of known wait
-	Censored int      `json:"censored"` // of these, those that did not start: they would have waited for longer
+	Count    int      `json:"count"`    // accepted attempts whose wait is known
+	Censored int      `json:"censored"` // of these, those that did not start and would have waited longer
 	Median   Quantile `json:"median"`
 	P90      Quantile `json:"p90"`
 	Max      Seconds  `json:"max_s"` // of those that started

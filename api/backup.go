@@ -2,14 +2,14 @@ package api
 
 import "time"
 
-// A Backup says what a backup of corrald has: the file's last entry, and what `corral admin backup` prints.
+// A Backup describes a backup of corrald. It is the file's last entry, and `corral admin backup` prints it.
 type Backup struct {
 	Format int               `json:"format"`
-	Corral string            `json:"corral"`         // that wrote it
+	Corral string            `json:"corral"`         // version of Corral that wrote it
 	Schema int               `json:"schema_version"` // of the database
 	MadeAt time.Time         `json:"made_at"`
 	Host   string            `json:"host"`
-	Runs   map[string]string `json:"runs,omitempty"` // :: id → directory, of those that were not over
+	Runs   map[string]string `json:"runs,omitempty"` // :: id → directory, of the runs that were not over
 	Files  []BackupFile      `json:"files"`
 }
 
@@ -20,10 +20,10 @@ type BackupFile struct {
 	SHA256    string `json:"sha256"`
 }
 
-// A Restored says what `corral admin restore` put back.
+// A Restored describes the result of `corral admin restore`.
 type Restored struct {
 	Backup
-	Aside    string   `json:"aside,omitempty"`     // where what was there before is now; empty: nothing was
-	RunsPut  []string `json:"runs_put,omitempty"`  // directories that got their workflow and journal back
-	RunsKept []string `json:"runs_kept,omitempty"` // directories that had theirs
+	Aside    string   `json:"aside,omitempty"`     // new location of the previous data; empty: there was none
+	RunsPut  []string `json:"runs_put,omitempty"`  // directories whose workflow and journal were restored
+	RunsKept []string `json:"runs_kept,omitempty"` // directories that had theirs already
 }

@@ -18,29 +18,28 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// answerTimeout bounds the wait for the beginning of an answer: the longest wait that a request may
-// ask for, and as long again for a busy machine.
+// answerTimeout bounds the wait for the beginning of an answer: the longest wait that a request may ask for, doubled to
+// allow for a busy machine.
 const answerTimeout = 2 * MaxWait
 
-// A Client speaks to one corrald. It may be used by several goroutines at once.
+// A Client sends requests to one corrald. Several goroutines may use it at once.
 type Client struct {
 	server string // as the user wrote it
-	base   string // URL without a slash at its end
+	base   string // URL without a trailing slash
 	token  string // empty: none
 	http   *retryablehttp.Client
 }
 
-// New returns a client for server, which is unix:PATH, http://HOST[:PORT] or https://HOST[:PORT]. It
-// does not connect.
+// New returns a client for server, which is unix:PATH, http://HOST[:PORT] or https://HOST[:PORT]. It does not connect.
 func New(server string) (*Client, error) { return Dial(server, Options{}) }
 
-// Server is the URL of the corrald that it speaks to, as New takes it.
+// Server returns the URL of the client's corrald in the form that New takes.
 func (c *Client) Server() string { return c.server }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
 
-// A call is one request, however often it is sent.
+// A call is one request, which may be sent several times.
 type call struct {
 	method string
 	path   string // below the server, its parts escaped
@@ -54,8 +53,8 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return decode[T](c.do(ctx, call{method: http.MethodGet, path: path, query: query}))
 }
 
-// change changes something, under a random key unless the call has one: so the repetitions that the client itself sends
-// are safe even where the caller does not care for keys.
+// change sends a change. A call without a key gets a random one, so that the client's own repetitions are safe even for
+// callers that do not use keys.
 func change[T any](ctx context.Context, c *Client, do call) (T, error) {
 	if do.key == "" {
 		do.key = rand.Text()
@@ -77,12 +76,12 @@ func send[T any](ctx context.Context, c *Client, do call, request any) (T, error
 	return change[T](ctx, c, do)
 }
 
-// create posts a request.
+// create sends a request by POST.
 func create[T any](ctx context.Context, c *Client, path, key string, request any) (T, error) {
 	return send[T](ctx, c, call{method: http.MethodPost, path: path, key: key}, request)
 }
 
-// act posts to a path that is the whole request: an object, and a verb below it.
+// act sends a POST whose path is the whole request: an object, followed by a verb.
 func act[T any](ctx context.Context, c *Client, path string) (T, error) {
 	return change[T](ctx, c, call{method: http.MethodPost, path: path})
 }
@@ -92,8 +91,8 @@ func remove[T any](ctx context.Context, c *Client, path string, query url.Values
 	return change[T](ctx, c, call{method: http.MethodDelete, path: path, query: query})
 }
 
-// list reads all pages of a list. Each page is a view of its own: what is created meanwhile may be on the last one.
-// While one is decoded, the next one is made: a list of 100,000 tasks keeps both sides busy.
+// list reads all pages of a list. Each page is read separately: objects created meanwhile may appear on the last one.
+// The next page is requested while one is decoded, so that a list of 100,000 tasks keeps both sides busy.
 func list[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
 	all := []T{} // an empty list is [] in JSON, never null
 	if query == nil {
@@ -127,22 +126,22 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	}
 }
 
-// nextOf returns the Next of a List without the decoding of its items, behind which it stands.
+// nextOf returns the Next of a List, which follows the items, without decoding them.
 func nextOf(list []byte) string {
 	var end struct{ Next string }
 	behind, _ := bytes.CutPrefix(list[bytes.LastIndexByte(list, ']')+1:], []byte(","))
-	_ = json.Unmarshal(append([]byte("{"), behind...), &end) // a list that is not JSON is found out as a whole
+	_ = json.Unmarshal(append([]byte("{"), behind...), &end) // a list that is not JSON is detected when it is decoded
 	return end.Next
 }
 
-// An inFlight is a request that is under way while something else is done.
+// An inFlight is a request in progress.
 type inFlight struct {
-	done chan struct{} // closed when the rest is there
+	done chan struct{} // closed when body and err are set
 	body []byte
 	err  error
 }
 
-// begin sends a request, whose query must not change before its answer is awaited.
+// begin sends a request. Its query must not change until the answer has been awaited.
 func (c *Client) begin(ctx context.Context, do call) *inFlight {
 	f := &inFlight{done: make(chan struct{})}
 	go func() {
@@ -168,10 +167,10 @@ func decode[T any](body []byte, err error) (T, error) {
 	return v, nil
 }
 
-// maxAnswer is how long an answer may be. The longest are logs of tasks.
+// maxAnswer is the maximum length of an answer in bytes. The longest answers are logs of tasks.
 const maxAnswer = 1 << 30
 
-// do sends a request and returns the body of its answer. An error answer is returned as *Problem.
+// do sends a request and returns the body of its answer. An error answer is returned as a *Problem.
 func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 	ctx, sent := retry.Track(ctx)
 	req, err := c.request(ctx, do)
@@ -186,7 +185,7 @@ func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 	body, err := input.ReadAll(resp.Body, maxAnswer)
 	var tooLong *input.TooLongError
 	if errors.As(err, &tooLong) {
-		return nil, c.strange(do, "answered %s %s with something %w", do.method, do.path, tooLong)
+		return nil, c.strange(do, "the answer to %s %s is %w", do.method, do.path, tooLong)
 	}
 	if err != nil {
 		sent.Broke()
@@ -198,14 +197,14 @@ func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 	return body, nil
 }
 
-// request makes the HTTP request of a call. Its body is read again for each try, so it is kept as bytes; a call
-// without a body has none, which is another thing than an empty one.
+// request creates the HTTP request of a call. The body is kept as bytes, because each try reads it again. A call
+// without a body sends none, which differs from an empty one.
 func (c *Client) request(ctx context.Context, do call) (*retryablehttp.Request, error) {
 	target := c.base + do.path
 	if len(do.query) > 0 {
 		target += "?" + do.query.Encode()
 	}
-	var body any // a nil []byte in it would be an empty body, not none
+	var body any // a nil []byte in an interface would be an empty body, not none
 	if do.body != nil {
 		body = bytes.NewReader(do.body)
 	}
@@ -226,18 +225,18 @@ func (c *Client) request(ctx context.Context, do call) (*retryablehttp.Request, 
 	return req, nil
 }
 
-// problem reads an error answer. One that is not a problem document did not come from corrald but from something in
-// between, a proxy for example, so whether a change was made is not known.
+// problem reads an error answer. One that is not a problem document comes from something between client and corrald,
+// such as a proxy, so it is unknown whether a change was made.
 func (c *Client) problem(do call, resp *http.Response, body []byte) error {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var p Problem
 	if media == ProblemMediaType && json.Unmarshal(body, &p) == nil && p.Type != "" {
 		return &p
 	}
-	return c.strange(do, "answered %q to %s %s, which is not how corrald answers", resp.Status, do.method, do.path)
+	return c.strange(do, "the answer %q to %s %s does not come from corrald", resp.Status, do.method, do.path)
 }
 
-// strange is the error for an answer that cannot be used: whether a change was made is not known.
+// strange returns the error for an unusable answer, after which it is unknown whether a change was made.
 func (c *Client) strange(do call, format string, args ...any) error {
 	kind := corral.Unavailable
 	if do.method != http.MethodGet {
@@ -246,7 +245,7 @@ func (c *Client) strange(do call, format string, args ...any) error {
 	return corral.ErrorAt(kind, c.server, format, args...)
 }
 
-// lost describes a request that got no answer: Unknown if it is a change and may have been done.
+// lost describes a request without an answer. Its kind is Unknown if it is a change that may have been made.
 func (c *Client) lost(ctx context.Context, do call, sent *retry.Sending, err error) error {
 	kind := corral.Unavailable
 	if do.method != http.MethodGet && sent.Unsure() {
@@ -257,7 +256,7 @@ func (c *Client) lost(ctx context.Context, do call, sent *retry.Sending, err err
 	}
 	var of *url.Error
 	if errors.As(err, &of) {
-		err = of.Err // what it says besides is said below, and its URL is not the user's
+		err = of.Err // the message below repeats the rest, and the user does not know this URL
 	}
 	return corral.ErrorAt(kind, c.server, "no answer to %s %s: %w", do.method, do.path, err)
 }

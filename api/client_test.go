@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// fast makes the client's waits between repetitions short.
+// fast shortens the client's waits between repetitions.
 func fast(t *testing.T, server string) *Client {
 	t.Helper()
 	c, err := New(server)
@@ -48,7 +48,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v)
 }
 
-// hangUp closes the connection without an answer, after the request was read.
+// hangUp closes the connection without an answer after reading the request.
 func hangUp(w http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	panic(http.ErrAbortHandler)
@@ -83,8 +83,7 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// TestRepetition: what was not answered, and what was answered with 503, is sent again under the same
-// key and with the same body.
+// TestRepetition checks that a request that got no answer, or the answer 503, is repeated with the same key and body.
 func TestRepetition(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
@@ -221,7 +220,7 @@ func TestWait(t *testing.T) {
 		message string
 	}{
 		{"comes up", []corral.Glidein{waiting, waiting, up}, "", ""},
-		{"fails", []corral.Glidein{waiting, failed}, corral.Failed, "glidein 1 is FAILED (no package) and gets no workers any more"},
+		{"fails", []corral.Glidein{waiting, failed}, corral.Failed, "glidein 1 is FAILED (no package) and will not get workers any more"},
 		{"too late", []corral.Glidein{waiting}, corral.Timeout, "glidein 1 is WAITING (site not ready), without all of its workers, after 50ms"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -242,7 +241,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// timeFactor leaves time enough for what should not time out.
+// timeFactor allows enough time for requests that must not time out.
 func timeFactor(kind corral.Kind) time.Duration {
 	if kind == corral.Timeout {
 		return 1
@@ -275,7 +274,7 @@ func TestParseUntil(t *testing.T) {
 	}
 }
 
-// TestWorkflowKeepsItsLines: what corrald says of a document names lines, so its bytes must arrive.
+// TestWorkflowKeepsItsLines checks that a document arrives unchanged, because corrald's messages name its lines.
 func TestWorkflowKeepsItsLines(t *testing.T) {
 	t.Parallel()
 	document := "{\n\t\"name\" : \"x\"\n}"
@@ -317,7 +316,7 @@ func TestJunkWorkflow(t *testing.T) {
 	}
 }
 
-// What corrald would not read to its end is not sent.
+// A document longer than corrald accepts is not sent.
 func TestTooLongWorkflow(t *testing.T) {
 	t.Parallel()
 	c, err := New("unix:/nowhere")
@@ -325,13 +324,13 @@ func TestTooLongWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	document := make([]byte, MaxRunBody+1) // never touched, it takes no memory
-	const want = "w.json: the workflow has 268435457 bytes in a request, which may have 268435456: make several of it"
+	const want = "w.json: the workflow has 268435457 bytes, but a request may have at most 268435456: split it"
 	if _, err = c.CreateRun(t.Context(), NewRun{Workflow: document, WorkflowName: "w.json"}, ""); err == nil || err.Error() != want {
 		t.Errorf("CreateRun = %v, want %s", err, want)
 	}
 }
 
-// The cursor of a list is found without its items, whatever these are, and none is found where there is none.
+// The cursor of a list is found without decoding the items, and is empty if the list has none.
 func TestNextOf(t *testing.T) {
 	t.Parallel()
 	for list, want := range map[string]string{

@@ -15,13 +15,13 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// Options say how to speak to a corrald. The zero value is right for one's own.
+// Options configure a client. The zero value suits the user's own corrald.
 type Options struct {
-	Token string // the text of a token, for a central corrald; empty: none
-	CA    []byte // PEM of the authorities that may have signed its certificate; none: those of the system
+	Token string // text of a token, for a central corrald; empty: none
+	CA    []byte // PEM of the certificate authorities to trust; none: the system's
 }
 
-// Dial returns a client for server, as New does, with options. It does not connect.
+// Dial returns a client for server, like New, with options. It does not connect.
 func Dial(server string, o Options) (*Client, error) {
 	transport := &http.Transport{ResponseHeaderTimeout: answerTimeout, IdleConnTimeout: time.Minute}
 	base := strings.TrimRight(server, "/")
@@ -39,7 +39,7 @@ func Dial(server string, o Options) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, corral.ErrorAt(corral.Invalid, "server",
-			"%q is none of unix:PATH, http://HOST, https://HOST", server)
+			"%q must be unix:PATH, http://HOST or https://HOST", server)
 	}
 	if o.Token != "" && !unix && u.Scheme != "https" && !loopback(u.Hostname()) {
 		return nil, corral.ErrorAt(corral.Invalid, "server",
@@ -49,14 +49,14 @@ func Dial(server string, o Options) (*Client, error) {
 	if len(o.CA) > 0 {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(o.CA) {
-			return nil, corral.ErrorAt(corral.Invalid, "--ca-file", "no certificate in PEM is in it")
+			return nil, corral.ErrorAt(corral.Invalid, "--ca-file", "the file has no PEM certificate")
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	return &Client{server: server, base: base, token: o.Token, http: retry.NewClient(transport)}, nil
 }
 
-// loopback reports whether a host is this machine.
+// loopback reports whether host is this machine.
 func loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

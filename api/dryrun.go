@@ -5,29 +5,29 @@ import (
 	"net/http"
 )
 
-// A DryRun says what a run would do that was asked for like any other, but not created.
+// A DryRun describes the effect of a run that is requested but not created.
 type DryRun struct {
 	Workflow string       `json:"workflow"` // its name
 	Cluster  string       `json:"cluster"`
-	CPUs     int          `json:"cpus"` // of the workers that the cluster has now
+	CPUs     int          `json:"cpus"` // of the cluster's present workers
 	Run      int          `json:"run"`  // tasks that would run
-	Skip     int          `json:"skip"` // tasks that were done before
-	Jobs     int          `json:"jobs"` // that those which would run become; more, where a worker has less time
-	Fits     bool         `json:"fits"` // each task that would run fits some worker, present or requested
+	Skip     int          `json:"skip"` // tasks that were already done
+	Jobs     int          `json:"jobs"` // jobs made from those tasks; more if a worker has less time
+	Fits     bool         `json:"fits"` // each task to run fits some worker, present or requested
 	Tasks    []DryRunTask `json:"tasks"`
 }
 
-// A DryRunTask says what would become of one task.
+// A DryRunTask describes the effect on one task.
 type DryRunTask struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`          // of its transformation
-	Run    bool   `json:"run"`           // else it was done before
-	Job    int    `json:"job,omitempty"` // number of the clustered job that it would be in; absent: it is a job alone
+	Run    bool   `json:"run"`           // false: it was already done
+	Job    int    `json:"job,omitempty"` // number of its clustered job; absent: it is a job alone
 	Reason string `json:"reason,omitempty"`
-	Lack   string `json:"lack,omitempty"` // what no worker has that it needs; absent: some worker could take it
+	Lack   string `json:"lack,omitempty"` // a requirement that no worker meets; absent: some worker fits
 }
 
-// DryRun asks what a run would do. Nothing is created.
+// DryRun returns the effect of a run without creating it.
 func (c *Client) DryRun(ctx context.Context, r NewRun) (DryRun, error) {
 	body, err := encodeRun(r)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Client) DryRun(ctx context.Context, r NewRun) (DryRun, error) {
 	return decode[DryRun](c.do(ctx, call{method: http.MethodPost, path: "/v1/runs/dry-run", body: body}))
 }
 
-// encodeRun writes a request for a run.
+// encodeRun encodes a request for a run.
 func encodeRun(r NewRun) ([]byte, error) {
 	document := r.Workflow
 	r.Workflow = placeholder

@@ -11,10 +11,10 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// MaxMembers is how many workflows an ensemble may have.
+// MaxMembers is the maximum number of workflows in an ensemble.
 const MaxMembers = 1000
 
-// NewEnsemble asks corrald to carry an ensemble out.
+// NewEnsemble asks corrald to execute an ensemble.
 type NewEnsemble struct {
 	Name           string            `json:"name"`
 	Cluster        string            `json:"cluster,omitempty"` // name or id; empty: default
@@ -22,29 +22,29 @@ type NewEnsemble struct {
 	Budget         cost.Amount       `json:"budget"`
 	Deadline       corral.Seconds    `json:"deadline_s"`
 	Algorithm      string            `json:"algorithm,omitempty"`        // empty: rehearsal
-	CPUs           int               `json:"pilot_cpus,omitempty"`       // of each; absent: 1
-	MemoryMiB      int               `json:"memory_mib,omitempty"`       // of each; absent: its share
+	CPUs           int               `json:"pilot_cpus,omitempty"`       // per pilot; absent: 1
+	MemoryMiB      int               `json:"memory_mib,omitempty"`       // per pilot; absent: its share
 	Walltime       corral.Seconds    `json:"pilot_walltime_s,omitempty"` // absent: until the deadline
-	Most           int               `json:"most,omitempty"`             // at a time; absent: what the site gives
-	Error          string            `json:"error,omitempty"`            // of runtimes, as expected; absent: 0
+	Most           int               `json:"most,omitempty"`             // at a time; absent: the site's limit
+	Error          string            `json:"error,omitempty"`            // expected error of runtimes; absent: 0
 	Seed           uint64            `json:"seed,omitempty"`
 	DefaultRuntime corral.Seconds    `json:"default_runtime_s,omitempty"` // of a task without an estimate
 	Options        corral.RunOptions `json:"options"`                     // of the runs
-	Workflows      []NewMember       `json:"workflows"`                   // the one of the highest priority first
+	Workflows      []NewMember       `json:"workflows"`                   // highest priority first
 }
 
-// A NewMember is a workflow of an ensemble that is asked for.
+// A NewMember is one workflow of a requested ensemble.
 type NewMember struct {
 	Workflow     json.RawMessage   `json:"workflow"`      // a WfFormat document
-	WorkflowName string            `json:"workflow_name"` // its file: messages about the document start with it
-	SourceDir    string            `json:"source_dir"`    // the workflow's own inputs are in it
+	WorkflowName string            `json:"workflow_name"` // its file name, which begins messages about the document
+	SourceDir    string            `json:"source_dir"`    // folder with the workflow's own inputs
 	Labels       map[string]string `json:"labels,omitempty"`
 }
 
 func ensemblePath(id record.ID) string { return fmt.Sprintf("/v1/ensembles/%d", id) }
 
-// CreateEnsemble hands an ensemble to corrald, which carries it out from then on by itself. An empty key is replaced by
-// a random one.
+// CreateEnsemble hands an ensemble to corrald, which then executes it on its own. An empty key is replaced by a random
+// one.
 func (c *Client) CreateEnsemble(ctx context.Context, n NewEnsemble, key string) (record.Ensemble, error) {
 	sum := 0
 	for _, m := range n.Workflows {
@@ -54,8 +54,8 @@ func (c *Client) CreateEnsemble(ctx context.Context, n NewEnsemble, key string) 
 		sum += len(m.Workflow)
 	}
 	if sum > MaxRunBody {
-		return record.Ensemble{}, corral.Errorf(corral.Invalid, "the workflows have %d bytes in a request, which may "+
-			"have %d: make several ensembles of them", sum, MaxRunBody)
+		return record.Ensemble{}, corral.Errorf(corral.Invalid, "the workflows have %d bytes, but a request may "+
+			"have at most %d: split them into several ensembles", sum, MaxRunBody)
 	}
 	return create[record.Ensemble](ctx, c, "/v1/ensembles", key, n)
 }
@@ -70,20 +70,20 @@ func (c *Client) Ensemble(ctx context.Context, id record.ID) (record.Ensemble, e
 	return get[record.Ensemble](ctx, c, ensemblePath(id), nil)
 }
 
-// WaitEnsemble returns the ensemble once it has ENDED. When timeout (0: none) is over before, it returns the ensemble
-// as it is and an error of kind Timeout.
+// WaitEnsemble returns the ensemble once it has ENDED. After timeout (0: none) it returns the ensemble's current state
+// and an error of kind Timeout.
 func (c *Client) WaitEnsemble(ctx context.Context, id record.ID, timeout time.Duration) (record.Ensemble, error) {
 	over := Until{string(record.Ended), string(record.Deleted)}
 	return wait(ctx, c, ensemblePath(id), waiting[record.Ensemble]{over, timeout, over.Ensemble})
 }
 
-// CancelEnsemble ends an ensemble: runs that go on are cancelled, and its pilots go. One that is ending already stays
-// as it is.
+// CancelEnsemble ends an ensemble: its active runs are cancelled and its pilots leave. It does not change an ensemble
+// that is already ending.
 func (c *Client) CancelEnsemble(ctx context.Context, id record.ID) (record.Ensemble, error) {
 	return act[record.Ensemble](ctx, c, ensemblePath(id)+"/cancel")
 }
 
-// RemoveEnsemble hides the record of an ensemble that has ENDED. Its runs stay.
+// RemoveEnsemble hides the record of an ensemble that has ENDED. Its runs remain.
 func (c *Client) RemoveEnsemble(ctx context.Context, id record.ID) (record.Ensemble, error) {
 	return remove[record.Ensemble](ctx, c, ensemblePath(id), nil)
 }

@@ -17,32 +17,32 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// EventsMediaType is that of server-sent events (WHATWG HTML, section 9.2).
+// EventsMediaType is the media type of server-sent events (WHATWG HTML, section 9.2).
 const EventsMediaType = "text/event-stream"
 
-// LastEventHeader says which event a client had last, as browsers send it when they connect again.
+// LastEventHeader names the last event that a client received. Browsers send it when they reconnect.
 const LastEventHeader = "Last-Event-ID"
 
-// The kinds of events that are no object's.
+// The kinds of events that belong to no object.
 const (
-	// EventReady is the first event for a client that had none before: what changes after it is told. Lists that are
-	// read after it and changed by the events that follow are never out of date.
+	// EventReady is the first event for a client that has none yet. Every change after it is sent. Lists that are read
+	// after it and updated with the events that follow are never out of date.
 	EventReady = "ready"
 
-	// EventReset says that what changed since the client's last event is not known one by one, or is too much: it
-	// reads the lists again and goes on from this event.
+	// EventReset means that the changes since the client's last event are not known individually, or are too many. The
+	// client must read the lists again and continue from this event.
 	EventReset = "reset"
 )
 
-// An Event is a change of an object, whose kind it is called after: site, glidein or run. Data is the object as it is
-// now, so that of many changes in a row the last one alone may be told. Data of EventReady and EventReset is {}.
+// An Event is a change of an object. Kind is the object's kind: site, glidein or run. Data is the object's present
+// state, so that of several consecutive changes only the last may be sent. Data of EventReady and EventReset is {}.
 type Event struct {
-	ID   int64           `json:"id,omitempty"` // to come back with; 0: there is more of the same change
+	ID   int64           `json:"id,omitempty"` // for reconnecting; 0: the change has further events
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data"`
 }
 
-// Write writes the event as server-sent events are written. Data has no line break in it.
+// Write writes the event in the format of server-sent events. Data must not contain line breaks.
 func (e Event) Write(w io.Writer) error {
 	if e.ID != 0 {
 		if _, err := fmt.Fprintf(w, "id: %d\n", e.ID); err != nil {
@@ -53,11 +53,11 @@ func (e Event) Write(w io.Writer) error {
 	return err
 }
 
-// maxEvent is how long a line of a stream of events may be: the report of a run is the largest part of an object.
+// maxEvent is the maximum length of a line of an event stream. The largest part of an object is the report of a run.
 const maxEvent = 16 << 20
 
-// ReadEvents calls do for each event of a stream, until the stream ends or do returns an error, which it returns. A
-// stream that ends in an event, or that is none, is an Unavailable error.
+// ReadEvents calls do for each event of a stream until the stream ends or do returns an error, which ReadEvents
+// returns. A stream that ends within an event, or has another format, is an Unavailable error.
 func ReadEvents(r io.Reader, do func(Event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxEvent)
@@ -76,7 +76,7 @@ func ReadEvents(r io.Reader, do func(Event) error) error {
 		case "": // the end of an event, or a comment that keeps the connection alive
 			if len(lines.Bytes()) == 0 && e.Kind != "" {
 				if !json.Valid(e.Data) {
-					return corral.Errorf(corral.Unavailable, "an event called %.80q has no JSON", e.Kind)
+					return corral.Errorf(corral.Unavailable, "an event of kind %.80q has no JSON data", e.Kind)
 				}
 				if err := do(e); err != nil {
 					return err
@@ -92,14 +92,14 @@ func ReadEvents(r io.Reader, do func(Event) error) error {
 		return corral.Errorf(corral.Unavailable, "reading events: %w", err)
 	}
 	if e.Kind != "" {
-		return corral.Errorf(corral.Unavailable, "the stream of events ends in one")
+		return corral.Errorf(corral.Unavailable, "the stream of events ends within an event")
 	}
 	return nil
 }
 
-// Events calls do for each event that follows the one with this id, 0 for none, until ctx ends, do returns an error,
-// which it returns, or corrald ends the stream: then the error is nil, and the caller goes on with the id of the last
-// event.
+// Events calls do for each event after the one with the given id (0: none) until ctx ends, do returns an error, which
+// Events returns, or corrald ends the stream. In the last case the error is nil, and the caller continues with the id
+// of the last event.
 func (c *Client) Events(ctx context.Context, after int64, do func(Event) error) error {
 	query := url.Values{}
 	if after > 0 {
@@ -122,7 +122,7 @@ func (c *Client) Events(ctx context.Context, after int64, do func(Event) error) 
 		return errors.Join(c.problem(what, resp, body), err)
 	}
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), EventsMediaType) {
-		return c.strange(what, "answered %s with something that is no stream of events", what.path)
+		return c.strange(what, "the answer to %s is not a stream of events", what.path)
 	}
 	err = ReadEvents(resp.Body, do)
 	if ctx.Err() != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// What is written is read again, with comments in between.
+// Written events are read back unchanged, with comments in between.
 func TestEventsAreReadAsWritten(t *testing.T) {
 	t.Parallel()
 	want := []api.Event{
@@ -35,7 +35,7 @@ func TestEventsAreReadAsWritten(t *testing.T) {
 	}
 }
 
-func TestEventsThatAreNone(t *testing.T) {
+func TestMalformedEvents(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"id: x\n\n", "event: run\ndata: {\n\n", "event: run\n\n", "event: run\ndata: {}\n", "<html>\nevent: run",
@@ -52,7 +52,7 @@ func TestEventsThatAreNone(t *testing.T) {
 	}
 }
 
-// No stream makes the reader fail in another way than by an error, and what it accepts is JSON.
+// For any stream, the reader returns an error or accepts only events with JSON data.
 func FuzzReadEvents(f *testing.F) {
 	f.Add("id: 1\nevent: run\ndata: {}\n\n:\n\nevent: site\ndata: {\"id\": 1}\n\n")
 	f.Add("id: 99999999999999999999\n\n")
@@ -60,7 +60,7 @@ func FuzzReadEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		_ = api.ReadEvents(strings.NewReader(text), func(e api.Event) error {
 			if e.Kind == "" || !json.Valid(e.Data) {
-				t.Errorf("%+v is no event", e)
+				t.Errorf("%+v is not an event", e)
 			}
 			return nil
 		})

@@ -6,10 +6,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// CheckKey reports why key, which the user knows as place, cannot be an idempotency key: it goes through a header as it
-// is, and an empty one would be none.
+// CheckKey returns an error if key cannot be an idempotency key; place is the user's name for it. A key is sent
+// unchanged in a header, where an empty one would count as none.
 func CheckKey(place, key string) error {
-	const want = "want 1 to %d printable ASCII characters, without a blank at either end"
+	const want = "want 1 to %d printable ASCII characters, without leading or trailing blanks"
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
 	switch {
 	case key == "":

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// badKeys are keys that no header carries as they are.
+// badKeys are keys that a header cannot carry unchanged.
 var badKeys = []string{"", " ", " k", "k ", "a\nb", "a\tb", "a\x00b", "clé", strings.Repeat("k", MaxKey+1)}
 
 func TestCheckKey(t *testing.T) {
@@ -26,11 +26,11 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-// TestBadKeyIsNotSent: net/http would say of such a request that it got no answer.
+// TestBadKeyIsNotSent checks a key for which net/http would report that it got no answer.
 func TestBadKeyIsNotSent(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
-	for _, key := range badKeys[1:] { // none is replaced by a random one
+	for _, key := range badKeys[1:] { // an empty key is replaced by a random one
 		_, err := c.CreateGlidein(t.Context(), NewGlidein{Site: "local"}, key)
 		if corral.KindOf(err) != corral.Invalid || ProblemOf(err).Place != KeyHeader {
 			t.Errorf("key %q: %v, want an Invalid error at %s", key, err, KeyHeader)

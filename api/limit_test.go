@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A limited server answers 429 so often before it answers.
+// A limited server answers 429 the given number of times before it answers the request.
 type limited struct {
 	times      int32
 	retryAfter string
@@ -29,7 +29,8 @@ func (l *limited) RoundTrip(*http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// What came too often is sent again when the answer says, and not before; a wait that is too long is not begun.
+// A request answered with 429 is repeated at the time that the answer names, not earlier. If that wait is too long, the
+// client does not begin it.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -41,11 +42,11 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}{
 		{"once", "7", 1, 2, 7 * time.Second, 8 * time.Second, ""},
 		{"twice", "3", 2, 3, 6 * time.Second, 7 * time.Second, ""},
-		{"for ever", "1", 100, 6, 5 * time.Second, 20 * time.Second, corral.Unavailable},
+		{"forever", "1", 100, 6, 5 * time.Second, 20 * time.Second, corral.Unavailable},
 		{"without a time", "", 1, 2, 2 * time.Second, 2 * time.Second, ""},
 		{"with a date", "Wed, 21 Oct 2026 07:28:00 GMT", 1, 2, 2 * time.Second, 2 * time.Second, ""},
 		{"for an hour", "3600", 1, 1, 0, 0, corral.Unavailable},
-		{"for less than nothing", "-5", 1, 2, 2 * time.Second, 2 * time.Second, ""},
+		{"for a negative time", "-5", 1, 2, 2 * time.Second, 2 * time.Second, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -69,13 +70,13 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// reply makes an answer.
+// reply returns an answer.
 func reply(status int, media, body string) *http.Response {
 	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: http.Header{"Content-Type": {media}},
 		Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// A client sends its token with each request, and nothing of it without one.
+// A client sends its token with each request, and no credentials without one.
 func TestTokenIsSent(t *testing.T) {
 	t.Parallel()
 	text := NewTokenText()

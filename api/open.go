@@ -13,79 +13,79 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An open run has no workflow: tasks are added to it while it goes on, and it ends when it is closed and they are over.
-// Its tasks have numbers, from 1 in the order in which they were added, without gaps. A task's id is its number.
+// An open run has no workflow: tasks are added while it runs. It ends when it has been closed and all its tasks are
+// over. Its tasks are numbered from 1 in the order in which they were added, without gaps. A task's id is its number.
 
-// Limits of what is added to an open run.
+// Limits of the additions to an open run.
 const (
-	MaxTaskBody   = 8 << 20 // bytes of a request that adds tasks: the note is in it
+	MaxTaskBody   = 8 << 20 // bytes of a request that adds tasks, including the note
 	MaxNote       = 1 << 20 // bytes
 	MaxWords      = 128 << 10
 	MaxAttributes = 32 << 10
 	MaxArray      = 100_000 // tasks that one request adds
-	MaxAfter      = 10_000  // waits in one request
-	MaxPriority   = 1 << 30 // of a task; the lowest is as far below 0
+	MaxAfter      = 10_000  // conditions in one request
+	MaxPriority   = 1 << 30 // of a task; the minimum is its negative
 	MaxGrace      = 600     // seconds
 	MaxOpenTasks  = 999_999 // of a run: their numbers have six digits
 )
 
-// NewTask asks for one task of an open run, or for an array of tasks that are alike.
+// NewTask requests one task of an open run, or an array of identical tasks.
 type NewTask struct {
-	Name        string   `json:"name,omitempty"`        // what people call it; need not be unique
+	Name        string   `json:"name,omitempty"`        // for people; need not be unique
 	Argv        []string `json:"argv"`                  // the first may be corral.PilotProgram
-	Directory   string   `json:"directory,omitempty"`   // where it runs; empty: in a directory of its own
+	Directory   string   `json:"directory,omitempty"`   // working directory; empty: a directory of its own
 	Environment []string `json:"environment,omitempty"` // KEY=VALUE
 	corral.Resources
 	TaskTimes
-	Priority int `json:"priority,omitempty"` // of what could start, the highest does
+	Priority int `json:"priority,omitempty"` // the task with the highest one starts first
 	Retries  int `json:"retries,omitempty"`
 
-	// Requeue has it begun again when its worker is lost or has to leave; without it, it then fails with the cause
+	// Requeue restarts the task if its worker is lost or has to leave. Otherwise the task fails with the cause
 	// corral.CauseLostWorker.
 	Requeue bool `json:"requeue,omitempty"`
 
-	// Note is a text, a script say, that the task finds in the file which corral.NoteVariable names.
+	// Note is a text, such as a script, for the task. It is in the file that corral.NoteVariable names.
 	Note string `json:"note,omitempty"`
 
-	Attributes map[string]string `json:"attributes,omitempty"` // kept and listed, not interpreted
-	After      []Wait            `json:"after,omitempty"`      // all of them must hold before it begins
-	Elements   int               `json:"elements,omitempty"`   // 0: one task; else an array of so many
-	AtOnce     int               `json:"at_once,omitempty"`    // so many of the array run at a time; 0: any number
+	Attributes map[string]string `json:"attributes,omitempty"` // stored and listed, not interpreted
+	After      []Wait            `json:"after,omitempty"`      // conditions that must all hold before it begins
+	Elements   int               `json:"elements,omitempty"`   // size of the array; 0: one task
+	AtOnce     int               `json:"at_once,omitempty"`    // maximum of the array's concurrent tasks; 0: no limit
 }
 
-// TaskTimes say how long a task may take.
+// TaskTimes limit a task's duration.
 type TaskTimes struct {
 	Estimate  corral.Seconds `json:"estimate_s,omitempty"`   // 0: the run's default runtime, or the limit if less
 	TimeLimit corral.Seconds `json:"time_limit_s,omitempty"` // 0: none
-	Grace     corral.Seconds `json:"grace_s,omitempty"`      // from SIGTERM to SIGKILL, to end in; 0: two seconds
+	Grace     corral.Seconds `json:"grace_s,omitempty"`      // from SIGTERM to SIGKILL; 0: two seconds
 }
 
-// A Wait is what a task waits for: that another task of its run gets so far.
+// A Wait is a condition of a task: another task of its run must reach a given point.
 type Wait struct {
 	Task int  `json:"task"` // its number
 	When When `json:"when"`
 }
 
-// A When says how far a task is to get. One that is cancelled before it begins counts as started, ended and failed.
+// A When is a point in a task's life. A task that is cancelled before it begins counts as started, ended and failed.
 type When string
 
 const (
 	WhenStarted   When = "started"
 	WhenEnded     When = "ended"
 	WhenSucceeded When = "succeeded"
-	WhenFailed    When = "failed" // also cancelled, or never begun
+	WhenFailed    When = "failed" // also if cancelled or never begun
 )
 
-// Whens lists all of them.
+// Whens lists all points.
 var Whens = []When{WhenStarted, WhenEnded, WhenSucceeded, WhenFailed}
 
-// AddedTasks are the numbers of the tasks that a request has added: First to First+Count-1.
+// AddedTasks are the numbers of the tasks that a request added: First to First+Count-1.
 type AddedTasks struct {
 	First int `json:"first"`
 	Count int `json:"count"`
 }
 
-// Numbers lists them.
+// Numbers lists the numbers.
 func (a AddedTasks) Numbers() []int {
 	numbers := make([]int, a.Count)
 	for i := range numbers {
@@ -94,8 +94,8 @@ func (a AddedTasks) Numbers() []int {
 	return numbers
 }
 
-// AddTask adds a task, or an array, to an open run. The same key gives the same numbers; an empty one is replaced by a
-// random one. A task that says nothing of cpus has one.
+// AddTask adds a task or an array to an open run. Repeating a key returns the same numbers; an empty key is replaced by
+// a random one. A task without cpus gets one.
 func (c *Client) AddTask(ctx context.Context, id corral.RunID, t NewTask, key string) (AddedTasks, error) {
 	t.CPUs = max(1, t.CPUs)
 	if err := t.text(); err != nil {
@@ -104,30 +104,30 @@ func (c *Client) AddTask(ctx context.Context, id corral.RunID, t NewTask, key st
 	return create[AddedTasks](ctx, c, runPath(id)+"/tasks", key, t)
 }
 
-// text refuses what JSON cannot carry: bytes that are no UTF-8, in place of which others would arrive.
+// text refuses strings that are not UTF-8, because JSON would replace their bytes.
 func (t *NewTask) text() error {
 	for place, words := range map[string][]string{
 		"argv": t.Argv, "environment": t.Environment, "note": {t.Note}, "directory": {t.Directory}, "name": {t.Name},
 	} {
 		for _, word := range words {
 			if !utf8.ValidString(word) {
-				return corral.ErrorAt(corral.Invalid, place, "%.40q is not UTF-8, which a request is written in", word)
+				return corral.ErrorAt(corral.Invalid, place, "%.40q is not UTF-8, as a request must be", word)
 			}
 		}
 	}
 	return nil
 }
 
-// CloseRun lets no more tasks be added to an open run: it ends when those that it has are over.
+// CloseRun closes an open run to further tasks. The run ends when its tasks are over.
 func (c *Client) CloseRun(ctx context.Context, id corral.RunID) (corral.Run, error) {
 	return act[corral.Run](ctx, c, runPath(id)+"/close")
 }
 
-// A TaskQuery selects tasks of a run; what is empty selects all.
+// A TaskQuery selects tasks of a run; an empty field selects all.
 type TaskQuery struct {
 	Numbers []int // of an open run
 	States  []corral.TaskState
-	Since   time.Time // not those that were done, or had failed, before
+	Since   time.Time // excludes tasks that were done or had failed before
 }
 
 func (q TaskQuery) values() url.Values {
@@ -144,7 +144,7 @@ func (q TaskQuery) values() url.Values {
 	return v
 }
 
-// Ranges writes numbers as in "3,7-9".
+// Ranges formats numbers as in "3,7-9".
 func Ranges(numbers []int) string {
 	sorted := slices.Clone(numbers)
 	slices.Sort(sorted)
@@ -165,10 +165,10 @@ func Ranges(numbers []int) string {
 	return b.String()
 }
 
-// mostNumbers is how many numbers a request names at most: they stand in its target, which has some 64 KiB.
+// mostNumbers is the maximum number of task numbers in a request: its target may have some 64 KiB.
 const mostNumbers = 4000
 
-// QueryTasks lists the tasks of a run that q selects, in the order of their numbers.
+// QueryTasks lists the tasks of a run selected by q, in the order of their numbers.
 func (c *Client) QueryTasks(ctx context.Context, id corral.RunID, q TaskQuery) (all []Task, err error) {
 	if len(q.Numbers) <= mostNumbers {
 		return list[Task](ctx, c, runPath(id)+"/tasks", q.values())
@@ -183,8 +183,8 @@ func (c *Client) QueryTasks(ctx context.Context, id corral.RunID, q TaskQuery) (
 	return all, nil
 }
 
-// WaitTasks returns tasks of an open run once all of them are over. When timeout (0: none) is over before, it returns
-// them as they are and an error of kind Timeout.
+// WaitTasks returns tasks of an open run once all of them are over. After timeout (0: none) it returns their current
+// states and an error of kind Timeout.
 func (c *Client) WaitTasks(ctx context.Context, id corral.RunID, numbers []int, timeout time.Duration) ([]Task, error) {
 	end := time.Now().Add(timeout)
 	for {
@@ -215,10 +215,10 @@ func (c *Client) WaitTasks(ctx context.Context, id corral.RunID, numbers []int, 
 	}
 }
 
-// UntilEnded is what `wait` takes of tasks: that all which are asked for are over.
+// UntilEnded is the value of `wait` for tasks: all requested tasks are over.
 const UntilEnded = "ended"
 
-// openRun is a request for an open run, which has no document.
+// openRun requests an open run, which has no document.
 func openRun(ctx context.Context, c *Client, r NewRun, key string) (corral.Run, error) {
 	return send[corral.Run](ctx, c, call{method: http.MethodPost, path: "/v1/runs", key: key}, r)
 }

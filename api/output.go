@@ -11,15 +11,15 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An Output is what the tasks of a run have printed since a place: whole lines, or what is left of a task that is over.
-// What a task's workflow has in a file of the run is not among it.
+// An Output is the text that a run's tasks printed after a place: whole lines, or the rest of the output of a task that
+// is over. It excludes output that the workflow redirects to a file of the run.
 type Output struct {
 	Pieces []OutputPiece `json:"pieces"`
 	Next   OutputPlace   `json:"next"`
-	Over   bool          `json:"over"` // the run is over, and nothing is left to tell
+	Over   bool          `json:"over"` // the run is over, and all output was returned
 }
 
-// An OutputPiece is a piece of what one attempt at a task has printed. What is not UTF-8 is replaced in it.
+// An OutputPiece is part of the output of one attempt at a task. Bytes that are not UTF-8 are replaced.
 type OutputPiece struct {
 	Task    string `json:"task"`
 	Attempt int    `json:"attempt"`
@@ -27,15 +27,15 @@ type OutputPiece struct {
 	Text    string `json:"text"`
 }
 
-// An OutputPlace is how far the output of a run was told. Its zero value is the beginning. corrald keeps none: a place
-// outlives it.
+// An OutputPlace is a position in the output of a run. Its zero value is the beginning. corrald does not store places,
+// so a place remains valid after a restart.
 type OutputPlace struct {
-	// Told has a bit for each task of which nothing is left to tell, in the run's order.
+	// Told has a bit for each task, in the run's order, whose output was returned completely.
 	Told []byte       `json:"told,omitempty"`
-	Open []OutputFile `json:"open,omitempty"` // those of which something was told
+	Open []OutputFile `json:"open,omitempty"` // tasks whose output was returned in part
 }
 
-// An OutputFile is how far the output of an attempt was told.
+// An OutputFile is a position in the output of an attempt.
 type OutputFile struct {
 	Index   int   `json:"index"` // of the task, from 0, in the run's order
 	Attempt int   `json:"attempt"`
@@ -43,14 +43,13 @@ type OutputFile struct {
 	Stderr  int64 `json:"stderr_bytes"`
 }
 
-// RunOutput returns what the tasks of a run have printed since a place, as soon as there is something, but after wait
-// in any case.
+// RunOutput returns the output of a run's tasks after a place, as soon as there is any, but at the latest after wait.
 func (c *Client) RunOutput(
 	ctx context.Context, id corral.RunID, since OutputPlace, wait time.Duration,
 ) (Output, error) {
 	body, err := json.Marshal(since)
 	if err != nil {
-		return Output{}, err // unreachable: there is nothing in it that JSON has not
+		return Output{}, err // unreachable: every field can be encoded
 	}
 	return decode[Output](c.do(ctx, call{
 		method: http.MethodPost, path: runPath(id) + "/output", body: body,

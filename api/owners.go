@@ -9,21 +9,21 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A NewOwnerState asks for another state of an owner's account.
+// A NewOwnerState requests another state of an owner's account.
 type NewOwnerState struct {
-	Reason string `json:"reason,omitempty"` // for its owner, whose requests are refused with it, and for histories
+	Reason string `json:"reason,omitempty"` // shown to the owner when requests are refused, and in histories
 }
 
-// MaxReason is how long a reason may be, in bytes.
+// MaxReason is the maximum length of a reason in bytes.
 const MaxReason = 500
 
-// Owners lists everybody who has something, with how much; f.All: those whose accounts have ended, too. For
-// administrators only, like all that is asked about owners.
+// Owners lists all owners of objects with their holdings; with f.All, also those whose accounts have ended. Like all
+// requests about owners, it is for administrators only.
 func (c *Client) Owners(ctx context.Context, f Filter) ([]corral.Owner, error) {
 	return list[corral.Owner](ctx, c, "/v1/owners", f.query())
 }
 
-// Owner returns an owner with what they have; of one whose account is being ended also what that waits for.
+// Owner returns an owner with their holdings and, if the account is being ended, the conditions that this waits for.
 func (c *Client) Owner(ctx context.Context, name string) (corral.Owner, error) {
 	return get[corral.Owner](ctx, c, ownerPath(name), nil)
 }
@@ -34,17 +34,17 @@ func (c *Client) WaitOwnerEnded(ctx context.Context, name string, timeout time.D
 	return wait(ctx, c, ownerPath(name), waiting[corral.Owner]{ended, timeout, ended.Owner})
 }
 
-// SuspendOwner has requests of an owner refused and nothing new asked for, until ResumeOwner. What runs finishes.
+// SuspendOwner refuses an owner's requests and new jobs until ResumeOwner. Running work finishes.
 func (c *Client) SuspendOwner(ctx context.Context, name string, n NewOwnerState) (corral.Owner, error) {
 	return c.moveOwner(ctx, name, "suspend", n)
 }
 
-// ResumeOwner lets an owner in again who was suspended. The name of one whose account has ended can be used again then.
+// ResumeOwner readmits a suspended owner. If the account has ended, its name can be used again.
 func (c *Client) ResumeOwner(ctx context.Context, name string) (corral.Owner, error) {
 	return c.moveOwner(ctx, name, "resume", NewOwnerState{})
 }
 
-// EndOwner revokes an owner's tokens, and has everything removed that they have at sites and in pools. Records stay.
+// EndOwner revokes an owner's tokens and removes their resources at sites and in pools. Records remain.
 func (c *Client) EndOwner(ctx context.Context, name string, n NewOwnerState) (corral.Owner, error) {
 	return c.moveOwner(ctx, name, "end", n)
 }

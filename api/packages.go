@@ -9,9 +9,9 @@ import (
 
 func packagePath(ref string) string { return "/v1/packages/" + url.PathEscape(ref) }
 
-// ImportPackage brings an archive into corrald's mirror and its package into the catalog. A package without the
-// signature of a key that corrald trusts is an error of kind Forbidden which names it. An empty key is replaced by a
-// random one.
+// ImportPackage copies an archive into corrald's mirror and adds its package to the catalog. If no key that corrald
+// trusts signed the package, the error has kind Forbidden and names the package. An empty key is replaced by a random
+// one.
 func (c *Client) ImportPackage(ctx context.Context, n NewPackage, key string) (corral.Package, error) {
 	return create[corral.Package](ctx, c, "/v1/packages", key, n)
 }
@@ -21,20 +21,20 @@ func (c *Client) Packages(ctx context.Context, f Filter) ([]corral.Package, erro
 	return list[corral.Package](ctx, c, "/v1/packages", f.query())
 }
 
-// Package returns the package with the name, digest or id ref; of several with one name the newest. A
-// DELETED package is found by its id only.
+// Package returns the package with the name, digest or id ref; if several have the name, the newest. A DELETED package
+// is found only by its id.
 func (c *Client) Package(ctx context.Context, ref string) (corral.Package, error) {
 	return get[corral.Package](ctx, c, packagePath(ref), nil)
 }
 
-// VerifyPackage has corrald check a package's signature and archive. A package that is not what it
-// should be is an error of kind Failed or Forbidden which names it.
+// VerifyPackage makes corrald check a package's signature and archive. If the check fails, the error has kind Failed or
+// Forbidden and names the package.
 func (c *Client) VerifyPackage(ctx context.Context, ref string) (corral.Package, error) {
 	return act[corral.Package](ctx, c, packagePath(ref)+"/verify")
 }
 
-// RemovePackage removes a package from the catalog and from corrald's mirror. While sites use it that
-// is a Conflict.
+// RemovePackage removes a package from the catalog and from corrald's mirror. While sites use the package, removal is a
+// Conflict error.
 func (c *Client) RemovePackage(ctx context.Context, ref string) (corral.Package, error) {
 	return remove[corral.Package](ctx, c, packagePath(ref), nil)
 }
@@ -46,9 +46,8 @@ func (c *Client) PackageHistory(ctx context.Context, ref string) ([]corral.Entry
 
 func mirrorPath(ref string) string { return "/v1/mirrors/" + url.PathEscape(ref) }
 
-// AddMirror adds a mirror and reads its index; packages in it that a trusted key signed are in the
-// catalog from then on. An index that cannot be read is the mirror's reason, not an error. An empty
-// key is replaced by a random one.
+// AddMirror adds a mirror and reads its index, which adds the packages signed by a trusted key to the catalog. An
+// unreadable index becomes the mirror's reason and is not an error. An empty key is replaced by a random one.
 func (c *Client) AddMirror(ctx context.Context, n NewMirror, key string) (corral.Mirror, error) {
 	return create[corral.Mirror](ctx, c, "/v1/mirrors", key, n)
 }
@@ -58,17 +57,17 @@ func (c *Client) Mirrors(ctx context.Context, f Filter) ([]corral.Mirror, error)
 	return list[corral.Mirror](ctx, c, "/v1/mirrors", f.query())
 }
 
-// Mirror returns the mirror with the name or id ref. A DELETED mirror is found by its id only.
+// Mirror returns the mirror with the name or id ref. A DELETED mirror is found only by its id.
 func (c *Client) Mirror(ctx context.Context, ref string) (corral.Mirror, error) {
 	return get[corral.Mirror](ctx, c, mirrorPath(ref), nil)
 }
 
-// CheckMirror reads the mirror's index again. What is wrong with it is the mirror's reason.
+// CheckMirror reads the mirror's index again. A problem with it becomes the mirror's reason.
 func (c *Client) CheckMirror(ctx context.Context, ref string) (corral.Mirror, error) {
 	return act[corral.Mirror](ctx, c, mirrorPath(ref)+"/check")
 }
 
-// RemoveMirror forgets a mirror. The packages it had stay in the catalog.
+// RemoveMirror removes a mirror. Its packages stay in the catalog.
 func (c *Client) RemoveMirror(ctx context.Context, ref string) (corral.Mirror, error) {
 	return remove[corral.Mirror](ctx, c, mirrorPath(ref), nil)
 }

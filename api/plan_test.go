@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// TestNewPlanArrives: a request for a plan arrives as it was made, its workflow with the same lines.
+// TestNewPlanArrives checks that a request for a plan arrives unchanged, its workflow with the same lines.
 func TestNewPlanArrives(t *testing.T) {
 	t.Parallel()
 	const document = "{\n\t\"name\" : \"x\"\n}"
@@ -52,7 +52,7 @@ func TestNewPlanArrives(t *testing.T) {
 	}
 }
 
-// TestRoutesOfPlans: each call of the client is one request, under a key of its own if it changes something.
+// TestRoutesOfPlans checks that each call of the client is one request, with a key of its own if it changes something.
 func TestRoutesOfPlans(t *testing.T) {
 	t.Parallel()
 	type asked struct {

@@ -10,10 +10,10 @@ import (
 // ProblemMediaType is the content type of every error.
 const ProblemMediaType = "application/problem+json"
 
-// typeBase is followed by the kind: each has a section of that name in docs/api.md.
+// typeBase is followed by the kind. docs/api.md has a section of that name for each kind.
 const typeBase = "https://github.com/corral-pilot/corral/blob/main/docs/api.md#"
 
-// A row says how one kind of error looks from outside.
+// A row defines the external form of one kind of error.
 type row struct {
 	kind   corral.Kind
 	status int
@@ -25,11 +25,11 @@ type row struct {
 var table = []row{
 	{corral.Invalid, http.StatusBadRequest, 2, "The request is not valid"},
 	{corral.KeyReused, http.StatusUnprocessableEntity, 2, "The idempotency key belongs to another request"},
-	{corral.Unsatisfiable, http.StatusUnprocessableEntity, 3, "It cannot be had as asked"},
-	{corral.NotFound, http.StatusNotFound, 4, "There is no such thing"},
-	{corral.Conflict, http.StatusConflict, 1, "The present state does not allow it"},
-	{corral.Unauthenticated, http.StatusUnauthorized, 5, "Who is asking?"},
-	{corral.Forbidden, http.StatusForbidden, 5, "The asker is not allowed to do this"},
+	{corral.Unsatisfiable, http.StatusUnprocessableEntity, 3, "The request cannot be met"},
+	{corral.NotFound, http.StatusNotFound, 4, "There is no such object"},
+	{corral.Conflict, http.StatusConflict, 1, "The object's state does not allow it"},
+	{corral.Unauthenticated, http.StatusUnauthorized, 5, "The request is not authenticated"},
+	{corral.Forbidden, http.StatusForbidden, 5, "The caller is not allowed to do this"},
 	{corral.Unavailable, http.StatusServiceUnavailable, 6, "Nothing was done; the same request may be repeated"},
 	{corral.Unknown, http.StatusGatewayTimeout, 6, "It may or may not have been done"},
 	{corral.Timeout, http.StatusRequestTimeout, 124, "The wait timed out"},
@@ -37,7 +37,7 @@ var table = []row{
 	{corral.Internal, http.StatusInternalServerError, 1, "A defect of corrald"},
 }
 
-// rowOf returns the row of kind, that of Internal for a kind without one.
+// rowOf returns the row of kind, or that of Internal if kind has none.
 func rowOf(kind corral.Kind) row {
 	for _, r := range table {
 		if r.kind == kind {
@@ -49,21 +49,20 @@ func rowOf(kind corral.Kind) row {
 
 func (r row) typeURI() string { return typeBase + string(r.kind) }
 
-// A Problem is an error as RFC 9457 writes it. It is also the error that the Client returns, so that
-// `-o json` can print what corrald said unchanged; errors.As finds a *corral.Error with the same kind
-// and place in it.
+// A Problem is an error in the format of RFC 9457. The Client also returns it as an error, so that `-o json` can print
+// corrald's answer unchanged; errors.As finds a *corral.Error with the same kind and place in it.
 type Problem struct {
 	Type     string      `json:"type"` // the stable name of the kind
 	Title    string      `json:"title"`
 	Status   int         `json:"status"` // HTTP status
-	Detail   string      `json:"detail"` // one sentence for people; names the place
+	Detail   string      `json:"detail"` // one sentence for people, including the place
 	Instance string      `json:"instance,omitempty"`
 	Kind     corral.Kind `json:"kind"`
 	Place    string      `json:"place,omitempty"` // the field, parameter, or file and line
 }
 
-// ProblemOf describes err. What an internal error says is for corrald's log only, so that its detail
-// is replaced. An err that is or wraps a *Problem gives that.
+// ProblemOf describes err. The text of an internal error is only for corrald's log, so the detail is replaced. For an
+// err that is or wraps a *Problem, ProblemOf returns that Problem.
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -72,7 +71,7 @@ func ProblemOf(err error) *Problem {
 	r := rowOf(corral.KindOf(err))
 	p = &Problem{Type: r.typeURI(), Title: r.title, Status: r.status, Detail: err.Error(), Kind: r.kind}
 	if r.kind == corral.Internal {
-		p.Detail = "an internal error; the log of corrald has it"
+		p.Detail = "an internal error; see the log of corrald"
 	}
 	var e *corral.Error
 	if errors.As(err, &e) {
@@ -83,8 +82,8 @@ func ProblemOf(err error) *Problem {
 
 func (p *Problem) Error() string { return p.Detail }
 
-// Unwrap returns the *corral.Error that p stands for. Its kind goes by the type URI, which is what
-// RFC 9457 makes the stable part.
+// Unwrap returns the *corral.Error that p represents. Its kind is derived from the type URI, which RFC 9457 defines as
+// the stable part.
 func (p *Problem) Unwrap() error {
 	kind := corral.Internal
 	for _, r := range table {
@@ -95,7 +94,7 @@ func (p *Problem) Unwrap() error {
 	return &corral.Error{Kind: kind, Place: p.Place, Err: errors.New(p.Detail)}
 }
 
-// ExitCode returns the exit code that tells a script the kind of err, 0 for nil.
+// ExitCode returns the exit code for the kind of err, 0 for nil.
 func ExitCode(err error) int {
 	if err == nil {
 		return 0

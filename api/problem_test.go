@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// declaredKinds reads the kinds from the root package's source, so that a new one cannot be forgotten.
+// declaredKinds reads the kinds from the root package's source, so that a new kind cannot be missed.
 func declaredKinds(t *testing.T) []corral.Kind {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../error.go", nil, 0)
@@ -102,7 +102,7 @@ func TestTypesAreUnique(t *testing.T) {
 	}
 }
 
-// TestDocumentedTable compares the table with the one in docs/api.md, which comes from api-head.md beside the server.
+// TestDocumentedTable compares the table with that in docs/api.md, which comes from api-head.md beside the server.
 func TestDocumentedTable(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../docs/api.md")

@@ -16,9 +16,8 @@ import (
 
 func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 
-// CreateRun hands a workflow to corrald, which runs it from then on by itself. A document that is not
-// JSON is an Invalid error with its line, found without asking corrald. An empty key is replaced by a
-// random one.
+// CreateRun hands a workflow to corrald, which then runs it on its own. A document that is not JSON is an Invalid error
+// with its line, found without a request. An empty key is replaced by a random one.
 func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Run, error) {
 	if r.Open {
 		return openRun(ctx, c, r, key)
@@ -30,15 +29,15 @@ func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Ru
 	return change[corral.Run](ctx, c, call{method: http.MethodPost, path: "/v1/runs", key: key, body: body})
 }
 
-// placeholder stands for a workflow in a request until encodeAround.
+// placeholder represents the workflow in a request until encodeAround inserts it.
 var placeholder = json.RawMessage("0")
 
-// encodeAround writes a request whose workflow is the placeholder, with the document's bytes as they are in its place:
-// encoding/json would put them on one line, and what corrald has to say about the document names lines.
+// encodeAround encodes a request and replaces the placeholder by the document's unchanged bytes. encoding/json would
+// put them on one line, but corrald's messages about the document contain line numbers.
 func encodeAround(request any, name string, document []byte) ([]byte, error) {
 	if len(document) > MaxRunBody {
-		return nil, corral.ErrorAt(corral.Invalid, name, "the workflow has %d bytes in a request, which may have %d: "+
-			"make several of it", len(document), MaxRunBody)
+		return nil, corral.ErrorAt(corral.Invalid, name, "the workflow has %d bytes, but a request may have at most %d: "+
+			"split it", len(document), MaxRunBody)
 	}
 	if err := checkJSON(name, document); err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func encodeAround(request any, name string, document []byte) ([]byte, error) {
 	return bytes.Join([][]byte{before, []byte(`"workflow":`), document, after}, nil), nil
 }
 
-// checkJSON says at which line of the file called name its document stops being JSON.
+// checkJSON reports the line of the file called name at which its document stops being JSON.
 func checkJSON(name string, document []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(document, &value)
@@ -73,8 +72,8 @@ func (c *Client) Run(ctx context.Context, id corral.RunID) (corral.Run, error) {
 	return get[corral.Run](ctx, c, runPath(id), nil)
 }
 
-// WaitRun returns the run once it is over, however it ended: its state says how. When timeout (0:
-// none) is over before, it returns the run as it is and an error of kind Timeout.
+// WaitRun returns the run once it is over, in any final state. After timeout (0: none) it returns the run's current
+// state and an error of kind Timeout.
 func (c *Client) WaitRun(ctx context.Context, id corral.RunID, timeout time.Duration) (corral.Run, error) {
 	var over Until
 	for _, s := range corral.RunStates {
@@ -85,17 +84,17 @@ func (c *Client) WaitRun(ctx context.Context, id corral.RunID, timeout time.Dura
 	return wait(ctx, c, runPath(id), waiting[corral.Run]{over, timeout, over.Run})
 }
 
-// CancelRun kills the run's tasks; finished ones stay finished, and the run may be resumed.
+// CancelRun kills the run's tasks. Finished tasks stay finished, and the run may be resumed.
 func (c *Client) CancelRun(ctx context.Context, id corral.RunID) (corral.Run, error) {
 	return act[corral.Run](ctx, c, runPath(id)+"/cancel")
 }
 
-// ResumeRun lets a run that failed, stalled or was cancelled go on where it stood.
+// ResumeRun continues a run that failed, stalled or was cancelled.
 func (c *Client) ResumeRun(ctx context.Context, id corral.RunID) (corral.Run, error) {
 	return act[corral.Run](ctx, c, runPath(id)+"/resume")
 }
 
-// RemoveRun hides the record of a run that is over; with purge its directory is deleted, results too.
+// RemoveRun hides the record of a run that is over; with purge it also deletes the run's directory and results.
 func (c *Client) RemoveRun(ctx context.Context, id corral.RunID, purge bool) (corral.Run, error) {
 	return remove[corral.Run](ctx, c, runPath(id), flag("purge", purge))
 }
@@ -114,38 +113,38 @@ func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...corral
 	return list[Task](ctx, c, runPath(id)+"/tasks", q)
 }
 
-// A DiskUse is what the directory of a run takes on corrald's disk.
+// A DiskUse is the disk space that a run's directory uses on corrald's host.
 type DiskUse struct {
 	Files int64 `json:"files"` // with folders and links
-	Bytes int64 `json:"bytes"` // of blocks, as du counts them
+	Bytes int64 `json:"bytes"` // of blocks, as counted by du
 }
 
-// RunDisk measures the directory of a run. It takes as long as to look at every file there.
+// RunDisk measures a run's directory, which takes as long as examining every file in it.
 func (c *Client) RunDisk(ctx context.Context, id corral.RunID) (DiskUse, error) {
 	return get[DiskUse](ctx, c, runPath(id)+"/disk", nil)
 }
 
-// RunProfile returns what was measured of the run's tasks that are done, as package profile reads it.
+// RunProfile returns the measurements of the run's finished tasks, in the format of package profile.
 func (c *Client) RunProfile(ctx context.Context, id corral.RunID) ([]byte, error) {
 	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/profile"})
 }
 
-// RunWorkflow returns the workflow of the run in WfFormat: once the run is over, with what was measured of its tasks.
+// RunWorkflow returns the workflow of the run in WfFormat; once the run is over, with the measurements of its tasks.
 func (c *Client) RunWorkflow(ctx context.Context, id corral.RunID) ([]byte, error) {
 	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/workflow"})
 }
 
-// A LogPart says which file of a task is wanted, and which part of it.
+// A LogPart selects a file of a task, and a part of it.
 type LogPart struct {
-	File  string // that the last execution left: stdout, stderr or record.json; or that its scripts printed: pre, post
-	After int64  // bytes to leave out at the beginning
-	Last  int64  // bytes at the end to answer with at most, whatever After says; 0: all
+	File  string // of the last execution: stdout, stderr or record.json; of its scripts: pre, post
+	After int64  // bytes to skip at the beginning
+	Last  int64  // maximum number of bytes from the end, whatever After is; 0: all
 
-	// Wait is how long to wait for more than After, while there may be; 0: not at all.
+	// Wait is how long to wait for more output than After while the task may write some; 0: not at all.
 	Wait time.Duration
 }
 
-// RunTaskLog returns a part of a file of a task. A file that the task has not is a NotFound error.
+// RunTaskLog returns a part of a file of a task. A file that the task does not have is a NotFound error.
 func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task string, part LogPart) ([]byte, error) {
 	q := url.Values{"file": {part.File}}
 	for name, n := range map[string]int64{"after": part.After, "last": part.Last} {
@@ -160,12 +159,12 @@ func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task string, p
 	return c.do(ctx, call{method: http.MethodGet, path: path, query: q})
 }
 
-// RetryTasks has failed tasks of a run tried again, with all their retries; a run that is over goes on.
+// RetryTasks retries failed tasks of a run, with all their retries; a run that is over continues.
 func (c *Client) RetryTasks(ctx context.Context, id corral.RunID, tasks ...string) (corral.Run, error) {
 	return c.askOfTasks(ctx, id, "retry", tasks)
 }
 
-// CancelTasks ends tasks of a run that goes on: those that run are killed, and those that wait never start.
+// CancelTasks cancels tasks of an active run: running ones are killed, and waiting ones never start.
 func (c *Client) CancelTasks(ctx context.Context, id corral.RunID, tasks ...string) (corral.Run, error) {
 	return c.askOfTasks(ctx, id, "cancel", tasks)
 }

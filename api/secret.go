@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	tokenPrefix = "corral_" // by which scanners of leaked secrets, and people, know a token
+	tokenPrefix = "corral_" // by which people and scanners for leaked secrets recognize a token
 	tokenBytes  = 32
 )
 
-// tokenForm is what the text of a token looks like: 43 characters of base64 are 32 bytes.
+// tokenForm matches the text of a token: 43 characters of base64 encode 32 bytes.
 var tokenForm = regexp.MustCompile(`^corral_[A-Za-z0-9_-]{43}$`)
 
-// NewTokenText returns the text of a new token, which nobody can guess. It lets nobody in before corrald knows its
+// NewTokenText returns the text of a new token, which cannot be guessed. It grants no access until corrald knows its
 // digest.
 func NewTokenText() string {
 	secret := make([]byte, tokenBytes)
@@ -27,8 +27,8 @@ func NewTokenText() string {
 // IsToken reports whether s looks like the text of a token.
 func IsToken(s string) bool { return tokenForm.MatchString(s) }
 
-// TokenDigest is what corrald keeps of a token. The text has 256 random bits, so that a plain hash needs neither salt
-// nor time.
+// TokenDigest returns the digest of a token that corrald stores. The text has 256 random bits, so a plain hash needs
+// neither salt nor a slow function.
 func TokenDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(sum[:])

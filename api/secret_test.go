@@ -6,7 +6,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// Texts of tokens are all different, and each looks like one. What is kept of one does not have it.
+// The texts of tokens are all different and have the form of one. The digest that is stored does not contain the text.
 func TestTextsOfTokens(t *testing.T) {
 	t.Parallel()
 	text := api.NewTokenText()
@@ -15,7 +15,7 @@ func TestTextsOfTokens(t *testing.T) {
 	}
 	for _, no := range []string{"", text[1:], text + "x", text[:len(text)-1] + "!", " " + text} {
 		if api.IsToken(no) {
-			t.Errorf("%q is taken for a token", no)
+			t.Errorf("%q is accepted as a token", no)
 		}
 	}
 	const abc = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // of FIPS 180-2

@@ -10,11 +10,11 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// UntilWorkers is what `wait` takes beside a glidein's states: the cpus of its registered workers
-// sum to what one attempt should have, or to what it can have where hosts of it are lost.
+// UntilWorkers is a value of `wait` besides a glidein's states. It is met when the cpus of the registered workers add
+// up to those of one attempt, without the hosts that the attempt has lost.
 const UntilWorkers = "workers"
 
-// An Until lists what a wait waits for; any of them ends it.
+// An Until lists the conditions of a wait; any of them ends it.
 type Until []string
 
 // ParseUntil reads a comma-separated list of states, each one of known or also.
@@ -26,20 +26,20 @@ func ParseUntil[S ~string](list string, known []S, also ...string) (Until, error
 	}
 	for _, s := range u {
 		if !slices.Contains(legal, s) {
-			return nil, corral.ErrorAt(corral.Invalid, "wait", "%q is none of %s", s, strings.Join(legal, ", "))
+			return nil, corral.ErrorAt(corral.Invalid, "wait", "%q must be one of %s", s, strings.Join(legal, ", "))
 		}
 	}
 	return u, nil
 }
 
-// ParseUntilGlidein reads a list of what a wait for a glidein takes: its own states, those of its furthest attempt,
-// which are what people are shown of an ACTIVE one, and UntilWorkers.
+// ParseUntilGlidein reads the conditions of a wait for a glidein: its own states, those of its furthest attempt, which
+// are shown for an ACTIVE glidein, and UntilWorkers.
 func ParseUntilGlidein(list string) (Until, error) {
 	return ParseUntil(list, corral.GlideinStates,
 		UntilWorkers, string(corral.JobSubmitted), string(corral.JobQueued), string(corral.JobRunning))
 }
 
-// Late is the error of a wait for which the time was over.
+// Late returns the error of a wait whose time is over.
 func (u Until) Late(p Progress, after time.Duration) error {
 	missing := "not " + u.String()
 	if slices.Contains(u, UntilWorkers) {
@@ -48,17 +48,17 @@ func (u Until) Late(p Progress, after time.Duration) error {
 	return corral.Errorf(corral.Timeout, "%s, %s, after %s", p.Is, missing, rounded(after))
 }
 
-// vain is the error of a wait for what does not come any more.
+// vain returns the error of a wait whose condition can no longer be met.
 func (u Until) vain(p Progress) error {
 	if slices.Contains(u, UntilWorkers) {
-		return corral.Errorf(corral.Failed, "%s and gets no workers any more", p.Is)
+		return corral.Errorf(corral.Failed, "%s and will not get workers any more", p.Is)
 	}
 	return corral.Errorf(corral.Failed, "%s and never becomes %s", p.Is, u)
 }
 
 func (u Until) String() string { return strings.Join(u, " or ") }
 
-// rounded leaves out digits of a wait that are of no use to people.
+// rounded rounds a wait to a precision that is useful to people.
 func rounded(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Millisecond)
@@ -66,11 +66,11 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(100 * time.Millisecond)
 }
 
-// A Progress says where an object is on the way to what is waited for.
+// A Progress describes an object's progress towards the condition of a wait.
 type Progress struct {
-	Met  bool   // it is there
-	Over bool   // it moves no further by itself: waiting longer does not help
-	Is   string // where it is, for people: "glidein 7 is WAITING (site not ready)"
+	Met  bool   // the condition is met
+	Over bool   // the object will not change by itself: waiting longer is useless
+	Is   string // its state, for people: "glidein 7 is WAITING (site not ready)"
 }
 
 // Done reports whether a wait ends.
@@ -82,7 +82,7 @@ func (u Until) Site(s corral.Site) Progress {
 	return Progress{slices.Contains(u, string(s.State)), over, is("site "+s.Name, string(s.State), whyOf(s))}
 }
 
-// whyOf is why a site is in its state, with what keeps corrald from it, without which a wait would be a riddle.
+// whyOf explains a site's state, including the trouble that blocks corrald, which explains an otherwise puzzling wait.
 func whyOf(s corral.Site) string {
 	if s.Trouble.Why == "" || s.State.Terminal() {
 		return s.Reason
@@ -100,7 +100,7 @@ func (u Until) Cluster(k corral.Cluster) Progress {
 	return Progress{slices.Contains(u, string(k.State)), over, is("cluster "+k.Name, string(k.State), k.Reason)}
 }
 
-// Glidein returns the progress of a glidein. Its workers count even if they are more than asked for.
+// Glidein returns the progress of a glidein. More workers than requested also meet UntilWorkers.
 func (u Until) Glidein(g corral.Glidein) Progress {
 	state, reason := g.Shown()
 	met := slices.Contains(u, UntilWorkers) && g.Complete() ||

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// Who waits for a site hears what keeps corrald from it.
+// A user who waits for a site is told what keeps corrald from it.
 func TestWhereASiteIs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

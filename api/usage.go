@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// UsageHours are core-hours: what batch systems gave pilots, and what became of it. Allocated is the sum of the others.
+// UsageHours are the core-hours that batch systems gave to pilots, by use. Allocated is the sum of the others.
 type UsageHours struct {
 	Allocated float64 `json:"allocated_core_hours"`
-	Used      float64 `json:"used_core_hours"` // by tasks whose work counts
+	Used      float64 `json:"used_core_hours"` // by tasks whose results count
 	Idle      float64 `json:"idle_core_hours"`
-	Lost      float64 `json:"lost_core_hours"` // by what ran and had to run again
+	Lost      float64 `json:"lost_core_hours"` // by work that had to be repeated
 }
 
-// A UsageRow is what somebody had. Fields by which rows are not grouped are absent; so is the site of cores that no
-// pilot of Corral brought, and the workflow of pilots that no plan asked for while nothing ran on them.
+// A UsageRow is the usage of one group. Fields by which rows are not grouped are absent. The site is also absent for
+// cores that no pilot of Corral provided, and the workflow for unplanned pilots while no task runs on them.
 type UsageRow struct {
 	User     string `json:"user,omitempty"`
 	Site     string `json:"site,omitempty"`
@@ -24,22 +24,22 @@ type UsageRow struct {
 	UsageHours
 }
 
-// Usage is what pilots held in a time, which begins and ends with a whole hour of UTC unless it ends now.
+// Usage is the time held by pilots in a period, which begins and ends with a whole hour of UTC unless it ends now.
 type Usage struct {
 	Since time.Time  `json:"since,omitzero"` // absent: from the beginning
 	Until time.Time  `json:"until"`
-	By    []string   `json:"by"` // what items are grouped by: user, site, workflow
+	By    []string   `json:"by"` // grouping of items: user, site, workflow
 	Items []UsageRow `json:"items"`
 	Total UsageRow   `json:"total"`
 }
 
-// A UsageChoice narrows and groups usage. The zero value is all that ever was, by user, site and workflow.
+// A UsageChoice narrows and groups usage. The zero value selects all usage, by user, site and workflow.
 type UsageChoice struct {
 	Since, Until time.Time
 	By           []string
 }
 
-// Usage returns what pilots held, and what became of it.
+// Usage returns the time held by pilots, by use.
 func (c *Client) Usage(ctx context.Context, choice UsageChoice) (Usage, error) {
 	query := url.Values{}
 	if !choice.Since.IsZero() {

@@ -10,15 +10,15 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// A waiting says what a wait is for.
+// A waiting describes a wait.
 type waiting[T any] struct {
 	until    Until
 	timeout  time.Duration // 0: none
 	progress func(T) Progress
 }
 
-// wait asks again and again, each time for as long as corrald lets it, until the object is there. Once it has had an
-// answer, it outlasts a restart of corrald.
+// wait polls, each time with the longest wait that corrald allows, until the object's wait ends. After a first answer,
+// it survives a restart of corrald.
 func wait[T any](ctx context.Context, c *Client, path string, w waiting[T]) (T, error) {
 	end := time.Now().Add(w.timeout)
 	for {

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// TestMain lets the test program be the bare loop that it starts, without the second that the race
-// detector would wait at its end.
+// TestMain makes the test program run as the bare loop that it starts. It exits directly, because the race detector
+// would wait for a second at a normal end.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == loopCommand {
 		os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
@@ -47,7 +47,7 @@ func TestLimitAlone(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
-// A whole benchmark in small: it reports everything and leaves nothing.
+// A whole small benchmark reports everything and leaves nothing behind.
 func TestWholeBenchmark(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "report.md")
 	dir := t.TempDir()

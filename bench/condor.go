@@ -1,8 +1,8 @@
 package main
 
-// What is measured around an HTCondor pool needs a corrald of its own, with the packages made and one pool started.
-// Jobs are given to that pool in two ways, beside each other: as a workflow of Corral's, and by condor_submit with the
-// environment that `corral cluster env` prints. Both run /bin/true, so all that is measured is what happens around it.
+// Measurements of an HTCondor pool need a separate corrald, with the packages built and one pool started. Jobs are
+// submitted to that pool in two ways: as a workflow of Corral's, and by condor_submit with the environment that `corral
+// cluster env` prints. Both run /bin/true, so only the overhead is measured.
 
 import (
 	"context"
@@ -19,22 +19,22 @@ import (
 	"github.com/corral-pilot/corral/bench/rig"
 )
 
-// pool is the name of the condor cluster that is measured.
+// pool is the name of the measured condor cluster.
 const pool = "bench"
 
-// unprivileged is as whom root measures: HTCondor refuses root's jobs.
+// unprivileged is the user that root measures as: HTCondor refuses root's jobs.
 const unprivileged = "nobody"
 
-// A condorStand is a service with an HTCondor cluster, both packages in its catalog.
+// A condorStand is a service with an HTCondor cluster, and with both packages in its catalog.
 type condorStand struct {
 	rig.Service
 	cluster corral.Cluster
-	started time.Duration // how long the pool took
-	dir     string        // for jobs, open to corrald's user
+	started time.Duration // start time of the pool
+	dir     string        // for jobs; corrald's user may write to it
 	env     []string      // for HTCondor's commands
 }
 
-// onCondor starts a stand below dir, calls do and takes the stand down again.
+// onCondor starts a stand below dir, calls do and stops the stand.
 func (p plan) onCondor(ctx context.Context, dir string, do func(*condorStand) error) (err error) {
 	runAs := ""
 	if os.Getuid() == 0 {
@@ -54,7 +54,7 @@ func (p plan) onCondor(ctx context.Context, dir string, do func(*condorStand) er
 	return do(s)
 }
 
-// startPool has the packages made, and then the cluster, whose environment it remembers.
+// startPool builds the packages, creates the cluster, and stores its environment.
 func (s *condorStand) startPool(ctx context.Context, p plan) error {
 	p.say("building HTCondor's packages")
 	server := "unix:" + s.Corrald.Layout.Socket
@@ -75,8 +75,8 @@ func (s *condorStand) startPool(ctx context.Context, p plan) error {
 	return s.findEnv(ctx)
 }
 
-// openFolders makes folders that another user may enter, and the last one such that this user may write there. Root's
-// corrald runs as that user, while the temporary directory is root's alone.
+// openFolders creates folders that another user may enter, and makes the last one writable for this user. Root's
+// corrald runs as that user, while the temporary directory belongs to root.
 func openFolders(dir, jobs string) error {
 	for _, d := range []string{filepath.Dir(dir), dir, jobs} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
@@ -86,7 +86,7 @@ func openFolders(dir, jobs string) error {
 	return os.Chmod(jobs, 0o777|os.ModeSticky)
 }
 
-// findEnv asks what HTCondor's commands need in their environment, as `corral cluster env` does for people.
+// findEnv requests the environment for HTCondor's commands, like `corral cluster env`.
 func (s *condorStand) findEnv(ctx context.Context) error {
 	env, err := s.Client.ClusterEnv(ctx, pool)
 	if err != nil {
@@ -100,12 +100,12 @@ func (s *condorStand) findEnv(ctx context.Context) error {
 	return nil
 }
 
-// condor runs one of HTCondor's commands as the pool's owner.
+// condor runs an HTCondor command as the pool's owner.
 func (s *condorStand) condor(ctx context.Context, argv ...string) ([]byte, error) {
 	if s.Corrald.RunAs != "" {
 		argv = append([]string{"setpriv", "--reuid", s.Corrald.RunAs, "--regid", "nogroup", "--clear-groups"}, argv...)
 	}
-	argv = append([]string{"env"}, argv...) // so that the PATH of the new environment counts
+	argv = append([]string{"env"}, argv...) // so that the PATH of the new environment is used
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	out, err := cmd.CombinedOutput()
@@ -115,7 +115,7 @@ func (s *condorStand) condor(ctx context.Context, argv ...string) ([]byte, error
 	return out, nil
 }
 
-// allocate asks for one slot at a site and waits for it.
+// allocate requests one slot at a site and waits for it.
 func (s *condorStand) allocate(ctx context.Context, site corral.Site) (corral.Glidein, error) {
 	g, err := s.askSlot(ctx, site, 1024)
 	if err != nil {
@@ -124,14 +124,14 @@ func (s *condorStand) allocate(ctx context.Context, site corral.Site) (corral.Gl
 	return s.Client.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
 }
 
-// askSlot asks for a glidein of one slot.
+// askSlot requests a glidein with one slot.
 func (s *condorStand) askSlot(ctx context.Context, site corral.Site, mib int) (corral.Glidein, error) {
 	return s.Client.CreateGlidein(ctx, api.NewGlidein{
 		Site: site.Name, Cluster: pool, Hosts: 1, CPUs: 1, MemoryMiB: mib, Walltime: corral.Seconds(walltime),
 	}, "")
 }
 
-// removeGlidein ends a glidein at once and returns when nothing of it is left.
+// removeGlidein ends a glidein at once and returns when nothing of it remains.
 func (s *condorStand) removeGlidein(ctx context.Context, g corral.Glidein) error {
 	if _, err := s.Client.RemoveGlidein(ctx, g.ID, true); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s *condorStand) removeSite(ctx context.Context, site corral.Site) error {
 	return err
 }
 
-// runNoop runs a workflow of one no-op task and returns when it is over.
+// runNoop runs a workflow with one no-op task and returns when it has ended.
 func (s *condorStand) runNoop(ctx context.Context) error {
 	document, err := independent(1)
 	if err != nil {
@@ -167,7 +167,8 @@ func (s *condorStand) runNoop(ctx context.Context) error {
 	return err
 }
 
-// submit gives n jobs that run /bin/true, of so much memory each, to condor_submit; their events go to log.
+// submit submits n jobs that run /bin/true, with mib MiB of memory each, to condor_submit; their events are written to
+// log.
 func (s *condorStand) submit(ctx context.Context, log string, mib, n int) error {
 	name := filepath.Join(s.dir, log+".sub")
 	if err := os.WriteFile(name, noopJobs(log, mib, n), 0o644); err != nil {
@@ -177,13 +178,13 @@ func (s *condorStand) submit(ctx context.Context, log string, mib, n int) error 
 	return err
 }
 
-// noopJobs describes n jobs for condor_submit.
+// noopJobs returns a description of n jobs for condor_submit.
 func noopJobs(log string, mib, n int) []byte {
 	return fmt.Appendf(nil, "executable = /bin/true\ntransfer_executable = false\nshould_transfer_files = YES\n"+
 		"request_cpus = 1\nrequest_memory = %d\nlog = %s\nqueue %d\n", mib, log, n)
 }
 
-// submitNoop runs /bin/true by condor_submit and returns when the log says that it has ended.
+// submitNoop runs /bin/true with condor_submit and returns when the log reports its end.
 func (s *condorStand) submitNoop(ctx context.Context, round int) error {
 	log := fmt.Sprintf("noop%d.log", round)
 	if err := s.submit(ctx, log, 64, 1); err != nil {

@@ -74,7 +74,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// Neighbours are compared, not medians: here the machine became half as fast after the first round.
+// Ratios are taken within a round, not of medians: here the machine became half as fast after the first round.
 func TestRatiosArePairwise(t *testing.T) {
 	t.Parallel()
 	at := func(tasks int) sample { return sample{tasks: tasks, span: time.Second} }

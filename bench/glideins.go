@@ -1,7 +1,7 @@
 package main
 
-// Many glideins of one slot each join one pool, all on this machine. What is measured is how long they take, and what
-// each of them costs: its memory is proportional (PSS), so that pages which many processes share are counted once.
+// Many glideins with one slot join one pool, all on this machine. Their duration and their cost are measured: memory is
+// proportional (PSS), so that pages shared by many processes are counted once.
 
 import (
 	"context"
@@ -17,21 +17,21 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// crowdJobs are how many no-op jobs a crowd of glideins is given, for each of them.
+// crowdJobs is the number of no-op jobs for each glidein of a crowd.
 const crowdJobs = 2
 
-// A crowd is what was measured of many glideins in one pool.
+// A crowd contains the measurements of many glideins in one pool.
 type crowd struct {
 	glideins   int
 	registered time.Duration // from the first request until all slots are in the pool
-	answered   time.Duration // of it, until all requests were answered
+	answered   time.Duration // until all requests were answered
 	jobs       int
 	done       time.Duration    // from condor_submit until the last job's end
-	memory     map[string]int64 // KiB, proportional, by program, of all processes
-	left       time.Duration    // from the first removal until all are gone
+	memory     map[string]int64 // KiB, proportional, by program, for all processes
+	left       time.Duration    // from the first removal until all have ended
 }
 
-// measureGlideins has many one-slot glideins join one pool, gives them jobs, and publishes the table.
+// measureGlideins makes many one-slot glideins join one pool, submits jobs, and publishes the table.
 func (p plan) measureGlideins(ctx context.Context, dir string) error {
 	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (p plan) measureGlideins(ctx context.Context, dir string) error {
 	var version string
 	err := p.onCondor(ctx, filepath.Join(dir, "g"), func(s *condorStand) error {
 		version = s.cluster.Version
-		site, first, _, err := s.setUp(ctx, 0) // so that nothing has to be staged any more
+		site, first, _, err := s.setUp(ctx, 0) // so that everything has already been staged
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,8 @@ func (p plan) measureGlideins(ctx context.Context, dir string) error {
 	return p.publish(m, fmt.Sprintf("; HTCondor %s\n\n%s", version, c.markdown()))
 }
 
-// measure has the crowd come, work and go. It waits for each glidein in turn, since the last one counts.
+// measure starts the crowd, runs jobs, and removes the crowd. It waits for each glidein in turn, because the last one
+// counts.
 func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, count int) error {
 	from := time.Now()
 	var all []corral.Glidein
@@ -99,8 +100,8 @@ func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, c
 	return nil
 }
 
-// memoryBelow sums the proportional memory of the processes whose program, or a file that they were started
-// with, is below dir: pilots and what they started there. :: program → KiB
+// memoryBelow sums the proportional memory of the processes whose program is below dir: pilots and what they started
+// there. :: program → KiB
 func memoryBelow(dir string) map[string]int64 {
 	sums := map[string]int64{}
 	processes, _ := filepath.Glob("/proc/[0-9]*")
@@ -120,7 +121,7 @@ func memoryBelow(dir string) map[string]int64 {
 	return sums
 }
 
-// markdown is the report. Programs that are not a glidein's, such as the shells of the site, are left out.
+// markdown returns the report. Programs that do not belong to a glidein, such as the shells of the site, are omitted.
 func (c crowd) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d glideins of one slot in one pool, all on this machine:\n\n", c.glideins)
@@ -145,7 +146,7 @@ func (c crowd) markdown() string {
 	return b.String()
 }
 
-// mebibytes is one glidein's share of so many KiB.
+// mebibytes returns one glidein's share of kib KiB.
 func mebibytes(kib int64, glideins int) string {
 	return fmt.Sprintf("%.1f MiB", float64(kib)/1024/float64(glideins))
 }

@@ -38,14 +38,14 @@ func readInstance(ctx context.Context, file string) (*workflow.Workflow, error) 
 	return wf, err
 }
 
-// An asleep makes sleeping tasks of a workflow's.
+// An asleep replaces a workflow's tasks with sleeping ones.
 type asleep struct {
-	scale float64 // of the measured runtimes
-	err   float64 // each task sleeps for 1−err to 1+err times its estimate, by its id and the seed
+	scale float64 // factor for the measured runtimes
+	err   float64 // each task sleeps for 1−err to 1+err times its estimate, depending on its id and the seed
 	seed  uint64
 }
 
-// document writes the workflow as corrald gets it.
+// document encodes the workflow for corrald.
 func (a asleep) document(wf *workflow.Workflow) ([]byte, error) {
 	out := &workflow.Workflow{Name: wf.Name}
 	b := workflow.NewBuilder(out, workflow.Options{})
@@ -70,7 +70,7 @@ func (a asleep) document(wf *workflow.Workflow) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// kindOf is what a task has in common with others like it: the published names of many are as good as ids.
+// kindOf returns the name that a task shares with similar tasks: the published names of many are unique like ids.
 func kindOf(t *workflow.Task) string {
 	if len(t.Argv) == 0 {
 		return t.Name
@@ -78,21 +78,21 @@ func kindOf(t *workflow.Task) string {
 	return filepath.Base(t.Argv[0])
 }
 
-// estimate is a scaled runtime, in whole milliseconds and at least one: 0 would not be an estimate.
+// estimate returns a scaled runtime, in whole milliseconds and at least one: 0 would not be an estimate.
 func (a asleep) estimate(measured time.Duration) time.Duration {
 	return max(time.Millisecond, time.Duration(float64(measured)*a.scale).Round(time.Millisecond))
 }
 
-// factor is by how much a task takes longer than estimated. It depends on nothing but the task and the seed, so that
-// all plans of a workflow meet the same runtimes.
+// factor returns the ratio of a task's runtime to its estimate. It depends only on the task and the seed, so that all
+// plans of a workflow meet the same runtimes.
 func (a asleep) factor(id string) float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
 	return 1 + a.err*(2*rand.New(rand.NewPCG(a.seed, h.Sum64())).Float64()-1)
 }
 
-// fastest is the largest scale at which tasks take no longer than mean in the mean, and the critical path no longer
-// than a share of the span.
+// fastest returns the largest scale at which the mean runtime of tasks does not exceed mean, and the critical path does
+// not exceed a share of span.
 func fastest(wf *workflow.Workflow, span, mean time.Duration) float64 {
 	var work, critical time.Duration
 	end := make([]time.Duration, len(wf.Tasks))

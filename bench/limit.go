@@ -1,8 +1,11 @@
 package main
 
-// The bare loop is the yardstick: what no task can do without, done with as little as possible around it. It
-// makes system calls where package os would do more than one, because a yardstick that dawdles flatters what is
-// measured by it.
+// The bare loop is the yardstick: the minimum work for any task, with as little overhead as possible. It uses system
+// calls where package os would make more than one, because a slow yardstick would flatter the programs measured with
+// it.
+//
+// Each of the concurrent loops is a separate process, this program under another name (loopCommand), which reports on
+// stdout when it is ready and, at the end, its resource usage.
 //
 // Each of the loops that work side by side is a process of its own, this program under another name (loopCommand),
 // which tells on stdout when it is ready and at last what it has used.
@@ -26,20 +29,20 @@ var noop = []string{"/bin/true"}
 // loopCommand is the argument with which this program starts itself as one bare loop.
 const loopCommand = "loop"
 
-// ownSession puts what is compared with pilots into a session, as pilots are: on a busy machine the
-// kernel shares processors out among sessions.
+// ownSession gives the programs compared with pilots their own session, as pilots have: on a busy machine the kernel
+// divides processor time among sessions.
 var ownSession = &syscall.SysProcAttr{Setsid: true}
 
-// recordSize is the size of the record.json that a worker leaves with a no-op task.
+// recordSize is the size of the record.json that a worker leaves for a no-op task.
 const recordSize = 305
 
-// limit runs n tasks in so many bare loops side by side, each a process of its own, so that they share
-// no lock, and measures from the first to the last. They work in a new directory below the given one.
-// A token in a pipe is a task: whoever is free takes the next.
+// limit runs n tasks in the given number of concurrent bare loops, which are separate processes, so that they share no
+// lock, and measures from the first to the last. They work in a new directory below the given one. A token in a pipe
+// stands for a task: any free loop takes the next.
 func limit(ctx context.Context, below string, n, wide int) (s sample, err error) {
-	dir, err := os.MkdirTemp(below, "limit-") // the name decides where on the disk it is
+	dir, err := os.MkdirTemp(below, "limit-") // the name decides where on the disk it is placed
 	if err != nil {
-		return s, fmt.Errorf("making a directory for the bare loop: %w", err)
+		return s, fmt.Errorf("creating a directory for the bare loop: %w", err)
 	}
 	take, give, err := os.Pipe()
 	if err != nil {
@@ -57,10 +60,10 @@ func limit(ctx context.Context, below string, n, wide int) (s sample, err error)
 	return s, err
 }
 
-// loops are the processes of a limit that is being measured.
+// loops are the processes of a running measurement.
 type loops []*bareLoop
 
-// A bareLoop is one of the processes, and what it says.
+// A bareLoop is one of the processes, and its output.
 type bareLoop struct {
 	cmd *exec.Cmd
 	out io.ReadCloser
@@ -93,7 +96,7 @@ func startLoops(ctx context.Context, dir string, wide int, tokens *os.File) (sta
 	return started, nil
 }
 
-// wait waits for all loops to end and adds up what they used.
+// wait waits for all loops to end and adds up their usage.
 func (all loops) wait(s *sample) error {
 	var errs []error
 	for _, l := range all {
@@ -108,8 +111,8 @@ func (all loops) wait(s *sample) error {
 	return errors.Join(errs...)
 }
 
-// loop is one bare loop: it runs a task below dir for each byte of tokens, and at last says how much
-// processor time it and the tasks took.
+// loop is one bare loop: it runs a task below dir for each byte of tokens, and finally prints the processor time of
+// itself and the tasks.
 func loop(dir string, tokens *os.File, out io.Writer) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -130,7 +133,7 @@ func loop(dir string, tokens *os.File, out io.Writer) error {
 	}
 }
 
-// tellUsage says how much processor time this process and its children took.
+// tellUsage prints the processor time of this process and its children.
 func tellUsage(out io.Writer) error {
 	var self, children syscall.Rusage
 	if err := errors.Join(syscall.Getrusage(syscall.RUSAGE_SELF, &self),
@@ -141,8 +144,7 @@ func tellUsage(out io.Writer) error {
 	return err
 }
 
-// bareTask is what cannot be left out of a task: its directory, its output files, its process, its
-// record.
+// bareTask does the indispensable work for a task: its directory, its output files, its process, its record.
 func bareTask(dir string, null int, record []byte) error {
 	if err := syscall.Mkdir(dir, 0o777); err != nil {
 		return err
@@ -169,7 +171,7 @@ func bareTask(dir string, null int, record []byte) error {
 	return bareRecord(dir+"/record.json", record)
 }
 
-// bareRecord writes the record that a worker leaves with each task.
+// bareRecord writes the record that a worker leaves for each task.
 func bareRecord(name string, record []byte) error {
 	fd, err := create(name)
 	if err != nil {
@@ -179,12 +181,12 @@ func bareRecord(name string, record []byte) error {
 	return errors.Join(err, syscall.Close(fd))
 }
 
-// create makes a file for writing and returns its descriptor.
+// create opens a new file for writing and returns its descriptor.
 func create(name string) (int, error) {
 	return syscall.Open(name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_CLOEXEC, 0o666)
 }
 
-// measureLimit measures the bare loop a few times and nothing else.
+// measureLimit measures only the bare loop, several times.
 func (p plan) measureLimit(ctx context.Context, dir string) error {
 	var rates spread
 	for range p.rounds {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The bare loop makes, for each token, what an attempt of a task leaves.
+// For each token the bare loop makes the files that an attempt of a task leaves.
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	take, give, err := os.Pipe()

@@ -1,6 +1,6 @@
 package main
 
-// A figure without its machine says nothing, so every report begins with it. What cannot be read is left out of it.
+// A figure is meaningless without its machine, so every report begins with it. Values that cannot be read are omitted.
 
 import (
 	"fmt"
@@ -13,19 +13,19 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/version"
 )
 
-// A machine is where and with what is measured, and when that began.
+// A machine describes where, with which software and when a measurement was made.
 type machine struct {
 	fileSystem string
 	load       string
 	at         time.Time
 }
 
-// thisMachine is this one, before anything is measured; dir is on the file system that will be.
+// thisMachine describes this machine before a measurement; dir is on the file system to be measured.
 func thisMachine(dir string) machine {
 	return machine{fileSystem: fileSystemOf(read("/proc/self/mounts"), dir), load: loadNow(), at: time.Now().UTC()}
 }
 
-// String describes the machine once everything is measured: the load afterwards is part of it.
+// String describes the machine after the measurement: the load at that time is included.
 func (m machine) String() string {
 	return fmt.Sprintf("corral %s, %s; %d cpus (%s), Linux %s, %s; load %s before, %s after; %s",
 		version.String(), runtime.Version(), runtime.NumCPU(), modelOf(read("/proc/cpuinfo")),
@@ -33,19 +33,19 @@ func (m machine) String() string {
 		m.at.Format("2006-01-02 15:04 UTC"))
 }
 
-// read returns what a file of the kernel says, or nothing: a report without it is as good.
+// read returns the content of a kernel file, or nothing: the report is useful without it.
 func read(name string) string {
 	b, _ := os.ReadFile(name)
 	return string(b)
 }
 
-// loadNow is the load of the last minute.
+// loadNow returns the load average of the last minute.
 func loadNow() string {
 	load, _, _ := strings.Cut(read("/proc/loadavg"), " ")
 	return load
 }
 
-// modelOf returns the name of the first processor, or where the kernel has none the architecture.
+// modelOf returns the name of the first processor, or the architecture if the kernel has no name.
 func modelOf(cpuinfo string) string {
 	for line := range strings.Lines(cpuinfo) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
@@ -55,8 +55,8 @@ func modelOf(cpuinfo string) string {
 	return runtime.GOARCH
 }
 
-// fileSystemOf returns the type of the file system that dir is on, by the longest mount point above it. Figures of a
-// tmpfs and of a disk cannot be compared.
+// fileSystemOf returns the type of dir's file system, by the longest mount point above it. Figures for a tmpfs and a
+// disk are not comparable.
 func fileSystemOf(mounts, dir string) string {
 	found, point := "unknown", ""
 	for line := range strings.Lines(mounts) {

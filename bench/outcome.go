@@ -10,24 +10,24 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/revision"
 )
 
-// An outcome is a plan beside its execution. Times count from the plan's beginning.
+// An outcome compares a plan with its execution. Times count from the plan's beginning.
 type outcome struct {
 	name      string
 	tasks     int
-	seed      uint64 // of the errors; 0: there are none
+	seed      uint64 // of the errors; 0: without errors
 	goal      planning.Goal
 	predicted planning.Point
 
 	took    time.Duration // until the run's end
-	held    time.Duration // cpu time, by all pilots
+	held    time.Duration // cpu time of all pilots
 	added   int           // pilots, by revisions
 	dropped int
-	late    time.Duration // when it was said that the deadline will be missed; 0: it was not, or no longer holds
-	said    []string      // by revisions: when, what, why
+	late    time.Duration // when a miss of the deadline was predicted; 0: it was not, or the prediction was withdrawn
+	said    []string      // by revisions: time, change, reason
 	trouble string        // why the workflow was not done
 }
 
-// revise adds what a revision did and said, of a plan that began at an instant.
+// revise adds a revision's changes and messages, for a plan that began at the given time.
 func (o *outcome) revise(r corral.Revision, began time.Time) {
 	o.added, o.dropped = o.added+len(r.Added), o.dropped+len(r.Dropped)
 	o.said = append(o.said, fmt.Sprintf("after %.1f s +%d −%d: %s", r.At.Sub(began).Seconds(), len(r.Added),
@@ -40,12 +40,12 @@ func (o *outcome) revise(r corral.Revision, began time.Time) {
 	}
 }
 
-// off is by how much longer than predicted it took, in percent.
+// off returns how much longer than predicted it took, in percent.
 func (o outcome) off() float64 {
 	return 100 * (float64(o.took)/float64(o.predicted.Makespan) - 1)
 }
 
-// kept reports whether the budget was.
+// kept reports whether the budget was kept.
 func (o outcome) kept() bool {
 	return o.goal.Budget == nil || o.held.Hours()*1e6 <= float64(o.goal.Budget.Money)
 }
@@ -55,12 +55,12 @@ func (o outcome) met() bool {
 	return o.trouble == "" && (o.goal.Deadline == 0 || o.took <= time.Duration(o.goal.Deadline))
 }
 
-// slack is by how much the deadline is later than what the plan predicted, in percent.
+// slack returns how much later than the plan's prediction the deadline is, in percent.
 func (o outcome) slack() float64 {
 	return 100 * (float64(o.goal.Deadline)/float64(o.predicted.Makespan) - 1)
 }
 
-// errs says by what its runtimes differ from the estimates.
+// errs describes how far the runtimes differ from the estimates.
 func (o outcome) errs() string {
 	if o.seed == 0 {
 		return "0"
@@ -68,7 +68,7 @@ func (o outcome) errs() string {
 	return fmt.Sprintf("±%.0f %%, seed %d", 100*runtimeError, o.seed)
 }
 
-// verdict is what became of the deadline.
+// verdict describes whether the deadline was met.
 func (o outcome) verdict() string {
 	deadline := time.Duration(o.goal.Deadline)
 	switch {
@@ -82,7 +82,7 @@ func (o outcome) verdict() string {
 	return "missed, not said before"
 }
 
-// cells are the outcome as a row of the table.
+// cells returns the outcome as a row of the table.
 func (o outcome) cells() []string {
 	budget := "–"
 	if o.goal.Budget != nil {
@@ -99,7 +99,7 @@ func (o outcome) cells() []string {
 		fmt.Sprintf("%d/%d", o.added, o.dropped), budget, o.verdict()}
 }
 
-// String is the outcome in a line, with what the table has no room for.
+// String returns the outcome in one line, followed by details that do not fit into the table.
 func (o outcome) String() string {
 	text := strings.Join(o.cells(), " | ")
 	if o.trouble != "" {
@@ -111,7 +111,7 @@ func (o outcome) String() string {
 	return text
 }
 
-// plansReport is the table of all outcomes, and what was to be shown by it.
+// plansReport returns the table of all outcomes, and a summary.
 func plansReport(all []outcome) string {
 	var b strings.Builder
 	rows := [][]string{{"workflow", "tasks", "cpus", "errors", "predicted s", "taken s", "off %", "predicted cpu s",
@@ -142,7 +142,7 @@ func plansReport(all []outcome) string {
 	return b.String()
 }
 
-// count is 1 for what holds.
+// count returns 1 if the argument is true, otherwise 0.
 func count(holds bool) int {
 	if holds {
 		return 1

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// executed is a plan of 10 s and 20 cpu-seconds, with a deadline of 13 s and a budget of 22 cpu-seconds.
+// executed is an outcome with a plan of 10 s and 20 CPU-seconds, a deadline of 13 s and a budget of 22 CPU-seconds.
 func executed(took, held time.Duration) outcome {
 	return outcome{name: "w", tasks: 3, seed: 1, took: took, held: held,
 		predicted: planning.Point{Makespan: corral.Seconds(10 * time.Second), CoreHours: 20. / 3600, PeakCPUs: 2},
@@ -21,7 +21,7 @@ func executed(took, held time.Duration) outcome {
 			Budget: &money.Amount{Money: 6112, Unit: money.CPUHours}}}
 }
 
-// TestVerdicts: a miss counts as announced only if that was said before the deadline, and not taken back.
+// TestVerdicts: a miss counts as announced only if it was announced before the deadline and not withdrawn.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -57,7 +57,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestReportOfPlans counts what was to be shown; a workflow that was not done is neither near nor in time.
+// TestReportOfPlans counts the required results; an unfinished workflow is neither near nor in time.
 func TestReportOfPlans(t *testing.T) {
 	t.Parallel()
 	exact := executed(10500*time.Millisecond, 20*time.Second)
@@ -75,7 +75,7 @@ func TestReportOfPlans(t *testing.T) {
 	}
 }
 
-// TestSleepingTasks: a task's error depends on its id and the seed, is within its bounds, and changes no estimate.
+// TestSleepingTasks: a task's error depends on its id and the seed, stays within its bounds, and changes no estimate.
 func TestSleepingTasks(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{Name: "w"}
@@ -92,7 +92,7 @@ func TestSleepingTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale := fastest(wf, time.Second, 500*time.Millisecond)
-	if want := 0.004; scale != want { // of a critical path of 200 s, 0.8 s
+	if want := 0.004; scale != want { // a critical path of 200 s takes 0.8 s
 		t.Fatalf("scale %g, want %g", scale, want)
 	}
 	exact, err := asleep{scale: scale}.document(wf)

@@ -1,8 +1,8 @@
 package main
 
-// The thesis's tables 2.1 and 2.2 say how long a user waits for what is not work: setup, allocation, a no-op job,
-// cleanup. The same is measured here, against the same words, at sites on this machine. There is a cold setup, for
-// which packages come by HTTP, and a warm one, for which they are where the site can read them.
+// The thesis's tables 2.1 and 2.2 show how long a user waits for overhead: setup, allocation, a no-op job, cleanup. The
+// same is measured here, with the same terms, at sites on this machine. There is a cold setup, with packages over HTTP,
+// and a warm one, with packages that the site can read directly.
 
 import (
 	"context"
@@ -18,21 +18,21 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// overheads are the times of Juve 2012 §2.3, Tables 2.1 and 2.2, measured around an HTCondor cluster on
-// this machine. All are what the user waits, in seconds, from the request to the answer.
+// overheads are the times of Juve 2012 §2.3, Tables 2.1 and 2.2, measured with an HTCondor cluster on this machine. All
+// are the user's waiting times, in seconds, from the request to the answer.
 type overheads struct {
-	cluster spread // a pool, until it takes jobs
-	cold    spread // setup with both packages from a mirror by HTTP
-	warm    spread // setup with both in corrald's mirror, which the site sees
+	cluster spread // a pool, until it accepts jobs
+	cold    spread // setup with both packages from a mirror over HTTP
+	warm    spread // setup with both in corrald's mirror, which is visible to the site
 	first   spread // allocation until the slot is registered
 	leave   spread // removal of a glidein
-	cleanup spread // removal of a site, with all that is there
-	job     spread // a no-op workflow on a standing glidein
-	bare    spread // a no-op job by condor_submit on the same slot
+	cleanup spread // removal of a site, with all its files
+	job     spread // a no-op workflow on a running glidein
+	bare    spread // a no-op job with condor_submit on the same slot
 	version string // of HTCondor
 }
 
-// The thesis's means, for the table: their sites were far away, in queues of others.
+// The thesis's means, for the table: its sites were far away, with other users' jobs in their queues.
 const (
 	thesisSetup      = "28.4–29.5"
 	thesisAllocation = "35.3–97.0"
@@ -40,10 +40,10 @@ const (
 	thesisJob        = "1.6–2.2"
 )
 
-// byHTTP has a corrald serve packages by HTTP, also to sites on its own machine.
+// byHTTP makes a corrald serve packages over HTTP, even to sites on its own machine.
 var byHTTP = map[string]string{"CORRALD_SUPPLY": "mirrors", "CORRALD_MIRROR_LISTEN": "127.0.0.1:0"}
 
-// measureOverheads takes rounds of everything and publishes the table.
+// measureOverheads measures rounds of everything and publishes the table.
 func (p plan) measureOverheads(ctx context.Context, dir string) error {
 	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (p plan) measureOverheads(ctx context.Context, dir string) error {
 	return p.publish(m, fmt.Sprintf("; HTCondor %s\n\n%s", o.version, o.markdown()))
 }
 
-// takeRounds calls round again and again on a stand of its own.
+// takeRounds calls round repeatedly on a separate stand.
 func (p plan) takeRounds(
 	ctx context.Context, dir string, o *overheads, round func(context.Context, *condorStand, int) error,
 ) error {
@@ -84,8 +84,8 @@ func (p plan) takeRounds(
 	})
 }
 
-// coldRound measures the setup of a new site, with all that its first glidein needs there, and leaves nothing of it for
-// the next round.
+// coldRound measures the setup of a new site, including everything that its first glidein needs there, and leaves
+// nothing for the next round.
 func (o *overheads) coldRound(ctx context.Context, s *condorStand, round int) error {
 	site, g, took, err := s.setUp(ctx, round)
 	if err != nil {
@@ -114,7 +114,7 @@ func (o *overheads) warmRound(ctx context.Context, s *condorStand, round int) er
 	)
 }
 
-// jobs measures a no-op on the standing glidein, given to Corral and to HTCondor, in turns.
+// jobs measures a no-op job on the running glidein, submitted to Corral and to HTCondor, in turns.
 func (o *overheads) jobs(ctx context.Context, s *condorStand, round int) error {
 	corrals := func() error { return clocked(&o.job, func() error { return s.runNoop(ctx) }) }
 	bare := func() error { return clocked(&o.bare, func() error { return s.submitNoop(ctx, round) }) }
@@ -124,7 +124,7 @@ func (o *overheads) jobs(ctx context.Context, s *condorStand, round int) error {
 	return errors.Join(bare(), corrals())
 }
 
-// clocked adds how long do took to s, if it did its work.
+// clocked adds the duration of do to s, if do succeeds.
 func clocked(s *spread, do func() error) error {
 	from := time.Now()
 	err := do()
@@ -134,14 +134,14 @@ func clocked(s *spread, do func() error) error {
 	return err
 }
 
-// markdown is the report, beside what the thesis has.
+// markdown returns the report, with the thesis's values for comparison.
 func (o overheads) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Overheads on a cluster of kind condor, seconds, %d rounds:\n\n", len(o.warm))
 	row := func(name, thesis string, s spread) []string {
 		return append(append([]string{name}, s.row("%.2f")...), thesis)
 	}
-	// Of medians: a single job waits for the next negotiation, which comes every two seconds.
+	// The ratio is of medians: a single job waits for the next negotiation, which happens every two seconds.
 	ratio := []string{"**workflow ÷ condor_submit**", fmt.Sprintf("%.2f", o.job.median()/o.bare.median()), "", ""}
 	table(&b, [][]string{
 		{"what", "median", "range", "thesis"},
@@ -158,8 +158,8 @@ func (o overheads) markdown() string {
 	return b.String()
 }
 
-// setUp makes a site and waits until all is there that a glidein's pilot needs. took leaves the pilot itself out: it
-// ends with the last setup job, which stages HTCondor's package when the first glidein of the site wants it.
+// setUp creates a site and waits until everything that a glidein's pilot needs is there. took excludes the pilot
+// itself: it ends with the last setup job, which stages HTCondor's package when the site's first glidein needs it.
 func (s *condorStand) setUp(
 	ctx context.Context, round int,
 ) (site corral.Site, g corral.Glidein, took time.Duration, err error) {
@@ -180,7 +180,7 @@ func (s *condorStand) setUp(
 	if err != nil {
 		return site, g, 0, err
 	}
-	var staged time.Time // the last setup job is that of HTCondor's package
+	var staged time.Time // the last setup job installs HTCondor's package
 	for _, e := range events {
 		if e.Name == "SetupFinished" {
 			staged = e.At

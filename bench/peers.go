@@ -1,8 +1,8 @@
 package main
 
-// Corral beside its peers: the same no-op tasks on the same disk. Sides take turns as in all other measurements, and
-// are measured as their users wait for them: from the command, or the request, to its end. What serves more than one
-// workflow, such as pilots, or the workers of Dask, was started before.
+// Corral and its peers: the same no-op tasks on the same disk. Sides take turns as in all other measurements, and are
+// measured as their users experience them: from the command, or the request, to its end. Processes that serve more than
+// one workflow, such as pilots or the workers of Dask, are started before.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// measurePeers measures Corral and its peers in turn, and publishes it.
+// measurePeers measures Corral and its peers in turn, and publishes the result.
 func (p plan) measurePeers(ctx context.Context, dir string) error {
 	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (p plan) measurePeers(ctx context.Context, dir string) error {
 	})
 }
 
-// besidePeers takes the turns: Corral, Corral that keeps the directories of all tasks, the bare loop, and each peer.
+// besidePeers takes the turns: Corral, Corral with the directories of all tasks kept, the bare loop, and each peer.
 func (r contest) besidePeers(ctx context.Context) (names []string, measured [][]sample, err error) {
 	most, err := r.warmUp(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func timed(of side) side {
 	}
 }
 
-// peersTable is the report; the first side is compared with all others.
+// peersTable returns the report; the first side is compared with all others.
 func peersTable(names []string, measured [][]sample) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "No-op tasks (/bin/true), %d wide, %d rounds, from the command to its end:\n\n",

@@ -1,7 +1,7 @@
 package main
 
-// Plans that are executed: what was predicted beside what happened. Each case takes the way of `corral run --auto`: a
-// plan that is to be revised, its pilots, the run under the plan's label; then all pilots are let go.
+// Plans that are executed: predictions are compared with results. Each case follows `corral run --auto`: a plan with
+// revisions, its pilots, and the run with the plan's label; afterwards all pilots are released.
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// instances are the workflows that are executed on a cluster of a kind, as far as -instances has them, from its top.
-// Those of an embedded cluster have more tasks, which are shorter. The last five are in the repository, too.
+// instances are the workflows that are executed on a kind of cluster, if -instances contains them, from the top. Those
+// for an embedded cluster have more and shorter tasks. The last five are also in the repository.
 var instances = map[corral.ClusterKind][]string{
 	corral.Embedded: append([]string{
 		"pegasus/montage/montage-chameleon-2mass-02d-001",
@@ -60,16 +60,17 @@ var shipped = []string{
 	"helloworld/helloworld-forkjoin-10-chameleon",
 }
 
-// meanTask is how long a sleeping task takes in the mean: an embedded cluster is for short tasks, and a schedd starts
-// few jobs a second.
+// meanTask is the mean runtime of a sleeping task: an embedded cluster is meant for short tasks, and a schedd starts
+// few jobs per second.
 var meanTask = map[corral.ClusterKind]time.Duration{
 	corral.Embedded: 500 * time.Millisecond, corral.Condor: 2 * time.Second,
 }
 
-// mostInstances are executed.
+// mostInstances limits how many instances are executed.
 const mostInstances = 10
 
-// Of a run whose tasks err, by how much they do, and what its plan may take beside what it would without errors.
+// For runs with errors: the relative error of runtimes, and the limits of the plan relative to its prediction without
+// errors.
 const (
 	runtimeError = 0.3
 	deadlineOver = 1.3
@@ -82,15 +83,15 @@ type trial struct {
 	cl      *api.Client
 	cluster string
 	kind    corral.ClusterKind
-	dir     string // that the cluster's jobs may read
+	dir     string // readable for the cluster's jobs
 }
 
-// measurePlans executes plans of all instances, and publishes how they went.
+// measurePlans executes plans of all instances, and publishes the results.
 func (p plan) measurePlans(ctx context.Context, dir string) (err error) {
 	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
 	}
-	// Sleeping tasks need no processor: the machine lends more than it has.
+	// Sleeping tasks need no processor: the machine offers more cpus than it has.
 	if err := os.Setenv("CORRALD_MACHINE_CPUS", fmt.Sprint(p.cpus)); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (p plan) measurePlans(ctx context.Context, dir string) (err error) {
 	return p.publish(m, "\n\n"+plansReport(all))
 }
 
-// executeAll executes the instances of a kind of cluster.
+// executeAll executes the instances for a kind of cluster.
 func (t trial) executeAll(ctx context.Context) (all []outcome, err error) {
 	count := 0
 	for _, name := range instances[t.kind] {
@@ -146,7 +147,7 @@ func (t trial) executeAll(ctx context.Context) (all []outcome, err error) {
 	return all, nil
 }
 
-// executeInstance executes one instance as estimated, and then with errors, once for each round.
+// executeInstance executes one instance without errors, and then with errors, once for each round.
 func (t trial) executeInstance(ctx context.Context, wf *workflow.Workflow) (all []outcome, err error) {
 	a := asleep{scale: fastest(wf, t.span, meanTask[t.kind])}
 	document, err := a.document(wf)
@@ -184,7 +185,8 @@ func (t trial) executeInstance(ctx context.Context, wf *workflow.Workflow) (all 
 	return all, nil
 }
 
-// limited is a goal with a deadline and a budget beside what a plan for it predicts now: each run teaches something.
+// limited adds a deadline and a budget to a goal, relative to the current prediction of a plan for it: corrald learns
+// from each run.
 func (t trial) limited(ctx context.Context, document []byte, goal planning.Goal) (planning.Goal, error) {
 	_, made, err := t.makePlan(ctx, api.NewPlan{Workflow: document, Goal: goal, DryRun: true})
 	goal.Deadline = corral.Seconds(deadlineOver * float64(made.Makespan))
@@ -192,11 +194,11 @@ func (t trial) limited(ctx context.Context, document []byte, goal planning.Goal)
 	return goal, err
 }
 
-// weights of money beside time, from which the goal is chosen.
+// weights of money relative to time, from which the goal is chosen.
 var weights = []float64{0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1}
 
-// goalNear returns the goal whose plan ends nearest to an end that is wished for. Limits that this plan keeps do not
-// change it, so that a deadline and a budget can be given beside it.
+// goalNear returns the goal whose plan ends nearest to the wished time. Limits that this plan keeps do not change it,
+// so a deadline and a budget can be added.
 func (t trial) goalNear(ctx context.Context, document []byte, wished time.Duration) (best planning.Goal, err error) {
 	nearest := math.Inf(1)
 	for _, w := range weights {
@@ -212,7 +214,7 @@ func (t trial) goalNear(ctx context.Context, document []byte, wished time.Durati
 	return best, nil
 }
 
-// makePlan has a plan made for the cluster.
+// makePlan makes a plan for the cluster.
 func (t trial) makePlan(ctx context.Context, in api.NewPlan) (row corral.Plan, made planning.Plan, err error) {
 	in.Cluster, in.WorkflowName, in.Sites = t.cluster, "asleep.json", []string{personal.Site}
 	if row, err = t.cl.CreatePlan(ctx, in, ""); err == nil {
@@ -221,7 +223,7 @@ func (t trial) makePlan(ctx context.Context, in api.NewPlan) (row corral.Plan, m
 	return row, made, err
 }
 
-// execute plans and runs a workflow, and lets its pilots go.
+// execute plans and runs a workflow, and releases its pilots.
 func (t trial) execute(ctx context.Context, name string, document []byte, goal planning.Goal) (o outcome, err error) {
 	planned, made, err := t.makePlan(ctx, api.NewPlan{Workflow: document, Goal: goal, ForRun: api.ForRun{Auto: true}})
 	if err != nil {
@@ -252,7 +254,7 @@ func (t trial) execute(ctx context.Context, name string, document []byte, goal p
 	return o, err
 }
 
-// finish waits for the run's end. A run whose budget is used up waits without end: it is cancelled.
+// finish waits for the run's end. A run without remaining budget would wait indefinitely: it is cancelled.
 func (t trial) finish(ctx context.Context, run corral.Run, id corral.PlanID, o *outcome) (corral.Run, error) {
 	patient := time.Now().Add(2*time.Duration(o.predicted.Makespan) + 10*time.Second)
 	for {
@@ -283,7 +285,7 @@ func (t trial) finish(ctx context.Context, run corral.Run, id corral.PlanID, o *
 	return run, err
 }
 
-// account waits until no pilot of the plan is left, and adds up what they held and what the revisions said.
+// account waits until all pilots of the plan have ended, and adds up their cpu time and the messages of the revisions.
 func (t trial) account(ctx context.Context, of corral.Plan, o *outcome) error {
 	deadline := time.Now().Add(patience)
 	for {
@@ -296,7 +298,7 @@ func (t trial) account(ctx context.Context, of corral.Plan, o *outcome) error {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d pilots of plan %d stay", left, of.ID)
+			return fmt.Errorf("%d pilots of plan %d remain", left, of.ID)
 		}
 		select {
 		case <-ctx.Done():
@@ -311,7 +313,7 @@ func (t trial) account(ctx context.Context, of corral.Plan, o *outcome) error {
 	return err
 }
 
-// holding returns the cpu time that the pilots of a plan held, and how many of them are not over.
+// holding returns the cpu time that the pilots of a plan held, and how many of them have not ended.
 func holding(all []corral.Glidein, id corral.PlanID) (held time.Duration, left int) {
 	for _, g := range all {
 		if g.Labels["plan"] != fmt.Sprint(id) {

@@ -1,7 +1,7 @@
 package main
 
-// Processor time and memory are read from /proc. Unlike a profile that costs the process nothing, and it works for
-// processes of other programs, HTCondor's among them.
+// Processor time and memory are read from /proc. Unlike a profile, this costs the process nothing, and it works for
+// processes of other programs, including HTCondor's.
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 // architecture that Corral is built for.
 const clockTick = 10 * time.Millisecond
 
-// usage is the processor time of a process and of those children that it has waited for.
+// usage is the processor time of a process and of its reaped children.
 type usage struct{ self, children time.Duration }
 
-// stat is what /proc/PID/stat says of a process.
+// stat contains fields of /proc/PID/stat.
 type stat struct {
-	state   string // Z: it has ended, and its parent has not waited for it yet
+	state   string // Z: it has ended, and its parent has not yet waited for it
 	parent  int
-	started int64 // with the number, it names the process for good: numbers are used again
+	started int64 // identifies the process together with its pid, because pids are reused
 	usage
 }
 
@@ -30,14 +30,14 @@ type stat struct {
 func statOf(pid int) (stat, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return stat{}, fmt.Errorf("reading what a process has used: %w", err)
+		return stat{}, fmt.Errorf("reading the usage of a process: %w", err)
 	}
 	return parseStat(string(b))
 }
 
-// parseStat reads the fields behind the program's name, which may hold blanks and parentheses.
+// parseStat parses the fields after the program's name, which may contain blanks and parentheses.
 func parseStat(line string) (s stat, err error) {
-	const state, parent, utime, stime, cutime, cstime, starttime = 0, 1, 11, 12, 13, 14, 19 // behind the name
+	const state, parent, utime, stime, cutime, cstime, starttime = 0, 1, 11, 12, 13, 14, 19 // after the name
 	f := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	if len(f) <= starttime {
 		return s, fmt.Errorf("%q is not a line of /proc/PID/stat", line)
@@ -51,25 +51,25 @@ func parseStat(line string) (s stat, err error) {
 	return s, err
 }
 
-// A process is one that may have ended since.
+// A process identifies a process that may have ended since.
 type process struct {
 	pid     int
 	started int64
 }
 
-// processOf names a process that runs now, and its parent.
+// processOf returns a running process, and its parent.
 func processOf(pid int) (p process, parent int, err error) {
 	s, err := statOf(pid)
 	return process{pid, s.started}, s.parent, err
 }
 
-// alive reports whether the process still runs.
+// alive reports whether the process is still running.
 func (p process) alive() bool {
 	s, err := statOf(p.pid)
 	return err == nil && s.started == p.started && s.state != "Z"
 }
 
-// number reads an integer; it leaves an earlier error as it is.
+// number parses an integer; it keeps an earlier error.
 func number(text string, err *error) int64 {
 	n, trouble := strconv.ParseInt(text, 10, 64)
 	if *err == nil {
@@ -90,7 +90,7 @@ func memoryOf(pid int) (memory, error) {
 	return parseStatus(string(b))
 }
 
-// parseStatus reads the two lines of /proc/PID/status that have the memory.
+// parseStatus parses the two lines of /proc/PID/status about memory.
 func parseStatus(text string) (m memory, err error) {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")

@@ -1,8 +1,8 @@
 package main
 
-// How much memory does a task take that waits in corrald? A corrald without workers gets a run with very many tasks;
-// its resident memory before and after, divided by their number, is the answer. When it has queued all of them it
-// cannot say, so that is taken to be when it falls quiet.
+// The memory of a task that waits in corrald is measured as follows: a corrald without workers receives a run with very
+// many tasks; the growth of its resident memory is divided by their number. corrald cannot report when it has queued
+// all of them, so this is assumed to be when it becomes quiet.
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A queued is what was measured of a corrald that holds a run whose tasks all wait for a worker.
+// A queued contains the measurements of a corrald with a run whose tasks all wait for a worker.
 type queued struct {
 	tasks    int
 	document int           // bytes of the workflow
 	answered time.Duration // from the request until the answer
-	quiet    time.Duration // from the request until corrald had nothing left to do: all tasks are queued
-	empty    memory        // before
-	full     memory        // then
+	quiet    time.Duration // from the request until corrald is quiet: all tasks are queued
+	empty    memory        // before the request
+	full     memory        // when corrald is quiet
 }
 
-// bytesPerTask is what the resident memory grew by for each task.
+// bytesPerTask returns the growth of the resident memory for each task.
 func (q queued) bytesPerTask() int64 { return (q.full.now - q.empty.now) << 10 / int64(q.tasks) }
 
-// measureQueued submits n tasks to a corrald of its own that has no workers.
+// measureQueued submits n tasks to a separate corrald without workers.
 func measureQueued(ctx context.Context, dir string, n int) (q queued, err error) {
 	document, err := independent(n)
 	if err != nil {
@@ -54,14 +54,14 @@ func measureQueued(ctx context.Context, dir string, n int) (q queued, err error)
 	return q, err
 }
 
-// quietFor is how long corrald must have done next to nothing to count as quiet; what it does in
-// every second anyway takes less than quietTicks of processor time.
+// quietFor is how long corrald must have been nearly idle to count as quiet; its periodic work in every second uses
+// less than quietTicks of processor time.
 const (
 	quietFor   = 500 * time.Millisecond
 	quietTicks = 3 * clockTick
 )
 
-// quiet returns when corrald became quiet: the begin of the first span of quietFor in which it used no more than
+// quiet returns when corrald became quiet: the beginning of the first period of quietFor in which it used at most
 // quietTicks of processor time.
 func (s *stand) quiet(ctx context.Context) (time.Time, error) {
 	tick := time.NewTicker(quietFor / 20)

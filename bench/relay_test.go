@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	relayBytes   = 64 << 20 // through each connection whose throughput is measured
-	relayMessage = 64       // bytes of a message that goes there and back
+	relayBytes   = 64 << 20 // sent through each connection whose throughput is measured
+	relayMessage = 64       // bytes of a message in a round trip
 )
 
-// A way connects with the server of the benchmark.
+// A way connects to the benchmark's server.
 type way func(context.Context) (net.Conn, error)
 
 // BenchmarkRelay compares connections through a relay, behind a real sshd on this machine, with connections to the
@@ -50,7 +50,7 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
-// throughRelay starts `pilot relay` on a session of an sshd, and returns the way through it.
+// throughRelay starts `pilot relay` in a session of an sshd, and returns the way through it.
 func throughRelay(b *testing.B, direct way) way {
 	bin, err := programs.Plain()
 	if err != nil {
@@ -78,7 +78,7 @@ func throughRelay(b *testing.B, direct way) way {
 	}
 }
 
-// answerAll serves connections: the first byte says what with.
+// answerAll serves connections: the first byte names the service.
 func answerAll(l net.Listener) {
 	for {
 		nc, err := l.Accept()
@@ -94,22 +94,22 @@ func answerAll(l net.Listener) {
 			switch what[0] {
 			case 'e': // echo
 				_, _ = io.Copy(nc, nc)
-			case 't': // take, and say when all is there
+			case 't': // take, and answer when all bytes have arrived
 				_, _ = io.CopyN(io.Discard, nc, relayBytes)
 				_, _ = nc.Write(what)
-			case 'g': // give
+			case 'g': // send
 				_, _ = io.CopyN(nc, zeros{}, relayBytes)
 			}
 		}()
 	}
 }
 
-// zeros has no end.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// benchmarkFirstAnswer makes a connection and waits for the first byte that comes back.
+// benchmarkFirstAnswer makes a connection and waits for the first byte of the answer.
 func benchmarkFirstAnswer(b *testing.B, dial way) {
 	for b.Loop() {
 		nc, err := dial(b.Context())
@@ -124,7 +124,7 @@ func benchmarkFirstAnswer(b *testing.B, dial way) {
 	}
 }
 
-// benchmarkRoundTrip sends a message there and back over one connection.
+// benchmarkRoundTrip sends a message back and forth over one connection.
 func benchmarkRoundTrip(b *testing.B, dial way) {
 	nc, err := dial(b.Context())
 	if err != nil {
@@ -142,7 +142,7 @@ func benchmarkRoundTrip(b *testing.B, dial way) {
 	}
 }
 
-// exchange sends one thing and reads another.
+// exchange sends one message and reads another.
 func exchange(nc net.Conn, send, receive []byte) error {
 	if _, err := nc.Write(send); err != nil {
 		return err
@@ -151,7 +151,8 @@ func exchange(nc net.Conn, send, receive []byte) error {
 	return err
 }
 
-// benchmarkFlow measures how much goes through n connections at once; what is t for towards corrald, g for back.
+// benchmarkFlow measures the throughput of n parallel connections; what is t for traffic to corrald, g for traffic from
+// it.
 func benchmarkFlow(b *testing.B, dial way, what byte, n int) {
 	b.SetBytes(int64(n) * relayBytes)
 	for b.Loop() {
@@ -178,7 +179,7 @@ func pour(ctx context.Context, dial way, what byte) error {
 		return err
 	}
 	if what == 'g' {
-		n, err := io.Copy(struct{ io.Writer }{io.Discard}, nc) // by larger pieces than io.Discard alone takes
+		n, err := io.Copy(struct{ io.Writer }{io.Discard}, nc) // in larger pieces than io.Discard reads
 		if err == nil && n != relayBytes {
 			err = fmt.Errorf("%d bytes arrived", n)
 		}

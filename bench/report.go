@@ -1,6 +1,6 @@
 package main
 
-// Reports are Markdown, for docs/bench, and their tables are laid out so that people can read them in a terminal.
+// Reports are Markdown, for docs/bench, and their tables are aligned for reading in a terminal.
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// results are all that is measured of tasks.
+// results contains all measurements of tasks.
 type results struct {
 	throughput throughput
 	latency    latency
 	queued     queued
 }
 
-// measureTasks measures everything of tasks and publishes it.
+// measureTasks makes all measurements of tasks and publishes the results.
 func (p plan) measureTasks(ctx context.Context, dir string) error {
 	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (p plan) measureTasks(ctx context.Context, dir string) error {
 	return p.publish(m, "\n\n"+r.markdown())
 }
 
-// measureRuns measures what needs pilots.
+// measureRuns makes the measurements that need pilots.
 func (r *results) measureRuns(ctx context.Context, p plan, dir string) error {
 	return p.onStand(ctx, dir, func(g contest) (err error) {
 		if r.throughput, err = g.throughput(ctx); err == nil {
@@ -47,7 +47,7 @@ func (r *results) measureRuns(ctx context.Context, p plan, dir string) error {
 	})
 }
 
-// markdown is the report. Its tables are readable as they are.
+// markdown returns the report. Its tables are also readable as plain text.
 func (r results) markdown() string {
 	var b strings.Builder
 	t := r.throughput
@@ -77,8 +77,7 @@ func (r results) markdown() string {
 	return b.String()
 }
 
-// costTable says where processor time goes. Unlike rates it hardly depends on what else the machine
-// has to do.
+// costTable returns the processor time by part. Unlike rates, it hardly depends on other load on the machine.
 func (t throughput) costTable() [][]string {
 	rows := [][]string{{"part", "bare loop", "corral", "--keep-tasks", t.clustering}}
 	row := func(name string, of func(cost) time.Duration) {
@@ -95,7 +94,7 @@ func (t throughput) costTable() [][]string {
 	return rows
 }
 
-// markdown is the report of what is queued.
+// markdown returns the report about queued tasks.
 func (q queued) markdown() string {
 	const mib = 1 << 10 // KiB
 	var b strings.Builder
@@ -113,7 +112,7 @@ func (q queued) markdown() string {
 	return b.String()
 }
 
-// table writes rows of equal length, the first of which is the head.
+// table writes rows of equal length, the first of which is the header.
 func table(b *strings.Builder, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// measured are samples of a thousand tasks that took so many milliseconds, with a tenth of it for each part.
+// measured returns samples of a thousand tasks that took the given milliseconds, with a tenth of that for each part.
 func measured(ms ...int) (all []sample) {
 	for _, n := range ms {
 		s := sample{tasks: 1000, span: time.Duration(n) * time.Millisecond}
@@ -132,7 +132,7 @@ func TestReportOfGlideins(t *testing.T) {
 	}
 }
 
-// The sides take turns, so that each ratio is of neighbours in time.
+// The sides take turns, so that each ratio compares measurements that are close in time.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	var order strings.Builder
@@ -157,7 +157,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// What failed took no time that counts.
+// The time of a failed call does not count.
 func TestClocked(t *testing.T) {
 	t.Parallel()
 	var s spread
@@ -185,7 +185,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// The memory of this very test is summed under its program's name.
+// The memory of this test process is summed under its program's name.
 func TestMemoryBelow(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

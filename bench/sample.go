@@ -1,8 +1,8 @@
 package main
 
-// What measurements are made of: samples, processor time by the kind of process that used it, and spreads of figures.
-// All of it is arithmetic. A figure is reported as median and range: with a handful of rounds a mean says less, since
-// one round that something else has disturbed moves it.
+// Parts of measurements: samples, processor time by the kind of process that used it, and spreads of figures. All of it
+// is arithmetic. A figure is reported as median and range: with only a few rounds a mean is less useful, because a
+// single disturbed round changes it.
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// A part is one kind of process that spends processor time on tasks.
+// A part is a kind of process that uses processor time for tasks.
 type part int
 
 const (
 	partTasks   part = iota // the tasks themselves, from fork on
-	partRunner              // what starts them: bare loops, workers
-	partPilot               // the pilot that watches over the workers
+	partRunner              // the processes that start them: bare loops, workers
+	partPilot               // the pilot that supervises the workers
 	partCorrald             // queue, journal, API
-	partSite                // what corrald asks the batch system through
+	partSite                // the shells through which corrald asks the batch system
 	parts
 )
 
@@ -29,7 +29,7 @@ var partNames = [parts]string{
 // A cost is processor time by part.
 type cost [parts]time.Duration
 
-// sum is what all parts spent together.
+// sum returns the total of all parts.
 func (c cost) sum() (sum time.Duration) {
 	for _, d := range c {
 		sum += d
@@ -37,7 +37,7 @@ func (c cost) sum() (sum time.Duration) {
 	return sum
 }
 
-// minus returns what was spent since before.
+// minus returns the processor time used since before.
 func (c cost) minus(before cost) cost {
 	for i := range c {
 		c[i] -= before[i]
@@ -52,27 +52,28 @@ type sample struct {
 	cost  cost
 }
 
-// rate is tasks per second.
+// rate returns tasks per second.
 func (s sample) rate() float64 { return float64(s.tasks) / s.span.Seconds() }
 
-// each is a share of d for each task.
+// each returns the share of d for each task.
 func (s sample) each(d time.Duration) time.Duration {
 	return (d / time.Duration(s.tasks)).Round(time.Microsecond)
 }
 
-// A spread is the same thing measured several times.
+// A spread contains several measurements of the same quantity.
 type spread []float64
 
-// sorted is a copy in ascending order.
+// sorted returns a copy in ascending order.
 func (s spread) sorted() spread { return slices.Sorted(slices.Values(s)) }
 
-// median is the middle value, the mean of the two of them if their number is even. There must be at least one.
+// median returns the middle value, or the mean of the two middle values if their number is even. There must be at least
+// one.
 func (s spread) median() float64 {
 	v := s.sorted()
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// row returns median and range as the cells of a table; format is that of one value.
+// row returns median and range as cells of a table; format formats a single value.
 func (s spread) row(format string) []string {
 	v := s.sorted()
 	return []string{fmt.Sprintf(format, s.median()), fmt.Sprintf(format+"–"+format, v[0], v[len(v)-1])}

@@ -14,13 +14,13 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// answerTime is how long a simulated command takes: a round trip through ssh and a quick answer.
+// answerTime is the duration of a simulated command: a round trip through ssh and a quick answer.
 const answerTime = 20 * time.Millisecond
 
-// A simulated batch system has jobs that are nothing but times: a pilot runs as soon as it is there, until all are ended
-// at once; other jobs are done when they are looked at.
+// A simulated batch system has jobs that exist only as times: a pilot runs from its submission until all pilots end at
+// the same time; other jobs have ended when they are polled.
 type simulated struct {
-	mu       sync.Mutex // guards following
+	mu       sync.Mutex // guards the fields below
 	jobs     map[string]*simulatedJob
 	ended    time.Time      // when all pilots ended; zero: they run
 	commands map[string]int // so far, by kind
@@ -30,14 +30,14 @@ type simulatedJob struct {
 	id    string
 	pilot bool
 	at    time.Time
-	gone  time.Time // cancelled
+	gone  time.Time // when it was cancelled
 }
 
 func newSimulated() *simulated {
 	return &simulated{jobs: map[string]*simulatedJob{}, commands: map[string]int{}}
 }
 
-// command takes the time of one and counts it.
+// command waits for the duration of a command and counts it.
 func (s *simulated) command(ctx context.Context, kind string) error {
 	s.mu.Lock()
 	s.commands[kind]++
@@ -105,7 +105,7 @@ func (s *simulated) Poll(ctx context.Context, tags []string) (map[string]gridsit
 	return found, nil
 }
 
-// ReadMany is where an end shows: each job that has ended by itself left a report.
+// ReadMany returns the reports of jobs that have ended by themselves.
 func (s *simulated) ReadMany(ctx context.Context, tags, _ []string) (map[string]map[string][]byte, error) {
 	if err := s.command(ctx, "read"); err != nil {
 		return nil, err

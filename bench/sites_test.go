@@ -30,7 +30,7 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// steadyTime is how long the attempts are watched while nothing happens, for each of them.
+// steadyTime is the observation time per attempt while nothing happens.
 const steadyTime = 20 * time.Millisecond
 
 // A step is one round of a site's loop.
@@ -39,11 +39,11 @@ type step struct {
 	took     time.Duration
 }
 
-// steps collects what the engine's log says of its steps.
+// steps collects the engine's log entries about its steps.
 type steps struct {
-	slog.Handler // of what else is logged: nothing below a warning
+	slog.Handler // for other entries, from warnings up
 
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards the fields below
 	all []step
 }
 
@@ -74,7 +74,7 @@ func (s *steps) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// taken returns the steps since it was called last.
+// taken returns the steps since its last call.
 func (s *steps) taken() []step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *steps) taken() []step {
 	return all
 }
 
-// A phase is what was measured of one part of the attempts' life.
+// A phase holds the results for one part of the attempts' life.
 type phase struct {
 	name     string
 	took     time.Duration
@@ -101,7 +101,7 @@ type yard struct {
 	site  corral.Site
 }
 
-// nowhere is the address of a worker port that nobody dials.
+// nowhere is the address of a worker port that no pilot dials.
 type nowhere struct{}
 
 func (nowhere) For(corral.Site) ([]string, string, error) {
@@ -110,8 +110,8 @@ func (nowhere) For(corral.Site) ([]string, string, error) {
 
 func (nowhere) Dial(context.Context) (net.Conn, error) { return nil, net.ErrClosed }
 
-// BenchmarkSites has b.N attempts at one simulated site queue, run and end, and prints the table of their phases: with
-// -benchtime 1000x a thousand of them. The single one with which package testing begins is not worth a table.
+// BenchmarkSites queues, runs and ends b.N attempts at one simulated site, and prints the table of their phases: with
+// -benchtime 1000x for a thousand attempts. Package testing begins with a single attempt, for which it prints no table.
 func BenchmarkSites(b *testing.B) {
 	dir := b.TempDir()
 	m := thisMachine(dir)
@@ -121,7 +121,7 @@ func BenchmarkSites(b *testing.B) {
 	}
 }
 
-// measureSites has so many attempts live at one simulated site, below dir.
+// measureSites takes count attempts through their life at one simulated site, below dir.
 func measureSites(t testing.TB, dir string, count int) (phases []phase) {
 	t.Helper()
 	err := inYard(t.Context(), dir, func(y *yard) (err error) {
@@ -134,7 +134,7 @@ func measureSites(t testing.TB, dir string, count int) (phases []phase) {
 	return phases
 }
 
-// inYard calls do with an engine that runs.
+// inYard calls do with a running engine.
 func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	signer, err := packages.LoadSigner(filepath.Join(dir, "package.key"))
 	if err != nil {
@@ -198,7 +198,7 @@ func (y *yard) setUp(ctx context.Context, root string) error {
 func (y *yard) until(ctx context.Context, most time.Duration, ok func(*store.Tx) (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not within %s", most))
 	defer cancel()
-	tick := time.NewTicker(time.Second) // rarely: each look costs what is measured
+	tick := time.NewTicker(time.Second) // rarely, because each query distorts the measurement
 	defer tick.Stop()
 	for {
 		var done bool
@@ -254,7 +254,7 @@ func (y *yard) measure(ctx context.Context, count int) (phases []phase, err erro
 	return phases, nil
 }
 
-// request asks for glideins, in one transaction.
+// request asks for glideins in one transaction.
 func (y *yard) request(ctx context.Context, count int) error {
 	return storetest.All(y.db).Write(ctx, "bench", func(tx *store.Tx) error {
 		for range count {
@@ -301,7 +301,7 @@ func (y *yard) phase(name string, do func() error) (ph phase, err error) {
 	return ph, err
 }
 
-// most is the largest of something in a phase's steps.
+// most returns the maximum of a quantity over a phase's steps.
 func most[T cmp.Ordered](all []step, of func(step) T) (m T) {
 	for _, s := range all {
 		m = max(m, of(s))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A benchmark that is interrupted after its first round leaves nothing.
+// A benchmark that is interrupted after its first round leaves nothing behind.
 func TestInterruptedBenchmark(t *testing.T) {
 	dir := t.TempDir()
 	interrupted, interrupt := context.WithCancel(t.Context())
@@ -19,7 +19,7 @@ func TestInterruptedBenchmark(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
-// interruptWriter interrupts when something is said: a round has been measured.
+// interruptWriter interrupts at the first output, when a round has been measured.
 type interruptWriter struct{ interrupt func() }
 
 func (w interruptWriter) Write(p []byte) (int, error) {
@@ -27,7 +27,8 @@ func (w interruptWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// In small: however many jobs there are, submitted or ended at once, no tick asks the site for more than three things.
+// On a small scale: no tick runs more than three commands at the site, no matter how many jobs are submitted or end at
+// once.
 func TestCommandsOfATick(t *testing.T) {
 	t.Parallel()
 	phases := measureSites(t, t.TempDir(), 104)

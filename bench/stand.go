@@ -1,8 +1,8 @@
 package main
 
-// A stand is what is measured: the programs as users have them, started below a temporary directory and driven through
-// the API. Which processes belong to it is found out once its workers are registered, so that their processor time can
-// be read from /proc before and after a run.
+// A stand is the measured system: the users' programs, started below a temporary directory and driven through the API.
+// Once its workers are registered, it finds out which processes belong to it, so that it can read their processor time
+// from /proc before and after a run.
 
 import (
 	"context"
@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	walltime = 30 * time.Minute // of the pilots: more than a whole benchmark takes
-	patience = 2 * time.Minute  // for any one thing to happen
+	walltime = 30 * time.Minute // of the pilots: longer than a whole benchmark
+	patience = 2 * time.Minute  // limit of each wait
 )
 
-// A stand is a service with the site and the cluster of every new corrald, and its pilots.
+// A stand is a service with the site and cluster that every new corrald has, and its pilots.
 type stand struct {
 	rig.Service
 	self    process // corrald
@@ -32,7 +32,7 @@ type stand struct {
 	workers []process
 }
 
-// newStand starts a corrald below dir. The caller must take it down, also when there is an error.
+// newStand starts a corrald below dir. The caller must take it down, even after an error.
 func newStand(ctx context.Context, dir string) (*stand, error) {
 	s := &stand{Service: rig.NewService(dir, "")}
 	if err := s.Start(ctx); err != nil {
@@ -46,8 +46,8 @@ func newStand(ctx context.Context, dir string) (*stand, error) {
 	return s, err
 }
 
-// provision asks for pilots of one cpu, waits for their workers and finds out which processes they are. As many pilots
-// as there are bare loops make the two sides alike.
+// provision requests pilots with one CPU each, waits for their workers and identifies their processes. With one pilot
+// for each bare loop the two sides are comparable.
 func (s *stand) provision(ctx context.Context, hosts int) error {
 	g, err := s.Client.CreateGlidein(ctx, api.NewGlidein{
 		Site: personal.Site, Hosts: hosts, CPUs: 1, Walltime: corral.Seconds(walltime),
@@ -70,7 +70,7 @@ func (s *stand) provision(ctx context.Context, hosts int) error {
 	return nil
 }
 
-// meet remembers a worker's process and its pilot's.
+// meet records the processes of a worker and its pilot.
 func (s *stand) meet(pid int) error {
 	w, parent, err := processOf(pid)
 	if err != nil {
@@ -84,9 +84,8 @@ func (s *stand) meet(pid int) error {
 	return err
 }
 
-// spent returns the processor time that the stand's processes have used so far. /proc adds the time of children that
-// were waited for to their parent's, in figures of their own: those of a worker are its tasks, those of corrald the
-// shells of the site.
+// spent returns the processor time that the stand's processes have used so far. /proc keeps separate figures for the
+// children that a process has waited for: a worker's children are its tasks, and corrald's are the shells of the site.
 func (s *stand) spent() (c cost, err error) {
 	add := func(processes []process, self, children part) {
 		for _, p := range processes {
@@ -104,9 +103,10 @@ func (s *stand) spent() (c cost, err error) {
 	return c, err
 }
 
-// run runs a workflow of so many tasks and measures from its first task's start to its last one's end, by the workers'
-// clocks: what corrald does before and after, reading the document and writing the report, is in the processor time but
-// not in the span. A run that did not do all of its tasks is an error, since its figures would flatter.
+// run runs a workflow of that many tasks and measures from the start of the first task to the end of the last one, by
+// the workers' clocks. corrald's work before and after it, reading the document and writing the report, counts as
+// processor time but is not in the span. A run that did not execute all of its tasks is an error, because its figures
+// would look too good.
 func (s *stand) run(
 	ctx context.Context, document []byte, tasks int, options corral.RunOptions,
 ) (m sample, err error) {
@@ -133,7 +133,7 @@ func (s *stand) run(
 	return sample{tasks: tasks, span: span, cost: after.minus(before)}, nil
 }
 
-// request asks for a run of a workflow that has no input files.
+// request asks for a run of a workflow without input files.
 func request(document []byte, options corral.RunOptions) api.NewRun {
 	return api.NewRun{
 		Cluster: personal.Cluster, Workflow: document, WorkflowName: "noop.json", SourceDir: os.TempDir(),
@@ -141,8 +141,8 @@ func request(document []byte, options corral.RunOptions) api.NewRun {
 	}
 }
 
-// takeDown ends everything that the stand started, with force if it does not go by itself, which is an error. A number
-// that another process has by now is left alone: processes are named by their start, too.
+// takeDown ends everything that the stand started. A process that does not end by itself is killed, and that is an
+// error. A process's identity includes its start time, so another process that has reused its number is left alone.
 func (s *stand) takeDown() error {
 	err := s.End()
 	for _, p := range slices.Concat(s.pilots, s.workers, []process{s.self}) {

@@ -1,8 +1,8 @@
 package main
 
-// Corral and the bare loop are compared in rounds. The machine's speed changes from one minute to the next, so figures
-// of different minutes are never compared: a ratio is taken of neighbours, within one round, and the report has the
-// median of the ratios and not the ratio of the medians.
+// This file compares Corral with the bare loop in rounds. The machine's speed changes from one minute to the next, so
+// figures of different minutes are never compared: each ratio is taken within one round, and the report contains the
+// median of the ratios, not the ratio of the medians.
 
 import (
 	"context"
@@ -17,20 +17,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What bounds a whole run to four minutes: one measurement of the bare loop should take at most
-// limitSpan, so that a slower machine gets fewer tasks; and after roundsSpan no round begins.
+// These limit a whole run to four minutes: one measurement of the bare loop should take at most limitSpan, so that a
+// slower machine gets fewer tasks; and no round begins after roundsSpan.
 const (
 	limitSpan  = 7 * time.Second
 	roundsSpan = 100 * time.Second
 )
 
 const (
-	warmUp = 1000 // tasks that are run before anything is measured
-	perJob = 100  // tasks in each clustered job, about
+	warmUp = 1000 // tasks that run before the first measurement
+	perJob = 100  // approximate number of tasks in each clustered job
 )
 
-// A throughput is what was measured of independent tasks: in each round the bare loop, Corral, Corral that keeps the
-// directories of all tasks, and Corral with clustering took turns.
+// A throughput holds the results of independent tasks: in each round the bare loop, Corral, Corral that keeps the
+// directories of all tasks, and Corral with clustering take turns.
 type throughput struct {
 	tasks      int
 	clustering string
@@ -40,14 +40,14 @@ type throughput struct {
 	clustered  []sample
 }
 
-// A contest is what the measurements of tasks need: the plan, a directory, and Corral.
+// A contest holds what the measurements need: the plan, a directory, and Corral's stand.
 type contest struct {
 	plan
 	dir   string
 	stand *stand
 }
 
-// onStand has something measured on a stand with as many pilots of one cpu as tasks run at once.
+// onStand calls measure with a stand that has a one-CPU pilot for each task that runs at once.
 func (p plan) onStand(ctx context.Context, dir string, measure func(contest) error) (err error) {
 	s, err := newStand(ctx, filepath.Join(dir, "s"))
 	defer func() { err = errors.Join(err, s.takeDown()) }()
@@ -60,12 +60,12 @@ func (p plan) onStand(ctx context.Context, dir string, measure func(contest) err
 	return measure(contest{p, dir, s})
 }
 
-// A side is one of those that are compared: it takes one measurement.
+// A side takes one measurement of one of the compared systems.
 type side func() (sample, error)
 
-// turns has the sides take turns, one measurement of each in a round, and returns what each measured, round by round.
-// Another round follows while more, which is told what there is so far, says so. Each measurement begins on a disk that
-// has nothing left to do for the one before.
+// turns measures each side once per round, and returns each side's measurements, round by round. It continues while
+// more, which gets the measurements so far, returns true. It syncs the disk before each measurement, so that the writes
+// of the previous one do not disturb it.
 func turns(more func(measured [][]sample) bool, sides ...side) ([][]sample, error) {
 	measured := make([][]sample, len(sides))
 	for more(measured) {
@@ -81,18 +81,18 @@ func turns(more func(measured [][]sample) bool, sides ...side) ([][]sample, erro
 	return measured, nil
 }
 
-// bare runs so many tasks in bare loops, wide of them side by side.
+// bare runs that many tasks in bare loops, wide of which run in parallel.
 func (r contest) bare(ctx context.Context, tasks, wide int) side {
 	return func() (sample, error) { return limit(ctx, r.dir, tasks, wide) }
 }
 
-// through runs a workflow of so many tasks on the stand.
+// through runs a workflow of that many tasks on the stand.
 func (r contest) through(ctx context.Context, document []byte, tasks int, options corral.RunOptions) side {
 	return func() (sample, error) { return r.stand.run(ctx, document, tasks, options) }
 }
 
-// throughput measures rounds of independent tasks: at least one, and then until roundsSpan is over. Clustering is
-// chosen so that a clustered job has about perJob tasks.
+// throughput measures rounds of independent tasks: at least one, and further ones until roundsSpan is over. Clustering
+// is chosen so that a clustered job has about perJob tasks.
 func (r contest) throughput(ctx context.Context) (t throughput, err error) {
 	if t.tasks, err = r.warmUp(ctx); err != nil {
 		return t, err
@@ -119,7 +119,7 @@ func (r contest) throughput(ctx context.Context) (t throughput, err error) {
 	return t, nil
 }
 
-// lastRound is the rate of each side in the last round, and its ratio to that of the first side.
+// lastRound returns each side's rate in the last round, and its ratio to the first side's rate.
 func lastRound(measured [][]sample) string {
 	var words []string
 	for _, side := range measured {
@@ -129,8 +129,8 @@ func lastRound(measured [][]sample) string {
 	return strings.Join(words, ", ")
 }
 
-// warmUp has both sides run some tasks, and returns how many a measurement should have: as many as the bare loop does
-// in limitSpan, but no more than the plan says. First runs are slower than all others, for caches are cold.
+// warmUp makes both sides run some tasks, because first runs are slower while caches are cold. It returns the number of
+// tasks for a measurement: as many as the bare loop runs in limitSpan, but at most the plan's number.
 func (r contest) warmUp(ctx context.Context) (int, error) {
 	n := min(r.tasks, warmUp)
 	document, err := independent(n)
@@ -147,11 +147,11 @@ func (r contest) warmUp(ctx context.Context) (int, error) {
 // ratios compares the rates of two sides, round by round.
 func ratios(of, to []sample) spread { return quotients(rates(of), rates(to)) }
 
-// thrifts compares what a task costs on two sides in processor time, round by round: where processors
-// are what is short, it is the ratio of the rates, and other people's load hardly changes it.
+// thrifts compares the processor time per task of two sides, round by round. Where processors are the bottleneck, this
+// equals the ratio of the rates, and other load on the machine hardly changes it.
 func thrifts(of, to []sample) spread { return quotients(costs(to, cost.sum), costs(of, cost.sum)) }
 
-// quotients divides figures of the same rounds.
+// quotients divides the figures of the same rounds.
 func quotients(of, by spread) (all spread) {
 	for i := range of {
 		all = append(all, of[i]/by[i])
@@ -162,12 +162,12 @@ func quotients(of, by spread) (all spread) {
 // rates returns tasks per second.
 func rates(of []sample) spread { return figures(of, sample.rate) }
 
-// costs returns what one part, or all of them together, took for each task, in µs.
+// costs returns the processor time per task of one part, or of all parts together, in µs.
 func costs(of []sample, cost func(cost) time.Duration) spread {
 	return figures(of, func(s sample) float64 { return float64(cost(s.cost).Nanoseconds()) / 1e3 / float64(s.tasks) })
 }
 
-// perTask is milliseconds from one task to the next.
+// perTask returns the milliseconds from one task to the next.
 func perTask(of []sample) spread {
 	return figures(of, func(s sample) float64 { return s.span.Seconds() * 1e3 / float64(s.tasks) })
 }
@@ -180,11 +180,11 @@ func figures(of []sample, figure func(sample) float64) (all spread) {
 	return all
 }
 
-// latency is what was measured of a dependent chain.
+// latency holds the results of a dependent chain.
 type latency struct{ limit, corral []sample }
 
-// latency runs chains of no-op tasks, and as many tasks in one bare loop. In a chain only one task can run at any time,
-// so what it takes beyond the bare loop is the way from one task's end to the next one's start.
+// latency runs chains of no-op tasks, and the same number of tasks in one bare loop. In a chain only one task can run
+// at any time, so the time beyond the bare loop's is the time from one task's end to the next one's start.
 func (r contest) latency(ctx context.Context) (l latency, err error) {
 	document, err := chain(r.hops)
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// independent returns a workflow document of n no-op tasks that wait for nothing.
+// independent returns a workflow document of n no-op tasks without dependencies.
 func independent(n int) ([]byte, error) { return document(n, false) }
 
-// chain returns one of n no-op tasks each of which waits for the one before it.
+// chain returns a document of n no-op tasks, each of which depends on the previous one.
 func chain(n int) ([]byte, error) { return document(n, true) }
 
-// document makes the workflow with the Builder that all readers of formats use, and writes it as corrald gets it.
+// document builds the workflow with the Builder that all format readers use, and writes it in the format that corrald
+// receives.
 func document(n int, chained bool) ([]byte, error) {
 	wf := &workflow.Workflow{Name: "noop"}
 	b := workflow.NewBuilder(wf, workflow.Options{})

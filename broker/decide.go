@@ -9,22 +9,22 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Findings are what was measured, from a node where workers are to run. They travel as JSON from a probe to corrald,
-// and are all that decide looks at: what it decides can be tested without a network.
+// Findings are the measurements from a node where workers will run. A probe sends them to corrald as JSON. They are the
+// only input of decide, so that its decisions can be tested without a network.
 type Findings struct {
 	Collector Target   `json:"collector"`
 	Brokers   []Target `json:"brokers,omitempty"` // none: the collector is the only one
 	Schedd    Target   `json:"schedd,omitzero"`   // none: behind the collector's port
-	Streams   bool     `json:"streams,omitempty"` // the brokers pass streams on
-	Relays    []Target `json:"relays,omitempty"`  // the site's relay, by each of its addresses; empty without a relay
+	Streams   bool     `json:"streams,omitempty"` // the brokers forward streams
+	Relays    []Target `json:"relays,omitempty"`  // the site's relay, at each of its addresses; empty without a relay
 	Node      Node     `json:"node"`
 }
 
 // A Target is an address that this node dialled.
 type Target struct {
 	Address string         `json:"address"`           // HOST:PORT
-	Local   netip.Addr     `json:"local,omitzero"`    // of the connection's end at this node; none: not reached
-	Remote  netip.AddrPort `json:"remote,omitzero"`   // of the other end
+	Local   netip.Addr     `json:"local,omitzero"`    // this node's end of the connection; none: not reached
+	Remote  netip.AddrPort `json:"remote,omitzero"`   // the other end
 	TookMS  float64        `json:"took_ms,omitempty"` // to connect
 	Trouble string         `json:"trouble,omitempty"` // why it was not reached
 }
@@ -32,11 +32,11 @@ type Target struct {
 // Reached reports whether a connection was made.
 func (t Target) Reached() bool { return t.Local.IsValid() }
 
-// mayPass reports whether t, which was not reached, may be reached when it is tried again. A machine that restarts
-// looks like one behind a firewall; only a missing route, or a name that does not exist, is taken for final.
+// mayPass reports whether an unreached t may be reached later. A machine that restarts looks like one behind a
+// firewall, so only a missing route and a name that does not exist count as permanent.
 func (t Target) mayPass() bool { return t.Trouble != noRoute && t.Trouble != unknownName }
 
-// kindOf returns the kind of an error that some target was not reached, one of which would do.
+// kindOf returns the kind of the error that none of several alternative targets was reached.
 func kindOf(unreached ...Target) corral.Kind {
 	if slices.ContainsFunc(unreached, Target.mayPass) {
 		return corral.Unavailable
@@ -44,11 +44,11 @@ func kindOf(unreached ...Target) corral.Kind {
 	return corral.Unsatisfiable
 }
 
-// Node is what the pool's side measured of this node.
+// Node is the measurement of this node by the pool's side.
 type Node struct {
 	Addresses []string `json:"addresses,omitempty"` // IP:PORT, where this node listened
 	Asked     bool     `json:"asked"`               // the pool's side dialled them
-	Reached   string   `json:"reached,omitempty"`   // that of Addresses which it reached
+	Reached   string   `json:"reached,omitempty"`   // the one of Addresses that it reached
 	Trouble   string   `json:"trouble,omitempty"`   // why it was not asked, or reached none
 }
 
@@ -58,18 +58,18 @@ func (n Node) address() (netip.Addr, bool) {
 	return ap.Addr(), err == nil
 }
 
-// decide returns how the pool reaches workers of a node of which f is known, or why none may be started
-// there. It is pure.
+// decide returns how the pool reaches workers of a node with findings f, or why no worker may be started there. It is a
+// pure function.
 //
-// Asked for auto it prefers the direct way, which needs no third party, then a broker, which costs a connection for
-// each worker, then the relay, through whose one connection all bytes go. Asked for one way it returns that way, or
-// an error that says why it would not work and what would. A way that cannot work is refused before a worker starts:
-// HTCondor itself would start it, and its jobs would wait without a reason.
+// For auto it prefers the direct way, which needs no third party, then a broker, which costs a connection per worker,
+// then the relay, which carries all bytes over one connection. For another mode it returns that way, or an error that
+// explains why it would not work and what would. An impossible way is refused before a worker starts, because HTCondor
+// itself would start the worker, and its jobs would wait without explanation.
 func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	mode = orAuto(mode)
 	if !slices.Contains(corral.BrokerModes, mode) {
 		return Choice{}, corral.Errorf(corral.Unsatisfiable,
-			"there is no such way; choose one of auto, none, ccb and relay")
+			"unknown mode; choose one of auto, none, ccb and relay")
 	}
 	relay, noRelay := f.relay()
 	if mode == corral.BrokerRelay {
@@ -79,7 +79,7 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	if !f.Collector.Reached() {
 		why := f.cutOff(noRelay)
 		if mode == corral.BrokerAuto && noRelay == nil {
-			relay.Reason = fmt.Sprintf("the pool's collector %s is not reached from here (%s); %s",
+			relay.Reason = fmt.Sprintf("the pool's collector %s cannot be reached from here (%s); %s",
 				f.Collector.Address, f.Collector.Trouble, relay.Reason)
 			return relay, nil
 		}
@@ -91,10 +91,10 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	if noBroker != nil {
 		wouldWork = noBroker.Error()
 	}
-	// A mode that is forced is not second-guessed where the measurement leaves a doubt, and refused where it does not.
+	// A forced mode is accepted if the measurement leaves a doubt, and refused if it does not.
 	switch mode {
 	case corral.BrokerNone:
-		if notDirect != "" && !f.Node.Asked { // the person who asked for this way may know more than was measured
+		if notDirect != "" && !f.Node.Asked { // the user who chose this way may know more
 			return Choice{Way: corral.BrokerNone, Address: f.Collector.Local, Reason: "asked for; " + notDirect}, nil
 		}
 		if notDirect != "" {
@@ -108,8 +108,8 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	if notDirect == "" {
 		return direct, nil
 	}
-	// Where the pool's side does not reach this node, what answers at a loopback address is not the pool but what
-	// stands for it, another pilot's relay. With CCB our connections would end when that pilot does.
+	// If the pool's side does not reach this node, a listener at a loopback address is not the pool but its proxy,
+	// another pilot's relay. With CCB our connections would end with that pilot.
 	if noRelay == nil && (noBroker != nil || f.Collector.Remote.Addr().IsLoopback()) {
 		relay.Reason = notDirect + "; " + relay.Reason
 		return relay, nil
@@ -121,18 +121,18 @@ func decide(mode corral.BrokerMode, f Findings) (Choice, error) {
 	return ccb, nil
 }
 
-// relay returns the way through the site's relay, or why there is none. On the node the pilot listens where the pool
-// does, and passes each connection on: so this works only for a pool at a loopback address.
+// relay returns the way through the site's relay, or why there is none. On the node, the pilot listens at the pool's
+// address and forwards each connection, so this works only for a pool at a loopback address.
 func (f Findings) relay() (Choice, error) {
 	if len(f.Relays) == 0 {
 		return Choice{}, corral.Errorf(corral.Unsatisfiable, "it would need a relay through the site's connection, "+
-			"and there is none here: only sites with an ssh contact have one")
+			"which only sites with an ssh contact have")
 	}
-	// HTCondor's daemons tell each other where the pool is, so a worker must find it at the same address as they do.
+	// HTCondor's daemons tell each other the pool's address, so a worker must reach the pool at the same address.
 	pool, err := netip.ParseAddrPort(f.Collector.Address)
 	if err != nil || !pool.Addr().IsLoopback() {
-		return Choice{}, corral.Errorf(corral.Unsatisfiable, "the site's relay can stand for a pool that listens on "+
-			"127.0.0.1, where it takes its place on the node, and this one listens on %s", f.Collector.Address)
+		return Choice{}, corral.Errorf(corral.Unsatisfiable, "the site's relay can only replace a pool that listens on "+
+			"127.0.0.1, and this one listens on %s", f.Collector.Address)
 	}
 	c := Choice{Way: corral.BrokerRelay, Collector: pool, Brokers: []string{f.Collector.Address}}
 	var dead []string
@@ -154,17 +154,17 @@ func (f Findings) relay() (Choice, error) {
 	return c, nil
 }
 
-// bothPrivate explains to a person why the way that HTCondor is known for does not help.
-const bothPrivate = "CCB alone cannot serve when both sides are private, as it only turns connections round" +
-	" (brokers of HTCondor 25.12 and newer pass streams on, older ones do not)"
+// bothPrivate explains why CCB, the way for which HTCondor is known, does not help.
+const bothPrivate = "CCB alone does not help when both sides are private, because it only reverses connections" +
+	" (brokers of HTCondor 25.12 and newer forward streams, older ones do not)"
 
-// cutOff says why a node that cannot reach the collector gets no worker without a relay: a worker must dial the
-// collector, whatever way jobs take, and no broker changes that.
+// cutOff explains why a node that cannot reach the collector gets no worker without a relay: a worker must connect to
+// the collector, whatever way jobs take, and no broker changes that.
 func (f Findings) cutOff(noRelay error) error {
 	t := f.Collector
 	if t.Trouble == refused && len(f.Relays) == 0 {
-		return corral.Errorf(kindOf(t), "nobody listens at the pool's collector %s (%s): "+
-			"the pool is down, or a firewall says no in its place", t.Address, refused)
+		return corral.Errorf(kindOf(t), "no process listens at the pool's collector %s (%s): "+
+			"the pool is down, or a firewall rejects the connection", t.Address, refused)
 	}
 	unless := ""
 	if t.mayPass() {
@@ -175,11 +175,11 @@ func (f Findings) cutOff(noRelay error) error {
 		also = "the pool's side does reach this node, at " + f.Node.Reached
 	}
 	return corral.Errorf(kindOf(append([]Target{t}, f.Relays...)...),
-		"this node could not connect to the pool's collector %s (%s), which a worker must to join the pool; %s%s; %s",
+		"this node could not connect to the pool's collector %s (%s), as workers must to join the pool; %s%s; %s",
 		t.Address, t.Trouble, unless, instead(noRelay), also)
 }
 
-// instead says whether a relay would work, and if not, why not.
+// instead says whether a relay would work and, if not, why not.
 func instead(noRelay error) string {
 	if noRelay == nil {
 		return "--broker relay would work"
@@ -187,15 +187,15 @@ func instead(noRelay error) string {
 	return noRelay.Error()
 }
 
-// direct returns the way without a broker, or why there is none in the second result.
+// direct returns the way without a broker, or in the second result why there is none.
 func (f Findings) direct() (Choice, string) {
 	addr, reached := f.Node.address()
 	switch {
 	case !f.Node.Asked:
-		return Choice{}, "nobody could say whether the pool's side reaches this node: " + f.Node.Trouble
+		return Choice{}, "it is unknown whether the pool's side reaches this node: " + f.Node.Trouble
 	case !reached:
 		return Choice{}, "the pool's side could not connect to this node: " + f.Node.Trouble
-	// A worker is bound to one address, with which it both dials the collector and is dialled.
+	// A worker is bound to one address, which it uses both to reach the collector and to be reached.
 	case addr.Is4() != f.Collector.Local.Is4():
 		return Choice{}, fmt.Sprintf("the pool's side reached this node at %s only, "+
 			"which reaches the collector from %s", f.Node.Reached, f.Collector.Local)
@@ -206,13 +206,13 @@ func (f Findings) direct() (Choice, string) {
 	}, ""
 }
 
-// ccb returns the way by brokers, or why there is none. A broker has one side dial the other, so the worker must reach
-// the schedd, unless the brokers pass streams on.
+// ccb returns the way through brokers, or why there is none. A broker makes one side connect to the other, so the
+// worker must be able to reach the schedd, unless the brokers forward streams.
 func (f Findings) ccb(noRelay error) (Choice, error) {
 	c := Choice{Way: corral.BrokerCCB, Address: f.Collector.Local}
 	if f.Schedd.Trouble != "" && !f.Streams {
 		unless := ""
-		if !f.Node.Asked { // only a person knows whether the schedd's side reaches the node
+		if !f.Node.Asked { // only the user may know whether the schedd reaches the node
 			unless = "; --broker none, if you know that it does connect to this node"
 		}
 		return Choice{}, corral.Errorf(kindOf(f.Schedd),

@@ -22,7 +22,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/netns"
 )
 
-// TestMain lets the test binary be a program of a host behind a firewall.
+// TestMain lets the test binary act as a program of a host behind a firewall.
 func TestMain(m *testing.M) {
 	roles := map[string]func(in *bufio.Reader) error{"collector": actCollector, "node": actNode, "pool": actPool, "probe": actProbe, "attend": actAttend}
 	act := roles[os.Getenv("BROKER_TEST_ROLE")]
@@ -35,15 +35,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A line is what the test and its programs tell each other, each time one line of JSON.
+// A line is a message between the test and its programs, one line of JSON.
 type line struct {
 	Config    *Config  `json:",omitempty"` // to the node: measure
-	Ask       bool     `json:",omitempty"` // with Config: there is somebody to ask
+	Ask       bool     `json:",omitempty"` // with Config: a pool's side can be asked
 	Addresses []string `json:",omitempty"` // from the node, to the pool: dial these
 	Nonce     string   `json:",omitempty"`
 	Reached   string   `json:",omitempty"` // from the pool, to the node
 	Trouble   string   `json:",omitempty"`
-	Choice    *Choice  `json:",omitempty"` // from the node, at last; or Refusal
+	Choice    *Choice  `json:",omitempty"` // from the node, at the end; or Refusal
 	Refusal   string   `json:",omitempty"`
 
 	Took time.Duration `json:",omitempty"` // with either
@@ -75,7 +75,7 @@ func actCollector(in *bufio.Reader) error {
 	return nil
 }
 
-// actPool says that it is there, and answers until its input ends.
+// actPool reports that it is ready, and answers until its input ends.
 func actPool(in *bufio.Reader) error {
 	answer := line{}
 	for {
@@ -122,7 +122,7 @@ func actNode(in *bufio.Reader) error {
 	return tell(os.Stdout, line{Choice: &choice, Took: took})
 }
 
-// actProbe reads a probe and the file that it is to write.
+// actProbe reads a probe and the file for its output.
 func actProbe(in *bufio.Reader) error {
 	var p Probe
 	path, err := readProbe(in, &p)
@@ -142,7 +142,7 @@ func actProbe(in *bufio.Reader) error {
 	return p.Run(ctx, out)
 }
 
-// actAttend reads the same, follows the file, and tells the findings.
+// actAttend reads the same, follows the file, and reports the findings.
 func actAttend(in *bufio.Reader) error {
 	path, err := readProbe(in, new(Probe))
 	if err != nil {
@@ -205,8 +205,8 @@ func play(t *testing.T, h *netns.Host, role string, env ...string) program {
 	return program{stdin, bufio.NewReader(stdout)}
 }
 
-// negotiate runs Negotiate on node; what it asks of the pool's side is done on pool, by a program that is there already:
-// starting one may take as long as a node waits.
+// negotiate runs Negotiate on node. Requests to the pool's side are handled on pool by a program that is already
+// running, because starting one may take as long as a node waits.
 func negotiate(t *testing.T, pool, node *netns.Host, c Config, ask bool) line {
 	t.Helper()
 	p, there := play(t, node, "node"), play(t, pool, "pool")
@@ -234,7 +234,7 @@ func negotiate(t *testing.T, pool, node *netns.Host, c Config, ask bool) line {
 	}
 }
 
-// collector starts one on pool and returns its address.
+// collector starts a collector on pool and returns its address.
 func collector(t *testing.T, pool *netns.Host) string {
 	t.Helper()
 	address, err := play(t, pool, "collector").ReadString('\n')
@@ -258,7 +258,7 @@ func TestFirewalls(t *testing.T) {
 		{netns.OneNet, ccb, false, ccb, []string{"asked for"}},
 		{netns.NodeDrops, auto, false, ccb, []string{"timed out"}},
 		{netns.NodeDrops, none, false, "", []string{"timed out", "--broker ccb would work"}},
-		{netns.NodeDrops, auto, true, ccb, []string{"nobody could say"}},
+		{netns.NodeDrops, auto, true, ccb, []string{"it is unknown whether"}},
 		{netns.NodeNAT, auto, false, ccb, []string{"no route"}},
 		{netns.NodeNAT, none, false, "", []string{"no route", "--broker ccb would work"}},
 		{netns.PoolNAT, auto, false, "", []string{"no route", "relay", "does reach this node"}},
@@ -271,7 +271,7 @@ func TestFirewalls(t *testing.T) {
 			pool, node := netns.New(t, tt.topology)
 			c := Config{Mode: tt.mode, Collector: collector(t, pool)}
 			got := negotiate(t, pool, node, c, !tt.unasked)
-			if got.Took > totalTimeout+time.Minute { // a busy machine is late
+			if got.Took > totalTimeout+time.Minute { // a busy machine may be late
 				t.Errorf("it took %v", got.Took)
 			}
 			said := got.Refusal

@@ -19,23 +19,23 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A firewall that drops packets says nothing, so the time-outs decide how long a measurement takes in the worst case. A
-// pilot measures once, while its processors wait.
+// A firewall that drops packets gives no answer, so the time-outs determine the duration of a measurement in the worst
+// case. A pilot measures once, while its processors wait.
 const (
-	dialTimeout  = 3 * time.Second // to connect; packets that are dropped cost so much
-	totalTimeout = 6 * time.Second // of all probes, which run at the same time
+	dialTimeout  = 3 * time.Second // to connect; the cost of dropped packets
+	totalTimeout = 6 * time.Second // of all probes, which run concurrently
 	maxAddresses = 8               // of this node, for the pool's side to dial
 	maxBrokers   = 16
 )
 
-// Measure dials the collector and the brokers, and has the pool's side dial this node, all at the same
-// time and within a few seconds. A forced mode that does not depend on it leaves the last out. An error
-// is of c, or of ctx: what cannot be reached is a finding.
+// Measure dials the collector and the brokers, and asks the pool's side to dial this node, all concurrently and within
+// a few seconds. It omits the last step for a forced mode that does not depend on it. An error concerns c or ctx: an
+// unreachable address is a finding.
 func Measure(ctx context.Context, c Config) (Findings, error) {
 	if err := c.check(); err != nil {
 		return Findings{}, err
 	}
-	// Each probe writes a field of its own, so they need no lock.
+	// Each probe writes a field of its own, so no lock is needed.
 	within, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
 	f := Findings{Brokers: make([]Target, len(c.CCB)), Streams: c.Streams, Relays: make([]Target, len(c.Relays))}
@@ -55,7 +55,7 @@ func Measure(ctx context.Context, c Config) (Findings, error) {
 	return f, ctx.Err()
 }
 
-// check refuses addresses that could not be dialled, before anything is measured.
+// check rejects addresses that cannot be dialled, before anything is measured.
 func (c Config) check() error {
 	if len(c.CCB) > maxBrokers {
 		return corral.ErrorAt(corral.Invalid, "--ccb", "%d brokers are given; %d are enough", len(c.CCB), maxBrokers)
@@ -73,14 +73,14 @@ func (c Config) check() error {
 	return nil
 }
 
-// dial connects to address and hangs up.
+// dial connects to address and closes the connection.
 func dial(ctx context.Context, address string) Target {
 	d := net.Dialer{Timeout: dialTimeout}
 	tcp := func(ctx context.Context, address string) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }
 	return dialBy(ctx, tcp, address)
 }
 
-// dialBy connects to address by a given way, and hangs up.
+// dialBy connects to address with the given dialer, and closes the connection.
 func dialBy(ctx context.Context, way func(context.Context, string) (net.Conn, error), address string) Target {
 	began := time.Now()
 	nc, err := way(ctx, address)
@@ -95,8 +95,8 @@ func dialBy(ctx context.Context, way func(context.Context, string) (net.Conn, er
 	}
 }
 
-// endOf returns the address of one end of a connection; an IPv4 address in IPv6 notation becomes plain IPv4, so that
-// addresses compare.
+// endOf returns the address of one end of a connection. It converts IPv4 addresses in IPv6 notation to plain IPv4, so
+// that addresses can be compared.
 func endOf(a net.Addr) netip.AddrPort {
 	ap, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -112,15 +112,15 @@ const (
 	unknownName = "the name is not known"
 )
 
-// trouble says in a few words why a connection was not made. A refusal differs from silence: where something says no,
-// a machine is there, and where nothing answers, it may be a firewall that drops packets.
+// trouble describes briefly why a connection failed. A refusal differs from silence: a refusal means that a machine
+// exists, and silence may mean a firewall that drops packets.
 func trouble(err error) string {
 	var dns *net.DNSError
 	var ne net.Error
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return unknownName
-	case errors.As(err, &dns): // the name's server is in trouble, which says nothing about the machine of that name
+	case errors.As(err, &dns): // a failure of the name server says nothing about the machine
 		return "looking up its name: " + dns.Err
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return refused
@@ -134,7 +134,7 @@ func trouble(err error) string {
 	return err.Error()
 }
 
-// beCalled listens at this node's addresses and asks the pool's side to dial them. The listeners are closed when it
+// beCalled listens at this node's addresses and asks the pool's side to dial them. It closes the listeners before it
 // returns.
 func (c Config) beCalled(ctx context.Context) Node {
 	switch {
@@ -150,18 +150,18 @@ func (c Config) beCalled(ctx context.Context) Node {
 		n.Trouble = inv.Trouble
 		return n
 	}
-	// The listeners stay open for as long as the pool's side dials.
+	// The listeners stay open while the pool's side dials.
 	reached, err := c.CallBack(ctx, inv.Addresses, inv.Nonce)
 	return n.called(reached, err)
 }
 
-// called returns n with what a CallBack of its addresses returned.
+// called returns n with the result of a CallBack for its addresses.
 func (n Node) called(reached string, err error) Node {
 	switch {
 	case err == nil && slices.Contains(n.Addresses, reached):
 		n.Asked, n.Reached = true, reached
 	case err == nil:
-		n.Trouble = "the pool's side names an address that it was not asked for"
+		n.Trouble = "the pool's side returned an address that was not requested"
 	case corral.KindOf(err) == corral.Failed:
 		n.Asked, n.Trouble = true, err.Error()
 	default:
@@ -170,7 +170,7 @@ func (n Node) called(reached string, err error) Node {
 	return n
 }
 
-// An invitation is what a CallBack needs to know, and the listeners that answer it.
+// An invitation has the arguments of a CallBack, and the listeners that answer it.
 type invitation struct {
 	Addresses []string `json:"addresses"` // IP:PORT; listeners that send Nonce
 	Nonce     string   `json:"nonce"`
@@ -180,8 +180,8 @@ type invitation struct {
 	answering sync.WaitGroup
 }
 
-// invite listens at the addresses of this node at which the pool's side might reach it. The caller must
-// close the invitation.
+// invite listens at the addresses of this node at which the pool's side might reach it. The caller must close the
+// invitation.
 func invite(ctx context.Context, c Config) *invitation {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails
@@ -204,8 +204,8 @@ func invite(ctx context.Context, c Config) *invitation {
 	return inv
 }
 
-// listenIn listens at a port of addr that is one of ports. Sites open a range of ports in their firewalls, so only
-// these show what a worker, which listens in the same range, would meet.
+// listenIn listens at a free port of addr within ports. Sites open a range of ports in their firewalls, so only ports
+// in that range show whether a worker, which also uses it, could be reached.
 func listenIn(addr netip.Addr, ports [2]uint16) (net.Listener, error) {
 	if ports == [2]uint16{} {
 		return net.Listen("tcp", netip.AddrPortFrom(addr, 0).String())
@@ -219,7 +219,7 @@ func listenIn(addr netip.Addr, ports [2]uint16) (net.Listener, error) {
 	return nil, fmt.Errorf("no port from %d to %d is free at this node", ports[0], ports[1])
 }
 
-// close ends the listeners and waits for the last answer.
+// close closes the listeners and waits for the last answer.
 func (inv *invitation) close() {
 	for _, ln := range inv.listeners {
 		ln.Close()
@@ -227,7 +227,7 @@ func (inv *invitation) close() {
 	inv.answering.Wait()
 }
 
-// answer sends nonce to whoever connects, until ln is closed.
+// answer sends nonce to every connection until ln is closed.
 func answer(ln net.Listener, nonce string) {
 	for {
 		nc, err := ln.Accept()
@@ -240,8 +240,8 @@ func answer(ln net.Listener, nonce string) {
 	}
 }
 
-// candidates returns the addresses at which the pool's side might reach this node: first those from
-// which this node sends to the collector, then others of the same families that are not loopback.
+// candidates returns the addresses at which the pool's side might reach this node: first the source addresses towards
+// the collector, then others of the same families that are not loopback.
 func candidates(ctx context.Context, collector string) []netip.Addr {
 	host, port, _ := net.SplitHostPort(collector)
 	remote, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -255,7 +255,7 @@ func candidates(ctx context.Context, collector string) []netip.Addr {
 			found = append(found, a)
 		}
 	}
-	// A machine has addresses that lead nowhere near the pool, so families are taken only from those that do.
+	// A machine may have addresses unrelated to the pool, so only families with a route to the pool are used.
 	for _, r := range remote {
 		local := source(ctx, net.JoinHostPort(r.Unmap().String(), port))
 		add(local)
@@ -263,7 +263,7 @@ func candidates(ctx context.Context, collector string) []netip.Addr {
 			four, six = four || local.Is4(), six || local.Is6()
 		}
 	}
-	// The node may have others that the pool's side reaches, such as a second network card.
+	// The node may have others that the pool's side can reach, such as those of a second network card.
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
 		p, err := netip.ParsePrefix(a.String())
@@ -277,7 +277,7 @@ func candidates(ctx context.Context, collector string) []netip.Addr {
 	return found
 }
 
-// source returns the address from which this node would send to remote: to connect a UDP socket looks up the route and
+// source returns the address from which this node would send to remote: connecting a UDP socket looks up the route and
 // sends nothing.
 func source(ctx context.Context, remote string) netip.Addr {
 	var d net.Dialer

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// listen returns the address of a listener that takes connections and says nothing.
+// listen returns the address of a listener that accepts connections and sends nothing.
 func listen(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -24,7 +24,7 @@ func listen(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// closed returns an address where nobody listens, and nobody can until the test ends: a socket has it.
+// closed returns an address at which no program can listen until the test ends, because a socket is bound to it.
 func closed(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -54,7 +54,7 @@ func TestOneMachineNeedsNoBroker(t *testing.T) {
 	}
 }
 
-// A name service that is out of order says nothing of the pool.
+// A name service that fails says nothing about the pool.
 func TestTroubleOfNames(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -73,7 +73,7 @@ func TestTroubleOfNames(t *testing.T) {
 	}
 }
 
-// The worker is to use the collector's address that was reached, and no other of its name.
+// The worker must use the address of the collector that was reached, and no other address of its name.
 func TestChoiceNamesTheCollectorThatAnswered(t *testing.T) {
 	t.Parallel()
 	collector := listen(t)
@@ -87,7 +87,7 @@ func TestChoiceNamesTheCollectorThatAnswered(t *testing.T) {
 	}
 }
 
-// A site may let others in at some ports only; what was measured at another one says nothing.
+// A site may admit connections at some ports only; a measurement at another port would prove nothing.
 func TestNodeIsDialledAtThePortsOfItsSite(t *testing.T) {
 	t.Parallel()
 	taken, err := netip.ParseAddrPort(listen(t))

@@ -10,29 +10,28 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// pollInterval bounds how often a site is asked. A probe is over in seconds, and a person waits for it.
-const pollInterval = 200 * time.Millisecond // of a probe's output, at a site that may be far
+// pollInterval is the interval of reads of a probe's output. A probe takes seconds, and a person waits for it.
+const pollInterval = 200 * time.Millisecond // the site may be remote
 
-// A Probe measures a node on which no glidein runs, so that there is no link to corrald either. It writes what it has
-// to say as two lines of JSON; corrald reads them as the site's transport allows, and dials the node by itself (see
-// Attend).
+// A Probe measures a node without a glidein, and therefore without a link to corrald. It writes its results as two
+// lines of JSON, which corrald reads through the site's transport; corrald dials the node itself (see Attend).
 type Probe struct {
-	Collector string   `json:"collector"` // this and the next three as in Config
+	Collector string   `json:"collector"` // as in Config, like the next three
 	CCB       []string `json:"ccb,omitempty"`
 	Schedd    string   `json:"schedd,omitempty"`
 	Streams   bool     `json:"streams,omitempty"`
 
-	Ports [2]uint16      `json:"-"`      // as in Config; the pilot that runs the probe knows them
-	Hold  corral.Seconds `json:"hold_s"` // how long the node can still be dialled once it has measured
+	Ports [2]uint16      `json:"-"`      // as in Config; known to the pilot that runs the probe
+	Hold  corral.Seconds `json:"hold_s"` // how long the node can be dialled after the measurement
 }
 
 // A probeLine is one line of a probe's output.
 type probeLine struct {
-	Invitation *invitation `json:"invitation,omitempty"` // the first
-	Findings   *Findings   `json:"findings,omitempty"`   // the last; what the pool's side measured is not in it
+	Invitation *invitation `json:"invitation,omitempty"` // on the first line
+	Findings   *Findings   `json:"findings,omitempty"`   // on the last line; without the measurement of the pool's side
 }
 
-// Run writes what it measures to out and holds the node's listeners open.
+// Run writes the measurements to out and keeps the node's listeners open.
 func (p Probe) Run(ctx context.Context, out io.Writer) error {
 	c := Config{Collector: p.Collector, CCB: p.CCB, Schedd: p.Schedd, Streams: p.Streams, Ports: p.Ports}
 	if err := c.check(); err != nil {
@@ -58,11 +57,11 @@ func (p Probe) Run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// Attend is the pool's side of a Probe: it dials the node when the probe's output invites it, and returns
-// all findings as soon as there are. output returns what the probe has written so far, of which lines of
-// others are skipped; it is asked every little while until ctx ends. The caller ends the probe.
+// Attend is the pool's side of a Probe: it dials the node when the probe's output has the invitation, and returns all
+// findings as soon as they are complete. output returns the probe's output so far, in which other lines are skipped; it
+// is polled until ctx ends. The caller ends the probe.
 func Attend(ctx context.Context, output func(context.Context) ([]byte, error)) (Findings, error) {
-	// The invitation comes before the findings, so that both sides measure at the same time.
+	// The invitation precedes the findings, so that both sides measure concurrently.
 	first, err := await(ctx, output, func(l probeLine) bool { return l.Invitation != nil })
 	if err != nil {
 		return Findings{}, err
@@ -80,7 +79,7 @@ func Attend(ctx context.Context, output func(context.Context) ([]byte, error)) (
 	return f, nil
 }
 
-// await returns the first whole line of a probe that is the one. Batch systems put lines of their own into a job's
+// await returns the first complete line of a probe that satisfies is. Batch systems add lines of their own to a job's
 // output; these are not JSON of this form and are skipped.
 func await(
 	ctx context.Context, output func(context.Context) ([]byte, error), is func(probeLine) bool,
@@ -101,7 +100,7 @@ func await(
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return probeLine{}, corral.Errorf(corral.Timeout, "the probe did not say what it measured in time")
+			return probeLine{}, corral.Errorf(corral.Timeout, "the probe did not report its measurements in time")
 		}
 	}
 }

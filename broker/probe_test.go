@@ -31,7 +31,7 @@ func (o *jobFile) soFar(context.Context) ([]byte, error) {
 	return bytes.Clone(o.text.Bytes()), nil
 }
 
-// A probe on this machine and its attendant find out what a pilot with a link would have found out.
+// A probe on this machine and its attendant find the same as a pilot with a link.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancel(t.Context())

@@ -13,25 +13,24 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The limits keep a pilot from using corrald as a port scanner or a flood.
+// The limits prevent a pilot from using corrald as a port scanner or for a flood.
 const (
-	lowestPort = 1024                   // no listener of a pilot has a lower one
+	lowestPort = 1024                   // below all listeners of pilots
 	minNonce   = 16                     // bytes
 	maxNonce   = 128                    // bytes
-	headStart  = 200 * time.Millisecond // of addresses that come first in the list over those that follow
+	headStart  = 200 * time.Millisecond // of earlier addresses in the list over later ones
 )
 
-// Reach is the pool's side of a CallBack: it dials addresses at the same time, sends nothing, and
-// returns the first of the list that sends nonce. Else the error, of kind Failed, says what became of
-// each. Addresses are numbers, of ports that any process may have; what somebody else's listener says is
-// not passed on.
+// Reach is the pool's side of a CallBack: it dials the addresses concurrently, sends nothing, and returns the first one
+// in the list that sends nonce. Otherwise the error, of kind Failed, has the result of each. Addresses are numeric,
+// with unprivileged ports; the output of other listeners is not passed on.
 func Reach(ctx context.Context, addresses []string, nonce string) (string, error) {
 	if err := checkReach(addresses, nonce); err != nil {
 		return "", err
 	}
 	troubles := make([]string, len(addresses))
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	ends := make([]chan string, len(addresses)) // of trouble; empty: reached
+	ends := make([]chan string, len(addresses)) // of troubles; empty: reached
 	var dials sync.WaitGroup
 	defer dials.Wait()
 	defer cancel()
@@ -40,13 +39,13 @@ func Reach(ctx context.Context, addresses []string, nonce string) (string, error
 		dials.Go(func() {
 			trouble := hear(ctx, address, nonce)
 			ends[i] <- trouble
-			if trouble == "" { // others have so long to be the one that comes first
+			if trouble == "" { // earlier addresses may still answer within this time
 				time.AfterFunc(headStart, cancel)
 			}
 		})
 	}
-	// Taken in the order of the list, which is the node's preference: an address that answers a little later than
-	// another one, but comes first, is the one that workers shall use.
+	// Read in the order of the list, which is the node's preference: workers should use an earlier address even if it
+	// answers slightly later than another one.
 	for i, address := range addresses {
 		trouble := <-ends[i]
 		if trouble == "" {
@@ -57,8 +56,8 @@ func Reach(ctx context.Context, addresses []string, nonce string) (string, error
 	return "", corral.Errorf(corral.Failed, "%s", strings.Join(troubles, "; "))
 }
 
-// checkReach refuses what a pilot, which anybody may be at a site, could abuse to have corrald dial: names, broadcast
-// addresses, ports of services, and too many of them.
+// checkReach rejects requests by which a pilot, which any process at a site may impersonate, could misuse corrald:
+// names, broadcast addresses, ports of services, and too many addresses.
 func checkReach(addresses []string, nonce string) error {
 	switch {
 	case len(addresses) == 0 || len(addresses) > maxAddresses:
@@ -72,13 +71,13 @@ func checkReach(addresses []string, nonce string) error {
 		ap, err := netip.ParseAddrPort(address)
 		if a := ap.Addr().Unmap(); err != nil || ap.Port() < lowestPort || !a.IsGlobalUnicast() && !a.IsLoopback() {
 			return corral.Errorf(corral.Invalid,
-				"%.60q is not to be dialled: want the number of one machine and a port from %d on", address, lowestPort)
+				"%.60q must not be dialled: want the IP address of one machine and a port from %d on", address, lowestPort)
 		}
 	}
 	return nil
 }
 
-// hear connects to address and waits for nonce. It returns "" if the nonce came, and otherwise why it did not.
+// hear connects to address and waits for nonce. It returns "" if the nonce arrived, and otherwise the reason.
 func hear(ctx context.Context, address, nonce string) string {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "tcp", address)
@@ -90,7 +89,7 @@ func hear(ctx context.Context, address, nonce string) string {
 	defer stop()
 	heard := make([]byte, len(nonce))
 	if _, err := io.ReadFull(nc, heard); err != nil || subtle.ConstantTimeCompare(heard, []byte(nonce)) != 1 {
-		return "somebody else answers there"
+		return "another program answers there"
 	}
 	return ""
 }

@@ -13,7 +13,7 @@ import (
 
 const testNonce = "0123456789abcdef"
 
-// say returns the address of a listener that says text to whoever connects, once it may, and calls said.
+// say returns the address of a listener that sends text to every connection, once it may, and calls said.
 func say(t *testing.T, text string, may <-chan struct{}, said func()) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +41,7 @@ func say(t *testing.T, text string, may <-chan struct{}, said func()) string {
 	return ln.Addr().String()
 }
 
-// always is what may be at any time.
+// always permits sending at once.
 func always() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -64,7 +64,7 @@ func TestTheFirstAddressIsPreferred(t *testing.T) {
 	})
 }
 
-// inTime tries again what a busy machine may be too late for: the limits are Reach's own, and short.
+// inTime repeats a test that a busy machine may fail, because the limits are Reach's own and short.
 func inTime(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for range 20 {
@@ -82,7 +82,7 @@ func TestReachSaysWhatBecameOfEach(t *testing.T) {
 	if corral.KindOf(err) != corral.Failed {
 		t.Fatalf("Reach() = %v, want Failed", err)
 	}
-	if want := gone + ": connection refused; " + other + ": somebody else answers there"; err.Error() != want {
+	if want := gone + ": connection refused; " + other + ": another program answers there"; err.Error() != want {
 		t.Errorf("Reach() = %v\nwant %s", err, want)
 	}
 	if strings.Contains(err.Error(), "mail") {
@@ -113,7 +113,7 @@ func TestNegotiateRefusesWhatIsNoAddress(t *testing.T) {
 	}
 }
 
-// What a pool's side claims is believed only of addresses that this node listens at.
+// An answer of the pool's side is accepted only for addresses at which this node listens.
 func TestCallBackMustNameOneOfOurs(t *testing.T) {
 	t.Parallel()
 	got, err := Negotiate(context.Background(), Config{

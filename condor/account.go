@@ -9,26 +9,26 @@ import (
 	"syscall"
 )
 
-// An Account is a user of this machine that programs run as.
+// An Account is a user of this machine as whom programs run.
 type Account struct {
 	Name     string
 	Home     string
 	UID, GID uint32
 }
 
-// ErrRoot says that HTCondor was to run as root. It refuses root's jobs, so the setting run_as has to name another
+// ErrRoot means that HTCondor was to run as root. HTCondor refuses root's jobs, so the setting run_as must name another
 // user.
 var ErrRoot = errors.New("HTCondor refuses root's jobs: name an unprivileged user (run_as)")
 
-// AccountFor returns the user that HTCondor runs as: runAs if this process is root's, and else the user of this
-// process, which runAs may name too. Root without a runAs, or with itself, gets [ErrRoot].
+// AccountFor returns the user that HTCondor runs as: runAs if this process is root's, otherwise the user of this
+// process, whom runAs may also name. Root without runAs, or with runAs root, gets [ErrRoot].
 func AccountFor(runAs string) (Account, error) {
 	me := os.Getuid()
 	if runAs == "" {
 		if me == 0 {
 			return Account{}, ErrRoot
 		}
-		u, err := user.LookupId(strconv.Itoa(me)) // user.Current remembers the user from before a change
+		u, err := user.LookupId(strconv.Itoa(me)) // user.Current returns the user at the program's start
 		if err != nil {
 			return Account{}, fmt.Errorf("HTCondor needs the name of user %d: %w", me, err)
 		}
@@ -45,12 +45,12 @@ func AccountFor(runAs string) (Account, error) {
 	case a.UID == 0:
 		return Account{}, ErrRoot
 	case me != 0 && int(a.UID) != me:
-		return Account{}, fmt.Errorf("run_as %s: only root can run HTCondor as somebody else", runAs)
+		return Account{}, fmt.Errorf("run_as %s: only root can run HTCondor as another user", runAs)
 	}
 	return a, nil
 }
 
-// account reads the numbers of a user.
+// account converts a user.
 func account(u *user.User) (Account, error) {
 	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
@@ -60,11 +60,10 @@ func account(u *user.User) (Account, error) {
 	return Account{Name: u.Username, Home: u.HomeDir, UID: uint32(uid), GID: uint32(gid)}, nil
 }
 
-// foreign reports whether a is not the user of this process.
+// foreign reports whether a is a user other than that of this process.
 func (a Account) foreign() bool { return int(a.UID) != os.Getuid() }
 
-// attributes makes a command run as a, in a session of its own, so that signals to our terminal do not
-// reach it.
+// attributes makes a command run as a, in a session of its own, so that signals to our terminal do not reach it.
 func (a Account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if a.foreign() {
@@ -73,7 +72,7 @@ func (a Account) attributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// give makes name a's.
+// give changes the owner of name to a.
 func (a Account) give(name string) error {
 	if !a.foreign() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// What a schedd of 23.9.6 says in its ad, behind a shared port and by IPv6, and what is none.
+// Addresses in an ad of a schedd of 23.9.6, behind a shared port and with IPv6, and texts that are not addresses.
 func TestParseAddress(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

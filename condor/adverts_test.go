@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// alone starts a glidein with a token of its own that speaks up once in minutes only, so that what somebody does to
-// its ads lasts for as long as a test looks. It returns its slot's ad.
+// alone starts a glidein with its own token that updates its ads only every few minutes, so that changes to its ads
+// last for the duration of a test. It returns its slot's ad.
 func alone(t *testing.T, p *Pool, name string, number int64) (secret string, slot classad.Ad) {
 	t.Helper()
 	token, err := p.Mint(number, time.Hour)
@@ -34,7 +34,8 @@ func alone(t *testing.T, p *Pool, name string, number int64) (secret string, slo
 	return token.Secret(), slot
 }
 
-// TestGlideinTokenTouchesNoOtherAds has a thief, with one glidein's token, take back and overwrite the ads of another.
+// TestGlideinTokenTouchesNoOtherAds checks that a thief with one glidein's token cannot withdraw or overwrite another's
+// ads.
 func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)
@@ -52,7 +53,7 @@ func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 		ad["Name"], ad["MyAddress"], ad["StartdIpAddr"] = of, address, address
 		return ad
 	}
-	// Where the collector looks whether it takes an ad there is a TARGET, and where it files it there is none.
+	// When the collector decides whether to accept an ad there is a TARGET, and when it files the ad there is none.
 	twofold := classad.Expr(fmt.Sprintf(`ifThenElse(isUndefined(TARGET.COLLECTOR_REQUIREMENTS), %s, "x@glidein-1")`, classad.FormatNew(name)))
 	nameless := forged(name)
 	delete(nameless, "Name")
@@ -74,7 +75,7 @@ func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 		if err := advertise(t, thief, attack.command, attack.ad); err != nil {
 			t.Logf("%s: %v", attack.what, err)
 		}
-		// What came before has been dealt with when this is there.
+		// All earlier messages have been processed when this one arrives.
 		last := fmt.Sprintf("slot%d@glidein-1", 100+i)
 		if err := advertise(t, thief, "UPDATE_STARTD_AD", startdAd(last)); err != nil {
 			t.Fatal(err)
@@ -104,7 +105,7 @@ func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 	})
 }
 
-// senders returns who has sent the ads of a kind with a name.
+// senders returns the senders of the ads of a kind with a name.
 func senders(t *testing.T, p *Pool, kind, name string) string {
 	t.Helper()
 	ads, err := p.Tools().Query(soon(t), "condor_status", []string{"-any", "-constraint",
@@ -120,7 +121,7 @@ func senders(t *testing.T, p *Pool, kind, name string) string {
 	return strings.Join(who, ", ")
 }
 
-// TestThiefsAdsDoNotStay: since nobody takes ads back, none may say that it is to be kept.
+// TestThiefsAdsDoNotStay checks that an ad cannot ask to be kept for long, because ads cannot be withdrawn.
 func TestThiefsAdsDoNotStay(t *testing.T) {
 	t.Parallel()
 	p := common(t)

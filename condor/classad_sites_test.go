@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// TestQueriesOfTheRealPool keeps what the real tools print as golden files, and reads both.
+// TestQueriesOfTheRealPool stores the output of the real tools in golden files, and parses both.
 func TestQueriesOfTheRealPool(t *testing.T) {
 	t.Parallel()
 	p := common(t)

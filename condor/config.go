@@ -11,30 +11,30 @@ import (
 	"strings"
 )
 
-// A PoolConfig says whose pool it is and where. The configuration made of it is these few lines, then pool.conf, which
-// all pools have in common and which says why each setting is there, then Extra.
+// A PoolConfig describes a pool's owner and location. The configuration consists of a few lines made from it, then
+// pool.conf, which all pools share and which explains each setting, then Extra.
 type PoolConfig struct {
-	Dir     string         // the pool's folder, absolute; made with mode 0700 if it is not there
+	Dir     string         // the pool's folder, absolute; created with mode 0700 if missing
 	Release string         // HTCondor's folder, absolute
-	Address netip.AddrPort // where the pool listens; the port is not 0 and stays the same over restarts
-	RunAs   string         // the user whose pool it is; see AccountFor
-	Extra   string         // lines of configuration that are read last, and may change everything
+	Address netip.AddrPort // where the pool listens; the port is fixed and not 0
+	RunAs   string         // the pool's owner; see AccountFor
+	Extra   string         // lines of configuration that are read last and may override any setting
 }
 
 const (
-	domain      = "corral.pool" // of users, files and trust; a name that no network has
-	glideinName = "glidein"     // the user that a glidein's token makes it, with a number or without
+	domain      = "corral.pool" // of users, files and trust; no network uses this name
+	glideinName = "glidein"     // the user of a glidein's token, with or without a number
 )
 
 //go:embed pool.conf
 var poolConf string
 
-// Ports of pools: above those of services, below those that Linux gives to outgoing connections, one of
-// which could otherwise have a pool's port when it is started again.
+// Ports of pools: above those of services and below the range that Linux uses for outgoing connections, one of which
+// could otherwise occupy a pool's port when the pool is restarted.
 const firstPort, lastPort = 20000, 32767
 
-// FreeAddress returns an address of this machine on which nothing listens now, for a new pool. It is an error if host
-// is not an address of this machine.
+// FreeAddress returns an address of this machine, for a new pool, at which no program listens now. It returns an error
+// if host is not an address of this machine.
 func FreeAddress(host netip.Addr) (netip.AddrPort, error) {
 	var err error
 	for range 100 {
@@ -47,24 +47,24 @@ func FreeAddress(host netip.Addr) (netip.AddrPort, error) {
 	return netip.AddrPort{}, fmt.Errorf("looking for a free port: %w", err)
 }
 
-// check refuses what the daemons could not use.
+// check rejects values that the daemons could not use.
 func (c PoolConfig) check() error {
 	if !c.Address.IsValid() || c.Address.Port() == 0 || c.Address.Addr().IsUnspecified() {
-		return fmt.Errorf("the pool needs an address with a port, at which glideins find it, not %s", c.Address)
+		return fmt.Errorf("the pool's address must have a port and be specific, so that glideins find it, not %s", c.Address)
 	}
 	return checkFolders(c.Dir, c.Release)
 }
 
-// checkFolders refuses what configuration text cannot hold.
+// checkFolders rejects names that configuration text cannot contain.
 func checkFolders(dir, release string) error {
 	return errors.Join(CheckFolder(dir), CheckFolder(release))
 }
 
-// CheckFolder reports why no HTCondor can be in a folder, or below it. Daemons in a folder with white space do not
-// start; a backslash, or a macro, is not taken for what it is. Commas, quotes and other dollar signs do no harm.
+// CheckFolder reports why HTCondor cannot be installed in or below a folder. Daemons in a folder with white space do
+// not start, and backslashes and macros are interpreted. Commas, quotes and other dollar signs are harmless.
 func CheckFolder(path string) error {
 	if !filepath.IsAbs(path) {
-		return fmt.Errorf("HTCondor in %q: no absolute path", path)
+		return fmt.Errorf("HTCondor in %q: the path must be absolute", path)
 	}
 	if strings.ContainsAny(path, " \t\r\n\\") || strings.Contains(path, "$(") || strings.Contains(path, "$$") {
 		return fmt.Errorf("HTCondor in %q: its configuration cannot name a folder with a blank, a backslash, "+
@@ -73,7 +73,7 @@ func CheckFolder(path string) error {
 	return nil
 }
 
-// text is the pool's configuration. Nothing outside it counts: pool.conf leaves out what the machine has in /etc.
+// text returns the pool's configuration. It is complete: pool.conf excludes the machine's configuration in /etc.
 func (c PoolConfig) text(owner Account) string {
 	var s strings.Builder
 	s.WriteString(settings([]line{
@@ -94,7 +94,7 @@ func (c PoolConfig) text(owner Account) string {
 	return s.String()
 }
 
-// settings writes lines of configuration.
+// settings formats lines of configuration.
 func settings(lines []line) string {
 	var s strings.Builder
 	for _, l := range lines {

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// TestDAGManRuns hands the pool over to another scheduler of HTCondor's.
+// TestDAGManRuns runs a DAG with DAGMan, another of HTCondor's schedulers, on the pool.
 func TestDAGManRuns(t *testing.T) {
 	t.Parallel()
 	p := common(t)
@@ -25,7 +25,7 @@ func TestDAGManRuns(t *testing.T) {
 	}
 }
 
-// TestDAGManTakesRescueFile: of two nodes one is done in a rescue file as corrald writes it.
+// TestDAGManTakesRescueFile runs two nodes, one of which is done in a rescue file like corrald's.
 func TestDAGManTakesRescueFile(t *testing.T) {
 	t.Parallel()
 	p := common(t)
@@ -45,7 +45,7 @@ func TestDAGManTakesRescueFile(t *testing.T) {
 	}
 }
 
-// twoNodes writes two.dag, whose nodes each add a line to the file order.
+// twoNodes writes two.dag, whose nodes each append a line to the file order.
 func twoNodes(t *testing.T, p *Pool, dir string) {
 	t.Helper()
 	var node strings.Builder
@@ -62,7 +62,7 @@ func twoNodes(t *testing.T, p *Pool, dir string) {
 	}
 }
 
-// TestDAGManRunsTheExample has DAGMan run the example that corral run runs.
+// TestDAGManRunsTheExample runs the example for corral run with DAGMan.
 func TestDAGManRunsTheExample(t *testing.T) {
 	t.Parallel()
 	p := common(t)
@@ -81,8 +81,8 @@ func TestDAGManRunsTheExample(t *testing.T) {
 	}
 }
 
-// TestDAGManRunsTheCheckedExample has DAGMan run the example of what a run heeds: the files are those that corral run
-// leaves (internal/cli/command/testdata/script/dagman.txtar).
+// TestDAGManRunsTheCheckedExample runs the example of the checks of a run with DAGMan. The files are the same as those
+// of corral run (internal/cli/command/testdata/script/dagman.txtar).
 func TestDAGManRunsTheCheckedExample(t *testing.T) {
 	t.Parallel()
 	p := common(t)
@@ -106,7 +106,7 @@ func TestDAGManRunsTheCheckedExample(t *testing.T) {
 	}
 }
 
-// dagFolder makes a folder for a DAG: DAGMan wants no logs in /tmp.
+// dagFolder creates a folder for a DAG: DAGMan rejects logs in /tmp.
 func dagFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "condor-test-")
@@ -121,7 +121,7 @@ func dagFolder(t *testing.T) string {
 	return dir
 }
 
-// runDAG has DAGMan run a DAG of a folder, to its good end.
+// runDAG runs a folder's DAG with DAGMan and expects success.
 func runDAG(t *testing.T, p *Pool, dir, dag string) {
 	t.Helper()
 	if err := p.owner.give(dir); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// withStartd makes a pool that runs jobs itself, as nobody else's glidein is here.
+// withStartd creates a pool that runs jobs itself, because it has no glideins.
 const withStartd = `
 DAEMON_LIST = $(DAEMON_LIST), STARTD
 NUM_CPUS = 8
@@ -31,7 +31,7 @@ KILL = False
 UPDATE_INTERVAL = 2
 `
 
-// sh is a job of /bin/sh.
+// sh is a job that runs /bin/sh.
 func sh(p *Pool, name, script string) Submit {
 	return Submit{
 		Executable: "/bin/sh", Dir: p.config.Dir, Log: "jobs.log", BatchName: name,
@@ -40,7 +40,7 @@ func sh(p *Pool, name, script string) Submit {
 	}
 }
 
-// TestEventsOfRealJobs runs jobs to each of the ends that they can have, and reads what HTCondor wrote.
+// TestEventsOfRealJobs runs jobs to each possible end, and reads HTCondor's logs of them.
 func TestEventsOfRealJobs(t *testing.T) {
 	t.Parallel()
 	p := common(t)
@@ -129,7 +129,7 @@ func describe(e eventlog.Event) string {
 	return ""
 }
 
-// saveLog keeps a log as a golden file, without what differs from one machine to the next.
+// saveLog stores a log as a golden file, without the parts that differ between machines.
 func saveLog(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -144,7 +144,7 @@ func saveLog(t *testing.T, path string) {
 	}
 }
 
-// TestArgumentsArriveAsGiven shows that no character means anything to HTCondor on the way to a job.
+// TestArgumentsArriveAsGiven checks that HTCondor interprets no character on the way to a job.
 func TestArgumentsArriveAsGiven(t *testing.T) {
 	t.Parallel()
 	p := common(t)

@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// HTCondor refuses files with keys and tokens that others may read, so all that it reads is made by us, as its owner's:
-// where root starts a pool for somebody else, both have to get on with the same folder.
+// HTCondor rejects files with keys and tokens that other users can read. Therefore this package creates all files that
+// HTCondor reads, owned by its user: if root starts a pool for another user, both must be able to use the folder.
 
-// self is the user of this process, whatever the name.
+// self returns the user of this process, without its name.
 func self() Account { return Account{UID: uint32(os.Getuid())} }
 
-// MakeFolder makes a folder that only a enters, if it is not there.
+// MakeFolder creates a folder that only a can enter, if it does not exist.
 func (a Account) MakeFolder(name string) error {
 	if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -23,14 +23,14 @@ func (a Account) MakeFolder(name string) error {
 	return a.give(name)
 }
 
-// Replace writes a file of a's that only a reads, at once: a daemon reads the old text or the new. The name under which
-// it is written first begins with a dot, because HTCondor takes every other file in a folder of tokens for a token.
+// Replace atomically writes a file that only a can read: a daemon reads the old text or the new. The temporary name
+// begins with a dot, because HTCondor takes every other file in a folder of tokens for a token.
 func (a Account) Replace(name, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // of mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails when all went well
+	defer os.Remove(f.Name()) // fails after a successful rename
 	_, err = f.WriteString(text)
 	if err := errors.Join(err, f.Sync(), f.Close(), a.give(f.Name())); err != nil {
 		return err
@@ -38,8 +38,8 @@ func (a Account) Replace(name, text string) error {
 	return os.Rename(f.Name(), name)
 }
 
-// reaches returns an error if a cannot enter path or a folder above it. Only root has to ask: any other user runs
-// HTCondor as itself, and finds out at once.
+// reaches returns an error if a cannot enter path or a folder above it. Only root needs this check: other users run
+// HTCondor as themselves, and get an error at once.
 func (a Account) reaches(path string) error {
 	if !a.foreign() {
 		return nil

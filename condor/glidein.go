@@ -19,78 +19,79 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the configuration
-// made of it is the glidein: it ends when idle for too long or at its end, with what it started.
+// A GlideinConfig describes a glidein's offer to a pool and the time when it leaves. The glidein is a condor_master -f
+// with this configuration: it ends after too much idle time or at its end, together with its children.
 type GlideinConfig struct {
-	Dir     string // its folder on local disk, absolute, for nothing else; Prepare makes it
-	Release string // HTCondor's folder, absolute, not newer than the pool's: an older pool matches no newer worker
+	Dir     string // its folder on local disk, absolute, for nothing else; created by Prepare
+	Release string // HTCondor's folder, absolute, not newer than the pool's: an older pool cannot match newer workers
 
-	Name     string // of the machine in the pool; no two may have the same
-	Identity string // who its token makes it, USER@DOMAIN: its ads have the user in their names. "": not known
+	Name     string // of the machine in the pool; must be unique
+	Identity string // USER@DOMAIN of its token, included in the names of its ads; "": unknown
 	Network  GlideinNetwork
 
 	Cpus      int
 	MemoryMiB int64
-	GPUs      []string // by the names that CUDA_VISIBLE_DEVICES takes; none: those that HTCondor finds itself
-	Static    bool     // as many slots as Cpus, instead of one that is divided as jobs need
+	GPUs      []string // names as in CUDA_VISIBLE_DEVICES; none: those that HTCondor detects
+	Static    bool     // one slot per cpu, instead of one that is divided as jobs require
 
 	Times GlideinTimes
-	// RuntimeAttribute names the attribute in which a job says how many seconds it needs. A job that needs longer than
-	// there is until Times.End is not taken. "" or a job without it: taken until Times.Retire.
+	// RuntimeAttribute names the attribute in which a job states its runtime in seconds. A job whose runtime exceeds
+	// the time until Times.End is not accepted. A job without it, or any job if it is "", is accepted until
+	// Times.Retire.
 	RuntimeAttribute string
-	PIDAttribute     string     // in which it says its master's process number; "": not said
-	Attributes       classad.Ad // what else it says of itself
+	PIDAttribute     string     // attribute with its master's process id; "": omitted
+	Attributes       classad.Ad // further attributes of its ads
 
-	// Fetch is a command that acts as a plugin of HTCondor's file transfer, with HTCondor's arguments behind its own;
-	// none: inputs that are URLs are for others, unless the release has plugins.
+	// Fetch is a command that acts as a plugin of HTCondor's file transfer; HTCondor's arguments follow its own.
+	// Without it, URL inputs need plugins of the release.
 	Fetch []string
 
-	// Draining is set, with Reconfigure, when it is to take no more jobs. Whoever has started it ends it when
-	// [GlideinLog] says that the startd has read this, has told the pool, which would go on matching what it remembers,
-	// and is not busy.
+	// Draining is set, with Reconfigure, when the glidein must accept no more jobs. The caller ends the glidein when
+	// [GlideinLog] shows that the startd has read this, is not busy, and has updated its ad in the pool, which would
+	// otherwise match the old ad.
 	Draining bool
 }
 
-// A GlideinNetwork says how a glidein and its pool reach each other.
+// A GlideinNetwork describes how a glidein and its pool reach each other.
 type GlideinNetwork struct {
 	Collector netip.AddrPort // the pool
-	Address   netip.Addr     // of this machine, where the pool's schedd may reach it
-	Ports     [2]uint16      // the lowest and the highest at which it listens, from 1024 on; zero: any
-	CCB       []string       // HOST:PORT of brokers through which it is reached; none: directly
+	Address   netip.Addr     // of this machine, for connections from the pool's schedd
+	Ports     [2]uint16      // lowest and highest listening port, from 1024 on; zero: any
+	CCB       []string       // HOST:PORT of brokers for connections to it; none: directly
 }
 
-// GlideinTimes say when a glidein leaves, and how often it does what it does again and again.
+// GlideinTimes state when a glidein leaves, and the intervals of its periodic actions.
 type GlideinTimes struct {
-	Idle time.Duration // leave after so long without a claim; 0: never
-	// Retire is when it takes its last job, and End when it leaves, whatever runs. HTCondor looks at
-	// the clock once in Update.
+	Idle time.Duration // leave after this time without a claim; 0: never
+	// Retire is when it accepts its last job, and End when it leaves, even if jobs run. HTCondor checks the clock once
+	// per Update.
 	Retire, End time.Time
-	// Update is how often it says that it is there, a third more or less, so that thousands which started
-	// together do not speak together.
+	// Update is the interval of its updates to the pool, varied by a third so that thousands of glideins started
+	// together do not send at the same time.
 	Update time.Duration
-	// Measure is how long after one look at what a job takes the next one is due, at least [MeasureLeast]. Each look
-	// reads all processes of the machine.
+	// Measure is the pause between two measurements of a job's usage, at least [MeasureLeast]. Each measurement reads
+	// all processes of the machine.
 	Measure time.Duration
 }
 
-// MeasureLeast is how soon a job is noticed that takes more memory than it asked for, on a machine with few processes.
+// MeasureLeast is how soon excessive memory use of a job is noticed on a machine with few processes.
 const MeasureLeast = 5 * time.Second
 
-// TookMemory is in the reason of a hold when a job took more memory than its slot has, as glidein.conf says it.
+// TookMemory is part of the hold reason of a job that exceeded its slot's memory, as in glidein.conf.
 const TookMemory = "the job took more memory than it had asked for"
 
-// RunnerAttribute of a job's ad is the memory in MiB that its program takes beside what it runs, and that is not
-// counted as taken, up to 64.
+// RunnerAttribute of a job's ad is the memory in MiB, up to 64, that its program uses in addition to the program that
+// it runs. This memory is not counted as used.
 const RunnerAttribute = "RunnerMemory"
 
 //go:embed glidein.conf
 var glideinConf string
 
-// machineName is what HTCondor and a domain's name both take.
+// machineName matches names that are valid both to HTCondor and as domain names.
 var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// check refuses what the daemons could not use, or what could be read as more than a value: a configuration file is
-// macros, and the names come from requests.
+// check rejects values that the daemons could not use, or that could be parsed as more than a value: configuration
+// files expand macros, and the names come from requests.
 func (c GlideinConfig) check() error {
 	if err := checkFolders(c.Dir, c.Release); err != nil {
 		return err
@@ -101,15 +102,15 @@ func (c GlideinConfig) check() error {
 	case c.Identity != "" && !machineName.MatchString(c.user()):
 		return fmt.Errorf("%q cannot be a user in a daemon's name", c.Identity)
 	case !c.Network.Address.IsValid() || !c.Network.Collector.IsValid():
-		return errors.New("a glidein without an address, or without a pool's")
+		return errors.New("a glidein needs its own address and that of a pool")
 	case c.Network.Ports != [2]uint16{} && (c.Network.Ports[0] < 1024 || c.Network.Ports[0] > c.Network.Ports[1]):
-		return fmt.Errorf("a user may not listen at ports from %d to %d", c.Network.Ports[0], c.Network.Ports[1])
+		return fmt.Errorf("a user cannot listen at ports from %d to %d", c.Network.Ports[0], c.Network.Ports[1])
 	case c.Cpus <= 0 || c.MemoryMiB <= 0:
-		return errors.New("a glidein without cpus or memory")
+		return errors.New("a glidein needs cpus and memory")
 	case c.Times.Update < time.Second:
-		return errors.New("a glidein that would update its ad all the time")
+		return errors.New("the update interval of a glidein is below a second")
 	case c.Times.End.IsZero() || c.Times.Retire.After(c.Times.End):
-		return errors.New("a glidein that retires after its end")
+		return errors.New("a glidein must not retire after its end")
 	}
 	names := slices.AppendSeq([]string{c.RuntimeAttribute, c.PIDAttribute}, maps.Keys(c.Attributes))
 	for _, text := range names {
@@ -130,8 +131,8 @@ func (c GlideinConfig) check() error {
 	return nil
 }
 
-// Text is the glidein's configuration: what differs from glidein to glidein, and then glidein.conf, which all have in
-// common and which says why each setting is there.
+// Text returns the glidein's configuration: its individual settings, followed by glidein.conf, which all glideins share
+// and which explains each setting.
 func (c GlideinConfig) Text() (string, error) {
 	if err := c.check(); err != nil {
 		return "", fmt.Errorf("configuring a glidein: %w", err)
@@ -156,8 +157,8 @@ func (c GlideinConfig) Text() (string, error) {
 		set("IN_HIGHPORT", "%d", c.Network.Ports[1])
 	}
 	if c.Network.Address == c.Network.Collector.Addr() || c.Network.Collector.Addr().IsLoopback() {
-		// It would take the pool's collector, or what stands for it on this machine, for a daemon of its own family,
-		// which refuses it.
+		// It would mistake the pool's collector, or that collector's proxy on this machine, for a daemon of its own
+		// family, which refuses it.
 		set("SEC_USE_FAMILY_SESSION", "False")
 	}
 	c.slots(set)
@@ -167,8 +168,8 @@ func (c GlideinConfig) Text() (string, error) {
 	return s.String(), nil
 }
 
-// daemonName is what its ads are called in the pool; those of slots have the slot before it. A pool of ours takes an
-// ad only if its name ends with the user of its sender's token: then no sender can overwrite another's ad.
+// daemonName is the name of its ads in the pool; those of slots are preceded by the slot. Corral's pools accept an ad
+// only if its name ends with the user of the sender's token, so that no sender can overwrite another's ad.
 func (c GlideinConfig) daemonName() string {
 	if c.Identity == "" {
 		return c.Name
@@ -176,19 +177,19 @@ func (c GlideinConfig) daemonName() string {
 	return c.Name + "@" + c.user()
 }
 
-// user is the part of the identity that daemons' names end with.
+// user is the part of the identity with which daemons' names end.
 func (c GlideinConfig) user() string {
 	user, _, _ := strings.Cut(c.Identity, "@")
 	return user
 }
 
-// How long a collector keeps an ad: a startd on a busy machine may be late, and a pool of ours takes none for longer.
+// How long a collector keeps an ad. A startd on a busy machine may be late, and Corral's pools keep no ad for longer.
 const forgetLeast, forgetMost = 20 * time.Second, 900 * time.Second
 
 // A setter writes one line of configuration.
 type setter func(key, format string, args ...any)
 
-// slots are one slot that is divided as jobs need, or one for each processor.
+// slots configures one slot that is divided as jobs require, or one slot per processor.
 func (c GlideinConfig) slots(set setter) {
 	set("NUM_CPUS", "%d", c.Cpus)
 	set("MEMORY", "%d", c.MemoryMiB)
@@ -203,8 +204,8 @@ func (c GlideinConfig) slots(set setter) {
 	set("SLOT_TYPE_1_PARTITIONABLE", "True")
 }
 
-// times say when the glidein takes jobs and when it leaves, as expressions that the startd evaluates itself: a glidein
-// whose pool, pilot or network is gone leaves in time all the same.
+// times states when the glidein accepts jobs and when it leaves, as expressions that the startd evaluates itself: it
+// leaves in time even if its pool, pilot or network is gone.
 func (c GlideinConfig) times(set setter) {
 	set("GLIDEIN_END", "%d", c.Times.End.Unix())
 	start := fmt.Sprintf("time() < %d", c.Times.Retire.Unix())
@@ -224,12 +225,12 @@ func (c GlideinConfig) times(set setter) {
 	interval := fmt.Sprintf("$RANDOM_INTEGER(%d, %d)", max(1, seconds*2/3), max(1, seconds*4/3))
 	set("UPDATE_INTERVAL", "%s", interval)
 	set("MASTER_UPDATE_INTERVAL", "%s", interval)
-	// A collector that does not let ads be taken back forgets them by age: not before two updates were missed.
+	// A collector that does not accept withdrawals of ads drops them by age: not before two updates were missed.
 	set("ClassAdLifetime", "%d", int64(min(max(forgetLeast, 3*c.Times.Update), forgetMost)/time.Second))
 	set("MEASURE", "%d", int64(max(MeasureLeast, c.Times.Measure)/time.Second))
 }
 
-// advertise says what the glidein says of itself, and leaves out what this release has no program for.
+// advertise configures the attributes of the glidein's ads, and disables features whose programs this release lacks.
 func (c GlideinConfig) advertise(set setter) {
 	names := []string{"GLIDEIN_END", "ClassAdLifetime"}
 	for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
@@ -243,10 +244,10 @@ func (c GlideinConfig) advertise(set setter) {
 	}
 	set("STARTD_ATTRS", "%s", strings.Join(names, ", "))
 	set("MASTER_ATTRS", "%s", strings.Join(names, ", "))
-	// A startd exits when the program that finds GPUs is not there; a starter without plugins crashes when
-	// their list is empty, and is fine when there is to be none.
+	// A startd exits if the program that finds GPUs is missing. A starter without plugins crashes if their list is
+	// empty, but not if URL transfers are disabled.
 	if len(c.GPUs) > 0 {
-		// What the batch system gave to this job is less than what HTCondor would find on the machine.
+		// The batch system gave this job fewer GPUs than HTCondor would find on the machine.
 		set("MACHINE_RESOURCE_INVENTORY_GPUs", "")
 		set("MACHINE_RESOURCE_GPUs", "%s", strings.Join(c.GPUs, ", "))
 	} else if !isFile(filepath.Join(c.Release, "libexec/condor/condor_gpu_discovery")) {
@@ -262,11 +263,11 @@ func (c GlideinConfig) advertise(set setter) {
 	}
 }
 
-// openssh is where a release of a worker package has programs of OpenSSH.
+// openssh is the folder of OpenSSH's programs in the release of a worker package.
 const openssh = "libexec/openssh"
 
-// sshToJob has the sshd of the release beside a job that somebody wants to look at, and not the machine's, which a
-// worker may lack. Since OpenSSH 9.8 a sshd is several programs, each of which is told where the next one is.
+// sshToJob configures the release's sshd for logins to a running job instead of the machine's, which a worker may lack.
+// Since OpenSSH 9.8, sshd consists of several programs, each of which needs the path of the next one.
 func (c GlideinConfig) sshToJob(set setter) {
 	set("SSH_TO_JOB_SSHD", "$(RELEASE_DIR)/%s/sshd", openssh)
 	set("SSH_TO_JOB_SSH_KEYGEN", "$(RELEASE_DIR)/%s/ssh-keygen", openssh)
@@ -280,8 +281,8 @@ func (c GlideinConfig) sshToJob(set setter) {
 	set("SSH_TO_JOB_SSHD_ARGS", "%s", Words(args))
 }
 
-// Prepare makes the folder, closed to others, with the configuration and the token's text in it, and returns the file
-// that CONDOR_CONFIG has to name. Release must be there already.
+// Prepare creates the folder, private to its user, with the configuration and the token's text in it, and returns the
+// file for CONDOR_CONFIG. Release must exist already.
 func (c GlideinConfig) Prepare(secret string) (config string, err error) {
 	text, err := c.Text()
 	if err != nil {
@@ -298,10 +299,10 @@ func (c GlideinConfig) Prepare(secret string) (config string, err error) {
 	return c.config(), nil
 }
 
-// fetchScript is a file in a glidein's folder: a plugin is a program without arguments of its own.
+// fetchScript is a file in a glidein's folder, needed because a plugin cannot have arguments of its own.
 const fetchScript = "fetch"
 
-// writeFetch writes the program that Fetch stands for.
+// writeFetch writes the program that runs Fetch.
 func (c GlideinConfig) writeFetch() error {
 	if len(c.Fetch) == 0 {
 		return nil
@@ -313,8 +314,8 @@ func (c GlideinConfig) writeFetch() error {
 
 func (c GlideinConfig) config() string { return filepath.Join(c.Dir, "condor_config") }
 
-// Command returns the glidein, which was prepared, as a command to be started: its master, in a session of its own, as
-// the user of this process.
+// Command returns a command that starts the prepared glidein: its master, in a session of its own, as the user of this
+// process.
 func (c GlideinConfig) Command() (*exec.Cmd, error) {
 	me, err := AccountFor("")
 	if err != nil {
@@ -324,7 +325,7 @@ func (c GlideinConfig) Command() (*exec.Cmd, error) {
 	return tools.command(context.Background(), "condor_master", "-f"), nil
 }
 
-// Reconfigure writes the configuration again. The master reads it when it gets SIGHUP, and has its daemons read it.
+// Reconfigure writes the configuration again. On SIGHUP the master reads it and makes its daemons read it.
 func (c GlideinConfig) Reconfigure() error {
 	text, err := c.Text()
 	if err == nil {
@@ -333,7 +334,7 @@ func (c GlideinConfig) Reconfigure() error {
 	return err
 }
 
-// Renew replaces the glidein's token. It is used for sessions that are opened from then on.
+// Renew replaces the glidein's token, which is used for sessions opened from then on.
 func (c GlideinConfig) Renew(secret string) error {
 	return self().Replace(filepath.Join(c.Dir, "tokens", "pool"), secret+"\n")
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// glidein is one for the pool, that lives for as long as the test.
+// glidein is a glidein for the pool, which lasts as long as the test.
 func glidein(t *testing.T, p *Pool, name string) GlideinConfig {
 	t.Helper()
 	now := time.Now()
@@ -32,7 +32,7 @@ func glidein(t *testing.T, p *Pool, name string) GlideinConfig {
 	}
 }
 
-// start runs a glidein as the pool's user; what it returns gets the end of its master.
+// start runs a glidein as the pool's user; the returned channel receives the end of its master.
 func start(t *testing.T, p *Pool, c GlideinConfig, secret string) (*exec.Cmd, <-chan error) {
 	t.Helper()
 	config, err := c.Prepare(secret)
@@ -149,7 +149,7 @@ func TestGlideinLeavesByItself(t *testing.T) {
 	t.Parallel()
 	p := common(t)
 	atEnd, idle := glidein(t, p, "ends"), glidein(t, p, "idles")
-	atEnd.MemoryMiB, idle.MemoryMiB = 2, 1 // too little for the jobs of other tests
+	atEnd.MemoryMiB, idle.MemoryMiB = 2, 1 // too little for other tests' jobs
 	atEnd.Times = GlideinTimes{Retire: time.Now(), End: time.Now().Add(4 * time.Second), Update: time.Second}
 	atEnd.Static = true
 	idle.Times.Idle = 3 * time.Second

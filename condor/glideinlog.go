@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// A GlideinLog follows what the daemons of a glidein on this machine write of themselves. It is how one knows that a
-// glidein is in its pool without asking the pool, which would take a program that glideins do not need. Its methods
-// belong to one goroutine.
+// A GlideinLog follows the logs of a glidein's daemons on this machine. It shows that a glidein is in its pool without
+// a query to the pool, which would need a program that glideins otherwise do not need. Its methods belong to one
+// goroutine.
 //
-// The lines that count are those of HTCondor's security layer, which names each command before it sends it and then
-// says whether that went well; glidein.conf has the daemons write them.
+// The relevant lines are those of HTCondor's security layer, which names each command before sending it and then
+// reports its success; glidein.conf makes the daemons write them.
 type GlideinLog struct {
 	master, startd tail
 
-	Asked    bool      // the startd has asked the pool to take it in
-	Joined   bool      // the pool took the startd in, when it last asked
-	Refused  string    // the pool's answer if it was no, in HTCondor's words
-	Refusals int       // how often it was no, one after the other
-	Ended    string    // how the startd ended, once it has
-	Worked   time.Time // when a job was last begun or ended, or seen to run
+	Asked    bool      // the startd has sent its ad to the pool
+	Joined   bool      // the pool accepted the startd's latest ad
+	Refused  string    // the pool's refusal in HTCondor's words, or ""
+	Refusals int       // number of consecutive refusals
+	Ended    string    // how the startd ended, or ""
+	Worked   time.Time // when a job last began, ended or was seen running
 	Reread   bool      // the startd has read its configuration again
-	Retold   bool      // and the pool has taken what it says of itself since
+	Retold   bool      // and the pool has accepted its ad since
 
-	command  string            // which the startd is sending
-	activity map[string]string // :: slot → what it does
-	words    string            // the last line that something went wrong in
+	command  string            // the command that the startd is sending
+	activity map[string]string // :: slot → its activity
+	words    string            // the last line that reported an error
 	last     []string          // the last lines of both logs
 }
 
@@ -43,7 +43,7 @@ func (c GlideinConfig) Log() *GlideinLog {
 	}
 }
 
-// Look takes in what was written since the last look.
+// Look reads the lines written since the last call.
 func (l *GlideinLog) Look(now time.Time) {
 	for line := range l.startd.lines() {
 		l.keep("startd: " + line)
@@ -58,7 +58,7 @@ func (l *GlideinLog) Look(now time.Time) {
 	}
 }
 
-// Busy reports whether a slot runs a job, or clears one away.
+// Busy reports whether a slot runs a job or cleans up after one.
 func (l *GlideinLog) Busy() bool {
 	for _, a := range l.activity {
 		if a != "Idle" {
@@ -68,10 +68,10 @@ func (l *GlideinLog) Busy() bool {
 	return false
 }
 
-// Words returns the last line in which something went wrong; "" if there was none.
+// Words returns the last line that reported an error; "" if there was none.
 func (l *GlideinLog) Words() string { return l.words }
 
-// Last returns the last lines that were written, for people.
+// Last returns the last lines of both logs, for people.
 func (l *GlideinLog) Last() []string { return l.last }
 
 func (l *GlideinLog) keep(line string) {
@@ -82,22 +82,22 @@ func (l *GlideinLog) keep(line string) {
 }
 
 var (
-	// Commands are sent one after the other: what is said of a connection is said of the last one named. One that needs
-	// more than one packet is resumed.
+	// Commands are sent in sequence: results refer to the last command named. A command that needs several packets is
+	// resumed.
 	sending = regexp.MustCompile(`^SECMAN: (?:resuming )?command \d+ (\w+) to `)
 	// A slot's activity, with or without its state.
 	changing = regexp.MustCompile(`^(slot\S+): Changing (?:state and )?activity: \S+ -> (?:\w+/)?(\w+)`)
 	deleting = regexp.MustCompile(`^(slot\S+): Changing state: \w+ -> Delete`)
-	// How the master says that its startd is gone.
+	// The master's message about the end of its startd.
 	gone = regexp.MustCompile(`^The STARTD \(pid \d+\) (.*)`)
-	// What is worth being told if all goes wrong.
+	// Lines that may explain a failure.
 	trouble = regexp.MustCompile(`(?i)error|fail|denied|can.?t |cannot|unable|not found|no such`)
-	// What sounds as bad and means nothing in a glidein.
+	// Lines that look like errors but are harmless in a glidein.
 	harmless = regexp.MustCompile(`passwd_cache|Utmp|hibernation|Failed to request a new token|` +
 		`will try to get a token request|Failed to start non-blocking`)
 )
 
-// hearStartd takes in one line of the startd's log: which command it sends, how that went, and what its slots do.
+// hearStartd interprets one line of the startd's log: its commands, their results, and its slots' activities.
 func (l *GlideinLog) hearStartd(line string, now time.Time) {
 	const update = "UPDATE_STARTD_AD"
 	if m := sending.FindStringSubmatch(line); m != nil {
@@ -131,7 +131,7 @@ func (l *GlideinLog) hearStartd(line string, now time.Time) {
 	}
 }
 
-// hearMaster takes in one line of the master's log: it alone says how a startd that was killed has ended.
+// hearMaster interprets one line of the master's log, which alone reports how a killed startd ended.
 func (l *GlideinLog) hearMaster(line string) {
 	if m := gone.FindStringSubmatch(line); m != nil {
 		l.Ended = m[1]
@@ -140,35 +140,35 @@ func (l *GlideinLog) hearMaster(line string) {
 	l.listen(line)
 }
 
-// listen keeps a line that says that something went wrong.
+// listen keeps a line that reports an error.
 func (l *GlideinLog) listen(line string) {
 	if trouble.MatchString(line) && !harmless.MatchString(line) && !strings.Contains(line, "PERMISSION GRANTED") {
 		l.words = line
 	}
 }
 
-// refusal reports whether an error of a connection says that the other side was there and that our token is not good
-// enough: the pool does not know it, or it lacks the right. Without any token there is no connection.
+// refusal reports whether a connection error means that the pool answered but rejected our token, because it is unknown
+// or lacks the right. Without any token there is no connection.
 func refusal(line string) bool {
 	return strings.Contains(line, `Received "DENIED"`) ||
 		strings.Contains(line, "AUTHENTICATE:1004:Failed to authenticate using IDTOKENS") ||
 		strings.Contains(line, "The security policy is invalid")
 }
 
-// A tail reads a daemon's log as it grows, and the next one when it was rotated.
+// A tail follows a daemon's log as it grows, and continues with the next one after a rotation.
 type tail struct {
 	path string
 	file *os.File
-	rest []byte // a line that is not complete
+	rest []byte // an incomplete line
 }
 
 const stampLength = len("11/21/26 23:47:03 ")
 
-// lines yields the lines that are new, without the time that they begin with.
+// lines yields the new lines without their leading time.
 func (t *tail) lines() func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for t.open() {
-			b, _ := io.ReadAll(t.file) // what was read before an error counts
+			b, _ := io.ReadAll(t.file) // bytes read before an error count
 			t.rest = append(t.rest, b...)
 			for {
 				line, rest, whole := bytes.Cut(t.rest, []byte("\n"))
@@ -189,7 +189,7 @@ func (t *tail) lines() func(yield func(string) bool) {
 	}
 }
 
-// open opens the log, which a daemon that has just been started may not have made yet.
+// open opens the log, which a newly started daemon may not have created yet.
 func (t *tail) open() bool {
 	if t.file == nil {
 		if f, err := os.Open(t.path); err == nil {
@@ -206,7 +206,7 @@ func (t *tail) current() bool {
 	return err1 != nil || err2 != nil || os.SameFile(mine, named)
 }
 
-// Close ends the following.
+// Close stops following.
 func (l *GlideinLog) Close() {
 	for _, t := range []*tail{&l.master, &l.startd} {
 		if t.file != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// logged is the log of a glidein that is not there, to which the test appends.
+// logged is the log of a simulated glidein, to which the test appends.
 type logged struct {
 	*GlideinLog
 	t   *testing.T
@@ -112,7 +112,7 @@ func TestGlideinLogFollowsTheSlots(t *testing.T) {
 func TestGlideinLogIsReadWhole(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t)
-	l.Look(time.Now()) // there is no file yet
+	l.Look(time.Now()) // the file does not exist yet
 	l.write("StartLog", updating, "Got SIGHUP.  Re-reading config files.")
 	half := filepath.Join(l.dir, "StartLog")
 	l.Look(time.Now())

@@ -3,42 +3,39 @@
 package condor
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// release is a real HTCondor, which scripts/htcondor has set up.
+// release is the folder of a real HTCondor.
 var release string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// As if we were a job of another pool: nothing of it may reach ours.
+	// Simulates a job of another pool, whose settings must not affect ours.
 	for name, value := range map[string]string{"_CONDOR_COLLECTOR_HOST": "192.0.2.1:9618", "CONDOR_INHERIT": "1 <192.0.2.1:9618>"} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
 	}
-	// Most of the time is HTCondor's, waiting for itself.
+	// HTCondor spends most of the time waiting for itself.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
 	start := time.Now()
-	cmd := exec.Command("../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "scripts/htcondor:", err)
+	var err error
+	if release, err = programs.HTCondor(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	release = string(bytes.TrimSpace(out))
 	fmt.Printf("HTCondor in %s after %v\n", release, time.Since(start).Round(time.Millisecond))
 	status := m.Run()
 	if err := endShared(); err != nil {
@@ -50,10 +47,10 @@ func TestMain(m *testing.M) {
 
 var (
 	sharedOnce sync.Once
-	shared     *Pool // what common returns
+	shared     *Pool // the pool returned by common
 )
 
-// common returns a pool with workers, which tests share that neither stop nor configure it.
+// common returns a pool with workers, shared by tests that neither stop nor configure it.
 func common(t testing.TB) *Pool {
 	t.Helper()
 	sharedOnce.Do(func() {
@@ -76,8 +73,7 @@ func common(t testing.TB) *Pool {
 	return shared
 }
 
-// endShared ends the common pool as its owner does who has no time: a startd that finds no collector takes
-// 15 s to end by itself, and is killed.
+// endShared ends the common pool quickly: a startd that finds no collector takes 15 s to end by itself, and is killed.
 func endShared() error {
 	if shared == nil {
 		return nil
@@ -90,15 +86,7 @@ func endShared() error {
 	return os.RemoveAll(filepath.Dir(shared.config.Dir))
 }
 
-// runAs is the user whom pools of tests belong to: an unprivileged one that every Debian has.
-func runAs() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
-}
-
-// openFolder makes a folder that the pool's owner can enter, which t.TempDir's is not.
+// openFolder creates a folder that the pool's owner can enter, unlike that of t.TempDir.
 func openFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "condor-test-")
 	if err != nil {
@@ -124,10 +112,10 @@ func folder(t testing.TB) string {
 
 func poolConfig(t testing.TB, dir, extra string) PoolConfig {
 	t.Helper()
-	return PoolConfig{Dir: filepath.Join(dir, "pool"), Release: release, Address: freeAddress(t), RunAs: runAs(), Extra: extra}
+	return PoolConfig{Dir: filepath.Join(dir, "pool"), Release: release, Address: freeAddress(t), RunAs: programs.Unprivileged(), Extra: extra}
 }
 
-// newPool returns a pool that is stopped when the test ends, when nothing of it may be left.
+// newPool returns a pool that is stopped when the test ends, after which no process of it may be left.
 func newPool(t testing.TB) *Pool {
 	t.Helper()
 	p, err := NewPool(poolConfig(t, folder(t), ""))
@@ -162,9 +150,9 @@ func startPool(t testing.TB) *Pool {
 	return p
 }
 
-// soon is a context for what should take a second or two, and more on a machine that is slow or busy with other
-// tests: a claim that a busy startd does not answer in time is tried again when its slot has told of itself anew,
-// after five minutes.
+// soon is a context for steps of a second or two, which may take longer on a slow machine or one busy with other tests:
+// if a busy startd does not answer a claim in time, the claim is repeated when the slot updates its ad, after five
+// minutes.
 func soon(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// TestMemoryThatNobodyAskedFor runs the same job with and without a request: HTCondor takes the size of the program's
-// file for one, which every process exceeds.
+// TestMemoryThatNobodyAskedFor runs the same job with and without a memory request: without one, HTCondor assumes the
+// size of the program's file, which every process exceeds.
 func TestMemoryThatNobodyAskedFor(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A command that prints without end is ended by the context under which it runs.
+// A command that prints without end is ended through its context.
 func TestOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())

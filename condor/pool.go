@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Pool is a personal pool on this machine. Its daemons are not children of this process: they go on when it ends,
-// and a new Pool of the same configuration finds them, the master by its pid file and the others by their
-// environment, which names the pool's configuration. Its methods may be called at the same time.
+// A Pool is a personal pool on this machine. Its daemons are not children of this process: they survive its end, and a
+// new Pool with the same configuration finds them, the master by its pid file and the others by their environment,
+// which names the pool's configuration. Its methods may be called concurrently.
 type Pool struct {
 	config PoolConfig
 	owner  Account
@@ -31,7 +31,7 @@ type Pool struct {
 	mu sync.Mutex // held while the daemons are started, stopped or configured
 }
 
-// NewPool returns the pool of that configuration, running or not. It changes nothing.
+// NewPool returns the pool with that configuration, running or not. It changes nothing.
 func NewPool(config PoolConfig) (*Pool, error) {
 	if err := config.check(); err != nil {
 		return nil, err
@@ -49,24 +49,24 @@ func NewPool(config PoolConfig) (*Pool, error) {
 	return &Pool{config: config, owner: owner, tools: tools}, nil
 }
 
-// Tools returns the commands on this pool, as its owner.
+// Tools returns the commands for this pool, run as its owner.
 func (p *Pool) Tools() Tools { return p.tools }
 
-// A Health is how a pool is.
+// A Health describes the state of a pool's daemons.
 type Health struct {
-	Master  int      // the process number of its master; 0 if it does not run
-	Missing []string // other daemons that the collector does not know; all, if it does not answer
+	Master  int      // process id of its master; 0 if it does not run
+	Missing []string // other daemons that the collector does not list; all if it does not answer
 }
 
-// OK reports whether all daemons are there.
+// OK reports whether all daemons are running.
 func (h Health) OK() bool { return h.Master != 0 && len(h.Missing) == 0 }
 
-// adTypes are a pool's daemons, as the MyType of their ads. The master's own ad says nothing more, and comes
-// five seconds late.
+// adTypes are a pool's daemons, as the MyType of their ads. The master's own ad adds no information, and appears five
+// seconds later.
 var adTypes = []string{"Collector", "Negotiator", "Scheduler"}
 
-// Health asks the pool's collector which daemons are there. An error says that we do not know; that a pool does not run
-// is not an error.
+// Health asks the pool's collector which daemons are running. An error means that the state is unknown; a pool that
+// does not run is not an error.
 func (p *Pool) Health(ctx context.Context) (Health, error) {
 	master, ok := p.master()
 	if !ok {
@@ -95,9 +95,9 @@ func (p *Pool) Health(ctx context.Context) (Health, error) {
 	return h, nil
 }
 
-// Start writes the configuration, starts the daemons and returns when the pool takes jobs. If it runs
-// already, it is told to read its configuration again. What an earlier master left behind when it was killed
-// is ended first. Bound it by ctx: on failure nothing is left running, and the error has the master's words.
+// Start writes the configuration, starts the daemons and returns when the pool accepts jobs. A running pool only reads
+// its configuration again. Daemons left by a killed master are ended first. The caller limits the time with ctx; after
+// a failure no daemon is left, and the error has the master's words.
 func (p *Pool) Start(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	if master, ok := p.master(); ok {
 		master.close()
 		if _, err := p.tools.Run(ctx, nil, "condor_reconfig"); err != nil {
-			return fmt.Errorf("configuring the pool that runs: %w", err)
+			return fmt.Errorf("configuring the running pool: %w", err)
 		}
 		return nil
 	}
@@ -124,14 +124,14 @@ func (p *Pool) Start(ctx context.Context) error {
 	})
 	if err != nil {
 		why := p.lastWords()
-		_ = p.killRest(context.WithoutCancel(ctx)) // why it did not start says more
+		_ = p.killRest(context.WithoutCancel(ctx)) // the error of the start is more useful
 		return fmt.Errorf("starting the pool: no %s yet: %w%s", strings.Join(h.Missing, ", "), err, why)
 	}
 	return nil
 }
 
-// prepare makes what the daemons expect to be there. A key and a list of revoked tokens that are there already stay:
-// the tokens that glideins have must go on being good, and bad.
+// prepare creates the files that the daemons require. An existing key and list of revoked tokens are kept, so that the
+// glideins' tokens keep their validity.
 func (p *Pool) prepare() error {
 	for _, name := range []string{"", "log", "spool", "execute", "run", "lock", "keys", "tokens"} {
 		if err := p.owner.MakeFolder(filepath.Join(p.config.Dir, name)); err != nil {
@@ -140,7 +140,7 @@ func (p *Pool) prepare() error {
 	}
 	key := make([]byte, 48)
 	_, _ = rand.Read(key) // never fails
-	// Text, because HTCondor reads a key up to the first NUL.
+	// The key is text, because HTCondor reads a key up to the first NUL.
 	if err := p.writeNew(filepath.Join("keys", signingKey), base64.RawURLEncoding.EncodeToString(key)); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (p *Pool) prepare() error {
 	return p.owner.Replace(p.tools.Config, p.config.text(p.owner))
 }
 
-// writeNew writes a file of the pool, if there is none.
+// writeNew writes a file of the pool if it does not exist.
 func (p *Pool) writeNew(name, text string) error {
 	name = filepath.Join(p.config.Dir, name)
 	if isFile(name) {
@@ -165,11 +165,11 @@ func (p *Pool) writeNew(name, text string) error {
 
 func (p *Pool) pidfile() string { return filepath.Join(p.config.Dir, "run", "master.pid") }
 
-// launch starts the master, and returns when it has gone to the background. Whether the other daemons come up is for
-// the caller to see.
+// launch starts the master, and returns when the master has moved to the background. The caller checks whether the
+// other daemons start.
 func (p *Pool) launch(ctx context.Context) error {
-	// Checked first, because the shared port would never stop trying. Meanwhile the daemons would join the pool that
-	// has the port.
+	// Checked first, because the shared port would retry forever. Meanwhile the daemons would join the pool that
+	// occupies the port.
 	free, err := net.Listen("tcp", p.config.Address.String())
 	if err != nil {
 		return fmt.Errorf("starting the pool: %w", err)
@@ -199,9 +199,9 @@ func (p *Pool) master() (process, bool) {
 	return open(pid, func(pid int) bool { return isDaemon(pid, p.tools.Config) })
 }
 
-// Stop ends the daemons and returns when none is left. The queue stays in the pool's folder, for the next
-// Start. Running jobs are put back into it. Daemons that have not ended when ctx does are killed, which the
-// queue survives too. That a pool does not run is not an error.
+// Stop ends the daemons and returns when none is left. The queue stays in the pool's folder for the next Start, and
+// running jobs return to it. Daemons that have not ended with ctx are killed, which the queue also survives. A pool
+// that does not run is not an error.
 func (p *Pool) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,23 +210,23 @@ func (p *Pool) Stop(ctx context.Context) error {
 		if err := master.signal(unix.SIGQUIT); err != nil { // the fast shutdown: SIGTERM would wait for the jobs
 			return fmt.Errorf("stopping the pool: %w", err)
 		}
-		// Not in time: then it is killed below.
+		// If this takes too long, the master is killed below.
 		_ = poll(ctx, func() (bool, error) { return master.ended(), nil })
 	}
 	return p.killRest(context.WithoutCancel(ctx))
 }
 
-// killTime is for the kernel to end what was killed; only a process that hangs in a dead file system takes
+// killTime is the time in which the kernel ends killed processes; only a process that hangs in a dead file system takes
 // longer.
 const killTime = 10 * time.Second
 
-// killRest kills every daemon of the pool, the master first, which would start the others again. It looks until none is
-// left, because a daemon may start another while it is being looked for.
+// killRest kills every daemon of the pool, starting with the master, which would otherwise restart the others. It
+// repeats until none is left, because a daemon may start another one during the search.
 func (p *Pool) killRest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, killTime)
 	defer cancel()
 	if master, ok := p.master(); ok {
-		_ = master.signal(unix.SIGKILL) // if that failed, it is found again below
+		_ = master.signal(unix.SIGKILL) // if this fails, it is found again below
 		master.close()
 	}
 	left := 0
@@ -246,7 +246,7 @@ func (p *Pool) killRest(ctx context.Context) error {
 	return nil
 }
 
-// lastWords returns the end of the master's log, and of those daemons' which it says have failed.
+// lastWords returns the errors at the end of the logs of the master and of the daemons that it starts first.
 func (p *Pool) lastWords() string {
 	var s strings.Builder
 	for _, name := range []string{"MasterLog", "SharedPortLog", "CollectorLog"} {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -23,7 +25,7 @@ func TestPoolStartsSoon(t *testing.T) {
 	}
 	took := time.Since(start)
 	t.Logf("a pool takes jobs after %v", took.Round(time.Millisecond))
-	if took > 2*time.Minute { // a second where nothing else goes on
+	if took > 2*time.Minute { // about a second on an idle machine
 		t.Errorf("a pool takes jobs after %v, want less than two minutes", took)
 	}
 	h, err := p.Health(soon(t))
@@ -46,7 +48,7 @@ func TestPoolIsPrivate(t *testing.T) {
 	}
 }
 
-// TestToolsLeaveNoTraces shows where the folder is by which a tool proves whose it is: one that is killed leaves it
+// TestToolsLeaveNoTraces checks the location of the folder by which a tool proves its owner: a killed tool leaves it
 // there.
 func TestToolsLeaveNoTraces(t *testing.T) {
 	t.Parallel()
@@ -88,7 +90,7 @@ func TestRestartKeepsTheQueue(t *testing.T) {
 	eventually(t, "removal", func() (bool, error) { return idle(t, p, cluster) == 0, nil })
 }
 
-// idle counts a cluster's jobs that wait.
+// idle counts a cluster's waiting jobs.
 func idle(t *testing.T, p *Pool, cluster int) int {
 	t.Helper()
 	ads, err := p.Tools().Query(soon(t), "condor_q", nil, []string{"ClusterId", "JobStatus"})
@@ -129,7 +131,7 @@ func TestStartAfterMasterWasKilled(t *testing.T) {
 	}
 }
 
-// TestDaemonsComeBack kills what a crash or the kernel may kill: the master starts it again.
+// TestDaemonsComeBack kills daemons as a crash or the kernel may do: the master restarts them.
 func TestDaemonsComeBack(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)
@@ -165,8 +167,8 @@ func TestDaemonsComeBack(t *testing.T) {
 	}
 }
 
-// daemon returns a pool's process with that program; the caller closes it. A daemon's copies of itself, which answer
-// questions, are none.
+// daemon returns a pool's process with that program; the caller closes it. Forked copies of a daemon, which answer
+// queries, do not count.
 func daemon(p *Pool, name string) (found process, ok bool) {
 	for _, d := range running(p.tools.Config) {
 		if program(strconv.Itoa(d.pid)) == name && program(parent(d.pid)) != name && !ok {
@@ -178,7 +180,7 @@ func daemon(p *Pool, name string) (found process, ok bool) {
 	return found, ok
 }
 
-// program is what a process runs, "." if it has ended.
+// program returns the program of a process, "." if it has ended.
 func program(pid string) string {
 	exe, _ := os.Readlink(filepath.Join("/proc", pid, "exe"))
 	return filepath.Base(exe)
@@ -191,7 +193,7 @@ func parent(pid int) string {
 	return ppid
 }
 
-// A master that has gone to the background may hold its output for a while: a busy machine gave it no time to let go.
+// A master in the background may hold its output for a while on a busy machine.
 func TestStartOfAMasterThatIsSlow(t *testing.T) {
 	t.Parallel()
 	p := newPool(t)
@@ -234,7 +236,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 
 func TestNewPoolRefuses(t *testing.T) {
 	t.Parallel()
-	good := PoolConfig{Dir: filepath.Join(folder(t), "pool"), Release: release, Address: freeAddress(t), RunAs: runAs()}
+	good := PoolConfig{Dir: filepath.Join(folder(t), "pool"), Release: release, Address: freeAddress(t), RunAs: programs.Unprivileged()}
 	closed := filepath.Join(folder(t), "closed")
 	if err := os.Mkdir(closed, 0o700); err != nil {
 		t.Fatal(err)
@@ -242,12 +244,12 @@ func TestNewPoolRefuses(t *testing.T) {
 	tests := map[string]struct {
 		change func(c *PoolConfig)
 		want   string
-		root   bool // matters to root only
+		root   bool // applies to root only
 	}{
-		"relative":    {func(c *PoolConfig) { c.Dir = "pool" }, "no absolute path", false},
+		"relative":    {func(c *PoolConfig) { c.Dir = "pool" }, "the path must be absolute", false},
 		"macro":       {func(c *PoolConfig) { c.Dir += "$(x)" }, "configuration cannot name", false},
-		"no port":     {func(c *PoolConfig) { c.Address = netipAddr("127.0.0.1:0") }, "needs an address with a port", false},
-		"any address": {func(c *PoolConfig) { c.Address = netipAddr("0.0.0.0:9618") }, "needs an address with a port", false},
+		"no port":     {func(c *PoolConfig) { c.Address = netipAddr("127.0.0.1:0") }, "address must have a port", false},
+		"any address": {func(c *PoolConfig) { c.Address = netipAddr("0.0.0.0:9618") }, "address must have a port", false},
 		"no user":     {func(c *PoolConfig) { c.RunAs = "no-such-user" }, "run_as", false},
 		"root":        {func(c *PoolConfig) { c.RunAs = "root" }, "run_as", false},
 		"nobody said": {func(c *PoolConfig) { c.RunAs = "" }, "run_as", true},

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pollEvery is how often something is looked at that cannot be waited for. A look costs HTCondor 30 ms.
+// pollEvery is the interval for checking a condition without notification. A check costs HTCondor 30 ms.
 const pollEvery = 50 * time.Millisecond
 
-// poll calls done until it returns true, or ctx ends; the error is then ctx's with the last one of done's.
+// poll calls done until it returns true or ctx ends; the error is then that of ctx with the last one of done.
 func poll(ctx context.Context, done func() (bool, error)) error {
 	for {
 		from := time.Now()
@@ -26,7 +26,7 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 			return nil
 		}
 		select {
-		case <-time.After(max(pollEvery, 2*time.Since(from))): // so that waiting does not slow down what is waited for
+		case <-time.After(max(pollEvery, 2*time.Since(from))): // so that polling does not slow down the awaited event
 		case <-ctx.Done():
 			if err != nil {
 				return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
@@ -36,14 +36,14 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// A process is one that was found running. Its descriptor stays with it even if its number is given to
-// another one: so a signal can never hit a process that merely came later.
+// A process is a process found running. Its descriptor refers to it even if its pid is reused, so that a signal never
+// hits a later process.
 type process struct {
 	pid int
 	fd  int
 }
 
-// open returns the process pid if it runs and is says so; false if not.
+// open returns the process pid if it runs and is accepts it; otherwise false.
 func open(pid int, is func(pid int) bool) (process, bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -59,14 +59,14 @@ func open(pid int, is func(pid int) bool) (process, bool) {
 
 func (p process) close() { _ = unix.Close(p.fd) }
 
-// ended reports whether the process has ended, even if it is still there as a zombie: an init may be slow to reap it.
+// ended reports whether the process has ended, even if it is still a zombie: an init may be slow to reap it.
 func (p process) ended() bool {
 	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0
 }
 
-// signal does nothing to a process that has ended.
+// signal does nothing if the process has ended.
 func (p process) signal(s unix.Signal) error {
 	err := unix.PidfdSendSignal(p.fd, s, nil, 0)
 	if err == unix.ESRCH {
@@ -75,7 +75,7 @@ func (p process) signal(s unix.Signal) error {
 	return err
 }
 
-// daemons are the programs of a pool that outlive whoever started them.
+// daemons are the programs of a pool that outlive their parent.
 var daemons = []string{
 	"condor_master", "condor_shared_port", "condor_collector", "condor_negotiator", "condor_schedd",
 	"condor_startd", "condor_shadow", "condor_procd", "condor_gridmanager", "condor_starter", "condor_c-gahp",
@@ -83,7 +83,7 @@ var daemons = []string{
 }
 
 // running returns the daemons whose configuration is the file config; the caller closes them. The shell of a user of
-// the pool has the same environment, and is left out.
+// the pool has the same environment, and is excluded.
 func running(config string) []process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -102,12 +102,12 @@ func running(config string) []process {
 	return found
 }
 
-// isDaemon reports whether a process is a daemon whose configuration is the file config: by its program, and by the
-// environment that it was started with.
+// isDaemon reports whether a process is a daemon whose configuration is the file config, judging by its program and its
+// initial environment.
 func isDaemon(pid int, config string) bool {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	exe, err := os.Readlink(filepath.Join(dir, "exe"))
-	// The file may have been replaced by an upgrade.
+	// An upgrade may have replaced the file.
 	if err != nil || !slices.Contains(daemons, filepath.Base(strings.TrimSuffix(exe, " (deleted)"))) {
 		return false
 	}

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The functions of this file write and read the values of HTCondor's submit descriptions that have a syntax of their
-// own: those of arguments and of environment, and dollar signs in any value.
+// The functions of this file format and parse values of HTCondor's submit descriptions that have their own syntax:
+// those of arguments and environment, and dollar signs in any value.
 //
-// Both have an old syntax, which is only read, and a new one between double quotes: words separated by blanks; single
-// quotes keep blanks together; either quote is doubled to stand for itself.
+// Both have an old syntax, which is only parsed, and a new one between double quotes. The new one has words separated
+// by blanks; single quotes protect blanks, and either kind of quote is escaped by doubling it.
 
-// Word writes a word of the new syntax: in single quotes only where a blank or a quote would otherwise end it. No word
-// can hold the end of a line.
+// Word formats a word of the new syntax, in single quotes if a blank or a quote would otherwise end it. A word cannot
+// contain a newline.
 func Word(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t'") {
 		return s
@@ -26,13 +26,13 @@ func Words(words string) string {
 	return `"` + Literal(strings.ReplaceAll(words, `"`, `""`)) + `"`
 }
 
-// Literal makes the dollar signs of a value mean nothing: one to condor_submit, and two, which would become a lookup in
-// the worker's ad, to the schedd.
+// Literal makes the dollar signs of a value literal: single ones for condor_submit, and double ones, which would become
+// a lookup in the worker's ad, for the schedd.
 func Literal(s string) string {
 	return strings.NewReplacer("$$", "$$(DOLLARDOLLAR)", "$", "$(DOLLAR)").Replace(s)
 }
 
-// Arguments splits the value of arguments. In the old syntax only \" stands for something else.
+// Arguments splits the value of arguments. In the old syntax the only escape is \".
 func Arguments(value string) ([]string, error) {
 	if strings.HasPrefix(value, `"`) {
 		inside, err := unquote(value)
@@ -46,7 +46,7 @@ func Arguments(value string) ([]string, error) {
 		return args, nil
 	}
 	if strings.Contains(strings.ReplaceAll(value, `\"`, ""), `"`) {
-		return nil, errors.New(`arguments: a double quote without a backslash stands in the middle`)
+		return nil, errors.New(`arguments: a double quote in the middle has no backslash`)
 	}
 	return strings.Fields(strings.ReplaceAll(value, `\"`, `"`)), nil
 }
@@ -79,7 +79,7 @@ func Environment(value string) (map[string]string, error) {
 	return env, nil
 }
 
-// unquote returns what stands between the double quotes of the new syntax.
+// unquote returns the text between the double quotes of the new syntax.
 func unquote(value string) (string, error) {
 	inside := value[1:]
 	if !strings.HasSuffix(inside, `"`) {
@@ -92,7 +92,7 @@ func unquote(value string) (string, error) {
 	return strings.ReplaceAll(inside, `""`, `"`), nil
 }
 
-// words splits text at blanks, but not between single quotes, in which two of them stand for one.
+// words splits text at blanks outside single quotes, within which two single quotes represent one.
 func words(text string) ([]string, error) {
 	var all []string
 	var word strings.Builder

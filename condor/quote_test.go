@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// What is written in the new syntax is read as it was, whatever it holds but ends of lines.
+// Any value without newlines survives formatting and parsing in the new syntax.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -39,7 +39,7 @@ func TestRoundTrip(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
-		`a "b`:   "arguments: a double quote without a backslash stands in the middle",
+		`a "b`:   "arguments: a double quote in the middle has no backslash",
 		`"a`:     "arguments: the double quote that ends it is missing, or something follows it",
 		`"`:      "arguments: the double quote that ends it is missing, or something follows it",
 		`"a" b`:  "arguments: the double quote that ends it is missing, or something follows it",

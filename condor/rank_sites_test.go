@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// ranked submits jobs one at a time to a pool of three glideins, of which the fastest is the largest, and returns where
-// each ran.
+// ranked submits jobs one at a time to a pool of three glideins, of which the fastest is the largest, and returns the
+// machine of each.
 func ranked(t *testing.T, p *Pool, jobs int) (names []string) {
 	t.Helper()
 	secret := mint(t, p, time.Hour).Secret()
@@ -55,8 +55,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// In pools of ours a job's rank decides: all of twenty jobs run on the machine that they rank highest, although it is the
-// largest. By HTCondor's own NEGOTIATOR_PRE_JOB_RANK, which comes first, they would run on the smallest.
+// In Corral's pools a job's rank decides: all of twenty jobs run on the machine that they rank highest, although it is
+// the largest. HTCondor's own NEGOTIATOR_PRE_JOB_RANK, which has precedence, would place them on the smallest.
 func TestRankDecides(t *testing.T) {
 	t.Parallel()
 	if got := ranked(t, startPool(t), 20); slices.ContainsFunc(got, func(name string) bool { return name != "fast" }) {

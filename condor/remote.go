@@ -10,24 +10,24 @@ import (
 //go:embed remote.conf
 var remoteConf string
 
-// A RemoteConfig says how to use a pool that somebody else runs: with a token, as the user whom it names, and with none
-// of what this machine may be configured with for another pool.
+// A RemoteConfig describes the use of a pool run by someone else: with a token, as the user that it names, and without
+// this machine's configuration for other pools.
 type RemoteConfig struct {
-	Dir       string // a folder for the configuration and the token, absolute; made with mode 0700
+	Dir       string // a folder for the configuration and the token, absolute; created with mode 0700
 	Release   string // HTCondor's folder, absolute
 	Collector string // the pool, as HOST:PORT
-	Schedd    string // the name of the schedd to use; "": the one of this machine
-	RunAs     string // whose commands they are; see AccountFor
+	Schedd    string // name of the schedd to use; "": that of this machine
+	RunAs     string // the user of the commands; see AccountFor
 }
 
-// Attach writes the configuration and the text of a token for the pool, and returns its commands. What they may
-// do is what the token may.
+// Attach writes the configuration and the text of a token for the pool, and returns its commands. The token limits what
+// they may do.
 func Attach(config RemoteConfig, secret string) (Tools, error) {
 	if err := checkFolders(config.Dir, config.Release); err != nil {
 		return Tools{}, fmt.Errorf("attaching to a pool: %w", err)
 	}
 	if config.Collector == "" || strings.ContainsAny(config.Collector+config.Schedd, " \t\r\n,$") {
-		return Tools{}, fmt.Errorf("attaching to a pool: %q and %q are no collector and schedd",
+		return Tools{}, fmt.Errorf("attaching to a pool: %q and %q are not a collector and a schedd",
 			config.Collector, config.Schedd)
 	}
 	owner, err := AccountFor(config.RunAs)
@@ -48,7 +48,7 @@ func Attach(config RemoteConfig, secret string) (Tools, error) {
 	return tools, nil
 }
 
-// text is the configuration of the commands: where the pool is, and that they show a token and nothing else.
+// text returns the configuration of the commands: the pool's address, and authentication by token only.
 func (c RemoteConfig) text() string {
 	lines := []line{{"RELEASE_DIR", c.Release}, {"LOCAL_DIR", c.Dir}, {"COLLECTOR_HOST", c.Collector}}
 	if c.Schedd != "" {

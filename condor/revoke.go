@@ -13,11 +13,11 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// HTCondor has no list of revoked tokens, but an expression over the claims of each token that is shown, which a daemon
-// reads with its configuration. So the list is kept in the comments of the file that has the expression.
+// HTCondor has no list of revoked tokens, but an expression over the claims of each presented token, which a daemon
+// reads with its configuration. Therefore the list is kept in comments of the file with the expression.
 
-// revokedFile is a part of the pool's configuration. It has a comment "# revoked ID UNIX-TIME" for each revoked
-// token, with the time when it expires by itself (0: never), and the expression made of them.
+// revokedFile is a part of the pool's configuration. It has a comment "# revoked ID UNIX-TIME" for each revoked token,
+// with its expiry (0: never), and the expression made from them.
 const revokedFile = "revoked.conf"
 
 var (
@@ -25,9 +25,9 @@ var (
 	revokedLine = regexp.MustCompile(`(?m)^# revoked ([A-Za-z0-9_-]+) (\d+)$`)
 )
 
-// Revoke makes the pool refuse tokens from when it returns on; only their ID and Expires matter. Sessions
-// that one of them has opened before end within ten minutes. What was revoked and has expired by now is
-// forgotten. To revoke a token again does nothing. The pool has to run.
+// Revoke makes the pool refuse tokens from its return on; only their ID and Expires matter. Sessions opened with them
+// end within ten minutes. Revoked tokens that have expired are removed from the list. Revoking a token again does
+// nothing. The pool must be running.
 func (p *Pool) Revoke(ctx context.Context, now time.Time, tokens ...Token) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +49,7 @@ func (p *Pool) Revoke(ctx context.Context, now time.Time, tokens ...Token) error
 	return p.awaitRevoked(ctx, expression(text))
 }
 
-// revoked adds tokens to the text of the file and drops what has expired.
+// revoked adds tokens to the text of the file and drops those that have expired.
 func revoked(before string, now time.Time, tokens []Token) (string, error) {
 	expires := map[string]int64{}
 	var order []string
@@ -82,19 +82,19 @@ func revoked(before string, now time.Time, tokens []Token) (string, error) {
 	for i, id := range order {
 		order[i] = classad.FormatNew(id)
 	}
-	// The last entry cannot be a token's id. It is there because the list must not be empty.
+	// The last entry cannot be a token's id. It keeps the list from being empty.
 	fmt.Fprintf(&s, "SEC_TOKEN_REVOCATION_EXPR = member(jti, { %s })\n", strings.Join(append(order, `""`), ", "))
 	return s.String(), nil
 }
 
-// expression returns the value that the file gives.
+// expression returns the value in the file's text.
 func expression(text string) string {
 	_, value, _ := strings.Cut(text, "SEC_TOKEN_REVOCATION_EXPR = ")
 	return strings.TrimSpace(value)
 }
 
-// awaitRevoked returns when the collector, which all glideins talk to, has the expression: condor_reconfig only asks
-// the daemons to read it, and returns before they have.
+// awaitRevoked returns when the collector, to which all glideins connect, has the expression: condor_reconfig returns
+// before the daemons have read it.
 func (p *Pool) awaitRevoked(ctx context.Context, want string) error {
 	return poll(ctx, func() (bool, error) {
 		out, err := p.tools.Run(ctx, nil, "condor_config_val", "-collector", "SEC_TOKEN_REVOCATION_EXPR")

@@ -15,22 +15,22 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// condor_submit reads a language of macros, in which dollar signs, quotes, commas, white space at the ends of lines
-// and backslashes mean something, and something else in each command. What is written here means nothing but itself:
-// each kind of value has one way into the text, and what no way can hold is refused before HTCondor sees any of it.
-// Jobs that differ become rows of a table, so that thousands of them take one submission.
+// condor_submit reads a macro language in which dollar signs, quotes, commas, white space at line ends and backslashes
+// have special meanings, which differ between commands. Values written here are always literal: each kind of value has
+// one encoding, and a value without an encoding is rejected before HTCondor sees any part of the description. Differing
+// jobs become rows of a table, so that thousands of them need only one submission.
 
-// A Submit describes one cluster of jobs for condor_submit, in the vanilla universe. Every text is taken
-// literally: neither quotes nor dollar signs mean anything to HTCondor. Zero values leave a matter to
-// HTCondor's defaults. Requirements and Rank are expressions.
+// A Submit describes one cluster of jobs for condor_submit, in the vanilla universe. Every text is literal: neither
+// quotes nor dollar signs have a meaning. Zero values select HTCondor's defaults. Requirements and Rank are
+// expressions.
 type Submit struct {
 	Executable string // on the submit host; see Transfer.Executable
-	// ExecutableOf names the attribute of the worker's ad that says where the executable is there, in place of
-	// Executable.
+	// ExecutableOf names the attribute of the worker's ad that contains the executable's path on the worker, in place
+	// of Executable.
 	ExecutableOf string
-	Dir          string // what relative paths are relative to; by default condor_submit's own folder
+	Dir          string // base of relative paths; empty: condor_submit's own folder
 	Log          string // the event log
-	BatchName    string // what condor_q shows
+	BatchName    string // the name in condor_q's output
 	Requirements classad.Expr
 	Rank         classad.Expr
 	Priority     int
@@ -42,23 +42,23 @@ type Submit struct {
 	Procs []Proc // at least one
 }
 
-// A Request is what each job of a cluster takes of its worker.
+// A Request states the resources of each job of a cluster.
 type Request struct {
 	Cpus, GPUs         int
 	MemoryMiB, DiskMiB int64
 }
 
-// A Transfer says which files HTCondor brings to the worker and back.
+// A Transfer says which files HTCondor transfers to and from the worker.
 type Transfer struct {
-	When       string   // "YES", "NO", or "IF_NEEDED": if the worker does not have the submit host's file system
-	Executable bool     // the executable too; else it must be on the worker
-	Input      []string // sent before the job starts, beside the executable and Stdin
-	// Output comes back when the job ends; nil means all new files of the job's top folder, empty means none.
+	When       string   // "YES", "NO", or "IF_NEEDED": if the worker lacks the submit host's file system
+	Executable bool     // transfer the executable; else it must be on the worker
+	Input      []string // sent before the job starts, in addition to the executable and Stdin
+	// Output is transferred when the job ends; nil means all new files of the job's top folder, empty means none.
 	Output []string
 }
 
-// A Proc is what differs between the jobs of a cluster. Paths are relative to Dir, or else to
-// Submit.Dir; without one, what the job prints is lost.
+// A Proc has the fields that differ between the jobs of a cluster. Paths are relative to Dir, or else to Submit.Dir.
+// Output without a path is discarded.
 type Proc struct {
 	Arguments             []string
 	Environment           map[string]string
@@ -67,14 +67,14 @@ type Proc struct {
 	Attributes            classad.Ad
 }
 
-// ErrUnquotable is wrapped by errors about a text that no submit description can hold.
+// ErrUnquotable is wrapped by errors about a text that no submit description can contain.
 var ErrUnquotable = errors.New("cannot stand in a submit description")
 
-// attributeName is what HTCondor takes for a name.
+// attributeName matches HTCondor's attribute names.
 var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// WriteTo writes the description. An error that wraps [ErrUnquotable] names the value; nothing was written
-// then.
+// WriteTo writes the description. An error that wraps [ErrUnquotable] names the value; in that case nothing was
+// written.
 func (s Submit) WriteTo(w io.Writer) (int64, error) {
 	d := &description{}
 	s.common(d)
@@ -98,7 +98,7 @@ func (s Submit) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// common writes what all jobs of the cluster share.
+// common writes the lines shared by all jobs of the cluster.
 func (s Submit) common(d *description) {
 	d.expr("universe", "vanilla")
 	d.word("executable", s.Executable)
@@ -126,8 +126,8 @@ func (s Submit) common(d *description) {
 	d.attributes(s.Attributes)
 }
 
-// varying returns every attribute that some job has for itself, as those have it that do not: all jobs have the same
-// lines.
+// varying returns all attributes set by individual jobs, with the value for jobs that do not set them: all jobs must
+// have the same lines.
 func (s Submit) varying() classad.Ad {
 	all := classad.Ad{}
 	for _, p := range s.Procs {
@@ -141,10 +141,10 @@ func (s Submit) varying() classad.Ad {
 	return all
 }
 
-// A line of a description says one thing of a job; one of a configuration sets one value.
+// A line of a description sets one value of a job; a line of a configuration sets one value.
 type line struct{ key, value string }
 
-// describe returns every line of a job, also the empty ones: all jobs have the same keys, in the same order.
+// describe returns all lines of a job, including empty ones: all jobs have the same keys, in the same order.
 func (p Proc) describe(d *description) []line {
 	lines := []line{
 		{"arguments", Words(d.args(p.Arguments))},
@@ -159,8 +159,8 @@ func (p Proc) describe(d *description) []line {
 	return append(lines, d.own(p.Attributes)...)
 }
 
-// The table of jobs: its values have blanks between them and no quotes, so that blanks and commas of their own must be
-// macros; and a blank at a macro's end would be cut off.
+// The table of jobs separates unquoted values with blanks, so that blanks and commas within them must be macros; a
+// blank at the end of a macro would be cut off.
 const separators = `Letters = a b,c	d
 Blank = $SUBSTR(Letters,1,1)
 Comma = $SUBSTR(Letters,3,1)
@@ -169,8 +169,8 @@ Tab = $SUBSTR(Letters,5,1)
 
 var joined = strings.NewReplacer(" ", "$(Blank)", ",", "$(Comma)", "\t", "$(Tab)")
 
-// queue writes what all jobs say alike as lines, and the rest as a table with a row for each job: one statement, since
-// HTCondor warns that it will not take several any longer.
+// queue writes common values as lines, and the others as a table with a row per job. It uses one statement, because
+// HTCondor warns that several will not be accepted in future.
 func (d *description) queue(jobs [][]line) {
 	if len(jobs) == 0 {
 		d.errs = append(d.errs, errors.New("a submission without jobs"))
@@ -204,8 +204,8 @@ func (d *description) queue(jobs [][]line) {
 	d.text.WriteString(")\n")
 }
 
-// differing returns which of the lines of jobs differ, nil if none do. The first line is one of them, since its quotes
-// make the beginning of a row mean nothing else.
+// differing returns the indices of lines that differ between jobs, or nil. If there are any, the first line is
+// included, because its quotes keep the beginning of a row from being interpreted.
 func differing(jobs [][]line) (own []int) {
 	for i, l := range jobs[0] {
 		if slices.ContainsFunc(jobs, func(job []line) bool { return job[i] != l }) {
@@ -218,7 +218,7 @@ func differing(jobs [][]line) (own []int) {
 	return own
 }
 
-// A description is the text so far, and what could not be put into it.
+// A description has the text so far, and the errors about values that it cannot contain.
 type description struct {
 	text strings.Builder
 	errs []error
@@ -232,7 +232,7 @@ func (d *description) expr(key string, e classad.Expr) {
 	}
 }
 
-// attribute makes the value of key that of an attribute of the worker's ad.
+// attribute sets the value of key to that of an attribute of the worker's ad.
 func (d *description) attribute(key, name string) {
 	if !attributeName.MatchString(name) {
 		d.refuse(key, name)
@@ -253,7 +253,7 @@ func (d *description) number(key string, n int64, unit string) {
 	}
 }
 
-// list writes names with commas between them. No way of writing a name keeps a comma in it from being one of these.
+// list writes names separated by commas. No encoding can protect a comma within a name.
 func (d *description) list(key string, names []string) {
 	if len(names) == 0 {
 		return
@@ -289,8 +289,8 @@ func (d *description) own(ad classad.Ad) (lines []line) {
 	return lines
 }
 
-// plain is a value without quotes: condor_submit cuts white space off its ends, and takes a backslash at
-// the end for a continued line.
+// plain returns a value without quotes: condor_submit strips white space from its ends, and takes a backslash at the
+// end for a line continuation.
 func (d *description) plain(key, value string) string {
 	if strings.TrimSpace(value) != value || strings.HasSuffix(value, `\`) {
 		d.refuse(key, value)
@@ -309,7 +309,7 @@ func (d *description) refuse(key, value string) {
 	d.errs = append(d.errs, fmt.Errorf("%s: %q %w", key, value, ErrUnquotable))
 }
 
-// file returns where a job's standard stream is.
+// file returns the path of a job's standard stream.
 func (d *description) file(key, name string) string {
 	if name == "" {
 		name = os.DevNull
@@ -317,7 +317,7 @@ func (d *description) file(key, name string) string {
 	return d.plain(key, name)
 }
 
-// args is the new syntax of arguments: each, where it must be, in single quotes, and such a quote doubled.
+// args formats arguments in the new syntax: each in single quotes if necessary, with such quotes doubled.
 func (d *description) args(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
@@ -326,7 +326,7 @@ func (d *description) args(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// env is the new syntax of environments: as that of arguments, with NAME= before each value.
+// env formats an environment in the new syntax: like arguments, with NAME= before each value.
 func (d *description) env(env map[string]string) string {
 	var quoted []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {

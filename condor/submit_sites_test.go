@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// TestSubmitMeansWhatItSays has the real condor_submit make ads of a description, without a schedd.
+// TestSubmitMeansWhatItSays makes the real condor_submit create ads from a description, without a schedd.
 func TestSubmitMeansWhatItSays(t *testing.T) {
 	t.Parallel()
 	p := newPool(t)
@@ -22,7 +22,7 @@ func TestSubmitMeansWhatItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := full()
-	s.Transfer.Input = nil // condor_submit looks for them, and for the executable
+	s.Transfer.Input = nil // condor_submit checks that they and the executable exist
 	s.Executable = filepath.Join(filepath.Dir(p.config.Dir), "my $run app")
 	if err := os.WriteFile(s.Executable, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestSubmitMeansWhatItSays(t *testing.T) {
 	}
 }
 
-// dryAds reads what condor_submit -dry-run prints of each job: the changes of its ad, and then the whole ad.
+// dryAds parses the output of condor_submit -dry-run for each job: the changes of its ad, and then the whole ad.
 func dryAds(out string) []classad.Ad {
 	var ads []classad.Ad
 	for _, block := range strings.Split(out, "\n** Proc ")[1:] {

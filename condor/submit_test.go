@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// full has something in every field.
+// full sets every field.
 func full() Submit {
 	return Submit{
 		Executable: "/opt/my app/$run", Dir: "/tmp", Log: "jobs.log", BatchName: "run 7",
@@ -76,7 +76,7 @@ func TestSubmitRefuses(t *testing.T) {
 	}
 }
 
-// TestSubmitToFolders shows jobs with folders of their own, whose program is where their worker says.
+// TestSubmitToFolders submits jobs with folders of their own, whose program's path is defined by their worker.
 func TestSubmitToFolders(t *testing.T) {
 	t.Parallel()
 	s := Submit{ExecutableOf: "PilotPath", Dir: "/a", Procs: []Proc{{Dir: "/b"}, {}}}

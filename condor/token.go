@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// A Token is an IDTOKEN: whoever holds its text is Identity to the pool, until Expires or until its ID is revoked, and
-// has at most the rights that it names. The text never appears in logs.
+// A Token is an IDTOKEN: its bearer is Identity to the pool, until Expires or until its ID is revoked, with at most the
+// rights that it names. The text must never appear in logs.
 type Token struct {
 	ID       string // HTCondor's jti
 	Identity string
@@ -28,29 +28,29 @@ type Token struct {
 	text     string
 }
 
-// Secret returns the text, to be written into a file of mode 0600 in the SEC_TOKEN_DIRECTORY of a glidein.
+// Secret returns the text, for a file of mode 0600 in the SEC_TOKEN_DIRECTORY of a glidein.
 func (t Token) Secret() string { return t.text }
 
 // String names the token without the secret.
 func (t Token) String() string { return "token " + t.ID + " of " + t.Identity }
 
-// GoString is String, so that no way of printing shows the secret.
+// GoString is String, so that no formatting verb shows the secret.
 func (t Token) GoString() string { return t.String() }
 
-// glideinRights are all that a glidein needs: to offer slots, to say that it is there, and to find the
+// glideinRights are the only rights that a glidein needs: to offer slots, to advertise its master, and to find the
 // pool's daemons.
 var glideinRights = []string{"ADVERTISE_STARTD", "ADVERTISE_MASTER", "READ"}
 
-// GlideinIdentity returns who the glidein with a number is to the pool: the AuthenticatedIdentity that the collector
-// writes into the ads of its daemons.
+// GlideinIdentity returns the identity of the glidein with a number in the pool: the AuthenticatedIdentity that the
+// collector writes into the ads of its daemons.
 func GlideinIdentity(n int64) string { return fmt.Sprintf("%s-%d@%s", glideinName, n, domain) }
 
-// Mint makes a token for the glidein with a number, valid for lifetime, which is rounded up to a second. No daemon is
-// asked: whoever has the pool's key can sign. HTCondor's own condor_token_create would take 40 ms of a processor, which
-// is much for one of hundreds.
+// Mint creates a token for the glidein with a number, valid for lifetime, which is rounded up to a second. It needs no
+// daemon, because signing requires only the pool's key. HTCondor's own condor_token_create would take 40 ms of
+// processor time, which is much when there are hundreds of tokens.
 func (p *Pool) Mint(n int64, lifetime time.Duration) (Token, error) {
 	if lifetime <= 0 {
-		return Token{}, errors.New("minting a token: its lifetime is over before it begins")
+		return Token{}, errors.New("minting a token: its lifetime must be positive")
 	}
 	key, err := os.ReadFile(filepath.Join(p.config.Dir, "keys", signingKey))
 	if err != nil {
@@ -74,10 +74,10 @@ func (p *Pool) Mint(n int64, lifetime time.Duration) (Token, error) {
 // signingKey is the name of a pool's key, in its folder of keys and in tokens.
 const signingKey = "POOL"
 
-// scopePrefix stands before each right in a token's scope.
+// scopePrefix precedes each right in a token's scope.
 const scopePrefix = "condor:/"
 
-// claims are what a token says, by the names of RFC 7519 and, for the rights, RFC 8693.
+// claims are the claims of a token, by the names of RFC 7519 and, for the rights, RFC 8693.
 type claims struct {
 	ID       string `json:"jti"`
 	Issuer   string `json:"iss"`
@@ -87,9 +87,9 @@ type claims struct {
 	Expires  int64  `json:"exp"`
 }
 
-// sign returns the token's text, signed as HTCondor does: the file of the pool's key is scrambled and ends at the first
-// NUL, twice the key is the secret, and what signs is derived from that. That a real collector takes such tokens is
-// tested (TestTokenClaims); a token is otherwise an ordinary JSON Web Token.
+// sign returns the token's text, signed like HTCondor's: the pool's key file is scrambled and ends at the first NUL,
+// the secret is the key twice, and the signing key is derived from that. TestTokenClaims checks that a real collector
+// accepts such tokens; otherwise a token is an ordinary JSON Web Token.
 func (c claims) sign(file []byte) (string, error) {
 	for i := range file {
 		file[i] ^= [...]byte{0xde, 0xad, 0xbe, 0xef}[i%4]
@@ -101,7 +101,7 @@ func (c claims) sign(file []byte) (string, error) {
 	}
 	payload, err := json.Marshal(c)
 	if err != nil {
-		return "", err // unreachable: it has nothing that JSON lacks
+		return "", err // unreachable: every field can be encoded
 	}
 	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","kid":"` + signingKey + `"}`))
 	text := header + "." + base64.RawURLEncoding.EncodeToString(payload)
@@ -110,11 +110,11 @@ func (c claims) sign(file []byte) (string, error) {
 	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
-// ParseToken reads a token's claims. It does not verify the signature, which only the pool can.
+// ParseToken parses a token's claims. It does not verify the signature, which only the pool can do.
 func ParseToken(text string) (Token, error) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
-		return Token{}, errors.New("reading a token: it has not three parts")
+		return Token{}, errors.New("reading a token: it does not have three parts")
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {

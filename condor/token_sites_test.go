@@ -14,14 +14,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// stranger returns tools of somebody who has nothing of the pool but a token's text.
+// stranger returns the tools of a user who has only a token's text.
 func stranger(t *testing.T, p *Pool, secret string) Tools {
 	t.Helper()
 	tools, err := Attach(RemoteConfig{
-		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: runAs(),
+		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: programs.Unprivileged(),
 	}, secret)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +40,7 @@ func mint(t *testing.T, p *Pool, lifetime time.Duration) Token {
 	return token
 }
 
-// advertise sends an ad to the collector as a daemon does.
+// advertise sends an ad to the collector like a daemon.
 func advertise(t *testing.T, tools Tools, command string, ad classad.Ad) error {
 	t.Helper()
 	var text bytes.Buffer
@@ -49,7 +51,7 @@ func advertise(t *testing.T, tools Tools, command string, ad classad.Ad) error {
 	return err
 }
 
-// startdAd is of a slot that is not there, and for which no job of other tests is meant.
+// startdAd is the ad of a slot that does not exist, which matches no job of other tests.
 func startdAd(name string) classad.Ad {
 	return classad.Ad{"MyType": "Machine", "Name": name, "Machine": name, "State": "Unclaimed", "Activity": "Idle",
 		"MyAddress": "<127.0.0.1:9>", "StartdIpAddr": "<127.0.0.1:9>", "Cpus": 1, "Memory": 100, "Requirements": false}
@@ -112,8 +114,8 @@ func TestGlideinTokenOnlyAdvertises(t *testing.T) {
 	}
 }
 
-// TestReadShowsNoClaims has a thief read all that the collector knows of workers. Who has a claim's id may give the
-// worker jobs; the collector keeps it for the negotiator.
+// TestReadShowsNoClaims reads, as a thief, all that the collector has about workers. The id of a claim permits its
+// bearer to give the worker jobs; the collector keeps it for the negotiator.
 func TestReadShowsNoClaims(t *testing.T) {
 	t.Parallel()
 	p := common(t)
@@ -128,11 +130,11 @@ func TestReadShowsNoClaims(t *testing.T) {
 			t.Errorf("condor_status %v shows a claim: %s…", args, found)
 		}
 	}
-	isRefused(t, "NEGOTIATOR", func() error { return ping(t, thief, "NEGOTIATOR") }) // who gets them
+	isRefused(t, "NEGOTIATOR", func() error { return ping(t, thief, "NEGOTIATOR") }) // which receives them
 }
 
-// claim is what every claim's id looks like: its worker's address, when that began, a number and a secret. In a
-// PublicClaimId three dots stand for the secret.
+// claim matches the id of a claim: its worker's address, that worker's start time, a number and a secret. In a
+// PublicClaimId three dots replace the secret.
 var claim = regexp.MustCompile(`<[0-9.]+:[0-9]+[^>]*>#[0-9]+#[0-9]+#[^.]`)
 
 func ping(t *testing.T, tools Tools, right string) error {
@@ -217,7 +219,7 @@ func TestTokenClaims(t *testing.T) {
 	}
 }
 
-// TestAttachSubmits has the owner use the pool from elsewhere, with a token that may write.
+// TestAttachSubmits uses the pool from another place as its owner, with a token that may write.
 func TestAttachSubmits(t *testing.T) {
 	t.Parallel()
 	p := common(t)
@@ -227,7 +229,7 @@ func TestAttachSubmits(t *testing.T) {
 		t.Fatal(err)
 	}
 	tools, err := Attach(RemoteConfig{
-		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: runAs(),
+		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: programs.Unprivileged(),
 		Schedd: names(t, p.Tools(), "Scheduler")[0],
 	}, strings.TrimSpace(string(out)))
 	if err != nil {
@@ -244,7 +246,7 @@ func TestAttachSubmits(t *testing.T) {
 
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
-	good := RemoteConfig{Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: "192.0.2.1:9618", RunAs: runAs()}
+	good := RemoteConfig{Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: "192.0.2.1:9618", RunAs: programs.Unprivileged()}
 	for name, change := range map[string]func(c *RemoteConfig){
 		"no pool":     func(c *RemoteConfig) { c.Collector = "" },
 		"line break":  func(c *RemoteConfig) { c.Collector += "\nALLOW_WRITE = *" },

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTookMemory: whoever looks for the reason of a hold finds what glidein.conf has a worker say.
+// TestTookMemory checks that the code that examines hold reasons uses the same words as glidein.conf.
 func TestTookMemory(t *testing.T) {
 	t.Parallel()
 	if !strings.Contains(glideinConf, `WANT_HOLD_REASON = "`+TookMemory+`"`) {
@@ -13,7 +13,7 @@ func TestTookMemory(t *testing.T) {
 	}
 }
 
-// TestRunnerMemory: whoever says what its program takes is understood there.
+// TestRunnerMemory checks that glidein.conf reads the attribute with the memory of the runner program.
 func TestRunnerMemory(t *testing.T) {
 	t.Parallel()
 	if !strings.Contains(glideinConf, "min({TARGET."+RunnerAttribute+", 64})") {

@@ -18,41 +18,41 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
-// Tools runs the commands of a release on one pool, as one user. HTCondor's own libraries are not linked: its commands
-// are the interface that stays the same from version to version.
+// Tools runs the commands of a release on one pool, as one user. HTCondor's libraries are not linked, because its
+// commands are the interface that is stable between versions.
 type Tools struct {
 	Release string  // the folder with bin, sbin, libexec and lib
-	Config  string  // the file that CONDOR_CONFIG names
-	As      Account // whose commands they are
+	Config  string  // the file for CONDOR_CONFIG
+	As      Account // user of the commands
 }
 
-// Refused says that a command was understood and answered no. Nothing was changed by it.
+// Refused means that a command was understood and refused. It changed nothing.
 type Refused struct {
 	Tool   string
 	Status int    // exit status
-	Words  string // what it printed, HTCondor's own words
+	Words  string // its output, in HTCondor's own words
 }
 
 func (r *Refused) Error() string {
 	return fmt.Sprintf("%s refused with status %d: %s", r.Tool, r.Status, strings.Join(strings.Fields(r.Words), " "))
 }
 
-// silence is how commands say that they got no answer, so that we do not know. What a user may have written comes
-// only after one of the signs at which it stops looking. That a submission was not committed is an answer if a reason
+// silence matches messages about a missing answer, after which the outcome is unknown. The match stops at a character
+// that begins text which may come from a user. A message that a submission was not committed is an answer if a reason
 // follows.
 var silence = regexp.MustCompile(`(?im)^[^"'/=(\n]*(failed to (connect|make connection)|can.?t connect` +
 	`|unable to connect|couldn.?t contact|failed to fetch ads|communication error|can.?t find address|timed? ?out` +
 	`|\(null\)|CEDAR:\d+|SECMAN:\d+|failed to commit[^\n]*\z|connection (closed|refused|reset))`)
 
-// denied is how they say that the other side knows us and will not: an answer, whatever else they print.
+// denied matches messages of a peer that knows us and refuses: an answer, whatever else the output contains.
 var denied = regexp.MustCompile(`(?i)denied|not authorized|authorization failed|AUTHENTICATE:1003|SECMAN:2010`)
 
-// maxWords bounds what is kept of an error's words.
+// maxWords limits the text kept of an error, in bytes.
 const maxWords = 4096
 
-// Run runs a command of the release, such as "condor_q", with stdin, and returns what it printed on
-// stdout. The error is a [*Refused] if it said no; any other error means that we do not know whether it did
-// anything: it got no answer, was killed with ctx, or could not be started.
+// Run runs a command of the release, such as "condor_q", with stdin, and returns its stdout. The error is a [*Refused]
+// if the command refused. Any other error means that the outcome is unknown: there was no answer, the command was
+// killed with ctx, or it could not be started.
 func (t Tools) Run(ctx context.Context, stdin []byte, tool string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -78,13 +78,13 @@ func (t Tools) Run(ctx context.Context, stdin []byte, tool string, args ...strin
 	return nil, &Refused{Tool: tool, Status: exit.ExitCode(), Words: words}
 }
 
-// maxOutput is how much a command may print on stdout, and on stderr, in bytes: 100,000 ads of jobs with all their
-// attributes. One that prints more is killed.
+// maxOutput is how many bytes a command may print to each of stdout and stderr: 100,000 ads of jobs with all their
+// attributes. A command that prints more is killed.
 const maxOutput = 512 << 20
 
 var errOutput = fmt.Errorf("it printed more than %d MiB", maxOutput>>20)
 
-// point is where a command can be made to fail.
+// point returns the fault-injection point of a command.
 func point(tool string) fault.Point {
 	switch tool {
 	case "condor_master":
@@ -103,7 +103,7 @@ func point(tool string) fault.Point {
 	return fault.PoolAsk
 }
 
-// output keeps what a command prints, up to most bytes.
+// output keeps a command's output, up to most bytes.
 type output struct {
 	most     int
 	text     bytes.Buffer
@@ -118,20 +118,20 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// command is a command of the release on the pool, that has not been started. HTCondor looks at USER and LOGNAME, so
-// they have to name the user as whom it runs.
+// command returns an unstarted command of the release for the pool. HTCondor reads USER and LOGNAME, so they must name
+// the user as whom it runs.
 func (t Tools) command(ctx context.Context, tool string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, t.path(tool), args...)
 	cmd.Env = append(ownEnviron(), t.env()...)
 	cmd.Env = append(cmd.Env, "HOME="+t.As.Home, "USER="+t.As.Name, "LOGNAME="+t.As.Name)
-	cmd.Dir = filepath.Dir(t.Config) // our own folder may be closed to As
+	cmd.Dir = filepath.Dir(t.Config) // As may be unable to enter our own folder
 	cmd.SysProcAttr = t.As.attributes()
-	cmd.WaitDelay = time.Second // a daemon that it left behind may hold the pipe
+	cmd.WaitDelay = time.Second // a daemon started by it may hold the pipe
 	return cmd
 }
 
-// ownEnviron is this process's environment without what configures HTCondor: we may be a job of another pool, or run in
-// the shell of a user of one.
+// ownEnviron returns this process's environment without HTCondor's variables, because this process may be a job of
+// another pool, or run in the shell of a user of one.
 func ownEnviron() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "_CONDOR_") || strings.HasPrefix(v, "CONDOR_")
@@ -151,7 +151,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// env returns what a program needs to run HTCondor's commands on the pool, as "NAME=value".
+// env returns the variables that a program needs to run HTCondor's commands on the pool, as "NAME=value".
 func (t Tools) env() []string {
 	path := filepath.Join(t.Release, "bin") + ":" + filepath.Join(t.Release, "sbin")
 	if p := os.Getenv("PATH"); p != "" {
@@ -160,8 +160,8 @@ func (t Tools) env() []string {
 	return []string{"CONDOR_CONFIG=" + t.Config, "PATH=" + path}
 }
 
-// Query runs condor_q, condor_status or condor_history with -json and returns the ads. Without attributes
-// they are whole.
+// Query runs condor_q, condor_status or condor_history with -json and returns the ads, with the given attributes or, if
+// there are none, with all.
 func (t Tools) Query(ctx context.Context, tool string, args, attributes []string) ([]classad.Ad, error) {
 	args = append([]string{"-json"}, args...)
 	if len(attributes) > 0 {
@@ -174,8 +174,8 @@ func (t Tools) Query(ctx context.Context, tool string, args, attributes []string
 	return classad.ParseAds(out)
 }
 
-// Submit submits the jobs and returns the cluster they are; its processes are numbered from 0 in the order
-// of s.Procs. After an error that is not a [*Refused], look in the queue for s.Attributes before submitting again.
+// Submit submits the jobs and returns their cluster; its processes are numbered from 0 in the order of s.Procs. After
+// an error other than a [*Refused], look in the queue for s.Attributes before submitting again.
 func (t Tools) Submit(ctx context.Context, s Submit) (cluster int, err error) {
 	var text bytes.Buffer
 	if _, err := s.WriteTo(&text); err != nil {

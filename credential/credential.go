@@ -1,11 +1,12 @@
-// Package credential says until when a credential is good, and what follows from that: when people are warned, and what
-// is not begun with one any more.
+// Package credential determines how long a credential is valid, when to warn people about its end, and which jobs must
+// not be submitted with it any more.
 //
-// A Credential is what was read of a certificate, a proxy or a token: never its secret. Parse reads files of X.509
-// certificates and proxies and of bearer tokens; certificates of OpenSSH are read in gridsite/ssh, which knows their
-// format. Refuses, Turns and Warning decide; they read no clock, so that corrald and the simulator decide alike.
+// A Credential holds the public data of a certificate, proxy or token, never its secret. Parse reads files of X.509
+// certificates, proxies and bearer tokens; OpenSSH certificates are read in gridsite/ssh, which knows their format.
+// Refuses, Turns and Warning decide without a clock, so that corrald and the simulator decide alike.
 //
-// The invariant: nothing is known of a credential but what it says of itself. One that says nothing, such as a password
+// The invariant: the only source of information about a credential is its own content. One without an end, such as a
+// password or a plain ssh key, is valid until a site refuses it; one that a site has revoked looks valid here.
 // or a plain ssh key, is good until a site refuses it; one that a site has revoked looks good here.
 package credential
 
@@ -17,38 +18,39 @@ import (
 	"time"
 )
 
-// A Kind says what sort of credential it is.
+// A Kind is a type of credential.
 type Kind string
 
 const (
-	SSHKey          Kind = "ssh-key"          // says nothing of its end
+	SSHKey          Kind = "ssh-key"          // has no end
 	SSHCertificate  Kind = "ssh-certificate"  // OpenSSH's, for a user
-	X509Certificate Kind = "x509-certificate" // with what else of its chain is in the file
+	X509Certificate Kind = "x509-certificate" // with the rest of its chain in the file
 	X509Proxy       Kind = "x509-proxy"       // RFC 3820, or older
 	Token           Kind = "token"            // a JWT: SciTokens, WLCG, HTCondor's IDTOKENS
-	Opaque          Kind = "opaque"           // something of which nothing can be read
+	Opaque          Kind = "opaque"           // a credential whose content cannot be read
 )
 
-// words are how people call a kind.
+// words maps a kind to its name in messages.
 var words = map[Kind]string{
 	SSHKey: "ssh key", SSHCertificate: "ssh certificate", X509Certificate: "certificate", X509Proxy: "proxy",
 	Token: "token", Opaque: "credential",
 }
 
-// A Credential is what is known of one.
+// A Credential is the available information about a credential.
 type Credential struct {
 	Kind      Kind      `json:"kind"`
-	Where     string    `json:"where"`               // the file, or who has it: ssh agent
-	Subject   string    `json:"subject,omitempty"`   // whom it names, in its own words
-	NotBefore time.Time `json:"not_before,omitzero"` // zero: it does not say
-	NotAfter  time.Time `json:"expires_at,omitzero"` // zero: never, as far as can be seen
+	Where     string    `json:"where"`               // the file, or another holder: ssh agent
+	Subject   string    `json:"subject,omitempty"`   // its subject, in its own notation
+	NotBefore time.Time `json:"not_before,omitzero"` // zero: unspecified
+	NotAfter  time.Time `json:"expires_at,omitzero"` // zero: never, as far as known
 
-	// Carried means that pilots take it along: it must outlive them. Others are shown to the site when corrald logs in,
-	// and what runs there by then needs them no longer. No site has one yet; simulations may.
+	// Carried means that pilots take the credential along, so that it must outlive them. Other credentials are needed
+	// only when corrald logs in at the site; jobs already running there do not need them. No site has a carried one
+	// yet, but simulations may.
 	Carried bool `json:"-"`
 }
 
-// String names it for people.
+// String describes the credential for people.
 func (c Credential) String() string {
 	s := cmp.Or(words[c.Kind], string(c.Kind)) + " " + c.Where
 	if c.Subject != "" {
@@ -57,40 +59,40 @@ func (c Credential) String() string {
 	return s
 }
 
-// Expired reports whether it has ended by now. The last moment that it names is the first at which it is not good.
+// Expired reports whether the credential has ended at now. It is already invalid at NotAfter itself.
 func (c Credential) Expired(now time.Time) bool {
 	return !c.NotAfter.IsZero() && !now.Before(c.NotAfter)
 }
 
-// Problem says why it is no good now and what to do about that; empty: it is good. Whether one that is shown at a login
-// is good already is for the site to say, whose clock may be before ours.
+// Problem explains why the credential is not valid at now and how to fix that; empty: it is valid. A login with a
+// credential that is not valid yet is left to the site, whose clock may be ahead of ours.
 func (c Credential) Problem(now time.Time) string {
 	switch {
 	case c.Expired(now):
 		return c.Ended()
 	case c.Carried && now.Before(c.NotBefore):
-		return fmt.Sprintf("the %s is not good before %s", c, stamp(c.NotBefore))
+		return fmt.Sprintf("the %s is not valid before %s", c, stamp(c.NotBefore))
 	}
 	return ""
 }
 
-// Ended says that it has expired, and what to do about that.
+// Ended says that the credential has expired, and how to fix that.
 func (c Credential) Ended() string {
 	return fmt.Sprintf("the %s expired at %s: %s", c, stamp(c.NotAfter), c.remedy())
 }
 
-// remedy is what helps against its end.
+// remedy says how to replace the credential.
 func (c Credential) remedy() string {
 	if filepath.IsAbs(c.Where) {
-		return "put a new one into its place, which corrald reads by itself"
+		return "replace it there; corrald reads the new one automatically"
 	}
-	return "renew it there, which corrald sees by itself"
+	return "renew it there; corrald notices that automatically"
 }
 
-// stamp writes a time for people, to the second and the same everywhere.
+// stamp formats a time for people, in UTC and to the second.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// First returns the one of some that ends first; false: none says that it ends.
+// First returns the credential that ends first; ok is false if none has an end.
 func First(all []Credential) (first Credential, ok bool) {
 	for _, c := range all {
 		if !c.NotAfter.IsZero() && (!ok || c.NotAfter.Before(first.NotAfter)) {
@@ -100,9 +102,9 @@ func First(all []Credential) (first Credential, ok bool) {
 	return first, ok
 }
 
-// Refuses says why no job of this walltime is to be submitted at now at a site with these credentials; empty: it may
-// be. One that is no good refuses every job. One that pilots carry refuses those, too, that it would not outlive even
-// if they began at once: they would lose it in the middle of their work.
+// Refuses explains why no job of this walltime may be submitted at now to a site with these credentials; empty: it may.
+// An invalid credential refuses every job. A carried one also refuses a job that it would not outlive even if the job
+// began at once, because the job would lose it in the middle of its work.
 func Refuses(now time.Time, all []Credential, walltime time.Duration) string {
 	for _, c := range all {
 		if why := c.Problem(now); why != "" {
@@ -111,14 +113,14 @@ func Refuses(now time.Time, all []Credential, walltime time.Duration) string {
 	}
 	for _, c := range all {
 		if c.Carried && !c.NotAfter.IsZero() && now.Add(walltime).After(c.NotAfter) {
-			return fmt.Sprintf("the %s expires at %s, before a pilot of %s that began now would be over: %s",
+			return fmt.Sprintf("the %s expires at %s, before a pilot of %s that started now would end: %s",
 				c, stamp(c.NotAfter), walltime, c.remedy())
 		}
 	}
 	return ""
 }
 
-// Turns are when the answer of Refuses for a walltime changes by time alone, in order.
+// Turns returns the times, in order, at which the answer of Refuses for a walltime changes.
 func Turns(all []Credential, walltime time.Duration) []time.Time {
 	var times []time.Time
 	for _, c := range all {
@@ -129,7 +131,7 @@ func Turns(all []Credential, walltime time.Duration) []time.Time {
 			continue
 		}
 		times = append(times, c.NotAfter)
-		if c.Carried { // the last moment at which Refuses lets it pass is this one itself
+		if c.Carried { // Refuses still permits a job at exactly NotAfter-walltime
 			times = append(times, c.NotAfter.Add(time.Nanosecond-walltime))
 		}
 	}

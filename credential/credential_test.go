@@ -28,7 +28,7 @@ func TestRefuses(t *testing.T) {
 		"login has ended":                 {[]credential.Credential{key, login}, time.Hour, time.Hour, "ssh certificate /k-cert.pub expired"},
 		"carried lasts to the end":        {[]credential.Credential{login, carried}, 0, time.Hour, ""},
 		"carried ends before":             {[]credential.Credential{login, carried}, 1, time.Hour, "before a pilot of 1h0m0s"},
-		"carried is not good yet":         {[]credential.Credential{carried}, -2 * time.Hour, time.Minute, "not good before"},
+		"carried is not valid yet":         {[]credential.Credential{carried}, -2 * time.Hour, time.Minute, "not valid before"},
 		"carried has ended":               {[]credential.Credential{carried}, time.Hour, 0, "proxy /x509 expired"},
 	} {
 		got := credential.Refuses(noon.Add(c.at), c.all, c.walltime)
@@ -38,7 +38,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Between two turns the answer stays what it is.
+// Between two turns the answer does not change.
 func TestRefusesChangesAtTurns(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -78,7 +78,7 @@ func TestLevels(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
-		life, left time.Duration // life 0: since when it is good is not known
+		life, left time.Duration // life 0: the beginning is unknown
 		want       credential.Level
 	}{
 		"long before":           {365 * day, 25 * time.Hour, credential.Calm},
@@ -104,15 +104,15 @@ func TestLevels(t *testing.T) {
 			t.Errorf("%s: it says %q", name, said)
 		}
 		if next := k.NextLevel(noon); got < credential.Over && (k.Level(next) <= got || k.Level(next.Add(-1)) != got) {
-			t.Errorf("%s: the next level is said to begin at %s, where it is %d", name, next, k.Level(next))
+			t.Errorf("%s: the next level begins at %s according to NextLevel, but is %d then", name, next, k.Level(next))
 		}
 	}
 	if k := (credential.Credential{}); k.Level(noon) != credential.Calm || !k.NextLevel(noon).IsZero() {
-		t.Error("what never ends has a warning")
+		t.Error("a credential without an end has a warning")
 	}
 }
 
-// People are told of each level once, and that what they were warned of was replaced; of what nobody was warned of not.
+// People are warned once per level, and are notified of the replacement of a credential only after a warning about it.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	of := func(left time.Duration) []credential.Credential {
@@ -122,7 +122,7 @@ func TestWatch(t *testing.T) {
 	for i, step := range []struct {
 		after time.Duration // noon
 		all   []credential.Credential
-		want  string // in the news; empty: there are none
+		want  string // in the news; empty: no news
 		rest  time.Duration
 	}{
 		{0, of(30 * time.Hour), "", 6 * time.Hour},

@@ -15,16 +15,15 @@ import (
 	"unicode"
 )
 
-// MaxFile is how long a file with a credential may be, in bytes: a proxy with the chains of several VOs has some ten
-// KiB.
+// MaxFile is the maximum length of a credential file in bytes. A proxy with the chains of several VOs has some ten KiB.
 const MaxFile = 1 << 20
 
-// errNone means that the bytes are something else.
-var errNone = errors.New("there is no such credential in it")
+// errNone means that the bytes contain something else.
+var errNone = errors.New("it has no such credential")
 
-// Parse reads what a file says of itself, whatever kind it is. A file that says nothing, such as one with a private key
-// alone, a password or a token that is no JWT, is good for ever as far as can be seen; one that begins as a certificate
-// or a JWT and is broken is an error, because its end would be missed.
+// Parse reads a credential file of any kind. A file without an end, such as one with only a private key, a password or
+// a token that is not a JWT, is valid forever as far as known. A file that begins as a certificate or JWT but is broken
+// is an error, because its end would be missed.
 func Parse(where string, content []byte) (Credential, error) {
 	for _, read := range []func(string, []byte) (Credential, error){ParseX509, ParseToken} {
 		c, err := read(where, content)
@@ -38,8 +37,8 @@ func Parse(where string, content []byte) (Credential, error) {
 	return Credential{Kind: Opaque, Where: where}, nil
 }
 
-// ParseX509 reads the certificates of a PEM file, such as a proxy with its chain. They are good only together: from the
-// latest beginning to the earliest end among them. What else is in the file, such as a key, is passed over.
+// ParseX509 reads the certificates of a PEM file, such as a proxy with its chain. They are valid only together, from
+// the latest beginning to the earliest end. Other content of the file, such as a key, is ignored.
 func ParseX509(where string, content []byte) (Credential, error) {
 	c := Credential{Kind: X509Certificate, Where: where}
 	found := 0
@@ -58,7 +57,7 @@ func ParseX509(where string, content []byte) (Credential, error) {
 		if found++; found == 1 && isProxy(cert) {
 			c.Kind = X509Proxy
 		}
-		if c.Subject == "" && !isProxy(cert) { // a proxy is named by whom it stands for
+		if c.Subject == "" && !isProxy(cert) { // a proxy is named after the user that it represents
 			c.Subject = printable(cert.Subject.String())
 		}
 		if c.NotAfter.IsZero() || cert.NotAfter.Before(c.NotAfter) {
@@ -74,10 +73,10 @@ func ParseX509(where string, content []byte) (Credential, error) {
 	return c, nil
 }
 
-// proxyInfo are the names of the extension by which a certificate is a proxy: that of RFC 3820, and Globus' before it.
+// proxyInfo lists the extensions that mark a certificate as a proxy: RFC 3820's, and Globus' earlier one.
 var proxyInfo = []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 1, 14}, {1, 3, 6, 1, 4, 1, 3536, 1, 222}}
 
-// isProxy reports whether a certificate is a proxy: by its extension, or, before there was one, by its last name.
+// isProxy reports whether a certificate is a proxy: by its extension or, for older proxies, by its last name.
 func isProxy(cert *x509.Certificate) bool {
 	for _, e := range cert.Extensions {
 		for _, id := range proxyInfo {
@@ -90,7 +89,7 @@ func isProxy(cert *x509.Certificate) bool {
 	return last == "proxy" || last == "limited proxy"
 }
 
-// claims are those of a JWT that matter here. Numbers are seconds since 1970, with a fraction if its maker likes.
+// claims are the relevant claims of a JWT. Numbers are seconds since 1970, possibly with a fraction.
 type claims struct {
 	Issuer    string   `json:"iss"`
 	Subject   string   `json:"sub"`
@@ -98,9 +97,9 @@ type claims struct {
 	Expires   *float64 `json:"exp"`
 }
 
-// ParseToken reads a file with a bearer token that is a JWT, or with several, one in each line, as HTCondor keeps them;
-// of several the one that ends first is returned. A token without exp never ends. The signature is not checked: that is
-// for who takes it.
+// ParseToken reads a file with a bearer token that is a JWT, or with several, one per line, as HTCondor stores them. If
+// there are several, it returns the one that ends first. A token without exp never ends. The signature is not checked,
+// which is the task of the recipient.
 func ParseToken(where string, content []byte) (Credential, error) {
 	var all []Credential
 	for line := range strings.Lines(string(content)) {
@@ -110,7 +109,7 @@ func ParseToken(where string, content []byte) (Credential, error) {
 		}
 		c, err := parseJWT(where, line)
 		if errors.Is(err, errNone) && len(all) > 0 {
-			err = errors.New("a line behind its first token is none")
+			err = errors.New("a line after the first token is not a token")
 		}
 		if err != nil {
 			return c, fmt.Errorf("reading %s: %w", where, err)
@@ -126,7 +125,7 @@ func ParseToken(where string, content []byte) (Credential, error) {
 	return Credential{}, fmt.Errorf("reading %s: %w", where, errNone)
 }
 
-// parseJWT reads one. What has not three parts, or a head that is no JSON, is something else.
+// parseJWT reads a JWT. A text without three parts, or whose header is not JSON, is errNone.
 func parseJWT(where, token string) (Credential, error) {
 	c := Credential{Kind: Token, Where: where}
 	parts := strings.Split(token, ".")
@@ -152,10 +151,10 @@ func parseJWT(where, token string) (Credential, error) {
 	return c, err
 }
 
-// maxSubject is how much of a name is kept, in runes.
+// maxSubject is the maximum length of a subject in runes.
 const maxSubject = 200
 
-// printable is a name for people: nothing in it steers a terminal, and it has an end.
+// printable returns a name for people: without control characters, and limited in length.
 func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -169,17 +168,17 @@ func printable(name string) string {
 	return name
 }
 
-// lastSecond is the end of the year 9999, behind which a time cannot be written.
+// lastSecond is the end of the year 9999, after which a time cannot be formatted.
 const lastSecond = 253402300799
 
-// instant is a claim's time, a whole second; a claim that is missing is the zero time.
+// instant converts a claim to a whole second; a missing claim is the zero time.
 func instant(name string, seconds *float64, whole func(float64) float64) (time.Time, error) {
 	if seconds == nil {
 		return time.Time{}, nil
 	}
 	s := whole(*seconds)
 	if !(s >= 0 && s <= lastSecond) {
-		return time.Time{}, fmt.Errorf("its claim %s is %g, which is no time in seconds", name, *seconds)
+		return time.Time{}, fmt.Errorf("its claim %s is %g, which is not a time in seconds", name, *seconds)
 	}
 	return time.Unix(int64(s), 0).UTC(), nil
 }

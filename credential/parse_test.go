@@ -22,7 +22,7 @@ import (
 // noon is the time of all tests.
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// certificate makes one, as PEM. Each is signed by itself: what is read of a chain is its times and names.
+// certificate returns a certificate in PEM. Each is self-signed: of a chain, only times and names are read.
 func certificate(t testing.TB, name string, from, to time.Time, extensions ...pkix.Extension) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -38,11 +38,11 @@ func certificate(t testing.TB, name string, from, to time.Time, extensions ...pk
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// proxyInfo is RFC 3820's extension, critical as it has to be.
+// proxyInfo is RFC 3820's extension, which must be critical.
 var proxyInfo = pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true,
 	Value: []byte{0x30, 0x0c, 0x30, 0x0a, 0x06, 0x08, 0x2b, 6, 1, 5, 5, 7, 21, 1}}
 
-// jwt makes one with a head, claims, and a signature that nobody checks.
+// jwt returns a JWT with a header, claims, and a signature that is not checked.
 func jwt(claims string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(`{"alg":"ES256","typ":"JWT"}`)) + "." + encode([]byte(claims)) + "." + encode([]byte("signed"))
@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What begins as a certificate or as a token, and is broken, is no credential that never ends.
+// A broken certificate or token is an error, not a credential without an end.
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	encode := base64.RawURLEncoding.EncodeToString
@@ -102,7 +102,7 @@ func TestParseRefuses(t *testing.T) {
 		"time":        {jwt(`{"exp":"tomorrow"}`), "its claims"},
 		"past":        {jwt(`{"exp":-1}`), "exp is -1"},
 		"future":      {jwt(`{"nbf":1e300}`), "nbf is 1e+300"},
-		"second line": {jwt(`{}`) + "\nmore", "behind its first token"},
+		"second line": {jwt(`{}`) + "\nmore", "after the first token"},
 	} {
 		if got, err := credential.Parse("/f", []byte(c.content)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v, want an error with %q", name, got, err, c.want)
@@ -110,7 +110,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a file has in it, reading it ends, and a time that it names can be written.
+// Parse terminates for every content, and every time that it returns can be formatted.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(jwt(`{"exp":1795352400,"nbf":1}`)))
 	f.Add([]byte(certificate(f, "4711", noon, noon.Add(time.Hour), proxyInfo)))

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A Level is how near the end of a credential is. People are told of each once.
+// A Level says how near the end of a credential is. People are warned once per level.
 type Level int
 
 const (
-	Calm   Level = iota // there is nothing to say
+	Calm   Level = iota // no warning
 	Soon                // within SoonBefore
 	Urgent              // within UrgentBefore
 	Over                // it has expired
 )
 
-// When people are warned. Credentials are made for hours or minutes, too, and renewed all day: of those that know since
-// when they are good, the warnings come in the last third and the last tenth of their time instead, if that is later.
+// When people are warned. Some credentials last only hours or minutes and are renewed all day. If NotBefore is set, the
+// warnings come in the last third and the last tenth of the lifetime instead, if that is later.
 const (
 	SoonBefore   = 24 * time.Hour
 	UrgentBefore = time.Hour
@@ -26,7 +26,7 @@ const (
 	urgentPart = 10
 )
 
-// ahead is how long before the end the warning of a level begins.
+// ahead returns how long before the end the warning of a level begins.
 func (c Credential) ahead(l Level) time.Duration {
 	ahead, part := SoonBefore, time.Duration(soonPart)
 	switch l {
@@ -41,7 +41,7 @@ func (c Credential) ahead(l Level) time.Duration {
 	return ahead
 }
 
-// Level is how near its end is at now.
+// Level returns the credential's level at now.
 func (c Credential) Level(now time.Time) Level {
 	if c.NotAfter.IsZero() {
 		return Calm
@@ -54,7 +54,7 @@ func (c Credential) Level(now time.Time) Level {
 	return Calm
 }
 
-// NextLevel is when its Level changes next; zero: it does not.
+// NextLevel returns when the Level changes next; zero: never.
 func (c Credential) NextLevel(now time.Time) time.Time {
 	if l := c.Level(now); !c.NotAfter.IsZero() && l < Over {
 		return c.NotAfter.Add(-c.ahead(l + 1))
@@ -62,7 +62,7 @@ func (c Credential) NextLevel(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Warning is what people are told of it at now; empty at Calm.
+// Warning returns the warning at now; empty at Calm.
 func (c Credential) Warning(now time.Time) string {
 	switch c.Level(now) {
 	case Calm:
@@ -74,14 +74,14 @@ func (c Credential) Warning(now time.Time) string {
 	return fmt.Sprintf("the %s expires at %s, in %s: %s", c, stamp(c.NotAfter), left, c.remedy())
 }
 
-// A Watch remembers what people were told of some credentials. The zero Watch has told nothing.
+// A Watch remembers the warnings given about some credentials. The zero Watch has given none.
 type Watch struct {
 	known []Credential
 	told  map[Credential]Level
 }
 
-// News is what people are to be told at now of the credentials that there are, and were not told yet: each level of
-// each, once, and that one which they were warned of was replaced. They count as told once Tell is called.
+// News returns the warnings that are due at now for the present credentials: each level of each credential once, and
+// that a credential was replaced after a warning. They count as given once Tell is called.
 func (w *Watch) News(now time.Time, all []Credential) (news []string) {
 	for _, c := range w.known {
 		if w.told[c] > Calm && !slices.Contains(all, c) && len(all) > 0 {
@@ -96,7 +96,7 @@ func (w *Watch) News(now time.Time, all []Credential) (news []string) {
 	return news
 }
 
-// Tell notes that people were told the News at now.
+// Tell records that people received the News of now.
 func (w *Watch) Tell(now time.Time, all []Credential) {
 	w.known, w.told = all, map[Credential]Level{}
 	for _, c := range all {
@@ -104,10 +104,10 @@ func (w *Watch) Tell(now time.Time, all []Credential) {
 	}
 }
 
-// Known are the credentials that there were when people were told last.
+// Known returns the credentials passed to the last Tell.
 func (w *Watch) Known() []Credential { return w.known }
 
-// Rest is how long after now nothing is to be told of those, unless they are replaced; at most as long as longest.
+// Rest returns how long after now no News is due for those credentials, unless they are replaced; at most longest.
 func (w *Watch) Rest(now time.Time, longest time.Duration) time.Duration {
 	for _, c := range w.known {
 		if next := c.NextLevel(now); !next.IsZero() {

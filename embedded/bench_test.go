@@ -19,8 +19,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// journalSink is a sink as a run has one: it writes a line for each event and makes the writes of a
-// call one.
+// A journalSink works like a run's sink: it writes a line for each event and combines the writes of a call.
 type journalSink struct {
 	w    *bufio.Writer
 	mu   sync.Mutex
@@ -74,7 +73,7 @@ func noop(run corral.RunID, seq int64, dir string) execution.Job {
 	}
 }
 
-// cpuTime is what a process has used, without its children.
+// cpuTime is the CPU time that a process has used, without its children.
 func cpuTime(tb testing.TB, pid int) time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -88,9 +87,9 @@ func cpuTime(tb testing.TB, pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / ticks
 }
 
-// BenchmarkNoop runs /bin/true through two one-cpu workers, each a process of its own. Compare with
-// BenchmarkBareLoop on a file system in memory (TMPDIR=/dev/shm): ext4 makes files slowly for minutes
-// after many were deleted, for it does not use their inodes again, and both then measure only that.
+// BenchmarkNoop runs /bin/true through two one-CPU workers, each in its own process. Compare it with BenchmarkBareLoop
+// on a file system in memory (TMPDIR=/dev/shm): after many deletions ext4 creates files slowly for minutes, because it
+// does not reuse their inodes, and then both benchmarks measure only that.
 func BenchmarkNoop(b *testing.B) {
 	benchNoop(b, func(c *cluster, id, _ string) *exec.Cmd { return c.child(b, id) })
 }
@@ -100,7 +99,7 @@ func BenchmarkTravel(b *testing.B) {
 	benchNoop(b, func(c *cluster, id, dir string) *exec.Cmd { return c.blind(b, id, dir, b.TempDir()) })
 }
 
-// BenchmarkCopy runs tasks that read one file of 1 KiB and write one, and BenchmarkTravelCopy the same with workers
+// BenchmarkCopy runs tasks that read one file of 1 KiB and write one; BenchmarkTravelCopy does the same with workers
 // that do not see the run's directory.
 func BenchmarkCopy(b *testing.B) {
 	benchTasks(b, copied, func(c *cluster, id, _ string) *exec.Cmd { return c.child(b, id) })
@@ -110,7 +109,7 @@ func BenchmarkTravelCopy(b *testing.B) {
 	benchTasks(b, copied, func(c *cluster, id, dir string) *exec.Cmd { return c.blind(b, id, dir, b.TempDir()) })
 }
 
-// copied is noop that copies a file.
+// copied is noop with a command that copies a file.
 func copied(run corral.RunID, seq int64, dir string) execution.Job {
 	j := noop(run, seq, dir)
 	t := &j.Tasks[0]
@@ -158,7 +157,7 @@ func benchTasks(
 	b.ReportMetric(float64(workers.Microseconds())/float64(b.N), "workers-µs/task")
 }
 
-// BenchmarkBareLoop does for each task what must be done, two at a time, and nothing else.
+// BenchmarkBareLoop does the necessary work of each task, two at a time, and nothing else.
 func BenchmarkBareLoop(b *testing.B) {
 	dir := runDir(b)
 	next := make(chan execution.Job, 256)

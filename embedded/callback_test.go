@@ -17,7 +17,7 @@ import (
 
 const testNonce = "0123456789abcdef"
 
-// speaker returns the address of a listener that says text to whoever connects.
+// speaker returns the address of a listener that sends text to each connection.
 func speaker(t *testing.T, text string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func speaker(t *testing.T, text string) string {
 	return ln.Addr().String()
 }
 
-// vacant returns an address where nobody listens, nor will while the test goes on: it is taken.
+// vacant returns an address where no program listens while the test runs, because the test holds it.
 func vacant(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -70,12 +70,12 @@ func TestPilotIsCalledBack(t *testing.T) {
 		}, "", ""},
 		{"nobody listens", func(t *testing.T, _ string) []string { return []string{vacant(t)} }, corral.Failed, "connection refused"},
 		{"somebody else's listener", func(t *testing.T, _ string) []string { return []string{speaker(t, "fedcba9876543210")} },
-			corral.Failed, "somebody else answers there"},
+			corral.Failed, "another program answers there"},
 		{"no address", func(*testing.T, string) []string { return nil }, corral.Invalid, "0 addresses"},
 		{"too many", func(*testing.T, string) []string { return make([]string, 9) }, corral.Invalid, "9 addresses"},
-		{"a name", func(*testing.T, string) []string { return []string{"localhost:2000"} }, corral.Invalid, "not to be dialled"},
-		{"a port of the system's", func(*testing.T, string) []string { return []string{"127.0.0.1:22"} }, corral.Invalid, "not to be dialled"},
-		{"everybody", func(*testing.T, string) []string { return []string{"224.0.0.1:2000"} }, corral.Invalid, "not to be dialled"},
+		{"a name", func(*testing.T, string) []string { return []string{"localhost:2000"} }, corral.Invalid, "must not be dialled"},
+		{"a port of the system's", func(*testing.T, string) []string { return []string{"127.0.0.1:22"} }, corral.Invalid, "must not be dialled"},
+		{"everybody", func(*testing.T, string) []string { return []string{"224.0.0.1:2000"} }, corral.Invalid, "must not be dialled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestPilotIsCalledBack(t *testing.T) {
 	}
 }
 
-// Calls that a pilot asks for all at once are more than one each interval.
+// Of many simultaneous requests of a pilot to be called back, only some are served in each interval.
 func TestPilotIsNotCalledBackAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{})

@@ -23,10 +23,10 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// hostRoles are what the test binary may be on a host behind a firewall.
+// hostRoles are the roles of the test binary on a host behind a firewall.
 var hostRoles = map[string]func() error{}
 
-// TestMain lets the test binary be a worker: a process that a test can kill; or play a role on another host.
+// TestMain lets the test binary be a worker, as a process that a test can kill, or play a role on another host.
 func TestMain(m *testing.M) {
 	if act := hostRoles[os.Getenv("POOL_TEST_ROLE")]; act != nil {
 		if err := act(); err != nil {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	if address := os.Getenv("POOL_TEST_WORKER"); address != "" {
 		cfg := workerConfig(os.Getenv("POOL_TEST_ID"), address)
 		cfg.Instance, cfg.Scratch = os.Getenv("POOL_TEST_INSTANCE"), os.Getenv("POOL_TEST_SCRATCH")
-		if dir := os.Getenv("POOL_TEST_HIDE"); dir != "" { // this process has file systems of its own
+		if dir := os.Getenv("POOL_TEST_HIDE"); dir != "" { // this process has its own mount namespace
 			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
 				fmt.Fprintln(os.Stderr, "hiding", dir, err)
 				os.Exit(1)
@@ -53,11 +53,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openGate admits everybody whose token is "secret".
+// openGate admits every worker whose token is "secret".
 type openGate struct {
 	d     *dispatch.Dispatcher
 	links *port.Links
-	cpus  int // of the attempt; 0: any
+	cpus  int // CPUs of the attempt; 0: any number
 
 	mu      sync.Mutex
 	holders map[corral.JobID]string
@@ -72,7 +72,7 @@ func newGate(lg *slog.Logger, cfg dispatch.Config) *openGate {
 	return &openGate{d: dispatch.New(lg, cfg), links: links, holders: map[corral.JobID]string{}}
 }
 
-// ask asks attempt 1 to drain or leave, as corrald does.
+// ask asks attempt 1 to drain or leave, like corrald.
 func (g *openGate) ask(ask corral.Ask) {
 	g.links.Ask(1, ask)
 	g.d.Ask(1, ask)
@@ -85,7 +85,7 @@ type doorway struct {
 	once   sync.Once
 }
 
-// open has port serve what is handed to the doorway, until ctx ends.
+// open makes port serve the doorway's connections until ctx ends.
 func open(ctx context.Context, port *port.Port) *doorway {
 	w := &doorway{conns: make(chan net.Conn), closed: make(chan struct{})}
 	go func() { _ = port.Serve(ctx, w) }()
@@ -133,7 +133,7 @@ func (g *openGate) LoseHost(_ context.Context, _ corral.JobID, lost corral.LostH
 	return g.Report(context.Background(), 1, "lost", lost.String())
 }
 
-// taps are a listener whose connections a test can cut.
+// taps is a listener whose connections a test can cut.
 type taps struct {
 	net.Listener
 	mu    sync.Mutex // guards conns
@@ -174,7 +174,7 @@ func testLog(tb testing.TB) *slog.Logger {
 }
 
 func newCluster(tb testing.TB, cfg dispatch.Config) *cluster {
-	dir, err := os.MkdirTemp("", "pool") // short: the path of a socket has at most 107 bytes
+	dir, err := os.MkdirTemp("", "pool") // short, because a socket's path has at most 107 bytes
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func newCluster(tb testing.TB, cfg dispatch.Config) *cluster {
 	return newClusterAt(tb, cfg, filepath.Join(dir, "s"))
 }
 
-// newClusterAt has workers keep their tasks through whatever a busy machine does, unless the test has a lease of its own.
+// newClusterAt sets a lease that lets workers keep their tasks on a busy machine, unless the test sets its own.
 func newClusterAt(tb testing.TB, cfg dispatch.Config, socket string) *cluster {
 	if cfg.Lease == 0 {
 		cfg.Lease, cfg.Heartbeat = 5*time.Minute, 3*time.Second
@@ -230,7 +230,7 @@ func workerConfig(id, address string) worker.Config {
 	}
 }
 
-// child starts a worker as a process of its own, which the test may kill.
+// child starts a worker as a separate process, which the test may kill.
 func (c *cluster) child(tb testing.TB, id string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), "POOL_TEST_WORKER=unix:"+c.socket, "POOL_TEST_ID="+id, "POOL_TEST_INSTANCE="+id+time.Now().String())
@@ -258,10 +258,10 @@ func (c *cluster) awaitWorkers(tb testing.TB, n int) {
 	})
 }
 
-// patience is for what takes some seconds on a machine that has nothing else to do.
+// patience limits waits for events that take some seconds on an idle machine.
 const patience = 3 * time.Minute
 
-// await polls until what holds.
+// await polls until holds returns true.
 func await(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	deadline := time.After(patience)
@@ -284,7 +284,7 @@ func runDir(tb testing.TB) string {
 	return dir
 }
 
-// hand is a worker that runs inside the test.
+// A hand is a worker that runs inside the test.
 type hand struct {
 	cancel context.CancelFunc
 	left   chan struct{}
@@ -292,7 +292,7 @@ type hand struct {
 	err    error
 }
 
-// work starts a worker, which leaves with the test at the latest.
+// work starts a worker, which leaves when the test ends, if not earlier.
 func (c *cluster) work(t *testing.T, cfg worker.Config) *hand {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -310,7 +310,7 @@ func (c *cluster) work(t *testing.T, cfg worker.Config) *hand {
 
 func (c *cluster) address() string { return "unix:" + c.socket }
 
-// bed is a cluster with one worker and one attached run.
+// A bed is a cluster with one worker and one attached run.
 type bed struct {
 	*cluster
 	dir  string
@@ -329,7 +329,7 @@ func newBed(t *testing.T, cfg dispatch.Config, adapt func(*worker.Config)) *bed 
 	return b
 }
 
-// idle reports whether no worker has a job any more.
+// idle reports whether no worker holds a job.
 func (b *bed) idle() bool { _, held := load(b.d); return held == 0 }
 
 // runOne runs one task and returns its result and its directory.
@@ -363,7 +363,7 @@ func absent(t *testing.T, elem ...string) {
 	}
 }
 
-// load counts the jobs that no worker has, and those that one has.
+// load returns the number of queued jobs and of jobs that a worker holds.
 func load(d *dispatch.Dispatcher) (queued, held int) {
 	waiting, held := d.Load()
 	for _, c := range waiting {

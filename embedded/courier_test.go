@@ -23,7 +23,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// blind starts a worker as a process that sees an empty directory where dir is, and works in scratch.
+// blind starts a worker as a process that sees an empty directory in place of dir, and works in scratch.
 func (c *cluster) blind(tb testing.TB, id, dir, scratch string) *exec.Cmd {
 	tb.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -91,7 +91,7 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 	if why := results[2].Reason; !strings.Contains(why, `input "nowhere" is missing`) {
 		t.Errorf("the third failed as it %s", why)
 	}
-	for i, r := range results { // the inputs of all came with the first
+	for i, r := range results { // the first job brought the inputs of all
 		if way := r.Travel; (way.In > 0) != (i == 0) || way.Out <= 0 || way.Bytes <= 0 {
 			t.Errorf("files of task %d travelled for %+v", r.Index, way)
 		}
@@ -117,7 +117,7 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-// The inputs of a job that waits at a worker come while another one runs there.
+// The inputs of a job that waits at a worker arrive while another job runs there.
 func TestInputsAreFetchedAhead(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
@@ -132,8 +132,8 @@ func TestInputsAreFetchedAhead(t *testing.T) {
 	t.Errorf("in none of %d tries the next job's inputs came while another ran", tries)
 }
 
-// fetchedAhead runs three jobs, and reports whether the inputs of the second came while the first ran. Those of the third
-// are too large for that.
+// fetchedAhead runs three jobs, and reports whether the inputs of the second arrived while the first ran. The third
+// job's inputs are too large to be fetched ahead.
 func fetchedAhead(t *testing.T, b *bed, scratch string, seq int64) bool {
 	t.Helper()
 	come := func(name string) string {
@@ -144,7 +144,7 @@ func fetchedAhead(t *testing.T, b *bed, scratch string, seq int64) bool {
 	next, large := sh(seq+1, b.dir, "cat in/small"), sh(seq+2, b.dir, "wc -c < in/large")
 	next.Tasks[0].Inputs, large.Tasks[0].Inputs = []string{"in/small"}, []string{"in/large"}
 	for _, j := range []execution.Job{first, next, large} {
-		j.Tasks[0].Estimate = 0 // so short that others are sent ahead
+		j.Tasks[0].Estimate = 0 // so short that further jobs are sent ahead
 	}
 	b.d.Submit([]execution.Job{first, next, large})
 	printed := func(j execution.Job) string {
@@ -219,11 +219,11 @@ func TestCancelledTaskThatTravelledIsKilled(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-// A breaker passes connections on to a socket, and breaks some of them.
+// A breaker forwards connections to a socket, and breaks some of them.
 type breaker struct {
 	net.Listener
-	breaks atomic.Int64 // how many are still to break
-	after  int64        // bytes that pass before
+	breaks atomic.Int64 // number of connections that it still breaks
+	after  int64        // number of bytes that pass before a break
 	conns  sync.WaitGroup
 }
 
@@ -270,7 +270,7 @@ func (b *breaker) serve(socket string) {
 	}
 }
 
-// pass copies until either side ends, or it is time to break.
+// pass copies until either side ends, or until the break.
 func (b *breaker) pass(from, to net.Conn) {
 	buf := make([]byte, 64<<10)
 	var passed int64
@@ -300,7 +300,7 @@ func TestParcelsOutliveConnections(t *testing.T) {
 	through.socket = between.Addr().String()
 	through.blind(t, "tag/0", b.dir, scratch)
 	b.awaitWorkers(t, 1)
-	b.data(t, "big", strings.Repeat("0123456789abcdef", 200<<10)) // 3.2 MiB, there and back
+	b.data(t, "big", strings.Repeat("0123456789abcdef", 200<<10)) // 3.2 MiB in each direction
 	j := sh(1, b.dir, "cp big out")
 	j.Tasks[0].Inputs, j.Tasks[0].Outputs = []string{"big"}, []string{"out"}
 	b.d.Submit([]execution.Job{j})
@@ -316,7 +316,7 @@ func TestParcelsOutliveConnections(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-// A task that travelled goes on while its dispatcher is started anew, and its files come back to the new one.
+// A task whose files travel continues while its dispatcher restarts, and its files return to the new dispatcher.
 func TestTaskThatTravelledOutlivesItsDispatcher(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
@@ -327,7 +327,7 @@ func TestTaskThatTravelledOutlivesItsDispatcher(t *testing.T) {
 	j := sh(1, b.dir, "cat "+gate+" > out")
 	j.Tasks[0].Outputs = []string{"out"}
 	b.d.Submit([]execution.Job{j})
-	open, err := os.OpenFile(gate, os.O_WRONLY, 0) // when the task reads
+	open, err := os.OpenFile(gate, os.O_WRONLY, 0) // opens when the task reads
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestTaskThatTravelledOutlivesItsDispatcher(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-// A courier that has had nothing to carry for long gives up its place at the port, and is back for the next job.
+// A courier that has been idle for long gives up its place at the port, and returns for the next job.
 func TestIdleCouriersGoAndComeBack(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{Idle: time.Millisecond})
@@ -362,7 +362,7 @@ func TestIdleCouriersGoAndComeBack(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-// What a dispatcher or a worker that was killed has left of parcels goes; other files stay.
+// The parcels that a killed dispatcher or worker left are removed; other files stay.
 func TestWhatTheKilledLeftIsSwept(t *testing.T) {
 	t.Parallel()
 	b := &bed{cluster: newCluster(t, dispatch.Config{}), dir: runDir(t)}
@@ -402,7 +402,7 @@ func TestNobodyElseGetsAParcel(t *testing.T) {
 			{"0", "first", 7, ""},
 			{"0", "first", 8, corral.Conflict},
 			{"0", "second", 7, corral.Conflict},
-			{"1", "first", 7, corral.Unavailable}, // it may still come back
+			{"1", "first", 7, corral.Unavailable}, // the worker may still return
 		} {
 			courier := s.greet(&wire.Hello{
 				Version: wire.Version, Role: wire.RoleCourier, Tag: "tag", Token: testToken, ID: "tag/" + c.id, Instance: c.instance, Holder: "pilot", CPUs: 4,
@@ -413,7 +413,7 @@ func TestNobodyElseGetsAParcel(t *testing.T) {
 				t.Errorf("%+v: %q %s", c, m.Kind, m.Reason)
 			}
 			if c.want == "" {
-				continue // what follows is the parcel
+				continue // the parcel follows
 			}
 			courier.Send(&wire.Message{Type: wire.TypeDeliver, Keys: []execution.Key{{Run: 1, Seq: c.seq}}})
 			courier.SendFrame(nil)
@@ -424,7 +424,7 @@ func TestNobodyElseGetsAParcel(t *testing.T) {
 	})
 }
 
-// What has the name of the run's directory on another machine is not taken for it.
+// A directory on another machine with the path of the run's directory is not mistaken for it.
 func TestDirectoryOfTheSameNameIsNotTheRuns(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})

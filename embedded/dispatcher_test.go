@@ -186,13 +186,13 @@ func TestJobTooLargeForAFrameFails(t *testing.T) {
 	})
 }
 
-// A run may be detached between the record of an assignment and its sending.
+// A run may be detached between the recording and the sending of an assignment.
 func TestDetachWhileJobsAreBeingAssigned(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.sink.failNext(1)
 		s.d.Submit([]execution.Job{long(1)})
-		synctest.Wait() // the sink has failed and is left alone
+		synctest.Wait() // the sink has failed and gets no more calls
 		s.d.Detach(1)
 		a.beat(5 * time.Second)
 		s.empty()

@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Jobs of a worker whose pilot's end was seen are given back at once, however long its lease: of one that is gone, of
-// one that goes later, and of one that a corrald before knew.
+// Jobs of a worker whose pilot has ended are returned immediately, however long the lease, whether the worker is
+// already disconnected, or disconnects later, or was known to an earlier corrald.
 func TestJobsOfAnEndedPilot(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{Lease: time.Hour, Heartbeat: time.Second})
@@ -39,7 +39,7 @@ func TestJobsOfAnEndedPilot(t *testing.T) {
 		}
 		if !soon {
 			await(t, "the end of its connection", func() bool { w := c.d.Workers(); return len(w) == 1 && !w[0].Connected })
-			c.d.Ended("tag") // is another one
+			c.d.Ended("tag") // belongs to another pilot
 			c.d.Ended(tag)
 		}
 		await(t, "the job's return", func() bool { _, r := b.sink.seen(); return len(r) == round+1 })

@@ -50,7 +50,7 @@ func actPort() error {
 	return port.Serve(ctx, ln)
 }
 
-// actPilot negotiates over its link with the port, which stands for the collector, too.
+// actPilot negotiates over its link with the port, which also plays the collector.
 func actPilot() error {
 	lg := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Three tasks of one GPU each meet a worker that has two: the two that run side by side see different GPUs, and none
-// sees both. Each waits for another, so that they do run side by side.
+// Three tasks of one GPU each run at a worker that has two: two concurrent tasks see different GPUs, and none sees
+// both. Each task waits for another one, so that two do run concurrently.
 func TestTasksSeeTheGPUsThatAreTheirsAlone(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) {

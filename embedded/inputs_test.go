@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// userFile makes an input of the run that is a link to a file of the user's.
+// userFile makes an input of the run that is a link to a user's file.
 func (b *bed) userFile(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "precious")
@@ -26,7 +26,8 @@ func (b *bed) userFile(t *testing.T, name, content string) (path string) {
 	return path
 }
 
-// A task that writes into an input changes the user's own file, and is found out; with copies it changes its copy.
+// A task that writes into an input changes the user's own file, and this is detected; with copies it changes only its
+// copy.
 func TestInputChangedInPlace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -36,8 +37,8 @@ func TestInputChangedInPlace(t *testing.T) {
 		changed []string
 	}{
 		{false, "echo more >> in.txt; cat other", "text\nmore\n", []string{"in.txt"}},
-		{false, "printf TEXT | dd of=in.txt conv=notrunc 2>dd; true", "TEXT\n", []string{"in.txt"}}, // of the same size
-		{false, "sed -i s/text/word/ in.txt; cat in.txt", "text\n", nil},                            // sed makes a file of its own
+		{false, "printf TEXT | dd of=in.txt conv=notrunc 2>dd; true", "TEXT\n", []string{"in.txt"}}, // same size
+		{false, "sed -i s/text/word/ in.txt; cat in.txt", "text\n", nil},                            // sed makes a new file
 		{false, "cat in.txt other", "text\n", nil},
 		{true, "echo more >> in.txt; cat in.txt", "text\n", nil},
 		{true, "cmp in.txt ../../data/in.txt && echo >> other", "text\n", nil},
@@ -56,7 +57,7 @@ func TestInputChangedInPlace(t *testing.T) {
 		if got := read(t, path); got != c.user || r.Status != execution.Done || !slices.Equal(r.Changed, c.changed) {
 			t.Errorf("%s: the user's file is %q, want %q; result = %+v, want changed %q", c.script, got, c.user, r, c.changed)
 		}
-		for _, name := range j.Tasks[0].Inputs { // a copy that the task did not change is not kept
+		for _, name := range j.Tasks[0].Inputs { // a copy that the task did not change is discarded
 			_, err := os.Lstat(filepath.Join(b.dir, executor.TasksDir, j.Tasks[0].ID+".1", name))
 			if want := !c.copies || strings.Contains(c.script, ">> "+name); (err == nil) != want {
 				t.Errorf("%s: %s is in the task's directory: %v, want %v", c.script, name, err == nil, want)
@@ -65,9 +66,9 @@ func TestInputChangedInPlace(t *testing.T) {
 	}
 }
 
-// A task that names a file among its inputs and its outputs makes a new version of it. Each attempt begins with the old
-// one, whether the one before has failed, or has published its version and was lost before it could tell. Files that
-// travel make no difference.
+// A task that names a file among both its inputs and its outputs makes a new version of it. Each attempt begins with
+// the old version, even if the previous attempt failed, or published its version and was lost before it could report.
+// Travelling files behave in the same way.
 func TestNewVersionOfAnInput(t *testing.T) {
 	t.Parallel()
 	for _, mark := range []string{"", "another directory"} {

@@ -17,9 +17,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Tests of what a connection that breaks, or a lease that lapses, must not do.
+// Tests of broken connections and lapsed leases.
 
-// cut breaks the worker's connection and keeps it from coming back until mend is called.
+// cut breaks the worker's connection and prevents a new one until mend is called.
 func (c *cluster) cut(t *testing.T) (mend func()) {
 	t.Helper()
 	hidden := c.socket + ".hidden"
@@ -34,11 +34,11 @@ func (c *cluster) cut(t *testing.T) (mend func()) {
 	}
 }
 
-// A clustered job that was stopped half way while its worker had no connection: nobody would ever run
-// its other tasks, had they not been handed back when the worker returned.
+// A clustered job is stopped halfway while its worker has no connection. Its other tasks would never run if the worker
+// did not return them when it reconnects.
 func TestClusteredJobStoppedWithoutConnection(t *testing.T) {
 	t.Parallel()
-	for lease := 400 * time.Millisecond; !stopsWithoutConnection(t, lease); lease *= 4 { // as a busy machine may need
+	for lease := 400 * time.Millisecond; !stopsWithoutConnection(t, lease); lease *= 4 { // longer on a busy machine
 		t.Logf("the lease of %v was over before the task had begun", lease)
 	}
 }
@@ -66,13 +66,13 @@ func stopsWithoutConnection(t *testing.T, lease time.Duration) bool {
 	return true
 }
 
-// over reports whether the sink has heard the end of a job.
+// over reports whether the sink has learned the end of a job.
 func (b *bed) over() bool {
 	results, returned := b.sink.seen()
 	return len(results)+len(returned) > 0
 }
 
-// pidUnlessOver is awaitPID for a job that may end before it has told; then it returns "".
+// pidUnlessOver is awaitPID for a job that may end before it writes its process id; then it returns "".
 func (b *bed) pidUnlessOver(t *testing.T) (pid string) {
 	t.Helper()
 	await(t, "the task to start, or to end", func() bool {
@@ -83,7 +83,7 @@ func (b *bed) pidUnlessOver(t *testing.T) (pid string) {
 	return pid
 }
 
-// A job of a run that ended and was resumed, on a worker without connection: it may still be running.
+// A job of a run that ended and was resumed, at a worker without a connection: the job may still be running.
 func TestJobBeingKilledIsNotReturnedBeforeItsWorkerIsBack(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
@@ -107,7 +107,7 @@ func TestJobBeingKilledIsNotReturnedBeforeItsWorkerIsBack(t *testing.T) {
 	})
 }
 
-// slowGate takes its time.
+// slowGate delays its answers.
 type slowGate struct {
 	*openGate
 	takes time.Duration
@@ -118,7 +118,7 @@ func (g slowGate) Admit(ctx context.Context, c port.Credentials) (port.Admission
 	return g.openGate.Admit(ctx, c)
 }
 
-// The time that a worker has left runs while it is being admitted.
+// A worker's remaining time also decreases while it is being admitted.
 func TestTimeLeftCountsFromTheHello(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.door = open(s.ctx, port.New(testLog(t), slowGate{s.gate, 5 * time.Second}, nil))

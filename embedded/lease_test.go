@@ -149,8 +149,8 @@ func TestJobsMayBeExpectedAfterTheirWorkerRegistered(t *testing.T) {
 	})
 }
 
-// The connected workers of an attempt have no more cpus together than it. One whose cpus another still has is asked to
-// come back, and gets them when the other has left.
+// The connected workers of an attempt together have at most the attempt's CPUs. A worker whose CPUs another one still
+// holds is asked to return later, and gets them when the other has left.
 func TestWorkersShareTheCPUsOfTheirAttempt(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.gate.cpus = 7

@@ -11,15 +11,15 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Tests of what a task may use at its worker: memory, threads.
+// Tests of a task's limits at its worker: memory and threads.
 
-// takes is a line of shell that has some MiB of memory until it is killed.
+// takes is a shell command that holds mib MiB of memory until it is killed.
 func takes(mib int) string {
 	return fmt.Sprintf("(head -c %d /dev/zero; exec sleep 600) | tail", mib<<20)
 }
 
-// A task that asked for no memory has its cpus' share of its worker's; the others of its clustered job go on after it
-// was killed.
+// A task without a memory request gets its worker's memory in proportion to its CPUs; after it is killed, the other
+// tasks of its clustered job continue.
 func TestMemoryShareOfAWorker(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.CPUs, c.MemoryMiB = 4, 400 })
@@ -31,7 +31,7 @@ func TestMemoryShareOfAWorker(t *testing.T) {
 	results, _ := b.sink.seen()
 	r := results[0]
 	if r.Status != execution.Failed || r.Cause != execution.OverMemory || r.MaxRSSKiB < 200<<10 ||
-		!strings.Contains(r.Reason, " the 200 MiB of memory that its cpus' share of its worker is") {
+		!strings.Contains(r.Reason, " the 200 MiB of memory that its share of the worker allows") {
 		t.Errorf("result = %+v, want a failure for memory", r)
 	}
 	if r = results[1]; r.Status != execution.Done || r.Cause != "" {
@@ -42,7 +42,7 @@ func TestMemoryShareOfAWorker(t *testing.T) {
 	}
 }
 
-// A task whose files travel is limited as one that sees its run's directory.
+// A task whose files travel has the same memory limit as one that sees its run's directory.
 func TestMemoryOfATaskWhoseFilesTravel(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.Scratch = t.TempDir() })
@@ -54,8 +54,8 @@ func TestMemoryOfATaskWhoseFilesTravel(t *testing.T) {
 	}
 }
 
-// Libraries are told of as many threads as the task has cpus, unless the task or the worker's own environment wants it
-// otherwise; of more than it has cpus only the task itself may.
+// Libraries get a thread count that equals the task's CPUs, unless the task or the worker's own environment sets
+// another one; only the task itself may set more than its CPUs.
 func TestThreadsOfATask(t *testing.T) {
 	t.Setenv("JULIA_NUM_THREADS", "1")
 	t.Setenv("OMP_NUM_THREADS", "2,1")

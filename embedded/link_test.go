@@ -40,7 +40,7 @@ func TestOnePilotHoldsTheLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if off := first.ClockOffset().Abs(); off > time.Minute { // it is measured with a message that may be late
+	if off := first.ClockOffset().Abs(); off > time.Minute { // a delayed message may distort the measurement
 		t.Errorf("the clock of this machine is %v off itself", off)
 	}
 	if lease := first.Lease(); lease != c.gate.links.Terms.Lease {
@@ -114,7 +114,7 @@ func TestPilotThatIsNotWantedAnyMoreLeaves(t *testing.T) {
 	again.gate.mu.Lock()
 	again.gate.holders[1] = "another"
 	again.gate.mu.Unlock()
-	// It may have come back before the lease went to another; then it is sent away the next time.
+	// The pilot may have reconnected before the lease went to another one; then the next connection sends it away.
 	await(t, "the command to leave", func() bool {
 		select {
 		case got := <-l.Commands():

@@ -14,8 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// inOrder is a job of tasks each of which adds a line to the file of the one before it; those with these numbers fail
-// before that.
+// inOrder is a job whose tasks each append a line to the previous task's file; the tasks in fails fail before that.
 func inOrder(dir string, tasks int, fails ...int) execution.Job {
 	j := sh(1, dir, "")
 	j.Ordered, j.Tasks = true, nil
@@ -32,8 +31,8 @@ func inOrder(dir string, tasks int, fails ...int) execution.Job {
 	return j
 }
 
-// TestOrderedJobs: a task of a job may read what those before it made, wherever the job runs; after one that fails
-// the others go back and were not started.
+// TestOrderedJobs: a task of a job may read what earlier tasks made, wherever the job runs; after a failed task the
+// remaining ones are returned without being started.
 func TestOrderedJobs(t *testing.T) {
 	t.Parallel()
 	for name, blind := range map[string]bool{"beside the run": false, "where files travel": true} {
@@ -81,13 +80,13 @@ func TestOrderedJobs(t *testing.T) {
 	}
 }
 
-// TestOrderedParcel: the same for a job of HTCondor's, which brings everything back at its end.
+// TestOrderedParcel: the same for an HTCondor job, which brings everything back at its end.
 func TestOrderedParcel(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		job  execution.Job
 		want []execution.Status
-		last string // file that is there then
+		last string // last existing file
 	}{
 		{inOrder("", 3), []execution.Status{execution.Done, execution.Done, execution.Done}, "f3"},
 		{inOrder("", 3, 2), []execution.Status{execution.Done, execution.Failed}, "f1"},
@@ -109,7 +108,7 @@ func TestOrderedParcel(t *testing.T) {
 	}
 }
 
-// TestWithdraw: jobs that are queued go back, what a worker has stays.
+// TestWithdraw: queued jobs are returned, and jobs at a worker stay.
 func TestWithdraw(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 )
 
-// A worker whose connection is cut is expected back, though its lease is over and it is registered no more; it is found
-// when it comes back, and forgotten when its attempt ends.
+// A worker whose connection was cut is expected to return, although its lease is over and it is no longer registered;
+// it is recognised when it returns, and forgotten when its attempt ends.
 func TestWorkerThatIsCutOffIsExpected(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{Lease: 400 * time.Millisecond, Margin: 100 * time.Millisecond}, nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A trip is a run's directory, the folder of a parcel, and one on another machine.
+// A trip is a run's directory, a parcel's folder, and a directory on another machine.
 type trip struct {
 	run, spool, away string
 }
@@ -34,7 +34,7 @@ func newTrip(t *testing.T) trip {
 	return p
 }
 
-// send copies names, as HTCondor does: files that links lead to.
+// send copies names like HTCondor, which follows links.
 func send(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -44,13 +44,13 @@ func send(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// job has a job of tasks go there and come back.
+// job sends a job of tasks to the other machine and back.
 func (p trip) job(ctx context.Context, t *testing.T, tasks ...execution.Task) []execution.Result {
 	t.Helper()
 	return p.send(ctx, t, execution.Job{Run: 7, Seq: 3, Dir: p.run, CPUs: 2, Tasks: tasks})
 }
 
-// send has a job go there and come back.
+// send sends a job to the other machine and back.
 func (p trip) send(ctx context.Context, t *testing.T, job execution.Job) []execution.Result {
 	t.Helper()
 	if err := parcel.Pack(t.Context(), p.spool, job); err != nil {
@@ -62,7 +62,7 @@ func (p trip) send(ctx context.Context, t *testing.T, job execution.Job) []execu
 	}
 	send(t, p.away, p.spool, parcel.ResultFile, parcel.OutDir)
 	var results []execution.Result
-	for range 2 { // as after a crash in between
+	for range 2 { // repeated, as after a crash in between
 		var err error
 		if results, err = parcel.Unpack(p.spool, job); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestParcelBringsBackWhatAWorkerLeaves(t *testing.T) {
 	read(t, p.run, executor.TasksDir, "second.1", "stdout")
 }
 
-// The trace of a task comes back with it.
+// A task's trace comes back with it.
 func TestTraceComesBack(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)
@@ -125,7 +125,7 @@ func TestTraceComesBack(t *testing.T) {
 	}
 }
 
-// TestFailuresAwayAreTheSame compares with what TestTaskThatFails wants of a worker.
+// TestFailuresAwayAreTheSame expects the same failures as TestTaskThatFails expects of a worker.
 func TestFailuresAwayAreTheSame(t *testing.T) {
 	t.Parallel()
 	for _, tt := range failures() {
@@ -171,7 +171,7 @@ func TestParcelThatIsCutOff(t *testing.T) {
 	}
 }
 
-// A task that asks which of two files is newer gets the same answer where its files travelled.
+// A task that compares the ages of two files gets the same answer where its files travelled.
 func TestFilesAreAsOldWhereTheyTravelled(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
@@ -199,7 +199,7 @@ func TestFilesAreAsOldWhereTheyTravelled(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-// Who must leave does not wait for a large folder to be packed.
+// A worker that must leave does not wait until a large folder is packed.
 func TestPackingStops(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Parcels of one run are made and removed side by side; none takes another's folder away.
+// Parcels of one run are made and removed concurrently; none removes another's folder.
 func TestParcelsKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	job := execution.Job{Dir: t.TempDir(), Tasks: []execution.Task{{ID: "t"}}}
@@ -43,19 +43,20 @@ func TestParcelsKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// courierHello is that of a courier of worker 0.
+// courierHello is the hello of a courier of worker 0.
 func courierHello(instance string) *wire.Hello {
 	return &wire.Hello{Version: wire.Version, Role: wire.RoleCourier, Tag: "tag", Token: testToken, ID: "tag/0", Instance: instance, Holder: "pilot", CPUs: 4}
 }
 
-// courier dials in as one of worker 0.
+// courier dials in as a courier of worker 0.
 func (s *stage) courier(instance string) *actor {
 	a := s.greet(courierHello(instance))
 	a.expect(wire.TypeWelcome)
 	return a
 }
 
-// However many files are carried, workers find places at the port; a courier too many comes again later.
+// Couriers leave places for workers at the port, however many files are carried; a surplus courier is told to retry
+// later.
 func TestCouriersLeavePlacesToWorkers(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		const most = 1024
@@ -73,7 +74,7 @@ func TestCouriersLeavePlacesToWorkers(t *testing.T) {
 	})
 }
 
-// What a confused worker brings does not fill corrald's memory, nor its disk with files that nobody asked for.
+// A parcel of a faulty worker cannot exhaust corrald's memory, nor fill its disk with files that were not requested.
 func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
 	for name, files := range map[string]map[string]int64{
 		"description": {parcel.ResultFile: wire.MaxDescription + 1},
@@ -93,7 +94,7 @@ func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
 				c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: keys(7)})
 				to := tar.NewWriter(wire.BulkWriter{Conn: c.Conn})
 				for name, size := range files {
-					// The dispatcher may have hung up already, in the middle of what is sent.
+					// The dispatcher may already have closed the connection in the middle of the transfer.
 					_ = to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: size})
 					if size == 1 {
 						_, _ = to.Write([]byte("x"))
@@ -108,7 +109,7 @@ func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
 	}
 }
 
-// A result is that of the worker that sends it, and has a reason that can be kept.
+// A result is attributed to the worker that sends it, and its reason is shortened to a length that can be stored.
 func TestResultsAreTheirSenders(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		w := s.enter("0", "first", nil)
@@ -133,7 +134,7 @@ func TestResultsAreTheirSenders(t *testing.T) {
 	})
 }
 
-// Nobody is at a run's files any more once it is detached: they may go.
+// Once a run is detached, no courier uses its files any more: they may be deleted.
 func TestDetachEndsTheCarryingOfFiles(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		w := s.enter("0", "first", nil)

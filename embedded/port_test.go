@@ -101,7 +101,7 @@ func TestUnixSocket(t *testing.T) {
 	b.cluster.stop()
 	absent(t, c.socket)
 
-	// What a killed corrald leaves behind is replaced.
+	// The socket of a killed corrald is replaced.
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: c.socket, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestUnixSocket(t *testing.T) {
 	again.awaitWorkers(t, 1)
 }
 
-// raw connects without keeping to any protocol.
+// raw connects without any protocol.
 func (c *cluster) raw(t *testing.T) net.Conn {
 	t.Helper()
 	var nc net.Conn
@@ -126,7 +126,7 @@ func (c *cluster) raw(t *testing.T) net.Conn {
 	return nc
 }
 
-// greet is greet with a port that has the time to answer.
+// greet is wire's greeting with a port that has time to answer.
 func (c *cluster) greet(t *testing.T, h *wire.Hello) (g *wire.Greeting, err error) {
 	t.Helper()
 	await(t, "an answer", func() bool {

@@ -40,7 +40,7 @@ func TestReach(t *testing.T) {
 		{"somebody else's", "tls:" + ln.Addr().String(), "sha256:00", "certificate"},
 		{"nobody's", "tls:" + vacant(t), digest, "refused"},
 		{"no socket", "unix:" + filepath.Join(t.TempDir(), "s"), "", "no such file"},
-		{"no way that is direct", "relay:h:1", digest, "is not unix:PATH"},
+		{"no way that is direct", "relay:h:1", digest, "want unix:PATH"},
 	} {
 		err := wire.Reach(t.Context(), tt.address, tt.digest)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {

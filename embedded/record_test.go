@@ -11,17 +11,17 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A recorder is a sink that remembers everything, and fails when it is told to.
+// A recorder is a sink that remembers everything, and fails on request.
 type recorder struct {
 	mu       sync.Mutex
 	assigned map[execution.Key][]string // workers, in order
 	results  []execution.Result
 	returned []returnedJob
-	until    time.Time     // of the last call of Returned
-	calls    int           // under way; more than one at once is an error
-	overlap  bool          // there were two at once
-	fail     int           // so many calls of Assigned and Finished will fail
-	hold     chan struct{} // Finished waits for it, if it is there
+	until    time.Time     // argument of the last call of Returned
+	calls    int           // active calls; more than one at once is an error
+	overlap  bool          // two calls were active at once
+	fail     int           // number of calls of Assigned and Finished that will fail
+	hold     chan struct{} // if set, Finished waits for it
 }
 
 type returnedJob struct {
@@ -92,7 +92,7 @@ func (r *recorder) Returned(jobs []execution.Key, started bool, until time.Time,
 	r.until = until
 }
 
-// lastUntil is when the worker of the jobs that were returned last was there.
+// lastUntil returns until when the worker of the last returned jobs was there.
 func (r *recorder) lastUntil() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +113,7 @@ func (r *recorder) seen() ([]execution.Result, []returnedJob) {
 	return slices.Clone(r.results), slices.Clone(r.returned)
 }
 
-// workersOf returns the workers that a job was assigned to.
+// workersOf returns the workers to which a job was assigned.
 func (r *recorder) workersOf(seq int64) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +135,7 @@ func (r *recorder) awaitResults(t *testing.T, n int) map[int64]execution.Result 
 	return byJob
 }
 
-// sh is a job of one task that runs a line of shell.
+// sh is a job with one task that runs a shell command.
 func sh(seq int64, dir, line string) execution.Job {
 	return execution.Job{Run: 1, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{shTask(int(seq), line)}}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Each task has a directory for its temporary files that is empty when it starts, and what it leaves
-// there goes with it.
+// Each task has a directory for temporary files that is empty when the task starts, and is emptied when it ends.
 func TestTemporaryFilesGoWithTheirTask(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

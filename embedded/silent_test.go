@@ -14,7 +14,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// TestSilentPeerIsNotHeld: who connects and does not go on is let go, before the TLS handshake, in it, and in the hello.
+// TestSilentPeerIsNotHeld: a peer that connects and then stalls is disconnected, before the TLS handshake, during it,
+// and before the hello.
 func TestSilentPeerIsNotHeld(t *testing.T) {
 	t.Parallel()
 	cert, err := wire.LoadOrCreateCertificate(t.TempDir())

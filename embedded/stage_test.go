@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A stage is a dispatcher in a bubble of fake time, with workers that are scripts.
+// A stage is a dispatcher in a bubble of fake time, with scripted workers.
 type stage struct {
 	t    *testing.T
 	d    *dispatch.Dispatcher
@@ -41,7 +41,7 @@ func onStage(t *testing.T, script func(t *testing.T, s *stage)) {
 	})
 }
 
-// open starts a dispatcher, as corrald does.
+// open starts a dispatcher like corrald.
 func (s *stage) open() {
 	lg := slog.New(slog.DiscardHandler)
 	s.gate = newGate(lg, dispatch.Config{})
@@ -50,7 +50,7 @@ func (s *stage) open() {
 	s.d.Attach(1, s.sink)
 }
 
-// empty checks that no job is left, neither queued nor on the one worker of four cpus.
+// empty checks that no job is left, neither queued nor at the single worker of four CPUs.
 func (s *stage) empty() {
 	s.t.Helper()
 	queued, held := load(s.d)
@@ -65,7 +65,7 @@ type actor struct {
 	t *testing.T
 }
 
-// enter dials in as a worker of four cpus, and says what it holds.
+// enter dials in as a worker of four CPUs, and reports the jobs that it holds.
 func (s *stage) enter(id, instance string, held *wire.Message) *actor {
 	s.t.Helper()
 	a := s.greet(&wire.Hello{
@@ -91,7 +91,7 @@ func (s *stage) greet(h *wire.Hello) *actor {
 	return a
 }
 
-// expect returns the next message, which must be of this type.
+// expect returns the next message, which must have this type.
 func (a *actor) expect(kind string) *wire.Message {
 	a.t.Helper()
 	_ = a.Net.SetReadDeadline(time.Now().Add(time.Minute))
@@ -115,7 +115,7 @@ func (a *actor) take() []int64 {
 	return seqs
 }
 
-// beat keeps the lease for d.
+// beat keeps the lease alive for d.
 func (a *actor) beat(d time.Duration) {
 	a.t.Helper()
 	for range int(d / time.Second) {
@@ -149,7 +149,7 @@ func holds(seqs ...int64) *wire.Message {
 	return m
 }
 
-// returned checks what the sink was given back.
+// returned checks which jobs the sink got back.
 func (s *stage) returned(want ...returnedJob) {
 	s.t.Helper()
 	synctest.Wait()

@@ -38,9 +38,9 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 	if res.EndedAt.Before(res.StartedAt) || res.MaxRSSKiB <= 0 || res.UserCPU+res.SysCPU <= 0 {
 		t.Errorf("result = %+v, want times and usage", res)
 	}
-	// The shell has read both files through cat, which it waited for; what programs read of themselves comes to that.
+	// The shell has read both files through cat, for which it waited; what the programs read for themselves is added.
 	by, reads, writes := source(t), int64(len("alpha\nbeta\nbeta\n")), int64(len("alpha\nbeta\nbeta\nwarned\n"))
-	if by == execution.ByRusage { // then no bytes are known
+	if by == execution.ByRusage { // the bytes are then unknown
 		reads, writes = 0, 0
 	}
 	if !strings.HasPrefix(string(res.MeasuredBy), string(by)) || res.ReadBytes < reads || res.WrittenBytes != writes {
@@ -71,11 +71,11 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 	}
 }
 
-// A failure is a task that fails, wherever it runs.
+// A failure is a task that fails wherever it runs.
 type failure struct {
 	name string
 	task execution.Task
-	want string // in the reason
+	want string // part of the reason
 	exit int
 }
 
@@ -112,7 +112,7 @@ func TestTaskThatFails(t *testing.T) {
 				tt.task.ID = "t"
 			}
 			res, dir := b.runOne(t, tt.task)
-			for tt.exit == 0 && res.Signal == "SIGKILL" { // a busy machine has not let it end by itself, in time
+			for tt.exit == 0 && res.Signal == "SIGKILL" { // a busy machine did not let the task end in time
 				b, tt.task.Timeout = newBed(t, dispatch.Config{}, nil), 2*tt.task.Timeout
 				res, dir = b.runOne(t, tt.task)
 			}
@@ -131,7 +131,7 @@ func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	var res execution.Result
 	var dir string
-	for timeout := 2 * time.Second; ; timeout *= 2 { // for sh to have its trap, and its child
+	for timeout := 2 * time.Second; ; timeout *= 2 { // sh needs time for its trap and its child
 		res, dir = newBed(t, dispatch.Config{}, nil).runOne(t, execution.Task{
 			ID: "t", Attempt: 1, Estimate: time.Second, Timeout: timeout,
 			Argv: []string{"sh", "-c", "trap '' TERM; sleep 161 & echo $! > child.new; mv child.new child; wait; wait; sleep 162"},
@@ -159,7 +159,7 @@ func TestGroupDiesWithItsLeader(t *testing.T) {
 	awaitDeath(t, strings.TrimSpace(read(t, dir, "child")))
 }
 
-// awaitDeath waits until a process is gone, or a zombie that its new parent has not reaped.
+// awaitDeath waits until a process is gone, or is a zombie that its new parent has not reaped.
 func awaitDeath(t *testing.T, pid string) {
 	t.Helper()
 	await(t, "death of process "+pid, func() bool {
@@ -170,7 +170,7 @@ func awaitDeath(t *testing.T, pid string) {
 
 func TestEnvironmentIsCleanAndSmall(t *testing.T) {
 	t.Setenv("POOL_TEST_LEAK", "x")
-	t.Setenv("CORRAL_JOB_DIR", "/jobs/tag") // by it the batch system's own sweep finds what a task leaves running
+	t.Setenv("CORRAL_JOB_DIR", "/jobs/tag") // marks leftover processes of a job for the batch system's sweep
 	t.Setenv("CORRAL_JOB_TAG", "tag")
 	scratch := t.TempDir()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.Scratch = scratch })
@@ -231,7 +231,7 @@ func TestOutputDirectoryReplacesAnOldOne(t *testing.T) {
 	absent(t, b.dir, executor.DataDir, "d/old")
 }
 
-// What is written into the task's directory does not go through the links to its inputs.
+// The files that a worker writes into the task's directory do not follow the links to its inputs.
 func TestRecordDoesNotOverwriteAnInput(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, nil)
@@ -245,15 +245,15 @@ func TestRecordDoesNotOverwriteAnInput(t *testing.T) {
 	}
 }
 
-// source is what tells the usage of tasks here. Since Linux 6.18 an ordinary user may not read /proc/PID/io of a process
-// that has ended; then nothing tells the bytes of one that was not traced.
+// source returns the source of tasks' usage on this machine. Since Linux 6.18 an ordinary user may not read
+// /proc/PID/io of a process that has ended; the bytes of an untraced task are then unknown.
 func source(t *testing.T) execution.Source {
 	t.Helper()
 	c := exec.Command("true")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Wait()  // its status says nothing
+	defer c.Wait()  // its status does not matter
 	const byPID = 1 // P_PID of waitid
 	if _, _, err := syscall.Syscall6(syscall.SYS_WAITID, byPID, uintptr(c.Process.Pid), 0, syscall.WEXITED|syscall.WNOWAIT, 0, 0); err != 0 {
 		t.Fatal(err)
@@ -264,8 +264,8 @@ func source(t *testing.T) execution.Source {
 	return execution.ByRusageProc
 }
 
-// TestTaskInAGroup: where the worker may make control groups, a task that runs for long is in one, which is gone with
-// it; elsewhere it runs as well, and the record says by what each was measured.
+// TestTaskInAGroup: where the worker can make control groups, a long task runs in one, which is removed with the task.
+// Elsewhere it runs without a group. The record names the source of each measurement.
 func TestTaskInAGroup(t *testing.T) {
 	t.Parallel()
 	x, err := executor.New("tag/0", "", "")
@@ -294,7 +294,7 @@ func TestTaskInAGroup(t *testing.T) {
 	}
 }
 
-// A worker whose lease is over while its task ends must publish nothing more.
+// A worker whose lease expires while its task ends must not publish anything.
 func TestStaleWorkerPublishesNothing(t *testing.T) {
 	t.Parallel()
 	x, err := executor.New("tag/0", "", "")

@@ -44,7 +44,7 @@ func TestWorkerRunsAsManyAsItHasCPUs(t *testing.T) {
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.CPUs = 3 })
 	var jobs []execution.Job
 	for seq := range int64(9) {
-		// Each task is there while it counts who else is, which none does before three have come.
+		// Each task counts the present tasks while it is present itself, and none counts before three have come.
 		jobs = append(jobs, sh(seq, b.dir, "d=../../data; : > $d/came.$CORRAL_TASK; : > $d/on.$CORRAL_TASK; "+
 			"until [ $(ls $d | grep -c '^came') -ge 3 ]; do sleep 0.02; done; ls $d | grep -c '^on'; rm $d/on.$CORRAL_TASK"))
 	}
@@ -77,7 +77,7 @@ func TestManyShortTasksInBatches(t *testing.T) {
 		if r.Status != execution.Done {
 			t.Fatalf("job %d: %+v", seq, r)
 		}
-		if w := b.sink.workersOf(seq); len(w) == 0 || w[len(w)-1] != r.Worker { // one that waited too long went to another
+		if w := b.sink.workersOf(seq); len(w) == 0 || w[len(w)-1] != r.Worker { // after too long a wait
 			t.Errorf("job %d ran on %s, its intents say %v", seq, r.Worker, w)
 		}
 	}
@@ -120,7 +120,7 @@ func TestKilledJobLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// awaitPID waits for a task to tell its process id through D/data/pid.
+// awaitPID waits until a task has written its process id to D/data/pid.
 func (b *bed) awaitPID(t *testing.T) string {
 	t.Helper()
 	var pid string
@@ -134,7 +134,7 @@ func (b *bed) awaitPID(t *testing.T) string {
 
 func TestWorkerWithoutItsDispatcherKillsItsTasks(t *testing.T) {
 	t.Parallel()
-	for lease := 5 * time.Second; !killsWithoutDispatcher(t, lease); lease *= 2 { // as a busy machine may need
+	for lease := 5 * time.Second; !killsWithoutDispatcher(t, lease); lease *= 2 { // longer on a busy machine
 		t.Logf("the lease of %v was over before the dispatcher was", lease)
 	}
 }
@@ -158,7 +158,7 @@ func killsWithoutDispatcher(t *testing.T, lease time.Duration) bool {
 		return strings.Contains(string(rec), `"status":"cut"`)
 	})
 
-	// It looks on for a dispatcher, and brings it the result.
+	// The worker keeps looking for a dispatcher, and delivers the result to it.
 	again := newClusterAt(t, dispatch.Config{}, b.socket)
 	sink := newRecorder()
 	again.d.Attach(1, sink)
@@ -181,7 +181,7 @@ func TestRestartOfTheDispatcher(t *testing.T) {
 	await(t, "both to be assigned", func() bool { return len(b.sink.workersOf(2)) == 1 })
 	b.cluster.stop()
 
-	b.data(t, "go2", "") // ends while there is no dispatcher
+	b.data(t, "go2", "") // the task ends while there is no dispatcher
 	await(t, "task 2", func() bool {
 		_, err := os.Stat(filepath.Join(b.dir, executor.TasksDir, jobs[1].Tasks[0].ID+".1", executor.RecordFile))
 		return err == nil
@@ -203,12 +203,12 @@ func TestRestartOfTheDispatcher(t *testing.T) {
 
 func TestKilledWorkersJobsGoElsewhere(t *testing.T) {
 	t.Parallel()
-	for lease := 5 * time.Second; !jobsGoElsewhere(t, lease); lease *= 2 { // as a busy machine may need
+	for lease := 5 * time.Second; !jobsGoElsewhere(t, lease); lease *= 2 { // longer on a busy machine
 		t.Logf("the lease of %v was over while its worker lived", lease)
 	}
 }
 
-// jobsGoElsewhere reports whether no lease was over but that of the worker that was killed.
+// jobsGoElsewhere reports whether only the killed worker's lease expired.
 func jobsGoElsewhere(t *testing.T, lease time.Duration) bool {
 	t.Helper()
 	c := newCluster(t, dispatch.Config{Lease: lease, Margin: 2 * time.Second})
@@ -224,7 +224,7 @@ func jobsGoElsewhere(t *testing.T, lease time.Duration) bool {
 	if pid == "" {
 		return false
 	}
-	awaitDeath(t, pid) // with its worker
+	awaitDeath(t, pid) // dies with its worker
 	await(t, "the job's return", b.over)
 	results, r := b.sink.seen()
 	if len(results) > 0 {
@@ -253,14 +253,14 @@ func TestWorkerDrains(t *testing.T) {
 	drain := make(chan struct{})
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.Drain = drain })
 	j := sh(1, b.dir, "echo $$ > ../../data/pid; while ! test -e ../../data/go; do sleep 0.02; done")
-	j.Tasks[0].Estimate = time.Millisecond // so that others wait behind it
+	j.Tasks[0].Estimate = time.Millisecond // so short that other jobs wait behind it
 	other := sh(2, b.dir, "true")
 	other.Tasks[0].Estimate = time.Millisecond
 	b.d.Submit([]execution.Job{j, other})
 	b.awaitPID(t)
 	close(drain)
 	await(t, "the worker to drain", func() bool { w := b.d.Workers(); return len(w) == 1 && w[0].Draining })
-	// Where the first has taken its time to begin, the other has been asked back before, and waits in the queue.
+	// If the first task began late, the other job has already been recalled, and waits in the queue.
 	handedBack := func() bool {
 		_, r := b.sink.seen()
 		queued, _ := load(b.d)
@@ -281,12 +281,12 @@ func TestWorkerDrains(t *testing.T) {
 
 func TestWorkerLeavesBeforeItsEnd(t *testing.T) {
 	t.Parallel()
-	for end := 6 * time.Second; !leavesBefore(t, end); end *= 2 { // as a busy machine may need
+	for end := 6 * time.Second; !leavesBefore(t, end); end *= 2 { // longer on a busy machine
 		t.Logf("%v were too little to begin a task, or to tell of its end", end)
 	}
 }
 
-// leavesBefore reports whether the worker had the time to begin a task before its end, and to tell that it was cut.
+// leavesBefore reports whether the worker had time to begin a task before its end, and to report that the task was cut.
 func leavesBefore(t *testing.T, end time.Duration) bool {
 	t.Helper()
 	began := time.Now()
@@ -296,7 +296,7 @@ func leavesBefore(t *testing.T, end time.Duration) bool {
 	honest.Tasks[0].Estimate = 67 * time.Second
 	b.d.Submit([]execution.Job{long, honest})
 	<-b.hand.left
-	if took := time.Since(began); took > end+patience || b.hand.reason != worker.Expired { // busy machines are late
+	if took := time.Since(began); took > end+patience || b.hand.reason != worker.Expired { // a busy machine is late
 		t.Errorf("left after %v: %v; want within %v: expired", took, b.hand.reason, end)
 	}
 	if len(b.sink.workersOf(2)) != 0 {

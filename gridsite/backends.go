@@ -8,24 +8,24 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Backends are the constructors of transports and dialects, by the names that contacts and corral.BatchSystems have for
-// them. The program that speaks to sites wires them, so that others, which only name them, link none of them.
+// Backends are the constructors of transports and dialects, by their names in contacts and corral.BatchSystems. The
+// program that connects to sites supplies them, so that programs that only use the names do not link the
+// implementations.
 type Backends struct {
 	Transports map[string]Dialer
 
-	// Dialects make a batch system of the way to its site and a directory there that is ours alone: its state, and the
-	// directories of its jobs, are below it.
+	// Dialects construct a batch system from the connection to a site and a directory there for Corral alone. The batch
+	// system keeps its state and the directories of its jobs below that directory.
 	Dialects map[string]func(conn Conn, root string) Batch
 
-	// Head makes what stages at sites with a Conn. Closing it closes the Conn.
+	// Head constructs the stager of a site with a Conn. Closing the Head closes the Conn.
 	Head func(conn Conn, root string) Head
 }
 
-// A Dialer makes a transport to a contact, with the keys and the known hosts of an owner: each has their own, and they
-// are lent to nobody.
+// A Dialer creates a transport to a contact with the keys and known hosts of an owner. Owners never share them.
 type Dialer func(owner, contact string) (Conn, error)
 
-// Dial returns the transport that a contact names, for an owner. Nothing is sent before its first use.
+// Dial returns the transport named by a contact, for an owner. It sends nothing before the first use.
 func (b Backends) Dial(owner, contact string) (Conn, error) {
 	c, err := ParseContact(contact)
 	if err != nil {
@@ -33,19 +33,19 @@ func (b Backends) Dial(owner, contact string) (Conn, error) {
 	}
 	dial, ok := b.Transports[c.Transport]
 	if !ok {
-		return nil, corral.ErrorAt(corral.Invalid, "contact", "no transport %s is in this program", c.Transport)
+		return nil, corral.ErrorAt(corral.Invalid, "contact", "this program has no transport %s", c.Transport)
 	}
 	return dial(owner, contact)
 }
 
-// An Access is a site that is reached. Its Head is closed after the last use of all three.
+// An Access is a connected site. The caller closes its Head after the last use of all three parts.
 type Access struct {
 	Head   Head
-	Pilots Batch // queues pilots
-	Setup  Batch // runs setup and cleanup jobs; the same value as Pilots if one batch system does both
+	Pilots Batch // runs pilots
+	Setup  Batch // runs setup and cleanup jobs; equal to Pilots if one batch system does both
 }
 
-// Access joins conn with the dialects that the site names.
+// Access joins conn with the dialects named by the site.
 func (b Backends) Access(conn Conn, site corral.Site) (Access, error) {
 	pilots, err := b.batch("batch", site.Batch, conn, site.Root)
 	if err != nil {
@@ -62,12 +62,12 @@ func (b Backends) batch(place, name string, conn Conn, root string) (Batch, erro
 	dialect, ok := b.Dialects[name]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(b.Dialects)), ", ")
-		return nil, corral.ErrorAt(corral.Invalid, place, "%.80q is not supported; what is: %s", name, known)
+		return nil, corral.ErrorAt(corral.Invalid, place, "%.80q is not supported; want one of %s", name, known)
 	}
 	return dialect(conn, root), nil
 }
 
-// Batch returns the batch system for jobs of a kind.
+// Batch returns the batch system for jobs of the given kind.
 func (a Access) Batch(kind corral.JobKind) Batch {
 	if kind == corral.PilotJob {
 		return a.Pilots

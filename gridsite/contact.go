@@ -11,13 +11,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Contact says how a site is reached.
+// A Contact is the address of a site.
 type Contact struct {
 	Transport        string // local, ssh
-	User, Host, Port string // of ssh; user and port may be empty
+	User, Host, Port string // for ssh; user and port may be empty
 }
 
-// ParseContact reads "local:" or "ssh://[user@]host[:port]". A contact that is not one is a corral.Invalid error.
+// ParseContact parses "local:" or "ssh://[user@]host[:port]". Any other text is a corral.Invalid error.
 func ParseContact(text string) (Contact, error) {
 	invalid := func(format string, args ...any) (Contact, error) {
 		return Contact{}, corral.ErrorAt(corral.Invalid, "contact", format, args...)
@@ -25,7 +25,7 @@ func ParseContact(text string) (Contact, error) {
 	if text == "local:" {
 		return Contact{Transport: "local"}, nil
 	}
-	if hasPassword(text) { // first, because all others repeat the text
+	if hasPassword(text) { // first, because all other errors repeat the text
 		return invalid("a password does not belong in a contact: use a key, or an agent, or log in with" +
 			" `corral site login`")
 	}
@@ -46,7 +46,7 @@ func ParseContact(text string) (Contact, error) {
 	return c, nil
 }
 
-// hasPassword reports whether there is a password in a contact, well formed or not.
+// hasPassword reports whether a contact contains a password, even if the contact is malformed.
 func hasPassword(contact string) bool {
 	_, rest, found := strings.Cut(contact, "//")
 	if !found {
@@ -56,7 +56,7 @@ func hasPassword(contact string) bool {
 	return found && strings.Contains(user, ":")
 }
 
-// String is the contact as a user writes it.
+// String returns the contact in the user's notation.
 func (c Contact) String() string {
 	if c.Transport == "local" {
 		return "local:"

@@ -22,7 +22,7 @@ func TestBadContacts(t *testing.T) {
 	}
 }
 
-// What names a backend that is not wired is refused, not used.
+// A site that names a missing backend is refused.
 func TestBackendsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	var none gridsite.Backends

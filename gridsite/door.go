@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
-// Everything that is asked of a site with a Conn goes through one of these, so that it can be made to fail at its
+// Every request to a site with a Conn passes through one of these functions, so that tests can inject faults at its
 // point.
 
 // Run runs a command.
@@ -16,7 +16,7 @@ func Run(ctx context.Context, conn Conn, at fault.Point, cmd Command) (Result, e
 	return fault.At(ctx, at, func(ctx context.Context) (Result, error) { return conn.Run(ctx, cmd) })
 }
 
-// A File is what Put writes.
+// A File is a file to be written by Put.
 type File struct {
 	Path    string
 	Mode    fs.FileMode

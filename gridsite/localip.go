@@ -5,14 +5,13 @@ import (
 	"net/netip"
 )
 
-// anywhere is an address that no machine has. The way there is the way to most of the world.
+// anywhere is an address that no machine has. Its route is the default route.
 const anywhere = "192.0.2.1:9"
 
-// LocalIP returns the address that this machine has on the way to most of the world; a loopback address if there is
-// none.
+// LocalIP returns the address of this machine on its default route; a loopback address if there is none.
 func LocalIP() netip.Addr { return LocalIPTo(anywhere) }
 
-// LocalIPTo returns the address that this machine has on the way to a host:port. Nothing is sent.
+// LocalIPTo returns the address of this machine on the route to a host:port. It sends nothing.
 func LocalIPTo(to string) netip.Addr {
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	nc, err := net.Dial("udp", to)
@@ -21,7 +20,7 @@ func LocalIPTo(to string) netip.Addr {
 	}
 	defer nc.Close()
 	local, err := netip.ParseAddrPort(nc.LocalAddr().String())
-	if err != nil || local.Addr().Zone() != "" { // of use on one wire only
+	if err != nil || local.Addr().Zone() != "" { // valid on one link only
 		return loopback
 	}
 	return local.Addr().Unmap()

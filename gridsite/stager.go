@@ -7,65 +7,65 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Stager keeps, below the root of one site, what jobs there need beside their own files: programs, packages, and
-// tokens that are replaced while a job waits. All names are relative to the root. A *Refused is a definite no, which
-// only a change at the site can lift: a root that is somebody else's, or a disk that is full.
+// A Stager manages the shared files of jobs below the root of one site: programs, packages, and tokens that are
+// replaced while a job waits. All names are relative to the root. A *Refused is a definite refusal that only a change
+// at the site can lift, for example because someone else owns the root or the disk is full.
 type Stager interface {
-	// Check refuses a root that is, or is in, that of another owner, or that has something in it and is not marked as
-	// ours. It leaves nothing there.
+	// Check refuses a root that is, or is below, another owner's root, or that has content without our mark. It leaves
+	// nothing at the site.
 	Check(ctx context.Context, c Claim) error
 
-	// Boot brings a program, which open opens, unless it is there. It claims the root first; if it is refused, nothing
-	// is left of a root that was not ours before.
+	// Boot installs a program, whose content open returns, unless it exists. It claims the root first; if it is
+	// refused, it removes everything from a root that was not ours before.
 	Boot(ctx context.Context, program string, c Claim, open func() (io.ReadCloser, error)) error
 
-	// Push brings the archive of a package, unless the site has the file that unless names, and returns the URL under
+	// Push copies the archive of a package, unless the site has the file named by unless, and returns the URL under
 	// which jobs there find it.
 	Push(ctx context.Context, name, unless string, open func() (io.ReadCloser, error)) (url string, err error)
 
 	// Replace replaces a file of a job that has not ended.
 	Replace(ctx context.Context, tag, name string, content []byte) error
 
-	// Sweep removes the root with all that is in it. One that was not ours before is removed only if it has our mark.
+	// Sweep removes the root with its content. A root that was not ours before is removed only if it has our mark.
 	Sweep(ctx context.Context, before bool) error
 }
 
-// A Claim says whose a root is to be, and whether it was before.
+// A Claim names the owner of a root, and says whether the root was claimed before.
 type Claim struct {
-	Owner  string // something that no other corrald has, a blank, and words for people
-	Before bool   // then it need not be marked
+	Owner  string // an id unique to this corrald, a blank, and words for people
+	Before bool   // if so, it need not be marked
 }
 
-// A Host answers for the machine through which a site is reached.
+// A Host represents the machine through which a site is reached.
 type Host interface {
-	// Platform says what worker packages must be made for.
+	// Platform returns the platform for which worker packages must be built.
 	Platform(ctx context.Context) (corral.Platform, error)
 
-	// Has reports whether the site has a file of this name below its root; a program is one that may be run.
+	// Has reports whether the site has a file of this name below its root; a program must be executable.
 	Has(ctx context.Context, name string, program bool) (bool, error)
 
-	// Sees reports whether jobs at the site can read this very file of the machine that we run on.
+	// Sees reports whether jobs at the site can read this same file of this machine.
 	Sees(ctx context.Context, path string) (bool, error)
 
-	// Ping asks for next to nothing. It fails if the site is not reached.
+	// Ping sends a minimal request. It fails if the site cannot be reached.
 	Ping(ctx context.Context) error
 
-	// Close ends the way to the site, after the last use of its batch systems.
+	// Close closes the connection to the site, after the last use of its batch systems.
 	Close() error
 }
 
-// A Head is what of a site is not its batch system.
+// A Head is the part of a site other than its batch system.
 type Head interface {
 	Host
 	Stager
 }
 
-// A Runner is a Host that runs programs of ours while we speak with them. A site without one can have no relay.
+// A Runner is a Host that runs programs with live input and output. A site without one cannot have a relay.
 type Runner interface {
 	Start(ctx context.Context, program string, args ...string) (Stream, error)
 }
 
-// An Expander is a Host that knows variables of the user's login there.
+// An Expander is a Host that can read variables of the user's login environment there.
 type Expander interface {
 	// Expand returns the value of a variable; empty if it is not set.
 	Expand(ctx context.Context, variable string) (string, error)

@@ -9,33 +9,34 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Stream is a command at a site while it runs: what is written reaches its stdin, and what is read comes from its
-// stdout. It ends when its context does, when it is closed, or when the site is lost.
+// A Stream is a running command at a site: writes go to its stdin, and reads come from its stdout. It ends with its
+// context, when it is closed, or when the site is lost.
 type Stream interface {
 	io.ReadWriteCloser
 
-	// Wait returns once the command is gone, with what it said on stderr if it failed. The connection's loss is a
-	// corral.Unknown error. Whoever waits must also read: a command whose output is not taken does not end.
+	// Wait returns when the command has ended; if it failed, the error has its stderr. The connection's loss is a
+	// corral.Unknown error. The caller must also read, because a command with unread output does not end.
 	Wait() error
 }
 
-// A Streamer is a Conn that can hold commands with live input and output. Such a command takes a session of the
-// connection for as long as it runs.
+// A Streamer is a Conn that supports commands with live input and output. Such a command uses a session of the
+// connection as long as it runs.
 type Streamer interface {
-	// Stream starts cmd, whose Stdin is not used. An error of kind corral.Unavailable says that it was not started.
+	// Stream starts cmd and ignores its Stdin. An error of kind corral.Unavailable means that the command did not
+	// start.
 	Stream(ctx context.Context, cmd Command) (Stream, error)
 }
 
-// maxComplaint is how much of a stream's stderr is kept, the last part of it.
+// maxComplaint is how many bytes of a stream's stderr are kept, from its end.
 const maxComplaint = 4 << 10
 
-// A Complaint is the end of what a command writes to stderr.
+// A Complaint is the last part of a command's stderr.
 type Complaint struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// Write keeps the last part of what was written.
+// Write keeps the last part of the text.
 func (c *Complaint) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +45,7 @@ func (c *Complaint) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Failure is the error of a command that ended with a status, nil for 0.
+// Failure returns the error of a command that ended with a status, nil for 0.
 func (c *Complaint) Failure(name string, status int) error {
 	if status == 0 {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Printable is text of a site's without what a terminal would obey. What a site says ends up in errors, notes and
-// histories, which people read on terminals.
+// Printable returns a site's text without the characters that control a terminal. A site's texts appear in errors,
+// notes and histories, which people read on terminals.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -16,16 +16,16 @@ func Printable(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// LastLine is the last line of what a command said on stderr: its own words for what went wrong.
+// LastLine returns the last line of a command's stderr, which usually names the error.
 func LastLine(stderr []byte) string {
 	text := strings.TrimSpace(Printable(string(stderr)))
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// maxSaid is how much of a site's words OneLine keeps, in bytes.
+// maxSaid is the maximum length of a site's text in OneLine, in bytes.
 const maxSaid = 300
 
-// OneLine is the beginning of what a site said, for a note.
+// OneLine returns the beginning of a site's text, for a note.
 func OneLine(text string) string {
 	text = strings.Join(strings.Fields(Printable(text)), " ")
 	if len(text) > maxSaid {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a site says ends up in errors, notes and histories, which people read on terminals.
+// A site's texts appear in errors, notes and histories, which people read on terminals.
 func TestWordsOfSitesAreHarmless(t *testing.T) {
 	t.Parallel()
 	const said = "\x1b[31msbatch: error: no budget f\xfcr you\x07\x1b[0m\r\n"

@@ -13,12 +13,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Build writes to w the package of all regular files in files. The same header and files give the same
-// bytes: times and owners are left out, the order is that of the names, and modes become 0755 if
-// anybody may execute the file and 0644 otherwise. It reads every file twice, first for the manifest, which comes
-// before the files in the archive, and then for the archive. The error is Invalid if
-// the header is not well formed, or files holds a link, a device or more than a package may hold, or
-// no placeholder where it is to be relocated.
+// Build writes to w the package of all regular files in files. The same header and files give the same bytes: times and
+// owners are omitted, files are sorted by name, and modes become 0755 for executable files and 0644 for others. Build
+// reads every file twice, first for the manifest, which precedes the files in the archive, and then for the archive.
+// The error is Invalid if the header is malformed, or if files contains a link, a device, more than the limits of a
+// package, or a relocation without placeholder.
 func Build(w io.Writer, h Header, files fs.FS, relocations ...Relocation) (Package, error) {
 	m, err := listFiles(h, files, relocations)
 	if err != nil {
@@ -40,7 +39,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// listFiles makes the manifest of files.
+// listFiles creates the manifest of files.
 func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error) {
 	m := Manifest{Header: h, Relocations: relocations}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -60,7 +59,7 @@ func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error
 	if err := m.validate(); err != nil {
 		return Manifest{}, err
 	}
-	// Before anything is written: a package that could not be unpacked is not built.
+	// Checked before anything is written, so that a package that cannot be unpacked is not built.
 	for file, places := range m.places() {
 		if err := checkPlaceholders(files, file, places); err != nil {
 			return Manifest{}, fmt.Errorf("file %q: %w", file, err)
@@ -69,7 +68,7 @@ func listFiles(h Header, files fs.FS, relocations []Relocation) (Manifest, error
 	return m, nil
 }
 
-// checkPlaceholders refuses a file in which a place to relocate holds anything else, such as a part of the program.
+// checkPlaceholders rejects a file in which a relocation holds other content, such as a part of the program.
 func checkPlaceholders(files fs.FS, name string, places []Relocation) error {
 	f, err := files.Open(name)
 	if err != nil {
@@ -105,9 +104,9 @@ func fileEntry(files fs.FS, name string) (File, error) {
 	return File{Path: name, Mode: mode, Size: size, SHA256: sum}, err
 }
 
-// level compresses fast rather than well: the pilot's package is made at the start of a new build, and is
-// mostly moved on one machine or within one site. Level 3 takes 0.7 s for HTCondor's 25 MiB and gives 11.2 MB; level
-// 1 0.5 s and 11.9 MB, level 6 1.8 s and 10.7 MB.
+// level favours speed over size: the pilot's package is built at the first start of a new build, and is mostly copied
+// on one machine or within one site. Level 3 takes 0.7 s for HTCondor's 25 MiB and gives 11.2 MB; level 1 takes 0.5 s
+// (11.9 MB), level 6 takes 1.8 s (10.7 MB).
 const level = 3
 
 // writeArchive writes the manifest and then the files, in the manifest's order.
@@ -119,7 +118,7 @@ func writeArchive(w io.Writer, m Manifest, files fs.FS) error {
 	t := tar.NewWriter(z)
 	own, err := m.encode()
 	if err != nil {
-		return err // unreachable: validate has refused every mode that has no text
+		return err // unreachable: validate has rejected every mode that has no text
 	}
 	if err := t.WriteHeader(entry(File{Path: ManifestName, Mode: 0o644, Size: int64(len(own))})); err != nil {
 		return err
@@ -138,12 +137,12 @@ func writeArchive(w io.Writer, m Manifest, files fs.FS) error {
 	return z.Close()
 }
 
-// entry is the header of a file in the archive: nothing in it depends on when or by whom the package is built.
+// entry returns the header of a file in the archive, which must not depend on when or by whom the package is built.
 func entry(f File) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: int64(f.Mode), Size: f.Size}
 }
 
-// writeEntry refuses a file that changed since it was listed: the manifest would be wrong about it.
+// writeEntry rejects a file that has changed since it was listed, because the manifest would be wrong.
 func writeEntry(t *tar.Writer, want File, files fs.FS) error {
 	f, err := files.Open(want.Path)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Static is the libc of a package that runs on any: its binaries carry their own or need none.
+// Static is the libc of a package that runs with any libc: its binaries contain their own or need none.
 const Static = "static"
 
-// Choose returns the package for a platform: of those that run there the newest, and of the same
-// version the one made for the libc closest to the platform's. If none runs there the error is
-// Unsatisfiable and says of each why not.
+// Choose returns the best package for a platform: the newest that runs there and, among those of one version, the one
+// built for the libc closest to the platform's. If none runs there, the error is Unsatisfiable and gives the reason for
+// each.
 func Choose(platform corral.Platform, available []Package) (Package, error) {
 	var fit []Package
 	var why []string
@@ -36,8 +36,8 @@ func Choose(platform corral.Platform, available []Package) (Package, error) {
 		platform.OS, platform.Arch, describeLibc(platform.Libc), strings.Join(why, "; "))
 }
 
-// misfit says why something that needs need does not run on have; "" if it does. A glibc runs all programs that were
-// made for an older one, and no others do.
+// misfit explains why a program that needs the platform need does not run on have; "" if it does. A glibc runs all
+// programs built for an older one, and another libc runs none of them.
 func misfit(have, need corral.Platform) string {
 	if have.OS != need.OS || have.Arch != need.Arch {
 		return fmt.Sprintf("is for %s/%s", need.OS, need.Arch)
@@ -56,8 +56,8 @@ func misfit(have, need corral.Platform) string {
 	return "needs " + need.Libc
 }
 
-// preference orders packages that all fit, the best last: the newest, then the one closest to the site's libc. The
-// digest makes the order total, so that the same catalog always gives the same package.
+// preference orders suitable packages, the best last: by version, then by closeness to the site's libc. The digest
+// makes the order total, so that the same catalog always gives the same package.
 func preference(a, b Package) int {
 	va, _ := glibcVersion(a.Platform.Libc)
 	vb, _ := glibcVersion(b.Platform.Libc)
@@ -69,8 +69,8 @@ func preference(a, b Package) int {
 	)
 }
 
-// closeness prefers what was made for the site's own libc: static programs resolve no host names
-// through its name services.
+// closeness prefers programs built for the site's own libc, because static programs cannot resolve host names through
+// its name services.
 func closeness(libc string) int {
 	if libc == Static {
 		return 0
@@ -89,13 +89,13 @@ func describeLibc(libc string) string {
 	return libc
 }
 
-// CompareVersions orders the versions of packages, field by field: numbers by value, anything else as text.
+// CompareVersions compares the versions of packages, field by field: numbers by value, anything else as text.
 func CompareVersions(a, b string) int {
 	as, bs := strings.FieldsFunc(a, separator), strings.FieldsFunc(b, separator)
 	for i := range min(len(as), len(bs)) {
 		x, errX := strconv.ParseUint(as[i], 10, 64)
 		y, errY := strconv.ParseUint(bs[i], 10, 64)
-		// 0.10 is newer than 0.9, and rc2 than rc1.
+		// 0.10 is newer than 0.9, and rc2 is newer than rc1.
 		order := strings.Compare(as[i], bs[i])
 		if errX == nil && errY == nil {
 			order = cmp.Compare(x, y)

@@ -17,27 +17,27 @@ import (
 // ManifestName is the first entry of every archive, and a file of every unpacked package.
 const ManifestName = "manifest.json"
 
-// MaxBytes is how long an archive may be, and the files in it together.
+// MaxBytes is the maximum length of an archive, and the maximum total length of the files in it.
 const MaxBytes = 2 << 30
 
-// Limits on what a package may hold, so that a hostile archive cannot fill a disk or a memory.
+// Limits on the content of a package, so that a hostile archive cannot fill a disk or memory.
 const (
 	maxManifestBytes = 4 << 20
 	maxFiles         = 20_000
 	maxTotalBytes    = MaxBytes
-	maxTarBytes      = MaxBytes + 256<<20 // with what tar adds to the files: some headers of each, and padding
+	maxTarBytes      = MaxBytes + 256<<20 // with tar's overhead: some headers per file, and padding
 )
 
 // digestPrefix names the only hash in use.
 const digestPrefix = "sha256:"
 
-// A Header says what a package is and where it runs. Platform.Libc is what the files need: static,
-// musl, or the oldest glibc that will do (glibc2.28).
+// A Header identifies a package and its platform. Platform.Libc is the requirement of the files: static, musl, or the
+// oldest sufficient glibc (glibc2.28).
 type Header struct {
 	What            string `json:"name"`    // corral-pilot, htcondor
 	Version         string `json:"version"` // 0.1.0
 	corral.Platform        // linux, x86_64 or aarch64, static
-	// Requires has programs that the site must have, by the names that are looked up in PATH.
+	// Requires lists programs that the site must have, by the names that are searched in PATH.
 	Requires []string `json:"requires,omitempty"`
 }
 
@@ -46,9 +46,9 @@ func (h Header) Name() string {
 	return strings.Join([]string{h.What, h.Version, h.Platform.Arch, h.Platform.OS, h.Platform.Libc}, "-")
 }
 
-// Names become parts of file names and of lines that are signed, so that they have no separators, blanks or line
-// breaks. Each pattern is compiled when it is asked for first: every program that knows packages would spend a
-// millisecond on them at its start, and pilots start by the thousand.
+// Names become parts of file names and of signed lines, so they cannot contain separators, blanks or line breaks. Each
+// pattern is compiled on first use: otherwise every program that imports this package would spend a millisecond on them
+// at its start, and pilots start by the thousand.
 var (
 	whatPattern    = lazily(`^[a-z0-9][a-z0-9-]{0,63}$`)
 	versionPattern = lazily(`^[0-9A-Za-z][0-9A-Za-z.+~-]{0,63}$`)
@@ -57,12 +57,12 @@ var (
 	libcPattern    = lazily(`^(static|musl|glibc[0-9]{1,4}\.[0-9]{1,4})$`)
 )
 
-// lazily compiles a pattern when it is asked for first.
+// lazily compiles a pattern on first use.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// validate checks that each part of the name is well formed, so that the name and what is signed are unambiguous.
+// validate checks that each part of the name is well formed, so that the name and the signed text are unambiguous.
 func (h Header) validate() error {
 	for _, c := range []struct {
 		field, value string
@@ -86,8 +86,8 @@ func (h Header) validate() error {
 	return nil
 }
 
-// A Manifest lists what is in a package. It is the archive's first entry, in which the header's fields stand beside the
-// others.
+// A Manifest lists the content of a package. It is the archive's first entry, in which the header's fields are on the
+// same level as the others.
 type Manifest struct {
 	Header
 	Files       []File       `json:"files"` // in the order of the archive
@@ -99,16 +99,16 @@ type File struct {
 	Path   string `json:"path"` // below the package's directory, slash-separated
 	Mode   Mode   `json:"mode"`
 	Size   int64  `json:"size"`   // in bytes
-	SHA256 string `json:"sha256"` // hex; relocations have their placeholders
+	SHA256 string `json:"sha256"` // hex; with placeholders in place of relocations
 }
 
-// Mode is a file's permission bits, written in octal: 0644, or 0755 for what can be executed.
+// Mode is a file's permission bits, written in octal: 0644, or 0755 for executable files.
 type Mode fs.FileMode
 
 // MarshalText writes the mode in octal.
 func (m Mode) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%04o", uint32(m)), nil }
 
-// UnmarshalText reads one of the two modes that packages have.
+// UnmarshalText reads one of the two modes that packages use.
 func (m *Mode) UnmarshalText(b []byte) error {
 	switch string(b) {
 	case "0644":
@@ -121,8 +121,7 @@ func (m *Mode) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Missing returns which of the programs that the package requires look does not find; look is
-// exec.LookPath or the like.
+// Missing returns the required programs that look does not find; look is a function like exec.LookPath.
 func (h Header) Missing(look func(program string) (path string, err error)) []string {
 	var missing []string
 	for _, program := range h.Requires {
@@ -133,7 +132,7 @@ func (h Header) Missing(look func(program string) (path string, err error)) []st
 	return missing
 }
 
-// parseManifest reads a manifest strictly and checks that it keeps every limit.
+// parseManifest parses a manifest strictly and checks it against every limit.
 func parseManifest(b []byte) (Manifest, error) {
 	var m Manifest
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -144,7 +143,7 @@ func parseManifest(b []byte) (Manifest, error) {
 	return m, m.validate()
 }
 
-// validate checks all that a manifest can promise before a file of the package is read.
+// validate checks everything about a manifest that can be checked without the package's files.
 func (m Manifest) validate() error {
 	if err := m.Header.validate(); err != nil {
 		return err
@@ -152,7 +151,7 @@ func (m Manifest) validate() error {
 	if len(m.Files) == 0 || len(m.Files) > maxFiles {
 		return fmt.Errorf("%d files; want 1 to %d", len(m.Files), maxFiles)
 	}
-	total, seen := int64(0), map[string]bool{ManifestName: true} // the manifest's own name is taken
+	total, seen := int64(0), map[string]bool{ManifestName: true} // the manifest's own name is reserved
 	for _, f := range m.Files {
 		if err := f.validate(); err != nil {
 			return err
@@ -169,7 +168,7 @@ func (m Manifest) validate() error {
 	return m.validateRelocations()
 }
 
-// validate refuses a path that could lead out of the package's directory, and what no file has.
+// validate rejects a path that could lead out of the package's directory, and impossible values.
 func (f File) validate() error {
 	switch sum, err := hex.DecodeString(f.SHA256); {
 	case !fs.ValidPath(f.Path), f.Path == ".", path.Clean(f.Path) != f.Path, strings.ContainsAny(f.Path, "\\\x00"):

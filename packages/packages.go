@@ -1,25 +1,23 @@
-// Package packages makes, checks, chooses and unpacks worker packages.
+// Package packages builds, checks, chooses and unpacks worker packages.
 //
-// A worker package is what a site needs once before pilots can run there: for the embedded cluster the
-// pilot binary, for HTCondor its daemons and libraries. It is one archive (.tar.gz) of regular files,
-// and its first entry is a manifest that says what it is, where it runs, and the size and digest of
-// each file. Its name is what-version-arch-os-libc: corral-pilot-0.1.0-x86_64-linux-static. Its
-// identity is the digest of the archive.
+// A worker package contains the software that a site needs before pilots can run there: the pilot binary for the
+// embedded cluster, or HTCondor's daemons and libraries. It is one archive (.tar.gz) of regular files. Its first entry
+// is a manifest with the package's name and platform, and the size and digest of each file. Its name is
+// what-version-arch-os-libc: corral-pilot-0.1.0-x86_64-linux-static. Its identity is the digest of the archive.
 //
-// Programs that bring their own libc name their loader by its absolute path, which is not known before
-// the package is unpacked: the manifest says where in a program a path is to be written.
+// A program that contains its own libc refers to its loader by absolute path, which is unknown until the package is
+// unpacked: the manifest lists the places in programs where paths must be written.
 //
-// Invariant: nothing is taken from an archive before the archive's digest has been checked, and a
-// directory that Unpack made has exactly the files of the manifest, relocated to that directory, or
-// does not exist.
+// Invariant: nothing is extracted from an archive before the archive's digest has been checked, and a directory created
+// by Unpack has exactly the files of the manifest, relocated to that directory, or does not exist.
 //
-// Where packages come from is the business of package staging.
+// Package staging finds and transfers packages.
 //
 // # Where to look
 //
-// manifest.go has the format: what a manifest may say. build.go writes archives, this file reads and checks them, and
-// unpack.go makes a directory of one, which relocate.go tells where it is. sign.go makes and checks the signatures
-// without which no site takes a package, and choose.go finds the package for a platform.
+// manifest.go defines the format. build.go writes archives, this file reads and checks them, and unpack.go unpacks them
+// into a directory, to which relocate.go adapts programs. sign.go creates and checks signatures, without which no site
+// accepts a package, and choose.go selects the package for a platform.
 package packages
 
 import (
@@ -40,30 +38,30 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// A Package describes one archive. Name, Digest and SizeBytes are all that is needed to fetch and
-// unpack it; the rest is what it is chosen by.
+// A Package describes one archive. Name, Digest and SizeBytes suffice to fetch and unpack it; the other fields are for
+// choosing it.
 type Package struct {
 	Name      string          `json:"name"` // full name: what-version-arch-os-libc
 	What      string          `json:"what"`
 	Version   string          `json:"version"`
-	Platform  corral.Platform `json:"platform"`   // what it needs
+	Platform  corral.Platform `json:"platform"`   // its requirements
 	Digest    string          `json:"digest"`     // sha256:HEX of the archive
 	SizeBytes int64           `json:"size_bytes"` // of the archive
 }
 
-// describe is the package of which h is the header.
+// describe returns the package with header h.
 func (h Header) describe(digest string, size int64) Package {
 	return Package{Name: h.Name(), What: h.What, Version: h.Version, Platform: h.Platform,
 		Digest: digest, SizeBytes: size}
 }
 
-// Open opens an archive. The error is Invalid if the file does not exist, may not be read, is not a regular file, or
-// has more than MaxBytes.
+// Open opens an archive. The error is Invalid if the file does not exist, cannot be read, is not a regular file, or is
+// longer than MaxBytes.
 func Open(archive string) (*os.File, error) {
 	f, err := input.Open(archive)
 	var there *fs.PathError
 	if errors.As(err, &there) {
-		err = there.Err // without the path, which is the place
+		err = there.Err // without the path, which becomes the place
 	}
 	var special *input.NotRegularError
 	switch {
@@ -83,8 +81,8 @@ func Open(archive string) (*os.File, error) {
 	return f, nil
 }
 
-// Inspect reads a whole archive, checks every file in it against its manifest, and describes it. The
-// error is Invalid and names the archive, or is ctx's, whose end ends the reading.
+// Inspect reads a whole archive, checks every file in it against its manifest, and describes the archive. The error is
+// Invalid and names the archive; if ctx ends during the reading, it is that of ctx.
 func Inspect(ctx context.Context, archive string) (Package, error) {
 	f, err := Open(archive)
 	if err != nil {
@@ -95,7 +93,7 @@ func Inspect(ctx context.Context, archive string) (Package, error) {
 	if err != nil {
 		return Package{}, err
 	}
-	// Read twice, for the digest and for the content: which bytes were summed does not depend on how gzip reads.
+	// Read twice, for the digest and for the content, so that the digest does not depend on how gzip reads.
 	m, err := readArchive(input.Limit(ctx, f, MaxBytes), func(File, io.Reader) error { return nil })
 	switch cause := context.Cause(ctx); {
 	case err != nil && cause != nil:
@@ -106,7 +104,7 @@ func Inspect(ctx context.Context, archive string) (Package, error) {
 	return m.Header.describe(digest, size), nil
 }
 
-// Peek describes an archive by its manifest alone, in milliseconds where Inspect takes seconds. It reads only the
+// Peek describes an archive by its manifest alone, in milliseconds instead of seconds for Inspect. It reads only the
 // archive's beginning: the caller must know the digest and that the archive matches it.
 func Peek(archive, digest string) (Package, error) {
 	f, err := Open(archive)
@@ -125,8 +123,8 @@ func Peek(archive, digest string) (Package, error) {
 	return m.Header.describe(digest, info.Size()), nil
 }
 
-// Verify checks that an archive is p, byte for byte. The error is Failed and names the package, or is ctx's, whose end
-// ends the reading.
+// Verify checks that an archive is p, byte for byte. The error is Failed and names the package; if ctx ends during the
+// reading, it is that of ctx.
 func Verify(ctx context.Context, archive string, p Package) error {
 	f, err := openAs(archive, p)
 	if err != nil {
@@ -136,7 +134,7 @@ func Verify(ctx context.Context, archive string, p Package) error {
 	return verify(ctx, f, p)
 }
 
-// openAs opens an archive that is to be p: what is wrong with it is wrong with the package, not with a request.
+// openAs opens an archive that should be p: errors in it are the package's, not the request's.
 func openAs(archive string, p Package) (*os.File, error) {
 	f, err := Open(archive)
 	if corral.KindOf(err) == corral.Invalid {
@@ -173,15 +171,15 @@ func digestOf(ctx context.Context, f *os.File) (digest string, size int64, err e
 	return digestPrefix + sum, size, nil
 }
 
-// sumOf returns the SHA-256, in hex, of what r gives, and how many bytes that is.
+// sumOf returns the SHA-256 of the content of r in hex, and its length in bytes.
 func sumOf(r io.Reader) (sum string, size int64, err error) {
 	h := sha256.New()
 	size, err = io.Copy(h, r)
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// openArchive reads as far as the manifest, and returns it decoded and raw, with a reader of the files that follow. A
-// gzip stream may unpack to a thousand times its length, so what comes out of it is bounded too.
+// openArchive reads up to the manifest, and returns it decoded and raw, with a reader of the following files. A gzip
+// stream may expand to a thousand times its length, so its output is limited too.
 func openArchive(r io.Reader) (Manifest, []byte, *tar.Reader, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -207,9 +205,9 @@ func openArchive(r io.Reader) (Manifest, []byte, *tar.Reader, error) {
 	return m, raw, t, nil
 }
 
-// readArchive reads an archive to its end and checks it against its manifest, whose files must follow
-// in its order. keep is given each file, the manifest last, and may leave the content unread; a file
-// may turn out to be wrong only after keep has had it.
+// readArchive reads an archive to its end and checks it against its manifest, whose files must follow in the same
+// order. It calls keep with each file, the manifest last; keep may leave the content unread. An error in a file may be
+// detected only after keep has received it.
 func readArchive(r io.Reader, keep func(File, io.Reader) error) (Manifest, error) {
 	m, raw, t, err := openArchive(r)
 	if err != nil {
@@ -221,19 +219,19 @@ func readArchive(r io.Reader, keep func(File, io.Reader) error) (Manifest, error
 			return Manifest{}, fmt.Errorf("file %q: %w", want.Path, err)
 		}
 	}
-	// An archive may go on after the files of the manifest, with one that overwrites a file that was checked.
+	// An archive could continue after the manifest's files, with a file that overwrites a checked one.
 	if h, err := t.Next(); err == nil {
 		return Manifest{}, fmt.Errorf("entry %q is not in the manifest", h.Name)
 	} else if !errors.Is(err, io.EOF) {
 		return Manifest{}, fmt.Errorf("after the last file: %w", err)
 	}
-	// The manifest is kept last, so that a directory which has one has all else.
+	// The manifest is kept last, so that a directory with a manifest has everything else.
 	own := File{Path: ManifestName, Mode: 0o644, Size: int64(len(raw))}
 	return m, keep(own, bytes.NewReader(raw))
 }
 
-// readEntry reads the entry that must be the file want, with placeholders in its places. keep gets the content as it
-// comes, before its digest is known: whoever keeps it must be ready to throw it away.
+// readEntry reads the next entry, which must be the file want with placeholders in its places. keep receives the
+// content before its digest is known, so it must be able to discard the content.
 func readEntry(t *tar.Reader, want File, places []Relocation, keep func(File, io.Reader) error) error {
 	h, err := t.Next()
 	if errors.Is(err, io.EOF) {
@@ -262,7 +260,7 @@ func readEntry(t *tar.Reader, want File, places []Relocation, keep func(File, io
 	return nil
 }
 
-// encode writes the manifest as it stands in archives: the same manifest, the same bytes.
+// encode formats the manifest as in archives: equal manifests give equal bytes.
 func (m Manifest) encode() ([]byte, error) {
 	b, err := json.MarshalIndent(m, "", " ")
 	return append(b, '\n'), err

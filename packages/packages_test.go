@@ -208,7 +208,7 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// hostile makes an archive by hand: a manifest that lists one good file, then entries with content.
+// hostile creates an archive by hand: a manifest that lists one good file, followed by entries with content.
 func hostile(t *testing.T, manifest, content string, entries ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -238,7 +238,7 @@ func hostile(t *testing.T, manifest, content string, entries ...tar.Header) []by
 
 const sumOfX = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 
-// manifestOf is a manifest with one file of one byte, x.
+// manifestOf returns a manifest with one file of one byte, x.
 func manifestOf(path, mode string) string {
 	return `{"name":"p","version":"1","os":"linux","arch":"x86_64","libc":"static","files":[{"path":"` + path +
 		`","mode":"` + mode + `","size":1,"sha256":"` + sumOfX + `"}]}`
@@ -250,7 +250,7 @@ func TestUnpackRefusesHostileArchives(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		archive []byte
-		want    string // "": it is fine
+		want    string // "": it is valid
 	}{
 		{"fine", hostile(t, good, "x", tar.Header{Name: "a", Typeflag: reg}), ""},
 		{"empty", nil, "not a gzip archive"},
@@ -289,7 +289,7 @@ func TestUnpackRefusesHostileArchives(t *testing.T) {
 	}
 }
 
-// FuzzReadArchive mutates the tar file inside, for the gzip checksum would stop nearly every mutation.
+// FuzzReadArchive mutates the inner tar file, because the gzip checksum would reject nearly every mutation.
 func FuzzReadArchive(f *testing.F) {
 	add := func(files fs.FS, relocations ...Relocation) {
 		var b bytes.Buffer
@@ -355,7 +355,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := n.encode(); err != nil || !bytes.Equal(again, back) { // an empty list is as good as none
+		if back, err := n.encode(); err != nil || !bytes.Equal(again, back) { // an empty list is equivalent to none
 			t.Errorf("manifest %s came back as %s, %v", again, back, err)
 		}
 	})
@@ -437,7 +437,7 @@ func TestHexOf(t *testing.T) {
 	}
 }
 
-// assertEntries checks what is in a directory.
+// assertEntries checks the content of a directory.
 func assertEntries(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

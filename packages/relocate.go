@@ -15,42 +15,42 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Relocation is a place in a program that names another file of the package by its absolute path: a
-// kernel finds a program's loader in no other way. In the archive it holds the Placeholder of its
-// length; Unpack writes the path over it, and zeros after it.
+// A Relocation is a place in a program that refers to another file of the package by its absolute path, which is the
+// only way in which a kernel finds a program's loader. In the archive it contains the Placeholder of its length; Unpack
+// replaces it by the path, followed by zeros.
 type Relocation struct {
 	File   string `json:"file"`   // the program, below the package's directory
 	Offset int64  `json:"offset"` // in bytes
-	Length int64  `json:"length"` // in bytes, with the zero that ends the path
-	Text   string `json:"text"`   // the file that is named, below the package's directory
+	Length int64  `json:"length"` // in bytes, including the zero after the path
+	Text   string `json:"text"`   // the file referred to, below the package's directory
 }
 
-// A place is longer than no path that Linux takes, and a package has at most so many.
+// Limits of relocations. The maximum length is Linux's limit for paths.
 const (
 	minPlaceBytes  = 64
 	maxPlaceBytes  = 4096
 	maxRelocations = 2000
 )
 
-// placeholderText is repeated to fill a place. It is an absolute path, so that a program which somebody
-// unpacks without Corral does not start rather than start with what lies in the current directory.
+// placeholderText is repeated to fill a place. It is an absolute path, so that a program unpacked without Corral fails
+// to start, rather than start with a loader in the current directory.
 const placeholderText = "/unpacked-without-corral"
 
-// Placeholder returns what a place of that many bytes holds in an archive. It ends with a zero.
+// Placeholder returns the content of a place of that many bytes in an archive. It ends with a zero.
 func Placeholder(length int) []byte {
 	b := bytes.Repeat([]byte(placeholderText), length/len(placeholderText)+1)[:length]
 	b[length-1] = 0
 	return b
 }
 
-// validate refuses a place that is not within a program of the package, or names a file that the package lacks.
+// validate rejects a place that is not within a program of the package, or refers to a file that the package lacks.
 func (r Relocation) validate(files map[string]File) error {
 	f, ok := files[r.File]
 	switch _, text := files[r.Text]; {
 	case !ok:
 		return fmt.Errorf("relocation in %q, which is not in the package", r.File)
 	case f.Mode != 0o755:
-		return fmt.Errorf("relocation in %q, which is no program", r.File)
+		return fmt.Errorf("relocation in %q, which is not a program", r.File)
 	case r.Length < minPlaceBytes || r.Length > maxPlaceBytes:
 		return fmt.Errorf("relocation in %q: %d bytes; want %d to %d", r.File, r.Length, minPlaceBytes, maxPlaceBytes)
 	case r.Offset < 0 || r.Offset > f.Size-r.Length:
@@ -62,7 +62,7 @@ func (r Relocation) validate(files map[string]File) error {
 	return nil
 }
 
-// validateRelocations checks that the places are within programs of the package and apart.
+// validateRelocations checks that the places are within programs of the package and do not overlap.
 func (m Manifest) validateRelocations() error {
 	if len(m.Relocations) > maxRelocations {
 		return fmt.Errorf("%d relocations; at most %d", len(m.Relocations), maxRelocations)
@@ -76,7 +76,7 @@ func (m Manifest) validateRelocations() error {
 			return err
 		}
 	}
-	// Two places that overlap could together write what neither may.
+	// Overlapping places could together write a forbidden content.
 	for file, places := range m.places() {
 		slices.SortFunc(places, func(a, b Relocation) int { return cmp.Compare(a.Offset, b.Offset) })
 		for i := 1; i < len(places); i++ {
@@ -88,7 +88,7 @@ func (m Manifest) validateRelocations() error {
 	return nil
 }
 
-// places returns the relocations by the file that they are in.
+// places returns the relocations by the file that contains them.
 func (m Manifest) places() map[string][]Relocation {
 	by := map[string][]Relocation{}
 	for _, r := range m.Relocations {
@@ -97,16 +97,16 @@ func (m Manifest) places() map[string][]Relocation {
 	return by
 }
 
-// A blanked reader reads a file with the placeholders in its places, whatever they hold. So the digest in the
-// manifest is also that of a file that was relocated, and an unpacked package can be checked against its manifest.
+// A blanked reader reads a file with placeholders in its places, whatever they contain. Thus the manifest's digest also
+// applies to a relocated file, and an unpacked package can be checked against its manifest.
 type blanked struct {
 	io.Reader
-	at      int64 // in the file
+	at      int64 // offset in the file
 	places  []Relocation
-	differs bool // whether something else was in a place
+	differs bool // a place had other content
 }
 
-// Read puts the placeholder over the parts of places that lie within what was read: a place may span several reads.
+// Read overwrites the parts of places within the bytes read with placeholders; a place may span several reads.
 func (b *blanked) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	for _, place := range b.places {
@@ -122,11 +122,11 @@ func (b *blanked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errNoPlaceholder says that a relocation would write over something else.
+// errNoPlaceholder means that a relocation would overwrite other content.
 var errNoPlaceholder = errors.New("a place to relocate does not hold the placeholder")
 
-// relocate makes the programs of an unpacked package, which are below root now, name each other below
-// dir, where they will be.
+// relocate makes the programs of an unpacked package, which is below root now, refer to each other below dir, the
+// package's final location.
 func relocate(root *os.Root, m Manifest, dir string) error {
 	for file, places := range m.places() {
 		if err := relocateFile(root, file, places, dir); err != nil {
@@ -148,7 +148,7 @@ func relocateFile(root *os.Root, file string, places []Relocation, dir string) e
 			return errors.Join(f.Close(), corral.Errorf(corral.Unsatisfiable, "program %q can name a file by at most "+
 				"%d bytes, and %s has %d: unpack it in a folder with a shorter path", file, room, text, len(text)))
 		}
-		// The rest of the place becomes zeros: the path ends at the first.
+		// The rest of the place becomes zeros: the path ends at the first one.
 		b := make([]byte, place.Length)
 		copy(b, text)
 		if _, err := f.WriteAt(b, place.Offset); err != nil {
@@ -158,8 +158,8 @@ func relocateFile(root *os.Root, file string, places []Relocation, dir string) e
 	return f.Close()
 }
 
-// checkPlace reports whether the place in f names its file of the package below root. A path through
-// links is as good as another: what counts is where it leads.
+// checkPlace reports whether the place in f refers to the right file of the package below root. The path may contain
+// links: only its target matters.
 func checkPlace(root *os.Root, f io.ReaderAt, place Relocation) error {
 	b := make([]byte, place.Length)
 	if _, err := f.ReadAt(b, place.Offset); err != nil {
@@ -167,11 +167,11 @@ func checkPlace(root *os.Root, f io.ReaderAt, place Relocation) error {
 	}
 	text, zeros, ok := strings.Cut(string(b), "\x00")
 	if !ok || strings.Trim(zeros, "\x00") != "" || !filepath.IsAbs(text) {
-		return fmt.Errorf("it names no absolute path at offset %d", place.Offset)
+		return fmt.Errorf("it has no absolute path at offset %d", place.Offset)
 	}
 	named, err := os.Stat(text)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("it was unpacked for %s, where nothing is", text)
+		return fmt.Errorf("it was unpacked for %s, which does not exist", text)
 	}
 	if err != nil {
 		return err

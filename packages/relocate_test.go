@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A program of 200 bytes that names its loader at offset 50, in 100 bytes.
+// movable is a program of 200 bytes that contains its loader's path at offset 50, in 100 bytes.
 var (
 	movable = append(append(bytes.Repeat([]byte("p"), 50), Placeholder(100)...), bytes.Repeat([]byte("q"), 50)...)
 	loader  = Relocation{File: "bin/program", Offset: 50, Length: 100, Text: "lib/loader"}
@@ -42,7 +42,7 @@ func buildMovable(t *testing.T) (archive string, p Package) {
 	return archive, p
 }
 
-// shortDir makes a folder with a short path, for the room in movable is small.
+// shortDir creates a folder with a short path, because the space in movable is small.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "r")
@@ -113,7 +113,7 @@ func TestCheckFindsWrongRelocations(t *testing.T) {
 		want   string
 	}{
 		{"beside a place", overwrite([]byte("x"), 49), "sha256 is"},
-		{"as in the archive", overwrite(Placeholder(100), 50), "where nothing is"},
+		{"as in the archive", overwrite(Placeholder(100), 50), "which does not exist"},
 		{"another file", overwrite([]byte("/dev/null\x00"+strings.Repeat("\x00", 90)), 50), "another file"},
 		{"more after the path", overwrite([]byte("x"), 148), "no absolute path"},
 		{"relative path", overwrite([]byte("l"), 50), "no absolute path"},
@@ -162,7 +162,7 @@ func TestBuildRefusesRelocations(t *testing.T) {
 	}{
 		{"unknown file", func(r *Relocation) { r.File = "bin/none" }, "not in the package"},
 		{"file outside", func(r *Relocation) { r.File = "../bin/program" }, "not in the package"},
-		{"not executable", func(r *Relocation) { r.File = "bin/text" }, "no program"},
+		{"not executable", func(r *Relocation) { r.File = "bin/text" }, "not a program"},
 		{"before the file", func(r *Relocation) { r.Offset = -1 }, "outside"},
 		{"after the file", func(r *Relocation) { r.Offset = 101 }, "outside"},
 		{"far after the file", func(r *Relocation) { r.Offset = 1<<63 - 1 }, "outside"},
@@ -187,7 +187,7 @@ func TestBuildRefusesRelocations(t *testing.T) {
 	}
 }
 
-// A hostile archive does not come from Build.
+// A hostile archive was not created by Build.
 func TestUnpackRefusesHostileRelocations(t *testing.T) {
 	t.Parallel()
 	with := func(path, mode, relocations string) string {
@@ -202,7 +202,7 @@ func TestUnpackRefusesHostileRelocations(t *testing.T) {
 		name, manifest, content, want string
 	}{
 		{"outside", with("a", "0755", place(0, 64, "a")), "x", "outside"},
-		{"not executable", with("a", "0644", place(0, 64, "a")), "x", "no program"},
+		{"not executable", with("a", "0644", place(0, 64, "a")), "x", "not a program"},
 		{"absolute", strings.Replace(long, `"text":"a"`, `"text":"/etc/passwd"`, 1), "x", "not in the package"},
 		{"unknown field", strings.Replace(long, `"text"`, `"run":"a","text"`, 1), "x", "unknown field"},
 		{"many", with("a", "0755", strings.Repeat(place(0, 64, "a")+",", maxRelocations)+place(0, 64, "a")), "x", "at most"},

@@ -20,13 +20,13 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// A PublicKey is what a package's signature is checked with: ed25519: and 32 bytes in base64.
+// A PublicKey verifies signatures of packages: ed25519: and 32 bytes in base64.
 type PublicKey string
 
 // keyPrefix names the only kind of signature in use.
 const keyPrefix = "ed25519:"
 
-// MaxSignedBytes is how long a signature file may be.
+// MaxSignedBytes is the maximum length of a signature file.
 const MaxSignedBytes = 8 << 10
 
 // ParsePublicKey checks that s is a well-formed key. The error is Invalid.
@@ -35,7 +35,7 @@ func ParsePublicKey(s string) (PublicKey, error) {
 	return PublicKey(s), err
 }
 
-// raw returns the key in the form that it is checked with.
+// raw returns the key in the form for verification.
 func (k PublicKey) raw() (ed25519.PublicKey, error) {
 	digits, ok := strings.CutPrefix(string(k), keyPrefix)
 	raw, err := base64.StdEncoding.Strict().DecodeString(digits)
@@ -46,20 +46,20 @@ func (k PublicKey) raw() (ed25519.PublicKey, error) {
 	return raw, nil
 }
 
-// A Signed is a package for which the holder of a key vouches. As JSON it is the detached signature that
-// stands beside an archive, in a file with SignatureSuffix.
+// A Signed is a package with the signature of a key's holder. As JSON it is the detached signature beside an archive,
+// in a file with SignatureSuffix.
 type Signed struct {
 	Package
 	Key       PublicKey `json:"key"`
 	Signature string    `json:"signature"` // of the statement, in base64
 }
 
-// SignatureSuffix is what the name of a signature file has after the name of its archive.
+// SignatureSuffix follows the name of an archive in the name of its signature file.
 const SignatureSuffix = ".sig"
 
-// statement is what is signed: everything a package is chosen by and its archive is recognised by, one
-// field a line. No field can hold a line break, and the first line keeps the key from signing anything
-// else of the same form.
+// statement returns the signed text: all fields by which a package is chosen and its archive is recognized, one per
+// line. Fields cannot contain line breaks, and the first line prevents the use of the key for other texts of the same
+// form.
 func statement(p Package) []byte {
 	return []byte(strings.Join([]string{
 		"corral worker package 1",
@@ -68,14 +68,14 @@ func statement(p Package) []byte {
 	}, "\n"))
 }
 
-// Check reports whether one of the trusted keys signed the package. The error is Forbidden and names
-// the package: it is not signed, it is signed with a key that is not trusted here, or it is not what was signed.
+// Check reports whether one of the trusted keys signed the package. The error is Forbidden and names the package: it is
+// not signed, its key is not trusted here, or the signature is for other content.
 func (s Signed) Check(trusted []PublicKey) error {
 	place := "package " + s.Name
 	if err := s.wellFormed(); err != nil {
 		return corral.ErrorAt(corral.Forbidden, place, "%w", err)
 	}
-	// The key is looked for among the trusted ones before it is used: nothing is computed with a stranger's.
+	// The key must be trusted before it is used, so that nothing is computed with an unknown key.
 	switch {
 	case s.Signature == "" || s.Key == "":
 		return corral.ErrorAt(corral.Forbidden, place, "it is not signed")
@@ -100,7 +100,7 @@ func (p Package) wellFormed() error {
 		return err
 	}
 	if h.Name() != p.Name {
-		return fmt.Errorf("its parts make the name %s", h.Name())
+		return fmt.Errorf("its fields give the name %s", h.Name())
 	}
 	if p.SizeBytes <= 0 || p.SizeBytes > MaxBytes {
 		return fmt.Errorf("its size is %d bytes", p.SizeBytes)
@@ -109,8 +109,7 @@ func (p Package) wellFormed() error {
 	return err
 }
 
-// ReadSigned reads a signature file strictly. It says nothing about the signature's worth: Check does.
-// The error is Invalid.
+// ReadSigned parses a signature file strictly. It does not verify the signature; Check does. The error is Invalid.
 func ReadSigned(r io.Reader) (Signed, error) {
 	var s Signed
 	dec := json.NewDecoder(io.LimitReader(r, MaxSignedBytes))
@@ -125,17 +124,17 @@ func ReadSigned(r io.Reader) (Signed, error) {
 	return s, nil
 }
 
-// Encode writes the signature file.
+// Encode formats the signature file.
 func (s Signed) Encode() ([]byte, error) {
 	b, err := json.MarshalIndent(s, "", "  ")
 	return append(b, '\n'), err
 }
 
-// A Signer vouches for packages with a private key. corrald has one for the packages that it builds; sites trust its
-// public key, and those that its administrator names.
+// A Signer signs packages with a private key. corrald has one for the packages that it builds; sites trust its public
+// key and those configured by its administrator.
 type Signer struct{ key ed25519.PrivateKey }
 
-// Public returns the key that the signatures are checked with.
+// Public returns the key that verifies the signatures.
 func (s Signer) Public() PublicKey {
 	public, ok := s.key.Public().(ed25519.PublicKey)
 	if !ok {
@@ -144,18 +143,18 @@ func (s Signer) Public() PublicKey {
 	return PublicKey(keyPrefix + base64.StdEncoding.EncodeToString(public))
 }
 
-// Sign vouches for p. The caller has inspected the archive.
+// Sign signs p. The caller must have inspected the archive.
 func (s Signer) Sign(p Package) Signed {
 	signature := base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, statement(p)))
 	return Signed{Package: p, Key: s.Public(), Signature: signature}
 }
 
-// seedType is the PEM type of the key file, which holds the key's seed. It is our own, so that a key that was made for
-// something else is not used by mistake.
+// seedType is the PEM type of the key file, which contains the key's seed. The type is unique to Corral, so that a key
+// for another purpose is not used by mistake.
 const seedType = "CORRAL PACKAGE SIGNING KEY"
 
-// LoadSigner reads the private key in the file name, or makes one there that only its owner can read.
-// A file that others can read is refused: the holder of the key can have anything run at every site.
+// LoadSigner reads the private key in the file name, or generates one there that only its owner can read. A file that
+// others can read is rejected, because the holder of the key can run any program at every site.
 func LoadSigner(name string) (Signer, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -179,8 +178,8 @@ func LoadSigner(name string) (Signer, error) {
 	return Signer{ed25519.NewKeyFromSeed(block.Bytes)}, nil
 }
 
-// newSigner makes a key. Of two processes that do so at once one wins, and the other reads the winner's file: a link,
-// unlike a rename, fails if the name is taken.
+// newSigner generates a key. If two processes do so concurrently, one wins and the other reads the winner's file: a
+// link, unlike a rename, fails if the name is taken.
 func newSigner(name string) (Signer, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

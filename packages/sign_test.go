@@ -44,7 +44,7 @@ func TestOnlyATrustedSignatureCounts(t *testing.T) {
 			s.Platform.Libc = "musl"
 			s.Name = Header{What: s.What, Version: s.Version, Platform: s.Platform}.Name()
 		}, "not that of"},
-		{"name of another", func(s *Signed) { s.Name = "corral-pilot-9-x86_64-linux-static" }, "its parts make the name"},
+		{"name of another", func(s *Signed) { s.Name = "corral-pilot-9-x86_64-linux-static" }, "its fields give the name"},
 		{"digest is a path", func(s *Signed) { s.Digest = "sha256:../x" }, "64 lower-case hex digits"},
 		{"line break", func(s *Signed) { s.Version = "1\n2" }, "does not match"},
 	} {
@@ -95,7 +95,7 @@ func TestSigningKeyIsPrivateAndStays(t *testing.T) {
 	var mu sync.Mutex
 	made := map[PublicKey]bool{}
 	var all sync.WaitGroup
-	for range 8 { // several at a first start
+	for range 8 { // concurrent first starts
 		all.Go(func() {
 			s, err := LoadSigner(name)
 			mu.Lock()

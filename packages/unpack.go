@@ -17,12 +17,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Unpack checks that archive is p and unpacks it as the directory dir, whose parent must exist. The
-// files are written to a sibling of dir that then takes its name at once, so dir is whole or absent,
-// and of several processes that do it at the same time one wins and the others find its work. If dir is there
-// already it must hold the same package. A package that is not what it says is refused by name with
-// an error of kind Failed, one that requires a program which this machine lacks, or a shorter path than
-// dir's, with one of kind Unsatisfiable, and all leave nothing. What is relocated is so to dir.
+// Unpack checks that archive is p and unpacks it as the directory dir, whose parent must exist, relocated to dir. The
+// files are written to a sibling of dir that is then renamed atomically, so that dir is complete or absent; of several
+// concurrent processes, one wins and the others use its result. An existing dir must contain the same package. A
+// package that differs from its description is an error of kind Failed that names it. If the package requires a program
+// that this machine lacks, or a path shorter than dir's, the error has kind Unsatisfiable. In both cases nothing
+// remains.
 func Unpack(archive string, p Package, dir string) error {
 	f, err := openAs(archive, p)
 	if err != nil {
@@ -32,7 +32,7 @@ func Unpack(archive string, p Package, dir string) error {
 	if err := verify(context.Background(), f, p); err != nil {
 		return err
 	}
-	// A sibling, because a rename is only at once within a file system.
+	// A sibling, because a rename is atomic only within a file system.
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".unpack-")
 	if err != nil {
 		return fmt.Errorf("unpack package %s: %w", p.Name, err)
@@ -48,8 +48,8 @@ func Unpack(archive string, p Package, dir string) error {
 	return settle(tmp, p, dir)
 }
 
-// extract writes the files of the archive below dir, which is empty and will be called final: programs are told where
-// they will be, not where they are.
+// extract writes the files of the archive below dir, which is empty and will be renamed to final: programs are
+// relocated to final, not to dir.
 func extract(archive io.Reader, p Package, dir, final string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func extract(archive io.Reader, p Package, dir, final string) error {
 	if got := m.Header.Name(); got != p.Name {
 		return corral.ErrorAt(corral.Failed, "package "+p.Name, "its manifest calls it %s", got)
 	}
-	// Said here, by name, and not by a worker that fails on each node of the site.
+	// Reported here, by name, instead of by a failing worker on each node of the site.
 	if missing := m.Header.Missing(exec.LookPath); len(missing) > 0 {
 		return corral.ErrorAt(corral.Unsatisfiable, "package "+p.Name, "it needs %s, which this machine lacks",
 			strings.Join(missing, ", "))
@@ -74,7 +74,7 @@ func extract(archive io.Reader, p Package, dir, final string) error {
 	return root.Chmod(".", 0o755)
 }
 
-// write makes one file of the package. The root keeps a path from leading out of it, whatever links are there.
+// write creates one file of the package. The root confines paths, whatever links exist there.
 func write(root *os.Root, f File, content io.Reader) error {
 	if err := root.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
 		return err
@@ -84,12 +84,12 @@ func write(root *os.Root, f File, content io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(out, content)
-	// Chmod, because the umask took its part of the mode that the file was created with.
+	// Chmod, because the umask has cleared bits of the mode at creation.
 	return errors.Join(err, out.Chmod(fs.FileMode(f.Mode)), out.Close())
 }
 
-// settle gives the unpacked tmp its final name, unless another process was faster. A directory cannot be renamed onto
-// one that has files, so at most one process succeeds; the others compare what is there with their own work.
+// settle gives the unpacked tmp its final name, unless another process was faster. A directory cannot be renamed to one
+// that contains files, so at most one process succeeds; the others compare the existing package with their own.
 func settle(tmp string, p Package, dir string) error {
 	err := os.Rename(tmp, dir)
 	if err == nil {
@@ -98,19 +98,18 @@ func settle(tmp string, p Package, dir string) error {
 	if !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, syscall.EEXIST) {
 		return fmt.Errorf("unpack package %s: %w", p.Name, err)
 	}
-	// The same manifest has the same digests of all files, so there is no need to compare those.
+	// Equal manifests have equal digests of all files, so the files need not be compared.
 	mine, err1 := os.ReadFile(filepath.Join(tmp, ManifestName))
 	theirs, err2 := os.ReadFile(filepath.Join(dir, ManifestName))
 	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(mine, theirs) {
-		return corral.ErrorAt(corral.Conflict, "package "+p.Name, "%s holds something else", dir)
+		return corral.ErrorAt(corral.Conflict, "package "+p.Name, "%s has other content", dir)
 	}
 	return nil
 }
 
-// Check reports whether dir holds a whole package, every file as the manifest says and relocated to where it is, and
-// returns which package it is. Sites purge files that have not been read for long, so that an unpacked package may lose
-// parts of itself.
-// The error is fs.ErrNotExist if there is nothing at all.
+// Check reports whether dir holds a complete package, with every file as in the manifest and relocated to dir, and
+// returns its header. Sites purge files that have not been read for long, so an unpacked package may lose files. The
+// error is fs.ErrNotExist if dir does not exist.
 func Check(dir string) (Header, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Check says which of the numbers no planner assumes, because they make no sense: a plan that somebody has edited may
-// have any. nil: none. What follows from them, the rules of a plan tell.
+// Check returns an error for the first number that makes no sense and that no planner would assume. Users may edit a
+// plan, so it can contain such numbers. The validator checks the plan itself.
 func (a *Assumed) Check() error {
 	if err := notNegative([]number{{"hop_s", a.Hop}, {"reuse_s", a.Reuse}, {"leave_s", a.Leave}}); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (a *Assumed) Check() error {
 	return nil
 }
 
-// A number is a time that is assumed, with its name in the document.
+// A number is an assumed time with its field name in the document.
 type number struct {
 	name string
 	is   corral.Seconds
@@ -51,7 +51,7 @@ func notNegative(all []number) error {
 	return nil
 }
 
-// check is Check of one queue.
+// check implements Check for one queue.
 func (q *Queue) check() error {
 	err := notNegative([]number{{"overhead_s", q.Overhead}, {"walltime_s", q.Walltime}, {"margin_s", q.Margin},
 		{"billed_minimum_s", q.Minimum}, {"billed_period_s", q.Period}})
@@ -60,14 +60,14 @@ func (q *Queue) check() error {
 	}
 	least := min(q.CPUs, q.Pilots, q.Hosts, q.HostCPUs, q.MemoryMiB, q.GPUs)
 	if least < 0 || q.Speed < 0 || q.Price < 0 {
-		return errors.New("a limit, its speed or its price is below 0")
+		return errors.New("a limit, the speed or the price is negative")
 	}
 	if err := checkRoom(q.Room); err != nil {
 		return err
 	}
 	for i, w := range q.Waits {
 		if w.Planned < 0 || len(w.Waits) > 0 && w.Waits[0] < 0 || !slices.IsSorted(w.Waits) {
-			return fmt.Errorf("waits[%d]: they are below 0, or not in order", i)
+			return fmt.Errorf("waits[%d]: the waits are negative or not in ascending order", i)
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Numbers that no planner assumes are named; those that say nothing is known are sound.
+// Numbers that no planner assumes are reported; numbers that stand for "not known" are valid.
 func TestAssumedCheck(t *testing.T) {
 	t.Parallel()
 	back := -corral.Seconds(time.Second)
@@ -30,12 +30,12 @@ func TestAssumedCheck(t *testing.T) {
 		}},
 		{"queues[0]: overhead_s is -1s", queue(func(q *plan.Queue) { q.Overhead = back })},
 		{"queues[0]: margin_s is -1s", queue(func(q *plan.Queue) { q.Margin = back })},
-		{"queues[0]: a limit, its speed or its price is below 0", queue(func(q *plan.Queue) { q.Hosts = -1 })},
-		{"queues[0]: a limit, its speed or its price is below 0", queue(func(q *plan.Queue) { q.Price = -1 })},
-		{"queues[0]: waits[0]: they are below 0, or not in order", queue(func(q *plan.Queue) {
+		{"queues[0]: a limit, the speed or the price is negative", queue(func(q *plan.Queue) { q.Hosts = -1 })},
+		{"queues[0]: a limit, the speed or the price is negative", queue(func(q *plan.Queue) { q.Price = -1 })},
+		{"queues[0]: waits[0]: the waits are negative or not in ascending order", queue(func(q *plan.Queue) {
 			q.Waits = []plan.ShapeWaits{{CPUs: 1, Waits: plan.Spread{2, 1}}}
 		})},
-		{"queues[0]: waits[0]: they are below 0, or not in order", queue(func(q *plan.Queue) {
+		{"queues[0]: waits[0]: the waits are negative or not in ascending order", queue(func(q *plan.Queue) {
 			q.Waits = []plan.ShapeWaits{{CPUs: 1, Planned: back}}
 		})},
 	} {

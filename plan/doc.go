@@ -1,15 +1,16 @@
-// Package plan has the nouns of provisioning: what a plan is made for (the work, the sites, the cluster that runs it),
-// and the plan itself: which pilots to ask for, where, of what shape and when, with a schedule that shows that they
-// suffice. It decides nothing: package planner makes plans, package plan/validator checks them, package sim plays them.
+// Package plan defines the types of provisioning: the input of a plan (the work, the sites and the cluster that runs
+// the tasks) and the plan itself, which lists the pilots to request, with their sites, shapes and times, and a schedule
+// which shows that they suffice. The package makes no decisions: package planner makes plans, package plan/validator
+// checks them, and package sim simulates them.
 //
-// Times count from the beginning of the plan, waits in queues included, and are whole milliseconds. A pilot goes
-// through four instants:
+// Times count from the beginning of the plan, include queue waits, and are whole milliseconds. A pilot has four
+// instants:
 //
-//	Submit   it is asked for
+//	Submit   its job is submitted
 //	Start    its job is expected to start: Submit plus the wait that the plan assumes
 //	Ready    its workers are expected in the cluster: Start plus the site's overhead
-//	End      it is released, or its walltime ends: what is held, and paid for, is Start to End
+//	End      it is released, or its walltime ends; it is held, and paid for, from Start to End
 //
-// The one invariant: a plan stands for itself. It can be checked with the problem alone, without knowing how it was
-// made, which is why it carries a witness: a schedule with a place and a time for each task.
+// The package has one invariant: a plan is self-contained. It can be checked against the problem alone, whatever
+// algorithm made it. For this purpose it carries a witness: a schedule with a place and a time for each task.
 package plan

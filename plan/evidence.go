@@ -10,76 +10,81 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Evidence is what speaks for a plan beyond its estimates: what simulations of it say, and what they rest on.
+// Evidence supports a plan beyond its estimates: the results of its simulations and the assumptions behind them.
 type Evidence struct {
-	Algorithm  Algorithm   `json:"algorithm,omitempty"`  // by which it was sought; empty, in older plans: staircase
-	Confidence *Confidence `json:"confidence,omitempty"` // only if one was asked for, with a deadline
-	Comparison []Rival     `json:"comparison,omitempty"` // only if it was asked for; the plan itself is the first
-	Contest    []Entrant   `json:"contest,omitempty"`    // only of Auto: what each algorithm's plan came to
-	Assumed    *Assumed    `json:"assumed,omitempty"`    // nil: it was not written down
-	Asked      Asked       `json:"asked,omitzero"`
+	// The algorithm that made the plan; empty in older plans: staircase.
+	Algorithm  Algorithm   `json:"algorithm,omitempty"`
+	Confidence *Confidence `json:"confidence,omitempty"` // only if the request asked for a confidence and a deadline
+	// Only if the request asked for it; the plan itself is the first.
+	Comparison []Rival   `json:"comparison,omitempty"`
+	Contest    []Entrant `json:"contest,omitempty"` // only for Auto: the result of each algorithm's plan
+	Assumed    *Assumed  `json:"assumed,omitempty"` // nil: the assumptions were not recorded
+	Asked      Asked     `json:"asked,omitzero"`
 }
 
-// A Confidence says in which share of simulated outcomes the deadline is met.
+// A Confidence is the share of simulated outcomes that meet the deadline.
 type Confidence struct {
 	Asked       float64  `json:"asked"`
 	Reached     float64  `json:"reached"`
-	NextCheaper *float64 `json:"next_cheaper_reaches"` // the candidate next to it that costs less; nil: none does
+	NextCheaper *float64 `json:"next_cheaper_reaches"` // reached by the next cheaper candidate; nil: none is cheaper
 }
 
-// A Rival is a policy that asks for pilots, and what it comes to in the outcomes that the plan was played in: medians.
+// A Rival is a provisioning policy with its medians over the outcomes in which the plan was simulated.
 type Rival struct {
 	Policy     string         `json:"policy"`
-	Parameters string         `json:"parameters,omitempty"` // empty: its defaults
+	Parameters string         `json:"parameters,omitempty"` // empty: the defaults
 	Makespan   corral.Seconds `json:"makespan_s"`
 	CoreHours  float64        `json:"core_hours"`
 	Waste      float64        `json:"waste"`
 	Requests   int            `json:"requests"` // jobs submitted to sites
-	Finished   float64        `json:"finished"` // share of outcomes in which the workflow was completed
+	Finished   float64        `json:"finished"` // share of outcomes in which the workflow completed
 }
 
-// An Entrant is an algorithm whose plan was played, and what it came to in outcomes that were the same for all.
+// An Entrant is an algorithm with the results of its plan. The outcomes are the same for all algorithms.
 type Entrant struct {
 	Algorithm Algorithm      `json:"algorithm"`
-	Makespan  corral.Seconds `json:"makespan_s,omitempty"` // the median of outcomes in which all was done; 0: of none
+	Makespan  corral.Seconds `json:"makespan_s,omitempty"` // the median of the outcomes that completed; 0: none did
 	Cost      cost.Amount    `json:"cost,omitzero"`        // the mean
 	PeakCPUs  int            `json:"peak_cpus,omitempty"`  // held at once, as planned
-	Missed    float64        `json:"missed"`               // share of outcomes that were late, too dear, or not done
-	Weight    float64        `json:"weight,omitempty"`     // by the trade-off, if that decides: the first plan has 1
-	Won       bool           `json:"won,omitempty"`
-	Why       string         `json:"why_not,omitempty"` // it made no plan
+	// Share of outcomes that were late, over budget or incomplete.
+	Missed float64 `json:"missed"`
+	Weight float64 `json:"weight,omitempty"` // weighted by the trade-off, if that decides: the first plan has 1
+	Won    bool    `json:"won,omitempty"`
+	Why    string  `json:"why_not,omitempty"` // why the algorithm made no plan
 }
 
-// Assumed is what a plan was made with, so that it can be played, and checked, without the corrald that made it.
+// Assumed records the input of a plan, so that the plan can be simulated and checked without the corrald that made it.
 type Assumed struct {
-	// Of sites that pilots might be asked for at, and of those of present pilots, where it is not 1.
+	// Speeds holds the speed of each candidate site and each present pilot's site, except where it is 1.
 	Speeds map[string]Speed `json:"speeds,omitempty"`
 
 	Hop     corral.Seconds `json:"hop_s"`
 	Reuse   corral.Seconds `json:"reuse_s,omitempty"`
-	Leave   corral.Seconds `json:"leave_s,omitempty"` // for which a pilot is held after its last task
+	Leave   corral.Seconds `json:"leave_s,omitempty"` // how long a pilot is held after its last task
 	Rate    float64        `json:"tasks_per_s,omitempty"`
-	Spread  string         `json:"error"` // of runtimes about their estimates, as --error takes it
+	Spread  string         `json:"error"` // distribution of runtimes around their estimates, in the syntax of --error
 	Queues  []Queue        `json:"queues"`
-	Present []There        `json:"present,omitempty"` // pilots that are used before others are asked for
-	Run     corral.RunID   `json:"run_id,omitempty"`  // of which what was left is planned; 0: a whole workflow is
+	Present []There        `json:"present,omitempty"` // pilots that are used before new ones are requested
+	// The run whose remaining tasks are planned; 0: the plan is for a whole workflow.
+	Run corral.RunID `json:"run_id,omitempty"`
 
-	Transfers []SiteTransfer `json:"transfers,omitempty"` // of sites to which files travel, used or not
+	// One for each site that files are transferred to, used or not.
+	Transfers []SiteTransfer `json:"transfers,omitempty"`
 }
 
-// A SiteTransfer is what was assumed of the way of files to a site and back.
+// A SiteTransfer is the assumed cost of transferring files to a site and back.
 type SiteTransfer struct {
 	Site      string         `json:"site"`
 	Latency   corral.Seconds `json:"latency_s"`
-	Bandwidth float64        `json:"bytes_per_s,omitempty"` // absent: bytes take no time
+	Bandwidth float64        `json:"bytes_per_s,omitempty"` // absent: the size does not matter
 }
 
-// A Queue is what was assumed of one queue of a site, as far as the plan's pilots use it.
+// A Queue records the assumptions about one queue of a site, as far as the plan's pilots use it.
 type Queue struct {
 	Site     string         `json:"site"`
 	Queue    string         `json:"queue,omitempty"`
 	Overhead corral.Seconds `json:"overhead_s"`
-	Speed    Speed          `json:"speed,omitempty"` // by which the tasks' runtimes are divided; 0: 1
+	Speed    Speed          `json:"speed,omitempty"` // divides the tasks' runtimes; 0 means 1
 	Limits
 	Price   cost.Money     `json:"price"`
 	Unit    cost.Unit      `json:"unit"`
@@ -87,45 +92,46 @@ type Queue struct {
 	Minimum corral.Seconds `json:"billed_minimum_s,omitempty"`
 	Period  corral.Seconds `json:"billed_period_s,omitempty"`
 	Left    *cost.Money    `json:"left,omitempty"` // of the account's allocation
-	Waits   []ShapeWaits   `json:"waits"`          // the first whose cpus are no fewer counts, else the last
-	Room    []Step         `json:"room,omitempty"` // where pilots wait no longer than until they fit; none: not known
+	// The first entry with at least the pilot's cpus applies, otherwise the last.
+	Waits []ShapeWaits `json:"waits"`
+	Room  []Step       `json:"room,omitempty"` // free cpus over time, which limit how long pilots wait; none: not known
 }
 
-// Limits are what a queue gives at most; what is 0 has no limit that is known, but for GPUs.
+// Limits are a queue's maximums. 0 means that no limit is known, except for GPUs, where it means none.
 type Limits struct {
 	CPUs      int            `json:"cpus,omitempty"`   // held at once
-	Pilots    int            `json:"pilots,omitempty"` // that wait or run at once
-	Hosts     int            `json:"hosts,omitempty"`  // of a pilot
+	Pilots    int            `json:"pilots,omitempty"` // waiting or running at once
+	Hosts     int            `json:"hosts,omitempty"`  // per pilot
 	HostCPUs  int            `json:"host_cpus,omitempty"`
-	MemoryMiB int            `json:"memory_mib,omitempty"` // of a host
-	GPUs      int            `json:"gpus,omitempty"`       // of a host
+	MemoryMiB int            `json:"memory_mib,omitempty"` // per host
+	GPUs      int            `json:"gpus,omitempty"`       // per host
 	Walltime  corral.Seconds `json:"walltime_s,omitempty"`
-	Margin    corral.Seconds `json:"margin_s,omitempty"` // before the end of a walltime, in which nothing is begun
+	Margin    corral.Seconds `json:"margin_s,omitempty"` // before the end of a walltime, when no task is started
 	Closed    []Closure      `json:"closed,omitempty"`
 }
 
-// A Closure is a time in which a queue has no pilots.
+// A Closure is a period in which a queue runs no pilots.
 type Closure struct {
 	From corral.Seconds `json:"from_s"`
 	To   corral.Seconds `json:"to_s"`
 }
 
-// ShapeWaits is how long pilots of so many cpus, or of fewer, wait: the shortest wait, the longest, and between them
-// quantiles at equal distances.
+// ShapeWaits is the distribution of the wait of pilots with at most CPUs cpus: the shortest wait, the longest, and
+// quantiles at equal distances between them.
 type ShapeWaits struct {
 	CPUs    int            `json:"cpus"`
-	Planned corral.Seconds `json:"planned_s"` // what the plan counts on
+	Planned corral.Seconds `json:"planned_s"` // the wait that the plan assumes
 	Waits   Spread         `json:"waits_s"`
 }
 
-// A Spread is a distribution of times by its quantiles: the least, the largest, and between them others at equal
-// distances. One time alone is always it.
+// A Spread is a distribution of times by its quantiles: the minimum, the maximum, and others at equal distances between
+// them. A single element is a constant.
 type Spread []corral.Seconds
 
-// parts is into how many parts NewSpread divides a distribution: forty of 2.5 % each.
+// parts is the number of intervals into which NewSpread divides a distribution: 40, of 2.5 % each.
 const parts = 40
 
-// NewSpread asks for quantiles and keeps them.
+// NewSpread samples a quantile function.
 func NewSpread(quantile func(share float64) time.Duration) Spread {
 	all := make(Spread, parts+1)
 	for i := range all {
@@ -137,7 +143,7 @@ func NewSpread(quantile func(share float64) time.Duration) Spread {
 	return all
 }
 
-// At returns the time that a share does not exceed; between two quantiles it changes evenly. The empty Spread is 0.
+// At returns the quantile for a share, interpolated linearly. It returns 0 for an empty Spread.
 func (s Spread) At(share float64) time.Duration {
 	switch len(s) {
 	case 0:
@@ -151,8 +157,8 @@ func (s Spread) At(share float64) time.Duration {
 	return (time.Duration(s[k]) + time.Duration(part)).Round(time.Millisecond)
 }
 
-// Assume writes down what a problem says of the queues that a plan uses and of the pilots that are there, and how
-// runtimes are spread.
+// Assume records the parts of a problem on which a plan depends: the queues that the plan uses, the present pilots, and
+// the distribution of runtimes.
 func Assume(p Problem, pl *Plan, spread string) *Assumed {
 	a := &Assumed{Hop: corral.Seconds(p.Cluster.Hop), Reuse: corral.Seconds(p.Cluster.Reuse),
 		Leave: corral.Seconds(p.Cluster.Leave), Rate: p.Cluster.Rate, Spread: spread, Speeds: speedsOf(p),
@@ -173,14 +179,14 @@ func Assume(p Problem, pl *Plan, spread string) *Assumed {
 	return a
 }
 
-// assume writes down what is known of the way of files to a site, once.
+// assume records the transfer parameters of a site, once per site.
 func (a *Assumed) assume(site string, t Transfer) {
 	if t != (Transfer{}) && a.Transfer(site) == (Transfer{}) {
 		a.Transfers = append(a.Transfers, SiteTransfer{site, corral.Seconds(t.Latency), t.Bandwidth})
 	}
 }
 
-// Transfer is what was assumed of the way of files to a site.
+// Transfer returns the assumed transfer parameters of a site.
 func (a *Assumed) Transfer(site string) Transfer {
 	for _, t := range a.Transfers {
 		if t.Site == site {
@@ -190,7 +196,7 @@ func (a *Assumed) Transfer(site string) Transfer {
 	return Transfer{}
 }
 
-// queueOf writes down what is known of a queue, for pilots of some shapes.
+// queueOf records the parameters of a queue for pilots of the given shapes.
 func queueOf(s *Site, shapes []Shape) Queue {
 	r, b := s.Tariff.Rate, s.Tariff.Billing
 	q := Queue{Site: s.Name, Queue: s.Queue, Overhead: corral.Seconds(s.Overhead), Speed: s.Speed, Limits: limitsOf(s),
@@ -221,7 +227,7 @@ func limitsOf(s *Site) Limits {
 	return l
 }
 
-// known turns what is unlimited because nobody knows it into what JSON leaves out.
+// known maps an unlimited number to 0, which JSON omits.
 func known(n int) int {
 	if n >= Unlimited {
 		return 0
@@ -229,7 +235,7 @@ func known(n int) int {
 	return n
 }
 
-// used returns the shapes of a plan's pilots at a site, one for each number of cpus, in the order of these.
+// used returns the shapes of a plan's pilots at a site, one for each number of cpus, in ascending order of cpus.
 func used(s *Site, pl *Plan) (shapes []Shape) {
 	size := func(x Shape) int { return x.Hosts * x.Host.CPUs }
 	for _, q := range pl.Pilots {
@@ -241,13 +247,13 @@ func used(s *Site, pl *Plan) (shapes []Shape) {
 	return slices.CompactFunc(shapes, func(a, b Shape) bool { return size(a) == size(b) })
 }
 
-// Cluster is what was assumed of the cluster.
+// Cluster returns the assumed parameters of the cluster.
 func (a Assumed) Cluster() Cluster {
 	return Cluster{Rate: a.Rate, Hop: time.Duration(a.Hop), Reuse: time.Duration(a.Reuse),
 		Leave: time.Duration(a.Leave)}
 }
 
-// Runtime returns the Runtime of a task that is placed so: what it would take on the fastest hosts.
+// Runtime returns the Runtime of a placed task: the time that it would take on the fastest hosts.
 func (p *Plan) Runtime(at Placement) time.Duration {
 	placed := at.Computes()
 	if p.Assumed == nil {
@@ -259,7 +265,7 @@ func (p *Plan) Runtime(at Placement) time.Duration {
 	return placed
 }
 
-// speed is that of the hosts of a pilot: one of the plan's, or after those one that is present.
+// speed returns the speed of a pilot's hosts. Present pilots are numbered after the plan's own.
 func (a *Assumed) speed(pilots []Pilot, at int) Speed {
 	if k := at - len(pilots); k >= 0 {
 		if k < len(a.Present) {
@@ -275,7 +281,7 @@ func (a *Assumed) speed(pilots []Pilot, at int) Speed {
 	return 0
 }
 
-// Problem returns the problem that a plan was made for, as far as the plan depends on it.
+// Problem reconstructs the problem that a plan was made for, as far as the plan depends on it.
 func (a Assumed) Problem(w Work) Problem {
 	p := Problem{Work: w, Cluster: a.Cluster()}
 	for _, q := range a.Queues {
@@ -321,7 +327,7 @@ func (q Queue) site() Site {
 	return s
 }
 
-// of returns the waits of pilots of a shape, as they were written down.
+// of returns the recorded waits of pilots of a shape.
 func (q Queue) of(shape Shape) ShapeWaits {
 	if len(q.Waits) == 0 {
 		return ShapeWaits{}
@@ -332,7 +338,7 @@ func (q Queue) of(shape Shape) ShapeWaits {
 	return q.Waits[min(i, len(q.Waits)-1)]
 }
 
-// speedsOf lists the speeds of a problem's sites, by name.
+// speedsOf returns the speeds of a problem's sites by name.
 func speedsOf(p Problem) map[string]Speed {
 	all := map[string]Speed{}
 	for i := range p.Sites {
@@ -345,8 +351,8 @@ func speedsOf(p Problem) map[string]Speed {
 	return all
 }
 
-// SpeedAt is the speed of a site's hosts that the plan was made with; of a site that was not known it is 0, as if it
-// had the fastest. The plan need not have pilots there.
+// SpeedAt returns the speed that the plan assumed for a site's hosts, whether or not it has pilots there. It returns 0,
+// which stands for the fastest hosts, if the site was not known.
 func (p *Plan) SpeedAt(site string) Speed {
 	if p.Assumed == nil {
 		return 0
@@ -354,7 +360,7 @@ func (p *Plan) SpeedAt(site string) Speed {
 	return p.Assumed.Speeds[site]
 }
 
-// Runtime is the Runtime of what took so long at hosts of this speed, in whole milliseconds.
+// Runtime returns the Runtime of a task that took the given time on hosts of this speed, in whole milliseconds.
 func (s Speed) Runtime(took time.Duration) time.Duration {
 	if s == 0 {
 		return took

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// TestRuntimeOfAPlacement: what is written down of a plan tells a task's runtime apart from what it takes at slow hosts,
-// so that playing the plan makes it longer once.
+// TestRuntimeOfAPlacement: the record of a plan distinguishes a task's runtime from its time on slow hosts, so that a
+// simulation of the plan applies the slowdown only once.
 func TestRuntimeOfAPlacement(t *testing.T) {
 	t.Parallel()
 	problem := Problem{Sites: []Site{
@@ -25,18 +25,18 @@ func TestRuntimeOfAPlacement(t *testing.T) {
 		}
 	}
 	if again := p.Assumed.Problem(Work{}); again.Sites[0].Speed != 0.5 || again.Sites[1].Speed != 0 {
-		t.Errorf("sites %+v, want the speeds that were assumed", again.Sites)
+		t.Errorf("sites %+v, want the assumed speeds", again.Sites)
 	}
 }
 
-// TestSpeedsOfAllSites: a plan keeps how fast its sites are, also those that it asks for nothing at.
+// TestSpeedsOfAllSites: a plan records the speeds of all its sites, including those where it requests nothing.
 func TestSpeedsOfAllSites(t *testing.T) {
 	t.Parallel()
 	problem := Problem{Sites: []Site{{Name: "slow"}, {Name: "fast"}}, Present: []Present{{Site: "there", Hosts: 1}}}
 	problem.Sites[0].Speed, problem.Present[0].Speed = 0.5, 0.25
 	p := &Plan{}
 	if got := p.SpeedAt("slow"); got != 0 {
-		t.Errorf("a plan that says nothing has the speed %g", got)
+		t.Errorf("a plan without assumptions has the speed %g", got)
 	}
 	p.Assumed = Assume(problem, p, "0")
 	for site, want := range map[string]Speed{"slow": 0.5, "fast": 0, "there": 0.25, "new": 0} {
@@ -46,7 +46,8 @@ func TestSpeedsOfAllSites(t *testing.T) {
 	}
 }
 
-// TestSpreadOfOneTime: a distribution is one time only if all of its quantiles are, not if the least and the largest are.
+// TestSpreadOfOneTime: a distribution is constant only if all of its quantiles are equal, not just the first and the
+// last.
 func TestSpreadOfOneTime(t *testing.T) {
 	t.Parallel()
 	same := func(float64) time.Duration { return time.Hour }

@@ -11,9 +11,9 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Marginals compares each plan of a front with the one before it that holds fewer cpus, by ascending cpus: what is
-// saved of the makespan for what is paid more (Juve 2012, chapter 4: d(makespan) ÷ d(cost)). Of plans that hold the
-// same cpus the soonest counts.
+// Marginals sorts the plans of a front by cpus and compares each with its predecessor: the makespan saved for the
+// additional cost (Juve 2012, chapter 4: d(makespan) ÷ d(cost)). Among plans with the same cpus it keeps the one with
+// the shortest makespan.
 func Marginals(front []Point) []Marginal {
 	points := slices.Clone(front)
 	slices.SortFunc(points, func(a, b Point) int {
@@ -26,7 +26,7 @@ func Marginals(front []Point) []Marginal {
 			Point: cost.Point{Makespan: time.Duration(p.Makespan), Cost: p.Cost.Money}}
 	}
 	found, err := cost.Marginals(steps)
-	if err != nil { // a plan that holds nothing has nothing to compare
+	if err != nil { // a plan without cpus cannot be compared
 		return nil
 	}
 	var all []Marginal
@@ -34,7 +34,7 @@ func Marginals(front []Point) []Marginal {
 		now := Marginal{Point: points[i+1], Saved: corral.Seconds(m.Saved), SpeedUp: m.SpeedUp, Linear: m.Linear,
 			Extra: cost.Amount{Money: m.Extra, Unit: points[i+1].Cost.Unit}}
 		if m.SpeedUp < m.Linear {
-			now.Warning = fmt.Sprintf("%d cpus are %.2f times as fast as %d, which is less than %.2f times: they cost "+
+			now.Warning = fmt.Sprintf("%d cpus are only %.2f times as fast as %d, less than the linear %.2f times: they cost "+
 				"%s more", now.PeakCPUs, now.SpeedUp, points[i].PeakCPUs, now.Linear, now.Extra)
 		}
 		if rate := m.Rate(); !math.IsInf(rate, 1) {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// TestMarginals (F9D): further cpus are worth what they save of the makespan for what they cost more, by ascending cpus;
-// a speed-up below the linear one is warned of, with what it costs.
+// TestMarginals (F9D): additional cpus are rated by the makespan saved per additional cost, in ascending order of cpus;
+// a speed-up below the linear one yields a warning with the additional cost.
 func TestMarginals(t *testing.T) {
 	t.Parallel()
 	point := func(cpus int, makespan time.Duration, dollars cost.Money) plan.Point {
@@ -27,10 +27,10 @@ func TestMarginals(t *testing.T) {
 	for i, want := range []struct {
 		cpus    int
 		saved   time.Duration
-		rate    float64 // 0: nothing more is paid
+		rate    float64 // 0: there is no additional cost
 		warning string
 	}{
-		{2, 4 * time.Hour, 7200, "2 cpus are 1.67 times as fast as 1, which is less than 2.00 times: they cost 2USD more"},
+		{2, 4 * time.Hour, 7200, "2 cpus are only 1.67 times as fast as 1, less than the linear 2.00 times: they cost 2USD more"},
 		{4, 3 * time.Hour, 0, ""},
 		{8, 2 * time.Hour, 3600, ""},
 	} {

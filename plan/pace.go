@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A Pace says how long tasks take on some hosts: what they compute, and what the way of their files takes.
+// A Pace determines how long tasks take on given hosts: it covers their computation and the transfer of their files.
 type Pace struct {
 	Speed    Speed
 	Transfer Transfer
 }
 
-// Takes returns for how long a task has its room on a host: from the beginning of the transfer of its inputs until its
-// outputs are back.
+// Takes returns how long a task occupies its host: from the beginning of the transfer of its inputs until its outputs
+// are back.
 func (p Pace) Takes(t Task) time.Duration {
 	return p.Speed.Takes(t.Runtime) + p.Transfer.Takes(t.Bytes)
 }
 
-// A Speed says how fast hosts are beside those that the tasks' Runtimes are for, which are the fastest of a problem: a
-// task takes its Runtime ÷ Speed. It is at most 1; 0 stands for 1.
+// A Speed is the speed of hosts relative to the fastest ones of the problem, to which the tasks' Runtimes refer: a task
+// takes its Runtime ÷ Speed. It is at most 1; 0 means 1.
 type Speed float64
 
-// Takes returns how long a task of some Runtime takes, in whole milliseconds.
+// Takes returns how long a task with the given Runtime takes, in whole milliseconds.
 func (s Speed) Takes(runtime time.Duration) time.Duration {
 	if s == 0 {
 		return runtime
@@ -30,14 +30,14 @@ func (s Speed) Takes(runtime time.Duration) time.Duration {
 	return time.Duration(float64(runtime) / float64(s)).Round(time.Millisecond)
 }
 
-// A Transfer says how the files of a job get to the hosts of a site and back. The zero value is that of hosts that see
-// the run's directory, and of those of which nothing is known.
+// A Transfer describes how fast a job's files travel to the hosts of a site and back. Its zero value is for hosts that
+// share the run's directory and for hosts whose transfer parameters are not known.
 type Transfer struct {
-	Latency   time.Duration // of a job, both ways together, however small its files are
-	Bandwidth float64       // bytes a second, as one job has it among the others; 0: bytes take no time
+	Latency   time.Duration // per job, both ways together, regardless of size
+	Bandwidth float64       // bytes per second, as one job among others gets it; 0: the size does not matter
 }
 
-// Takes returns how long so many bytes travel, in whole milliseconds.
+// Takes returns how long a transfer of this size takes, in whole milliseconds.
 func (t Transfer) Takes(bytes int64) time.Duration {
 	if bytes < 0 {
 		return 0
@@ -45,7 +45,7 @@ func (t Transfer) Takes(bytes int64) time.Duration {
 	return t.Latency + t.Goes(bytes)
 }
 
-// Goes is Takes for what goes with other files of the same job, whose latency counts already.
+// Goes returns the time for files that share a job, and thus the latency, with others; it omits the latency.
 func (t Transfer) Goes(bytes int64) time.Duration {
 	if t.Bandwidth <= 0 || bytes <= 0 {
 		return 0
@@ -54,11 +54,11 @@ func (t Transfer) Goes(bytes int64) time.Duration {
 	return time.Duration(min(ms, float64(Unbounded/time.Millisecond))) * time.Millisecond
 }
 
-// Here stands for the Bytes of a task whose files do not travel any more: it runs already.
+// Here is the Bytes of a running task, whose files need no further transfer.
 const Here = -1
 
-// Quickest returns the work of a problem with each task as it is on the hosts that are best for it: its Runtime is what
-// it takes there, the way of its files included, and nothing travels beside that.
+// Quickest returns the work of a problem with each task at the pace of its fastest hosts: the Runtime is the time
+// there, file transfer included, and no further transfer is needed.
 func Quickest(p Problem) Work {
 	var paces []Pace
 	for i := range p.Sites {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A Plan says which pilots to ask for, and what is expected of them. It is also what corral plan prints, and what is
-// kept of it.
+// A Plan lists the pilots to request and what is expected of them. It is also the output of corral plan, and the
+// document that is stored.
 type Plan struct {
 	Workflow string `json:"workflow"`
 	Feasible bool   `json:"feasible"`
@@ -21,18 +21,19 @@ type Plan struct {
 	Pilots []Pilot `json:"pilots"` // by Submit
 	Point
 	Billed float64 `json:"billed_core_hours"`
-	Waste  float64 `json:"waste"` // 1 − work ÷ core-hours held, both of the plan's own pilots
+	Waste  float64 `json:"waste"` // 1 − work ÷ core-hours held, for the plan's own pilots only
 
 	Evidence
-	LowerBound *int     `json:"lower_bound_cpus"` // no fewer cpus can meet the deadline; null without one
+	// A lower bound on the cpus that meet the deadline; null without a deadline.
+	LowerBound *int     `json:"lower_bound_cpus"`
 	Reasons    []string `json:"reasons"`
-	Limits     []string `json:"limits,omitempty"` // that cut what was asked for
+	Limits     []string `json:"limits,omitempty"` // limits that reduced the request
 	Alternatives
 	Schedule []Placement `json:"schedule,omitempty"`
-	Apart    *Apart      `json:"schedule_apart,omitempty"` // instead of a schedule of more than MostWithin tasks
+	Apart    *Apart      `json:"schedule_apart,omitempty"` // replaces a schedule of more than MostWithin tasks
 }
 
-// A Summary is what lists of plans have instead of their documents.
+// A Summary replaces the document in lists of plans.
 type Summary struct {
 	Feasible bool `json:"feasible"`
 	Pilots   int  `json:"pilots"`
@@ -40,41 +41,42 @@ type Summary struct {
 	Waste float64 `json:"waste"`
 }
 
-// Summary sums the plan up.
+// Summary returns the plan's summary.
 func (p *Plan) Summary() Summary { return Summary{p.Feasible, len(p.Pilots), p.Point, p.Waste} }
 
-// Alternatives are what else could be done.
+// Alternatives are the other options.
 type Alternatives struct {
-	Front    []Point    `json:"front"` // no other candidate is both sooner and cheaper; by makespan
+	// The candidates that no other candidate dominates in both makespan and cost, by makespan.
+	Front    []Point    `json:"front"`
 	Marginal []Marginal `json:"marginal,omitempty"`
-	Nearest  *Plan      `json:"nearest,omitempty"` // of what cannot be done: the closest that can
+	Nearest  *Plan      `json:"nearest,omitempty"` // for an infeasible goal: the closest feasible plan
 }
 
-// A Goal is what a plan was asked to reach.
+// A Goal is the objective of a plan, with its bounds.
 type Goal struct {
-	Objective  Objective      `json:"objective"`
-	Deadline   corral.Seconds `json:"deadline_s,omitempty"` // 0: none
-	Budget     *cost.Amount   `json:"budget,omitempty"`
-	Tradeoff   float64        `json:"tradeoff"`             // 0: only the makespan counts, 1: only the cost
-	Confidence float64        `json:"confidence,omitempty"` // of meeting the deadline; 0: the estimates are believed
+	Objective Objective      `json:"objective"`
+	Deadline  corral.Seconds `json:"deadline_s,omitempty"` // 0: none
+	Budget    *cost.Amount   `json:"budget,omitempty"`
+	Tradeoff  float64        `json:"tradeoff"` // 0: only the makespan matters; 1: only the cost
+	// Required probability of meeting the deadline; 0: the estimates are trusted.
+	Confidence float64 `json:"confidence,omitempty"`
 }
 
-// Asked is what a request said of the sites that a plan is for, and of their pilots. What a plan is revised by keeps to
-// it.
+// Asked holds the part of a request that restricts sites and pilots. Revisions of the plan obey it.
 type Asked struct {
-	Sites []string `json:"sites,omitempty"`     // names; none: all that take pilots
-	Shape int      `json:"host_cpus,omitempty"` // of each pilot's hosts; 0: the planner chooses
+	Sites []string `json:"sites,omitempty"`     // names; none: all sites that accept pilots
+	Shape int      `json:"host_cpus,omitempty"` // per host of each pilot; 0: the planner chooses
 	WhatIf
 }
 
-// WhatIf is planned with instead of what is known of all sites.
+// WhatIf holds values that override the known parameters of all sites.
 type WhatIf struct {
 	Price    string          `json:"price,omitempty"`
 	Billing  string          `json:"billing,omitempty"`
-	Overhead *corral.Seconds `json:"overhead_s,omitempty"` // wait and start-up together
+	Overhead *corral.Seconds `json:"overhead_s,omitempty"` // queue wait and start-up together
 }
 
-// An Objective is what is made small within the deadline and the budget.
+// An Objective is the quantity that is minimized within the deadline and the budget.
 type Objective string
 
 const (
@@ -84,17 +86,17 @@ const (
 	Tradeoff Objective = "tradeoff"
 )
 
-// Objectives lists what may be asked for.
+// Objectives lists the valid objectives.
 var Objectives = []Objective{Makespan, Cost, CPUs, Tradeoff}
 
-// A Pilot is one pilot to ask for. Of one that hedges another the times are those until it is withdrawn, as expected;
-// no task is planned on it. One that follows another is asked for as long after that one's start as planned: it
-// comes earlier or later if that one does.
+// A Pilot is one pilot to request. If it hedges another, its times are those expected until it is withdrawn, and no
+// task is planned on it. If it follows another, it is submitted at the planned interval after the other's actual start,
+// and thus moves with it.
 type Pilot struct {
 	Site      string         `json:"site"`
 	Queue     string         `json:"queue,omitempty"`
 	Hosts     int            `json:"hosts"`
-	CPUs      int            `json:"cpus"` // of each host
+	CPUs      int            `json:"cpus"` // per host
 	MemoryMiB int            `json:"memory_mib,omitempty"`
 	GPUs      int            `json:"gpus,omitempty"`
 	Walltime  corral.Seconds `json:"walltime_s"`
@@ -102,14 +104,16 @@ type Pilot struct {
 	Start     corral.Seconds `json:"start_s"`
 	Ready     corral.Seconds `json:"ready_s"`
 	End       corral.Seconds `json:"end_s"`
-	Follows   *int           `json:"follows,omitempty"` // index of an earlier one, whose place it takes; nil: none's
-	Early     bool           `json:"early,omitempty"`   // it may be there before there is work for it, and is to stay
-	Hedges    *int           `json:"hedges,omitempty"`  // index of one before it at another site: the later goes
+	Follows   *int           `json:"follows,omitempty"` // index of the earlier pilot that it replaces; nil: none
+	// It may start before there is work for it, and has to wait for that work.
+	Early bool `json:"early,omitempty"`
+	// Index of an earlier pilot at another site; the one that starts later is withdrawn.
+	Hedges *int `json:"hedges,omitempty"`
 }
 
-// Patience is how long it stays without work. One that takes the place of another may come earlier than planned, by its
-// wait at most, and is not to leave before its place is free; nor is one that was asked for early before its work is
-// due.
+// Patience returns how long the pilot stays without work. A pilot that replaces another may start earlier than planned,
+// by at most its wait, and must not leave before its place is free. A pilot that was submitted early must not leave
+// before its work is due.
 func (p Pilot) Patience() corral.Seconds {
 	switch {
 	case p.Follows != nil:
@@ -120,7 +124,7 @@ func (p Pilot) Patience() corral.Seconds {
 	return LeaveAfter
 }
 
-// Hedged returns the pilots without those that hedge others, which come last.
+// Hedged returns the pilots without those that hedge others, which are at the end of the slice.
 func Hedged(pilots []Pilot) []Pilot {
 	n := len(pilots)
 	for n > 0 && pilots[n-1].Hedges != nil {
@@ -129,81 +133,85 @@ func Hedged(pilots []Pilot) []Pilot {
 	return pilots[:n]
 }
 
-// Host is what each of its hosts offers.
+// Host returns the resources of each of its hosts.
 func (p Pilot) Host() corral.Resources {
 	return corral.Resources{CPUs: p.CPUs, MemoryMiB: p.MemoryMiB, GPUs: p.GPUs}
 }
 
-// HeldCPUs is how many cpus it holds.
+// HeldCPUs returns the number of cpus that it holds.
 func (p Pilot) HeldCPUs() int { return p.Hosts * p.CPUs }
 
-// A Point is a plan in short.
+// A Point holds the key figures of a plan.
 type Point struct {
-	Makespan  corral.Seconds `json:"makespan_s"` // until the last task's end
+	Makespan  corral.Seconds `json:"makespan_s"` // from 0 to the end of the last task
 	CoreHours float64        `json:"core_hours"` // held, from start to release
 	Cost      cost.Amount    `json:"cost"`
 	PeakCPUs  int            `json:"peak_cpus"` // held at once
 }
 
-// A Marginal says what the further cpus of a point of the front are worth, compared with the point before it, which has
-// fewer. Cpus of one price lower the cost only if the speed-up is more than linear.
+// A Marginal compares a point of the front with the preceding point, which has fewer cpus. With one price per cpu,
+// additional cpus lower the cost only if the speed-up is more than linear.
 type Marginal struct {
 	Point
-	Saved   corral.Seconds `json:"saved_s"`         // of the makespan
-	Extra   cost.Amount    `json:"extra"`           // that it costs
-	Rate    *float64       `json:"saved_s_per_one"` // seconds saved for one unit more; null: nothing more is paid
-	SpeedUp float64        `json:"speed_up"`
-	Linear  float64        `json:"linear"` // the speed-up at which the cost would stay
-	Warning string         `json:"warning,omitempty"`
+	Saved corral.Seconds `json:"saved_s"` // of the makespan
+	Extra cost.Amount    `json:"extra"`   // additional cost
+	// Seconds saved per unit of additional cost; null: there is no additional cost.
+	Rate    *float64 `json:"saved_s_per_one"`
+	SpeedUp float64  `json:"speed_up"`
+	Linear  float64  `json:"linear"` // the speed-up at which the cost would stay the same
+	Warning string   `json:"warning,omitempty"`
 }
 
-// An Algorithm names how a plan is sought.
+// An Algorithm names a method of planning.
 type Algorithm string
 
-// The algorithms. The package planner/algorithm says how each goes about it.
+// The algorithms. Package planner/algorithm describes how each of them works.
 const (
-	Auto      Algorithm = "auto"      // plays the plans of all others, and takes the best
-	Staircase Algorithm = "staircase" // pilots come and go with the width of the graph, after waits as they were
-	MOGA      Algorithm = "moga"      // pilots are in the best choice of what room the queues have
-	Greedy    Algorithm = "greedy"    // stage by stage pilots take the best place that the queues have for them
-	VAR       Algorithm = "var"       // as staircase, with pilots asked for so early that they are probably in time
-	Combined  Algorithm = "combined"  // as var, but for pilots that the queue has room for at their time
+	Auto      Algorithm = "auto"      // simulates the plans of all others and takes the best
+	Staircase Algorithm = "staircase" // pilots follow the width of the graph, with waits from history
+	MOGA      Algorithm = "moga"      // a genetic algorithm searches for pilots in the free capacity of the queues
+	Greedy    Algorithm = "greedy"    // each stage gets the best place that the queues have for its pilots
+	VAR       Algorithm = "var"       // as staircase, with pilots submitted early enough to be probably in time
+	Combined  Algorithm = "combined"  // as var, except for pilots that fit the queue's free capacity at their time
 )
 
-// Algorithms lists what may be asked for.
+// Algorithms lists the valid algorithms.
 var Algorithms = []Algorithm{Auto, Staircase, MOGA, Greedy, VAR, Combined}
 
-// Sought is what a request says of how pilots are sought.
+// Sought holds the part of a request that chooses how to plan.
 type Sought struct {
 	Algorithm Algorithm `json:"algorithm,omitempty"` // empty: Staircase
-	Hedge     bool      `json:"hedge,omitempty"`     // ask for them at another site, too, and withdraw the later ones
+	// Request pilots at a second site, too, and withdraw the later ones.
+	Hedge bool `json:"hedge,omitempty"`
 }
 
-// A Placement says where and when the plan has one task run.
+// A Placement is the place and the time of one task in a plan.
 type Placement struct {
 	Task  int            `json:"-"`
 	ID    string         `json:"task"`
-	Kind  string         `json:"kind,omitempty"` // its transformation
-	CPUs  int            `json:"cpus,omitempty"` // that it uses; 0, in older plans: unknown
-	Pilot int            `json:"pilot"`          // index among the plan's, then among those that are present
-	Host  int            `json:"host"`           // of that pilot
+	Kind  string         `json:"kind,omitempty"` // the task's transformation
+	CPUs  int            `json:"cpus,omitempty"` // cpus used by the task; 0 in older plans: unknown
+	Pilot int            `json:"pilot"`          // index among the plan's pilots, followed by the present ones
+	Host  int            `json:"host"`           // index among the pilot's hosts
 	Start corral.Seconds `json:"start_s"`
 	End   corral.Seconds `json:"end_s"`
 
-	// Of the time from Start to End: how long its files are on their way. The task itself takes the rest.
+	// Transfer is the part of the time from Start to End in which the task's files are in transit. The rest is
+	// computation.
 	Transfer corral.Seconds `json:"transfer_s,omitempty"`
 }
 
-// Computes is how long the task itself takes there.
+// Computes returns the computation time of the task.
 func (p Placement) Computes() time.Duration { return time.Duration(p.End - p.Start - p.Transfer) }
 
-// UsedCPUs is how many cpus the task uses, 1 where that is unknown.
+// UsedCPUs returns the number of cpus that the task uses, or 1 if that is unknown.
 func (p Placement) UsedCPUs() int { return max(1, p.CPUs) }
 
-// LongestDeadline is the longest that a plan may be asked for: a leap year.
+// LongestDeadline is the maximum deadline of a plan: a leap year.
 const LongestDeadline = corral.Seconds(366 * 24 * time.Hour)
 
-// Beyond rounds a time for people to tenths of a second, or to as many digits as tell it from a bound that it exceeds.
+// Beyond rounds a time for display: to tenths of a second, or to as many digits as distinguish it from a bound that it
+// exceeds.
 func Beyond(d, bound time.Duration) time.Duration {
 	for unit := 100 * time.Millisecond; unit > time.Millisecond; unit /= 10 {
 		if r := d.Round(unit); r > bound || d <= bound {
@@ -213,7 +221,7 @@ func Beyond(d, bound time.Duration) time.Duration {
 	return d
 }
 
-// Bytes writes a number of bytes for people, to four digits.
+// Bytes formats a number of bytes for display with four digits.
 func Bytes(b float64) string {
 	unit, units := 0, []string{"B", "KiB", "MiB", "GiB"}
 	for ; b >= 1<<10 && unit+1 < len(units); unit++ {
@@ -222,7 +230,7 @@ func Bytes(b float64) string {
 	return fmt.Sprintf("%.4g %s", b, units[unit])
 }
 
-// CoreTime writes core-hours for people, in the unit in which they are neither tiny nor long.
+// CoreTime formats core-hours for display, in a unit of suitable size.
 func CoreTime(hours float64) string {
 	switch {
 	case hours < 2./60:

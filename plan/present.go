@@ -7,32 +7,33 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Present is a pilot that is there when a plan is made, or that was asked for before. A plan uses it first, and asks
-// only for what is missing beyond it. What it costs is not the plan's: it is held already, or paid for by another plan.
+// A Present is a pilot that exists, or has been requested, when a plan is made. A plan uses such pilots first and
+// requests only what is missing. Their cost does not belong to the plan, because they are already held, or paid for by
+// another plan.
 //
-// In a schedule the present pilots are numbered after the plan's own: the first one is number len(Plan.Pilots).
+// A schedule numbers the present pilots after the plan's own; the first one has the number len(Plan.Pilots).
 type Present struct {
 	Site  string
 	Hosts int
-	Host  corral.Resources // what each host offers
+	Host  corral.Resources // per host
 	Pace                   // of its hosts
-	Ready time.Duration    // when its workers are expected; 0: they are there
-	End   time.Duration    // no task on it may end later
-	Idle  time.Duration    // for how long it has had no task
-	Keep  time.Duration    // it leaves once it has had no task for longer; Unbounded: it stays until End
-	Doubt float64          // tasks begin only where End leaves time for their runtime and this share of it
+	Ready time.Duration    // when its workers are expected; 0: they have joined the cluster
+	End   time.Duration    // no task on it may end after this
+	Idle  time.Duration    // how long it has had no task
+	Keep  time.Duration    // how long it stays without a task; Unbounded: it stays until End
+	Doubt float64          // a task starts only if the time until End covers its runtime and this share of it
 
-	Running []Running // what it has; the Runtime of such a task is what is left of it, its Bytes are Here
+	Running []Running // its running tasks; the Runtime of such a task is the remaining time, its Bytes are Here
 }
 
-// A Running says which task a host of a present pilot has.
+// A Running is a task that runs on a host of a present pilot.
 type Running struct{ Task, Host int }
 
-// There is a Present as it is written down: what has no limit is left out.
+// There is the JSON form of a Present. It omits unlimited values.
 type There struct {
 	Site      string         `json:"site"`
 	Hosts     int            `json:"hosts"`
-	CPUs      int            `json:"cpus"` // of each host
+	CPUs      int            `json:"cpus"` // per host
 	MemoryMiB int            `json:"memory_mib,omitempty"`
 	GPUs      int            `json:"gpus,omitempty"`
 	Ready     corral.Seconds `json:"ready_s"`
@@ -40,11 +41,11 @@ type There struct {
 	Idle      corral.Seconds `json:"idle_s,omitempty"`
 	Keep      corral.Seconds `json:"keep_s,omitempty"`
 	Doubt     float64        `json:"doubt,omitempty"`
-	Speed     Speed          `json:"speed,omitempty"` // by which the tasks' runtimes are divided; 0: 1
+	Speed     Speed          `json:"speed,omitempty"` // divides the tasks' runtimes; 0 means 1
 	Running   []ThereRunning `json:"running,omitempty"`
 }
 
-// A ThereRunning is a Running as it is written down.
+// A ThereRunning is the JSON form of a Running.
 type ThereRunning struct {
 	Task string `json:"task"`
 	Host int    `json:"host"`
@@ -65,7 +66,7 @@ func thereOf(q Present, w Work) There {
 	return t
 }
 
-// present is what was written down; number has the indices of tasks. A task that is not among them is left out.
+// present decodes a pilot. number maps task IDs to indices; running tasks that it lacks are dropped.
 func (t There) present(number map[string]int) Present {
 	q := Present{Site: t.Site, Hosts: t.Hosts, Ready: time.Duration(t.Ready),
 		End: cmp.Or(time.Duration(t.End), Unbounded), Idle: time.Duration(t.Idle),

@@ -12,15 +12,15 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Problem is what a plan is made for.
+// A Problem is the input of a planner.
 type Problem struct {
 	Work    Work
-	Sites   []Site    // in the order in which equal offers are preferred; what they give beyond what is present
-	Cluster Cluster   // that runs the tasks
-	Present []Present // pilots that are used before others are asked for
+	Sites   []Site    // by preference among equal offers; their limits apply in addition to the present pilots
+	Cluster Cluster   // runs the tasks
+	Present []Present // pilots that are used before new ones are requested
 }
 
-// Site returns what is known of a queue of a site, nil if nothing is.
+// Site returns a queue of a site, or nil if it is not known.
 func (p Problem) Site(name, queue string) *Site {
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Name == name && s.Queue == queue {
@@ -30,24 +30,24 @@ func (p Problem) Site(name, queue string) *Site {
 	return nil
 }
 
-// Unit is what the sites' prices are in, if they agree.
+// Unit returns the unit of the sites' prices, which must agree.
 func (p Problem) Unit() cost.Unit { return p.Sites[0].Tariff.Unit() }
 
-// Work is a workflow as far as a plan depends on it.
+// Work is the part of a workflow on which a plan depends.
 type Work struct {
 	Name  string
 	Graph *dag.Graph // its nodes are the indices of Tasks
 	Tasks []Task
 }
 
-// A Task is what one task is expected to take.
+// A Task is the expected demand of one task.
 type Task struct {
 	ID      string
-	Kind    string // its transformation, for reasons and for drawing outcomes
-	Label   string // tasks of the same may share a job; empty: none
+	Kind    string // its transformation, for reasons and for sampling outcomes
+	Label   string // tasks with the same label may share a job; empty: none
 	Needs   corral.Resources
 	Runtime time.Duration // estimate, a whole number of milliseconds; 0 is valid
-	Bytes   int64         // of its inputs and outputs, which travel where a site has a Transfer; those not known are 0
+	Bytes   int64         // of its inputs and outputs, transferred where a site has a Transfer; unknown sizes count 0
 }
 
 // Runtimes returns the tasks' estimates.
@@ -59,10 +59,10 @@ func (w Work) Runtimes() []time.Duration {
 	return all
 }
 
-// Jobs returns the tasks of each job that a clustering makes, nil if each task is one.
+// Jobs returns the tasks of each job that a clustering rule makes, or nil if each task is a job of its own.
 func (w Work) Jobs(c clustering.Rule) [][]int { return clustering.Jobs(w.Graph, w.Clusterable(), c) }
 
-// Clusterable are the tasks as a clustering knows them.
+// Clusterable converts the tasks for package clustering.
 func (w Work) Clusterable() []clustering.Task {
 	tasks := make([]clustering.Task, len(w.Tasks))
 	for i, t := range w.Tasks {
@@ -74,10 +74,10 @@ func (w Work) Clusterable() []clustering.Task {
 // Task returns task i, to be read or changed in place.
 func (w Work) Task(i int) *Task { return &w.Tasks[i] }
 
-// InJobs returns work of which each task is a job of several. A job waits for each job that has a parent of one of its
-// tasks; no clustering makes two jobs wait for each other. It needs what the largest of its tasks does. A file that
-// several of them read travels once in truth; what is known of a task is a sum of bytes, so that each is taken to have
-// its own.
+// InJobs returns work whose tasks are the given jobs. A job depends on every job that contains a parent of one of its
+// tasks; no clustering makes two jobs depend on each other. A job needs the maximum of its tasks' resources. A file
+// that several of its tasks read is transferred only once in reality, but a task records only a sum of bytes, so the
+// file is counted once per task.
 func (w Work) InJobs(jobs [][]int) Work {
 	made := Work{Name: w.Name, Graph: dag.Quotient(w.Graph, jobs), Tasks: make([]Task, len(jobs))}
 	for j, members := range jobs {
@@ -92,8 +92,7 @@ func (w Work) InJobs(jobs [][]int) Work {
 	return made
 }
 
-// Part returns the tasks that are to be kept, with what they have to wait for among them, and for each task its index
-// there; -1 for one that is not kept.
+// Part returns the subgraph of the tasks that keep selects, and for each task its index there, or -1 if it is not kept.
 func (w Work) Part(keep func(task int) bool) (part Work, index []int) {
 	part, index = Work{Name: w.Name}, make([]int, len(w.Tasks))
 	for i, t := range w.Tasks {
@@ -116,12 +115,12 @@ func (w Work) Part(keep func(task int) bool) (part Work, index []int) {
 	}
 	var err error
 	if part.Graph, err = dag.New(len(part.Tasks), edges); err != nil {
-		panic("plan: " + err.Error()) // unreachable: a part of a graph without cycles has none
+		panic("plan: " + err.Error()) // unreachable: a subgraph of an acyclic graph is acyclic
 	}
 	return part, index
 }
 
-// CPUTime returns the sum over the tasks of runtime × cpus.
+// CPUTime returns the sum of runtime × cpus over the tasks.
 func (w Work) CPUTime() time.Duration {
 	var sum time.Duration
 	for _, t := range w.Tasks {
@@ -130,8 +129,8 @@ func (w Work) CPUTime() time.Duration {
 	return sum
 }
 
-// MostCPUs is how many cpus can be of use at once: what runs side by side at most if every task starts as soon as its
-// parents have ended.
+// MostCPUs returns the number of cpus that can be useful at once: the maximum in use if every task starts as soon as
+// its parents have ended.
 func (w Work) MostCPUs() int {
 	type change struct {
 		at   time.Duration
@@ -156,57 +155,57 @@ func (w Work) MostCPUs() int {
 	return most
 }
 
-// A Site is what a plan knows of one queue of one site. A site with several queues is several of these, which share
-// its name and its Pilots.
+// A Site describes one queue of one site to a planner. A site with several queues has several of these, which share its
+// name and its Pilots.
 type Site struct {
 	Name  string
 	Queue string
 
-	Host     corral.Resources // the largest host that may be asked for; a component that is not known is Unlimited
-	Hosts    int              // most of one pilot
-	Pilots   int              // most that wait or run at once
-	CPUs     int              // most that are held at once
-	Walltime time.Duration    // longest; Unbounded if none is known
+	Host     corral.Resources // the largest host available; an unknown component is Unlimited
+	Hosts    int              // maximum per pilot
+	Pilots   int              // maximum waiting or running at once
+	CPUs     int              // maximum held at once
+	Walltime time.Duration    // maximum; Unbounded if not known
 	Pace                      // of its hosts
 
-	Overhead time.Duration // from the start of a pilot's job to its workers in the cluster
-	Margin   time.Duration // before the end of the walltime, when a pilot takes no task that would not end before it
-	Wait     Wait          // in the queue, as it is planned with
-	Waits    Waits         // in the queue, as they are spread; nil: Wait is all that is known
-	Tariff   Tariff        // what holding costs
-	Left     *cost.Money   // of the account's allocation; nil: not limited, or not known
+	Overhead time.Duration // from the start of a pilot's job until its workers are in the cluster
+	Margin   time.Duration // a pilot starts no task that would not end this long before its walltime does
+	Wait     Wait          // the queue wait that plans assume
+	Waits    Waits         // the distribution of queue waits; nil: only Wait is known
+	Tariff   Tariff        // the price of held resources
+	Left     *cost.Money   // the rest of the account's allocation; nil: unlimited or not known
 	Calendar
 }
 
-// A Calendar is what a queue has planned.
+// A Calendar holds the known future of a queue.
 type Calendar struct {
-	Closed []Span // maintenance: no pilot is held then
+	Closed []Span // maintenance periods, in which no pilot is held
 
-	// Room is what nobody else holds, or is going to, from now on: a pilot that fits there does not wait beyond that.
-	// nil: the queue is not known, or not looked at.
+	// Room is the capacity that no other job holds, or is planned to hold, from now on. A pilot that fits waits only
+	// until its place is free. nil: the queue is not known, or was not examined.
 	Room *availability.Profile
 }
 
-// Unlimited stands for a number without a limit that is known, Unbounded for such a time: 30 years.
+// Unlimited stands for a number, and Unbounded for a time, without a known limit; Unbounded is 30 years.
 const (
 	Unlimited = 1 << 30
 	Unbounded = 1 << 20 * time.Second * 900
 )
 
-// A Span is a time from its beginning to before its end.
+// A Span is a half-open interval of time: it excludes To.
 type Span struct{ From, To time.Duration }
 
 // Overlaps reports whether two spans share an instant.
 func (s Span) Overlaps(t Span) bool { return s.From < t.To && t.From < s.To }
 
-// A Wait returns how long a pilot of a shape waits in a site's queue, as a plan assumes it.
+// A Wait returns the queue wait that a plan assumes for a pilot of a shape.
 type Wait func(Shape) time.Duration
 
-// Waits returns the wait that a share of a site's pilots of a shape does not exceed; a share of 0 asks for the shortest
-// wait, 1 for the longest.
+// Waits returns the wait that the given share of pilots of a shape does not exceed: the shortest for 0, the longest for
+// 1.
 type Waits func(shape Shape, share float64) time.Duration
 
-// Quantile returns the wait that a share of a site's pilots of a shape does not exceed.
+// Quantile returns the wait that the given share of the site's pilots of a shape does not exceed.
 func (s *Site) Quantile(shape Shape, share float64) time.Duration {
 	if s.Waits == nil {
 		return s.Wait(shape)
@@ -214,28 +213,28 @@ func (s *Site) Quantile(shape Shape, share float64) time.Duration {
 	return s.Waits(shape, share)
 }
 
-// LeaveAfter is how long a planned pilot stays without work. A plan counts on its pilots to leave by themselves at a
-// pause that is longer than what it holds them for, and this is that time.
+// LeaveAfter is how long a planned pilot stays without work. Plans rely on pilots to leave on their own when they are
+// idle for longer than this.
 const LeaveAfter = corral.Seconds(time.Minute)
 
-// A Shape is what a queue sees of a pilot.
+// A Shape holds the properties of a pilot that a queue sees.
 type Shape struct {
 	Hosts    int
 	Host     corral.Resources
 	Walltime time.Duration
 }
 
-// A Cluster is what a plan knows of the cluster that runs the tasks.
+// A Cluster describes the cluster that runs the tasks.
 type Cluster struct {
-	Rate float64       // tasks a second that it can start; 0: no limit is known
-	Hop  time.Duration // from the end of a task's last parent to its start on a worker that is free
-	// Reuse is from a task's end at a worker to the start of another there that has waited for at least Hop−Reuse, as
-	// HTCondor's schedd uses a claim again; 0: as long as Hop.
+	Rate float64       // task starts per second; 0: no known limit
+	Hop  time.Duration // from the end of a task's last parent to its start on a free worker
+	// Reuse is the time from a task's end at a worker to the start there of another task that has waited for at least
+	// Hop−Reuse: HTCondor's schedd reuses the claim. 0: the same as Hop.
 	Reuse time.Duration
-	Leave time.Duration // from the end of the last task of a pilot that is let go to the end of its job
+	Leave time.Duration // from the end of a released pilot's last task to the end of its job
 }
 
-// Turn returns from a task's end at a worker until one that waited can start there.
+// Turn returns the time from a task's end at a worker until a waiting task can start there.
 func (c Cluster) Turn() time.Duration {
 	if c.Reuse > 0 {
 		return min(c.Reuse, c.Hop)
@@ -243,19 +242,19 @@ func (c Cluster) Turn() time.Duration {
 	return c.Hop
 }
 
-// A Tariff says what holding cpus costs at a site.
+// A Tariff is a site's price for holding cpus.
 type Tariff cost.Tariff
 
-// Unit is what the price is in.
+// Unit returns the unit of the price.
 func (t Tariff) Unit() cost.Unit { return t.Rate.Unit }
 
-// Free reports whether what is held costs nothing.
+// Free reports whether holding cpus costs nothing.
 func (t Tariff) Free() bool { return t.Rate.Price <= 0 }
 
-// CoreHours is the tariff where nothing has a price: it counts the core-hours that are held.
+// CoreHours is the tariff for sites without prices: it counts the core-hours held.
 var CoreHours = Tariff(cost.CoreHours)
 
-// Bill returns for how long a pilot is billed, and what it costs.
+// Bill returns the billed time of a pilot and its cost.
 func (t Tariff) Bill(q Pilot) (time.Duration, cost.Money) {
 	held := time.Duration(q.End - q.Start)
 	_, billed := t.Rate.Charge(cost.Holding{Hosts: q.Hosts, CPUs: q.HeldCPUs(), Held: held}, t.Billing)

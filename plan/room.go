@@ -1,8 +1,8 @@
 package plan
 
-// The room of a queue is what nobody who is in it holds, or is going to hold. A pilot for which there is room from now
-// on starts at once, by backfilling; one for which there is room later starts then, if it is in line by the time at
-// which others could take its place. Nothing is promised: jobs end early, and jobs come that go first.
+// The room of a queue is the capacity that no job in the queue holds or is planned to hold. A pilot that fits into it
+// from now on starts at once, by backfilling. A pilot that fits later starts then, provided that it is queued before
+// other jobs could take its place. There is no guarantee: jobs end early, and jobs with a higher priority arrive.
 
 import (
 	"cmp"
@@ -14,15 +14,15 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// A Step is how many cpus of a queue nobody else holds, or is going to, from an instant on until the next step.
+// A Step is the number of free cpus of a queue from an instant until the next step.
 type Step struct {
 	At   corral.Seconds `json:"at_s"`
 	CPUs int            `json:"cpus"`
 }
 
-// Line has pilots that are in the room of a queue join its line as late as is right: had they come earlier they would
-// start earlier. None comes before one that is to start before it, since it would take that one's place, nor while the
-// site has as many pilots as it takes.
+// Line sets the submit times of the pilots that rely on the room of a queue. Each is submitted as late as possible: any
+// earlier, and it would start earlier. None is submitted before a pilot that starts before it, because it would take
+// that pilot's place, nor while the site has its maximum number of pilots.
 func Line(sites []Site, pilots []Pilot) {
 	for i := range sites {
 		site := &sites[i]
@@ -38,7 +38,7 @@ func Line(sites []Site, pilots []Pilot) {
 			}
 			start, walltime, n := time.Duration(q.Start), time.Duration(q.Walltime), q.HeldCPUs()
 			if room.Least(start, start+walltime) < n {
-				continue // it does not rely on room
+				continue // the pilot does not rely on the room
 			}
 			last = max(last, corral.Seconds(room.Arrival(start, walltime, n)))
 			last = min(q.Start, whenFewer(line, site.Pilots, last))
@@ -49,7 +49,7 @@ func Line(sites []Site, pilots []Pilot) {
 	}
 }
 
-// whenFewer is from when on, an instant or later, fewer than so many of some pilots are in line or there.
+// whenFewer returns the first instant, not before at, when fewer than most of the pilots are queued or running.
 func whenFewer(pilots []Pilot, most int, at corral.Seconds) corral.Seconds {
 	var ends []corral.Seconds
 	for _, q := range pilots {
@@ -64,7 +64,7 @@ func whenFewer(pilots []Pilot, most int, at corral.Seconds) corral.Seconds {
 	return ends[len(ends)-most]
 }
 
-// byStart are the indices of pilots in the order of their starts.
+// byStart returns the indices of the pilots in the order of their starts.
 func byStart(pilots []Pilot) []int {
 	order := make([]int, len(pilots))
 	for i := range order {
@@ -74,8 +74,8 @@ func byStart(pilots []Pilot) []int {
 	return order
 }
 
-// roomOf writes down what room a queue has, as far as the plan has to do with it: no more cpus than its pilots have
-// there together, until the last of their walltimes is over.
+// roomOf records the room of a queue as far as the plan depends on it: at most as many cpus as the plan's pilots hold
+// there in total, until the end of their last walltime.
 func roomOf(s *Site, pl *Plan) (steps []Step) {
 	if s.Room == nil {
 		return nil
@@ -94,7 +94,7 @@ func roomOf(s *Site, pl *Plan) (steps []Step) {
 	return steps
 }
 
-// profile reads what roomOf wrote.
+// profile decodes the output of roomOf.
 func profile(steps []Step) *availability.Profile {
 	if len(steps) == 0 {
 		return nil
@@ -114,11 +114,11 @@ func profile(steps []Step) *availability.Profile {
 	return p
 }
 
-// checkRoom says what makes no sense of a room.
+// checkRoom checks the steps of a room.
 func checkRoom(steps []Step) error {
 	for i, s := range steps {
 		if s.CPUs < 0 || s.At < 0 || i > 0 && s.At <= steps[i-1].At {
-			return errors.New("room: its steps are not in order, or one is below 0")
+			return errors.New("room: the steps are negative or not in ascending order")
 		}
 	}
 	return nil

@@ -13,20 +13,20 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// MostWithin is how many tasks a schedule may have that stands in its plan's document. A longer one lies apart: lists
-// and histories of plans would carry it about, and nearly nobody reads it.
+// MostWithin is the maximum number of tasks of a schedule inside a plan's document. A longer schedule is stored
+// separately, because lists and histories of plans would carry it along, and it is rarely read.
 const MostWithin = 10_000
 
-// Apart is what a plan's document says of a schedule that lies apart from it: lines of JSON, a Placement each.
+// Apart describes a separately stored schedule: lines of JSON, each with one Placement.
 type Apart struct {
 	Tasks  int    `json:"tasks"`
 	Digest string `json:"digest"` // sha256:HEX of the lines
 }
 
-// Whole reports whether the plan has the schedule that it tells of.
+// Whole reports whether the plan has its schedule.
 func (p *Plan) Whole() bool { return p.Apart == nil || len(p.Schedule) > 0 }
 
-// Detach writes the schedule as lines if it is too long for the document, which has only its digest from then on.
+// Detach writes a schedule that is too long for the document as lines, and replaces it by its digest.
 func (p *Plan) Detach(to io.Writer) error {
 	if len(p.Schedule) <= MostWithin {
 		return nil
@@ -38,11 +38,11 @@ func (p *Plan) Detach(to io.Writer) error {
 	return err
 }
 
-// Attach gives the plan the schedule that lies apart from it. One that is not the plan's is an Invalid error.
+// Attach adds the separately stored schedule to the plan. A schedule of another plan is an Invalid error.
 func (p *Plan) Attach(lines io.Reader) error {
 	schedule, found, err := ReadSchedule(lines)
 	if err == nil && (p.Apart == nil || found != *p.Apart) {
-		err = corral.ErrorAt(corral.Invalid, "schedule", "it is not the plan's: its digest is %s", found.Digest)
+		err = corral.ErrorAt(corral.Invalid, "schedule", "it does not belong to the plan: its digest is %s", found.Digest)
 	}
 	if err == nil {
 		p.Schedule = schedule
@@ -50,7 +50,7 @@ func (p *Plan) Attach(lines io.Reader) error {
 	return err
 }
 
-// WriteSchedule writes a schedule as lines of JSON, and returns what identifies it.
+// WriteSchedule writes a schedule as lines of JSON and returns its size and digest.
 func WriteSchedule(to io.Writer, schedule []Placement) (Apart, error) {
 	sum := sha256.New()
 	out := bufio.NewWriter(io.MultiWriter(to, sum))
@@ -66,7 +66,7 @@ func WriteSchedule(to io.Writer, schedule []Placement) (Apart, error) {
 	return Apart{len(schedule), fmt.Sprintf("sha256:%x", sum.Sum(nil))}, nil
 }
 
-// ReadSchedule reads what WriteSchedule wrote. What is no schedule is an Invalid error with its line.
+// ReadSchedule reads the output of WriteSchedule. A malformed line is an Invalid error with the line number.
 func ReadSchedule(lines io.Reader) (schedule []Placement, found Apart, err error) {
 	sum := sha256.New()
 	in := json.NewDecoder(io.TeeReader(lines, sum))
@@ -84,7 +84,7 @@ func ReadSchedule(lines io.Reader) (schedule []Placement, found Apart, err error
 	}
 }
 
-// Durations returns how long the schedule has each task compute where it is placed.
+// Durations returns the planned computation time of each task, by its ID.
 func (p *Plan) Durations() map[string]time.Duration {
 	all := make(map[string]time.Duration, len(p.Schedule))
 	for _, at := range p.Schedule {
@@ -93,7 +93,7 @@ func (p *Plan) Durations() map[string]time.Duration {
 	return all
 }
 
-// Runtimes returns the Runtime that each task of the schedule was planned with: what it takes on the fastest hosts.
+// Runtimes returns the Runtime with which each task was planned, by its ID: its time on the fastest hosts.
 func (p *Plan) Runtimes() map[string]time.Duration {
 	all := make(map[string]time.Duration, len(p.Schedule))
 	for _, at := range p.Schedule {
@@ -102,7 +102,7 @@ func (p *Plan) Runtimes() map[string]time.Duration {
 	return all
 }
 
-// Number sets the index of each task of the schedule in the work; -1 for one that is not there.
+// Number sets the index of each task of the schedule in the work, or -1 if the work does not contain it.
 func (p *Plan) Number(w Work) {
 	number := make(map[string]int, len(w.Tasks))
 	for i, t := range w.Tasks {
@@ -117,7 +117,8 @@ func (p *Plan) Number(w Work) {
 	}
 }
 
-// Scheduled is the work of a schedule as far as it tells: tasks that wait for none, and need cpus alone.
+// Scheduled reconstructs the work of a schedule as far as the schedule shows it: tasks without dependencies that need
+// only cpus.
 func Scheduled(name string, schedule []Placement) Work {
 	w := Work{Name: name}
 	seen := make(map[string]bool, len(schedule))

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// long is a plan of so many tasks.
+// long returns a plan with the given number of tasks.
 func long(tasks int) *plan.Plan {
 	p := &plan.Plan{Feasible: true}
 	for i := range tasks {
@@ -25,7 +25,8 @@ func long(tasks int) *plan.Plan {
 	return p
 }
 
-// TestLongScheduleLiesApart: the document has its digest, with which it is attached again; a short one stays.
+// TestLongScheduleLiesApart: the document of a long schedule has the digest that is needed to attach it again; a short
+// schedule stays in the document.
 func TestLongScheduleLiesApart(t *testing.T) {
 	t.Parallel()
 	short := long(plan.MostWithin)
@@ -52,11 +53,11 @@ func TestLongScheduleLiesApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(whole, p.Schedule); diff != "" {
-		t.Errorf("the schedule as it was read again:\n%.2000s", diff)
+		t.Errorf("the attached schedule differs:\n%.2000s", diff)
 	}
 }
 
-// TestOtherScheduleIsRefused: one that was changed, is not whole or is none.
+// TestOtherScheduleIsRefused: a changed, a truncated and a malformed schedule are refused.
 func TestOtherScheduleIsRefused(t *testing.T) {
 	t.Parallel()
 	p := long(plan.MostWithin + 1)

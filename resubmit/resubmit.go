@@ -1,13 +1,13 @@
 // Package resubmit decides whether and when a finished glidein is submitted again.
 //
-// It is plain logic: a policy, the results of the attempts so far, and now go in; a verdict comes
-// out. Only an attempt that expired (its walltime was over) counts for the policy. One that was lost
-// or failed in a way that may pass follows the retries, with back-off. One that the site refused because
-// of the account, and not of the request, is asked for again after a pause, as often as that takes. Everything else
-// ends the glidein: an idle pilot must not come back, or an empty cluster becomes a submission storm.
+// The decision is a pure function of a policy, the results of the attempts so far, and now; its result is a verdict.
+// Only an attempt that expired (its walltime ended) counts for the policy. An attempt that was lost or failed
+// transiently is retried with back-off. An attempt that the site refused because of the account, and not of the
+// request, is repeated after a pause without limit. Every other end finishes the glidein: an idle pilot must not come
+// back, or an empty cluster would cause a storm of submissions.
 //
-// The rule is that of the original system (Juve 2012, §2.7.2) with its off-by-one made plain: a limit
-// of N means N resubmissions, N+1 submissions in all.
+// The rule is that of the original system (Juve 2012, §2.7.2), with its off-by-one made explicit: a limit of N means N
+// resubmissions, N+1 submissions in all.
 package resubmit
 
 import (
@@ -17,25 +17,25 @@ import (
 	"time"
 )
 
-// A Mode says how often an expired attempt is followed by another.
+// A Mode limits how often an expired attempt is followed by another.
 type Mode string
 
 const (
 	Never   Mode = "never"
 	Times   Mode = "times"   // at most Limit times
 	Until   Mode = "until"   // before Deadline
-	Forever Mode = "forever" // as long as the site is there
+	Forever Mode = "forever" // as long as the site exists
 )
 
-// A Policy is what was asked for. The zero value is never, without retries.
+// A Policy is the requested resubmission. The zero value means never, without retries.
 type Policy struct {
 	Mode     Mode      `json:"mode"`
 	Limit    int       `json:"limit,omitempty"`
 	Deadline time.Time `json:"deadline,omitzero"`
-	Retries  int       `json:"retries"` // for attempts that were lost or failed transiently, in a row
+	Retries  int       `json:"retries"` // for consecutive attempts that were lost or failed transiently
 }
 
-// Parse reads what --resubmit takes: never, N, until=TIME (RFC 3339) or forever.
+// Parse reads a value of --resubmit: never, N, until=TIME (RFC 3339) or forever.
 func Parse(s string) (Policy, error) {
 	switch s {
 	case "", string(Never):
@@ -49,14 +49,14 @@ func Parse(s string) (Policy, error) {
 			return Policy{}, fmt.Errorf("%q is not an RFC 3339 time", at)
 		}
 		t = t.UTC()
-		if t.Year() < 1970 || t.Year() > 9999 { // in another zone it may be a year that RFC 3339 cannot write
+		if t.Year() < 1970 || t.Year() > 9999 { // in another zone its year may be one that RFC 3339 cannot express
 			return Policy{}, fmt.Errorf("%q is outside the years 1970 to 9999", at)
 		}
 		return Policy{Mode: Until, Deadline: t}, nil
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
-		return Policy{}, fmt.Errorf("%q is none of never, a number, until=TIME, forever", s)
+		return Policy{}, fmt.Errorf("%q must be never, a number, until=TIME or forever", s)
 	}
 	if n == 0 {
 		return Policy{Mode: Never}, nil
@@ -64,7 +64,7 @@ func Parse(s string) (Policy, error) {
 	return Policy{Mode: Times, Limit: n}, nil
 }
 
-// String writes p as Parse reads it; the retries are not part of that.
+// String formats p for Parse, without the retries.
 func (p Policy) String() string {
 	switch p.Mode {
 	case Times:
@@ -77,7 +77,7 @@ func (p Policy) String() string {
 	return string(Never)
 }
 
-// Validate reports the first thing in p that makes no sense.
+// Validate reports the first inconsistency in p.
 func (p Policy) Validate() error {
 	switch {
 	case p.Retries < 0:
@@ -95,19 +95,19 @@ func (p Policy) Validate() error {
 	case "", Never, Times, Until, Forever:
 		return nil
 	}
-	return fmt.Errorf("mode: %q is none of %s, %s, %s, %s", p.Mode, Never, Times, Until, Forever)
+	return fmt.Errorf("mode: %q must be one of %s, %s, %s, %s", p.Mode, Never, Times, Until, Forever)
 }
 
 // A Result is what an ended attempt means for the policy.
 type Result string
 
 const (
-	Expired   Result = "expired"        // lived out its walltime
-	Transient Result = "transient"      // lost, preempted or failed in a way that may pass
-	NoRoom    Result = "quota"          // refused because the user has as much as is allowed
+	Expired   Result = "expired"        // used its whole walltime
+	Transient Result = "transient"      // lost, preempted or failed transiently
+	NoRoom    Result = "quota"          // refused because the user has reached a limit
 	NotKnown  Result = "authentication" // refused because the site does not know the user
-	Finished  Result = "finished"       // idle, drained, removed: nobody wants another
-	Broken    Result = "broken"         // failed in a way that a repetition does not mend
+	Finished  Result = "finished"       // idle, drained or removed: no further attempt is wanted
+	Broken    Result = "broken"         // failed in a way that a retry cannot fix
 )
 
 // A Verdict says what follows the last ended attempt.
@@ -119,15 +119,15 @@ const (
 	Fail   Verdict = "fail"   // the glidein has failed
 )
 
-// Back-off after transient ends: BackoffMin doubled for each in a row, at most BackoffMax, plus jitter
-// of up to a half of it.
+// Back-off after consecutive transient failures: BackoffMin, doubled for each further one up to BackoffMax, plus jitter
+// of up to half of that.
 const (
 	BackoffMin = 2 * time.Second
 	BackoffMax = 10 * time.Minute
 )
 
-// Pauses after refusals that say nothing against the attempt: room comes when other jobs end, and a user is known again
-// when a person has helped. They take no retry, however many there are, and each is the longer by up to a half of it.
+// Pauses after refusals that are not the attempt's fault: room appears when other jobs end, and a user is accepted
+// again after a person has helped. They use no retry, however many there are, and jitter lengthens each by up to half.
 const (
 	RoomPause = 5 * time.Minute
 	HelpPause = 10 * time.Minute
@@ -139,14 +139,14 @@ type Attempt struct {
 	Result  Result
 }
 
-// A History is what a policy has to know of all attempts that have ended. The zero value has none.
+// A History summarizes the ended attempts for a policy. The zero value has none.
 type History struct {
-	Expired  int     // attempts in all
-	Failures int     // attempts in a row, up to the last one, that are Transient
-	Last     Attempt // without a Result: there was none
+	Expired  int     // total number that expired
+	Failures int     // consecutive Transient attempts at the end
+	Last     Attempt // Result is empty if there was none
 }
 
-// Then returns the history with another attempt at its end.
+// Then returns the history with a further attempt at its end.
 func (h History) Then(a Attempt) History {
 	h.Last = a
 	switch a.Result {
@@ -161,9 +161,9 @@ func (h History) Then(a Attempt) History {
 	return h
 }
 
-// Next returns what follows history at now, the earliest time for another attempt when the verdict is
-// Again, and the rule that decided. jitter in [0,1) comes from the caller so that a simulation stays
-// reproducible. An empty history gives Again at once.
+// Next returns the verdict on history at now, the earliest time of the next attempt if the verdict is Again, and the
+// rule that decided. The caller supplies jitter in [0,1) so that simulations are reproducible. An empty history gives
+// Again at once.
 func (p Policy) Next(history History, now time.Time, jitter float64) (v Verdict, notBefore time.Time, why string) {
 	switch history.Last.Result {
 	case "":
@@ -184,20 +184,20 @@ func (p Policy) Next(history History, now time.Time, jitter float64) (v Verdict,
 	case Finished:
 		return Finish, time.Time{}, "not wanted any longer"
 	}
-	return Fail, time.Time{}, "failed in a way that a retry does not mend"
+	return Fail, time.Time{}, "failed in a way that a retry cannot fix"
 }
 
-// after is so long after the last end.
+// after returns the time at the given pause after the last end.
 func (h History) after(pause time.Duration, now time.Time) time.Time {
 	at := h.Last.EndedAt.Add(pause)
-	if at.Sub(now) > 2*BackoffMax { // no pause is so long: the clock was set back
+	if at.Sub(now) > 2*BackoffMax { // no pause is that long: the clock was set back
 		return now
 	}
 	return at
 }
 
-// afterExpiry is what follows an attempt that lived out its walltime, the only end that the mode speaks of. expired
-// counts it, too: the first attempt is no resubmission.
+// afterExpiry returns the verdict after an attempt used its whole walltime, the only end to which the mode applies.
+// expired includes that attempt; the first attempt is not a resubmission.
 func (p Policy) afterExpiry(expired int, now time.Time) (Verdict, time.Time, string) {
 	switch p.Mode {
 	case Forever:
@@ -213,11 +213,11 @@ func (p Policy) afterExpiry(expired int, now time.Time) (Verdict, time.Time, str
 		}
 		return Finish, time.Time{}, "past " + p.Deadline.Format(time.RFC3339)
 	}
-	return Finish, time.Time{}, "no resubmission asked"
+	return Finish, time.Time{}, "no resubmission requested"
 }
 
-// backoff is the wait after so many transient ends in a row: 2 s, 4 s, 8 s and so on, and a part of that again by
-// chance, so that glideins which failed together do not come back together.
+// backoff returns the pause after the given number of consecutive transient failures: 2 s, 4 s, 8 s and so on, plus
+// jitter, so that glideins that failed together do not return together.
 func backoff(failures int, jitter float64) time.Duration {
 	d := BackoffMax
 	if failures-1 < 16 { // 2 s << 16 is far above the maximum: no overflow below
@@ -226,7 +226,7 @@ func backoff(failures int, jitter float64) time.Duration {
 	return spread(d, jitter)
 }
 
-// spread makes a pause longer by up to a half of it.
+// spread lengthens a pause by up to half of it.
 func spread(d time.Duration, jitter float64) time.Duration {
 	return d + time.Duration(jitter*float64(d)/2)
 }

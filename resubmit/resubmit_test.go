@@ -48,7 +48,7 @@ func TestParseRefuses(t *testing.T) {
 		{"until=", "RFC 3339"},
 		{"until=0001-01-01T00:00:00Z", "year"},
 		{"until=0000-01-01T00:00:00+23:00", "year"},
-		{"until=9999-12-31T23:00:00-02:00", "year"}, // year 10000 in UTC, which RFC 3339 cannot write
+		{"until=9999-12-31T23:00:00-02:00", "year"}, // year 10000 in UTC, which RFC 3339 cannot express
 		{"99999999999999999999", "99999999999999999999"},
 	} {
 		if p, err := resubmit.Parse(c.in); err == nil || !strings.Contains(err.Error(), c.word) {
@@ -72,11 +72,11 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := resubmit.Parse(p.String())
 		if err != nil || again != p {
-			t.Fatalf("Parse(%q) = %+v, whose String %q is read as %+v, %v", s, p, p, again, err)
+			t.Fatalf("Parse(%q) = %+v, whose String %q is parsed as %+v, %v", s, p, p, again, err)
 		}
 		b, err := json.Marshal(p)
 		if err != nil {
-			t.Fatalf("Parse(%q) = %+v, which JSON cannot write: %v", s, p, err)
+			t.Fatalf("Parse(%q) = %+v, which JSON cannot encode: %v", s, p, err)
 		}
 		var read resubmit.Policy
 		if err := json.Unmarshal(b, &read); err != nil || read != p {
@@ -107,7 +107,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// history makes attempts that ended a minute apart, the last one at noon.
+// history returns attempts that ended a minute apart, the last one at noon.
 func history(results ...resubmit.Result) (h resubmit.History) {
 	for i, r := range results {
 		h = h.Then(resubmit.Attempt{EndedAt: noon.Add(time.Duration(i-len(results)+1) * time.Minute), Result: r})
@@ -168,7 +168,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestBackoff: it doubles, never exceeds one and a half times its maximum, whatever the clock does, and never overflows.
+// TestBackoff checks that the pause doubles, stays below 1.5 times its maximum for any clock, and does not overflow.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -187,13 +187,13 @@ func TestBackoff(t *testing.T) {
 		}
 		back := noon.Add(-time.Duration(rapid.Int64Range(0, int64(1000*time.Hour)).Draw(t, "the clock was set back")))
 		if _, at, _ := p.Next(losses, back, jitter); at.Sub(back) > 2*resubmit.BackoffMax {
-			t.Fatalf("after %d losses: another %s later, by a clock that was set back by %s", n, at.Sub(back), noon.Sub(back))
+			t.Fatalf("after %d losses: another %s later, with a clock that was set back by %s", n, at.Sub(back), noon.Sub(back))
 		}
 	})
 }
 
-// TestAttemptsAreBounded: whatever happens to the attempts, a policy of N resubmissions and R retries
-// never makes more than (N+1)(R+1) of them.
+// TestAttemptsAreBounded checks that a policy of N resubmissions and R retries never makes more than (N+1)(R+1)
+// attempts, whatever their results.
 func TestAttemptsAreBounded(t *testing.T) {
 	t.Parallel()
 	results := []resubmit.Result{resubmit.Expired, resubmit.Transient, resubmit.Finished, resubmit.Broken}

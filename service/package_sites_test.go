@@ -118,7 +118,7 @@ func (m *machine) start() *service {
 			s.said <- lines.Text()
 		}
 	}()
-	line := s.await("corrald serves whoever has a token")
+	line := s.await("corrald serves users with a token")
 	s.address = regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(line)[1]
 	return s
 }

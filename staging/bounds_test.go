@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// holes makes a file of so many bytes that takes no room.
+// holes creates a sparse file of the given length.
 func holes(t *testing.T, name string, size int64) string {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), name)
@@ -33,7 +33,7 @@ func pipe(t *testing.T) string {
 	return name
 }
 
-// What is no package is refused before anything of it is copied.
+// A file that is not a package is rejected before any of it is copied.
 func TestAddCopiesPackagesOnly(t *testing.T) {
 	t.Parallel()
 	m := Mirror{Dir: filepath.Join(t.TempDir(), "mirror")}
@@ -55,7 +55,7 @@ func TestAddCopiesPackagesOnly(t *testing.T) {
 	}
 }
 
-// An archive that nobody waits for any more is not copied.
+// Copying an archive stops when its context has ended.
 func TestAddEnds(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
@@ -92,7 +92,7 @@ func TestSweepRemovesWhatIsUnfinished(t *testing.T) {
 	}
 }
 
-// A mirror on this machine may have anything in the place of a package, of a signature or of the index.
+// A mirror on this machine may have anything in place of a package, a signature or the index.
 func TestFetchTakesFilesOnly(t *testing.T) {
 	t.Parallel()
 	f := newFetcher(t)

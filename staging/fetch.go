@@ -21,46 +21,45 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// A Fetcher downloads archives. Once its fields are set, several goroutines may use it at the same time.
+// A Fetcher downloads archives. Once its fields are set, it may be used concurrently.
 type Fetcher struct {
-	Pace Pace            // what a mirror must keep up
-	Open map[string]Open // :: scheme of a URL → how to read it; http, https and file are there
+	Pace Pace            // the minimum pace of a mirror
+	Open map[string]Open // :: scheme of a URL → its opener; http, https and file are preset
 
 	http *retryablehttp.Client
 }
 
-// A Pace is the least that must arrive: in each Window, as much as BytesPerS would give. When less comes in a window,
-// the mirror is given up.
+// A Pace is a minimum rate: in each Window, as many bytes must arrive as BytesPerS gives. Otherwise the mirror is given
+// up.
 type Pace struct {
 	BytesPerS int64
 	Window    time.Duration
 }
 
-// DefaultPace gives up what would take an hour for 60 MB: another mirror may be better, and the job's
-// walltime runs.
+// DefaultPace gives up on a transfer that would take an hour for 60 MB: another mirror may be faster, and the walltime
+// of the job passes.
 var DefaultPace = Pace{BytesPerS: 16 << 10, Window: 30 * time.Second}
 
-// NewFetcher returns a Fetcher that asks each mirror at most three times in quick succession, and
-// wants the DefaultPace.
+// NewFetcher returns a Fetcher with the DefaultPace that tries each mirror at most three times in quick succession.
 func NewFetcher(lg *slog.Logger) *Fetcher {
 	c := retryablehttp.NewClient()
 	c.Logger = lg
-	// A mirror has few chances, in quick succession: there may be a better one, and the job's walltime runs.
+	// A mirror gets few tries, in quick succession, because another one may be better and the walltime of the job
+	// passes.
 	c.RetryMax = 2
 	c.RetryWaitMin = 100 * time.Millisecond
 	c.RetryWaitMax = time.Second
-	c.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last answer says more than "giving up"
+	c.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last answer is more informative than "giving up"
 	f := &Fetcher{http: c, Pace: DefaultPace}
 	f.Open = map[string]Open{"file": openFile, "http": f.openHTTP, "https": f.openHTTP}
 	return f
 }
 
-// Fetch writes the archive of src to the file dst, from the first mirror that gives exactly its bytes.
-// tries[i] is what came of src.URLs[i]; mirrors behind the first good one are not asked. If none works
-// dst is not there, and the error gives every reason; it is Unavailable if one of them may pass, else
-// Failed.
+// Fetch writes the archive of src to the file dst, from the first mirror that delivers exactly its bytes. tries[i] is
+// the result of src.URLs[i]; mirrors after the first good one are not tried. If none works, dst does not exist and the
+// error has all reasons; it is Unavailable if one of them is transient, else Failed.
 func (f *Fetcher) Fetch(ctx context.Context, src Source, dst string) (tries []Try, err error) {
-	// One file for all mirrors, beside dst: it takes the name at once when its content is right.
+	// One temporary file for all mirrors, beside dst: it is renamed to dst when its content is right.
 	out, err := os.CreateTemp(filepath.Dir(dst), ".fetch-*")
 	if err != nil {
 		return nil, fmt.Errorf("fetch package %s: %w", src.Package.Name, err)
@@ -80,8 +79,7 @@ func (f *Fetcher) Fetch(ctx context.Context, src Source, dst string) (tries []Tr
 	return tries, nothingWorked(src.Package.Name, tries)
 }
 
-// nothingWorked is the error of a Fetch that no mirror satisfied. One mirror that may do better later makes it worth
-// trying again.
+// nothingWorked returns the error of a Fetch that no mirror satisfied. It is retryable if one mirror may succeed later.
 func nothingWorked(name string, tries []Try) error {
 	kind, why := corral.Failed, []string{"no mirror is known"}
 	if len(tries) > 0 {
@@ -93,16 +91,16 @@ func nothingWorked(name string, tries []Try) error {
 			kind = corral.Unavailable
 		}
 	}
-	return corral.ErrorAt(kind, "package "+name, "no mirror gave it: %s", strings.Join(why, "; "))
+	return corral.ErrorAt(kind, "package "+name, "no mirror delivered it: %s", strings.Join(why, "; "))
 }
 
-// try asks one mirror. What the mirror did wrong is in the Try; the error is about ourselves: no room
-// on the disk, or ctx is over. Then other mirrors could not help either.
+// try tries one mirror. The mirror's faults are recorded in the Try; the error is local: a full disk, or the end of
+// ctx. In that case other mirrors could not help either.
 func (f *Fetcher) try(ctx context.Context, rawURL string, p packages.Package, out *os.File) (Try, error) {
 	start, try := time.Now(), Try{URL: "(not a URL)"}
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		try.Reason = "not a URL" // its text may hold a password
+		try.Reason = "not a URL" // the text may contain a password
 		return try, nil
 	}
 	try.URL = shown(u)
@@ -119,10 +117,10 @@ func (f *Fetcher) try(ctx context.Context, rawURL string, p packages.Package, ou
 	return try, nil
 }
 
-// refusef is a mirror's answer that will be the same tomorrow.
+// refusef returns the error for a permanent refusal by a mirror.
 func refusef(format string, args ...any) error { return corral.Errorf(corral.Failed, format, args...) }
 
-// A sink takes the bytes of one archive and sums them up as they come, so that the file is not read once more.
+// A sink stores the bytes of one archive and hashes them on arrival, so that the file need not be read again.
 type sink struct {
 	file *os.File
 	sum  hash.Hash
@@ -130,7 +128,7 @@ type sink struct {
 	err  error // of the file: not the mirror's fault
 }
 
-// restart forgets what came so far.
+// restart discards the bytes received so far.
 func (s *sink) restart() error {
 	s.n, s.sum = 0, sha256.New()
 	if s.err = s.file.Truncate(0); s.err == nil {
@@ -139,7 +137,7 @@ func (s *sink) restart() error {
 	return s.err
 }
 
-// Write notes an error of the file apart, because it is no mirror's fault.
+// Write records an error of the file separately, because it is not a mirror's fault.
 func (s *sink) Write(b []byte) (int, error) {
 	n, err := s.file.Write(b)
 	s.n += int64(n)
@@ -148,7 +146,7 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// compare checks what was received in full.
+// compare checks a completely received archive.
 func (s *sink) compare(p packages.Package) error {
 	got := "sha256:" + hex.EncodeToString(s.sum.Sum(nil))
 	switch {

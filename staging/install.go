@@ -14,24 +14,24 @@ import (
 // cacheDir is the folder below a site's root that holds its packages.
 const cacheDir = "packages"
 
-// Dir returns where Install puts a package below a site's root. The error is Invalid if the digest is
-// not well formed.
+// Dir returns the directory of an installed package below a site's root. The error is Invalid if the digest is
+// malformed.
 func Dir(root string, p packages.Package) (string, error) {
 	digits, err := packages.HexOf(p.Digest)
 	return filepath.Join(root, cacheDir, digits), err
 }
 
-// Incoming returns where an archive is put that does not come from a mirror: corrald pushes it there,
-// and a file URL of it is the Source of Install, which removes it.
+// Incoming returns the path for an archive that does not come from a mirror: corrald pushes it there, and its file URL
+// is the Source of Install, which removes it.
 func Incoming(root string, p packages.Package) (string, error) {
 	dir, err := Dir(root, p)
 	return dir + incomingSuffix, err
 }
 
-// Install makes sure that the package of src is unpacked below root, and returns its directory. A package that is
-// there, and whole, is used as it is and nothing is transferred; a damaged one is replaced. Of several Installs at
-// once, on any machine of the site, one downloads and the others wait for it. The error's kind is that of Fetch or
-// packages.Unpack; then nothing of the package is left.
+// Install makes sure that the package of src is unpacked below root, and returns its directory. An existing, complete
+// package is used without a transfer; a damaged one is replaced. If several Installs run concurrently, on any machines
+// of the site, one downloads and the others wait for it. An error has the kind of Fetch or packages.Unpack, and leaves
+// nothing of the package.
 func (f *Fetcher) Install(ctx context.Context, root string, src Source) (dir string, tries []Try, err error) {
 	dir, err = Dir(root, src.Package)
 	if err != nil {
@@ -45,8 +45,8 @@ func (f *Fetcher) Install(ctx context.Context, root string, src Source) (dir str
 		return "", nil, fmt.Errorf("install package %s: %w", src.Package.Name, err)
 	}
 	defer unlock()
-	defer os.Remove(dir + incomingSuffix) // what corrald pushed is not needed twice
-	// Only now: another job may have installed it while this one waited for the lock.
+	defer os.Remove(dir + incomingSuffix) // the pushed archive is needed only once
+	// Checked under the lock, because another job may have installed it during the wait.
 	ready, err := usable(dir, src.Package)
 	if err == nil && !ready {
 		tries, err = f.download(ctx, dir, src)
@@ -54,7 +54,7 @@ func (f *Fetcher) Install(ctx context.Context, root string, src Source) (dir str
 	if err != nil {
 		return "", tries, err
 	}
-	release, err := Use(dir) // notes the time of this use, by which Prune orders packages
+	release, err := Use(dir) // records the time of this use, by which Prune orders packages
 	if err != nil {
 		return "", tries, err
 	}
@@ -73,8 +73,8 @@ func (f *Fetcher) download(ctx context.Context, dir string, src Source) ([]Try, 
 	return tries, packages.Unpack(archive, src.Package, dir)
 }
 
-// usable reports whether dir is the whole package p, and clears it away if it is not. Every file is read and
-// compared: sites purge old files one by one, and a worker that lacks one of them fails in ways that nobody can read.
+// usable reports whether dir is the complete package p, and removes it otherwise. It reads and compares every file:
+// sites purge old files individually, and a worker that lacks one fails with obscure errors.
 func usable(dir string, p packages.Package) (bool, error) {
 	h, err := packages.Check(dir)
 	if err == nil && h.Name() == p.Name {
@@ -83,5 +83,5 @@ func usable(dir string, p packages.Package) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return false, clearAway(dir) // damaged, or by its name another package
+	return false, clearAway(dir) // damaged, or another package by name
 }

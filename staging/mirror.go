@@ -21,26 +21,25 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// archiveSuffix follows the digest in an archive's name. Nothing else in a mirror ends with it.
+// archiveSuffix follows the digest in an archive's name. No other file of a mirror ends with it.
 const archiveSuffix = ".tar.gz"
 
 // IndexName is the file of a mirror that lists its packages with their signatures.
 const IndexName = "index.json"
 
-// maxIndexBytes is how long an index may be.
+// maxIndexBytes is the maximum length of an index.
 const maxIndexBytes = 16 << 20
 
-// A Mirror is a directory of worker packages, each under the hex digest of its archive, with the
-// signature beside it, and an index of them. A copy of the directory behind any server of http, https
-// or ftp is a mirror too. It may be read by several processes at once. Dir is made when the first
-// package is added, and holds nothing else.
+// A Mirror is a directory of worker packages, each named by the hex digest of its archive, with the signature beside
+// it, and an index of them. A copy of the directory behind any http, https or ftp server is also a mirror. Several
+// processes may read it concurrently. Dir is created when the first package is added, and holds nothing else.
 type Mirror struct {
 	Dir string // absolute
 }
 
-// Add copies an archive into the mirror, after checking every file in it. Adding it again changes
-// nothing. The error is Invalid if the archive is not a package, and ctx's if that ends before. What has no manifest at
-// its beginning is not copied.
+// Add checks every file in an archive and copies the archive into the mirror. Adding it again changes nothing. The
+// error is Invalid if the archive is not a package, and that of ctx if ctx ends first. A file that does not begin with
+// a manifest is not copied.
 func (m Mirror) Add(ctx context.Context, archive string) (packages.Package, error) {
 	if _, err := packages.Peek(archive, ""); err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
@@ -56,7 +55,7 @@ func (m Mirror) Add(ctx context.Context, archive string) (packages.Package, erro
 	})
 }
 
-// Build makes a package of files, as packages.Build does, right in the mirror.
+// Build builds a package from files, like packages.Build, directly in the mirror.
 func (m Mirror) Build(h packages.Header, files fs.FS) (packages.Package, error) {
 	return m.put(context.Background(), func(w io.Writer) error {
 		_, err := packages.Build(w, h, files)
@@ -64,8 +63,8 @@ func (m Mirror) Build(h packages.Header, files fs.FS) (packages.Package, error) 
 	})
 }
 
-// put adds what write writes, under the name that its content gives it. It is written under another name first,
-// checked, and then renamed, so that a server never sends half an archive.
+// put adds the output of write, under the name derived from its content. It is written under another name, checked, and
+// then renamed, so that a server never sends a partial archive.
 func (m Mirror) put(ctx context.Context, write func(io.Writer) error) (packages.Package, error) {
 	if err := os.MkdirAll(m.Dir, 0o755); err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
@@ -82,14 +81,14 @@ func (m Mirror) put(ctx context.Context, write func(io.Writer) error) (packages.
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
 	}
-	// Inspected where it will stay, and not where it came from: that file could change in between.
+	// The copy is inspected, not the source, because the source could change in between.
 	p, err := packages.Inspect(ctx, tmp.Name())
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("add package: %w", err)
 	}
 	name, err := m.Path(p)
 	if err != nil {
-		return packages.Package{}, err // unreachable: Inspect made the digest
+		return packages.Package{}, err // unreachable: Inspect computed the digest
 	}
 	if err := os.Chmod(tmp.Name(), 0o644); err != nil {
 		return packages.Package{}, fmt.Errorf("add package %s: %w", p.Name, err)
@@ -97,14 +96,14 @@ func (m Mirror) put(ctx context.Context, write func(io.Writer) error) (packages.
 	return p, os.Rename(tmp.Name(), name)
 }
 
-// What is not part of the mirror yet has a name that begins so: an archive that is being copied into it, and a folder
-// for one that is being fetched. Its maker removes it, unless the process is killed first.
+// Prefixes of names that are not part of the mirror yet: an archive that is being copied into it, and a folder for an
+// archive that is being fetched. Their creator removes them, unless the process is killed first.
 const (
 	adding  = ".add-"
 	fetched = ".import-"
 )
 
-// Room makes a folder in the mirror for an archive that is on its way there. The caller removes it.
+// Room creates a folder in the mirror for an archive that is being fetched. The caller removes it.
 func (m Mirror) Room() (dir string, err error) {
 	if err := os.MkdirAll(m.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("making the mirror: %w", err)
@@ -115,7 +114,7 @@ func (m Mirror) Room() (dir string, err error) {
 	return dir, nil
 }
 
-// Sweep removes what processes that were killed have left in the mirror. Nothing may be added to it at the same time.
+// Sweep removes the remains of killed processes from the mirror. Nothing may be added to the mirror concurrently.
 func (m Mirror) Sweep() error {
 	entries, err := os.ReadDir(m.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +131,8 @@ func (m Mirror) Sweep() error {
 	return nil
 }
 
-// Vouch puts the signature of a package, whose archive is there, beside it and into the index. The
-// caller has checked it, and does not call Vouch or Remove at the same time again.
+// Vouch stores the signature of an existing archive's package beside it and in the index. The caller has checked the
+// signature, and must not call Vouch or Remove concurrently.
 func (m Mirror) Vouch(s packages.Signed) error {
 	name, err := m.Path(s.Package)
 	if err != nil {
@@ -141,7 +140,7 @@ func (m Mirror) Vouch(s packages.Signed) error {
 	}
 	b, err := s.Encode()
 	if err != nil {
-		return err // unreachable: Signed has no value that JSON lacks
+		return err // unreachable: every field can be encoded
 	}
 	if err := atomicfile.Replace(name+packages.SignatureSuffix, b, 0o644); err != nil {
 		return fmt.Errorf("signing package %s: %w", s.Name, err)
@@ -149,7 +148,7 @@ func (m Mirror) Vouch(s packages.Signed) error {
 	return m.writeIndex()
 }
 
-// writeIndex brings the index up to the signatures that are there.
+// writeIndex updates the index to the existing signatures.
 func (m Mirror) writeIndex() error {
 	all, err := m.Index()
 	if err != nil {
@@ -165,7 +164,7 @@ func (m Mirror) writeIndex() error {
 	return nil
 }
 
-// Index returns the packages of the mirror that are signed, in the order of their digests.
+// Index returns the signed packages of the mirror, in the order of their digests.
 func (m Mirror) Index() ([]packages.Signed, error) {
 	names, err := filepath.Glob(filepath.Join(m.Dir, "*"+archiveSuffix+packages.SignatureSuffix))
 	if err != nil {
@@ -192,8 +191,8 @@ func readSignature(name string) (packages.Signed, error) {
 	return packages.ReadSigned(f)
 }
 
-// Index reads the index of the mirror at base. Nothing in it is to be believed before the caller has checked its
-// signatures. The error's kind is that of Open.
+// Index reads the index of the mirror at base. Its content is untrusted until the caller has checked its signatures.
+// The error's kind is that of Open.
 func (f *Fetcher) Index(ctx context.Context, base string) ([]packages.Signed, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -210,7 +209,7 @@ func (f *Fetcher) Index(ctx context.Context, base string) ([]packages.Signed, er
 	return all, nil
 }
 
-// Signature reads the signature that stands beside the archive at rawURL.
+// Signature reads the signature beside the archive at rawURL.
 func (f *Fetcher) Signature(ctx context.Context, rawURL string) (packages.Signed, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -224,7 +223,7 @@ func (f *Fetcher) Signature(ctx context.Context, rawURL string) (packages.Signed
 	return packages.ReadSigned(bytes.NewReader(b))
 }
 
-// URLBelow returns where a mirror whose directory is at base has a package.
+// URLBelow returns the URL of a package in a mirror whose directory is at base.
 func URLBelow(base string, p packages.Package) (string, error) {
 	name, err := FileName(p)
 	if err != nil {
@@ -264,22 +263,22 @@ func (m Mirror) URL(p packages.Package) (string, error) {
 	return (&url.URL{Scheme: "file", Path: name}).String(), nil
 }
 
-// FileName returns the name of a package's archive in a mirror, which is its path below the URL where
-// ServeHTTP is mounted.
+// FileName returns the name of a package's archive in a mirror, which is its path below the URL where ServeHTTP is
+// mounted.
 func FileName(p packages.Package) (string, error) {
 	digits, err := packages.HexOf(p.Digest)
 	return digits + archiveSuffix, err
 }
 
-// Path returns the file that is p's archive, if the mirror has it. The error is Invalid if the digest is not well
-// formed.
+// Path returns the path of p's archive in the mirror, whether or not it exists. The error is Invalid if the digest is
+// malformed.
 func (m Mirror) Path(p packages.Package) (string, error) {
 	name, err := FileName(p)
 	return filepath.Join(m.Dir, name), err
 }
 
-// ServeHTTP answers GET and HEAD of archives (FileName), whole or by ranges, of their signatures and of
-// the index, and nothing else. The caller strips the prefix.
+// ServeHTTP answers GET and HEAD of archives (FileName), whole or by ranges, of their signatures and of the index, and
+// nothing else. The caller strips the prefix.
 func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -306,16 +305,16 @@ func (m Mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "reading the package", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json") // of signatures and the index
+	w.Header().Set("Content-Type", "application/json") // for signatures and the index
 	if filepath.Join(m.Dir, base) == name {
-		w.Header().Set("ETag", `"`+digits+`"`) // the content never changes under its name
+		w.Header().Set("ETag", `"`+digits+`"`) // the content under a name never changes
 		w.Header().Set("Content-Type", "application/gzip")
 	}
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
-// Has reports whether the archive of p is in the mirror, by its name and size. What Add has put there was checked; a
-// disk that decays shows when a site compares the digest.
+// Has reports whether the archive of p is in the mirror, by its name and size. Add has checked its content; corruption
+// by a failing disk is detected when a site compares the digest.
 func (m Mirror) Has(p packages.Package) bool {
 	name, err := m.Path(p)
 	if err != nil {
@@ -325,13 +324,13 @@ func (m Mirror) Has(p packages.Package) bool {
 	return err == nil && info.Size() == p.SizeBytes
 }
 
-// Remove deletes a package from the mirror; removing what is not there is no error.
+// Remove deletes a package from the mirror. Removing a missing package is not an error.
 func (m Mirror) Remove(p packages.Package) error {
 	name, err := m.Path(p)
 	if err != nil {
 		return err
 	}
-	// The signature first: without it the package is not in the index, whatever happens next.
+	// The signature first: without it the package is not in the index, even if the rest fails.
 	for _, file := range []string{name + packages.SignatureSuffix, name} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return corral.ErrorAt(corral.Failed, "package "+p.Name, "removing: %w", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// openFile always begins at the beginning: a file does not break off.
+// openFile always starts at the beginning, because reading a file is not interrupted.
 func openFile(_ context.Context, u *url.URL, _ Position) (Stream, error) {
 	if u.Host != "" && u.Host != "localhost" {
 		return Stream{}, refusef("a file URL cannot name the host %q", u.Host)
@@ -27,8 +27,7 @@ func openFile(_ context.Context, u *url.URL, _ Position) (Stream, error) {
 	return Stream{ReadCloser: f}, nil
 }
 
-// fileError gives an error about a file that will be the same tomorrow the kind that says so: it is not there, is
-// closed to us, or is no regular file.
+// fileError marks errors about a file as permanent if it is missing, unreadable, or not a regular file.
 func fileError(err error) error {
 	var notFile *input.NotRegularError
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.As(err, &notFile) {
@@ -37,8 +36,8 @@ func fileError(err error) error {
 	return err
 }
 
-// openHTTP reads by GET, with a Range for a transfer that broke off. If-Range has a server that has another version
-// by now send the whole file, so that two versions are not put together.
+// openHTTP reads with GET, and with Range to resume a transfer. Because of If-Range, a server with another version
+// sends the whole file, so that two versions are not mixed.
 func (f *Fetcher) openHTTP(ctx context.Context, u *url.URL, at Position) (Stream, error) {
 	resp, err := f.get(ctx, u, at)
 	if err != nil {
@@ -68,7 +67,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, at Position) (*http.Respo
 	if err != nil {
 		return nil, refusef("not a URL for http")
 	}
-	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as they are stored
+	req.Header.Set("Accept-Encoding", "identity") // the digest is that of the stored bytes
 	if at.Offset > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", at.Offset))
 		if at.Validator != "" {
@@ -82,8 +81,8 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, at Position) (*http.Respo
 	return resp, nil
 }
 
-// validator returns what If-Range takes: a strong entity tag, or else the date. Without one it goes unnoticed, until
-// the digest is compared, that a server has another file now.
+// validator returns a value for If-Range: a strong entity tag, or else the date. Without one, a change of the server's
+// file is detected only when the digest is compared.
 func validator(h http.Header) string {
 	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
 		return tag
@@ -91,16 +90,16 @@ func validator(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
-// statusError tells answers that may be better tomorrow from those that will not.
+// statusError distinguishes transient answers from permanent ones.
 func statusError(resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
-		return fmt.Errorf("server said %s", resp.Status)
+		return fmt.Errorf("server replied %s", resp.Status)
 	}
-	return refusef("server said %s", resp.Status)
+	return refusef("server replied %s", resp.Status)
 }
 
-// bare takes the URL, which the Try shows already, out of an error's text.
+// bare removes the URL, which the Try shows already, from an error's text.
 func bare(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -109,11 +108,11 @@ func bare(err error) error {
 	return err
 }
 
-// readAll reads a small thing at u, at most most bytes long.
+// readAll reads at most most bytes at u.
 func (f *Fetcher) readAll(ctx context.Context, u *url.URL, most int64) ([]byte, error) {
 	open, ok := f.Open[u.Scheme]
 	if !ok {
-		return nil, refusef("scheme %q is none that this program speaks", u.Scheme)
+		return nil, refusef("this program does not support the scheme %q", u.Scheme)
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.Pace.Window)
 	defer cancel()

@@ -15,16 +15,16 @@ import (
 )
 
 // Names beside a package's directory root/packages/HEX. A process that installs or removes the package holds the lock
-// alone. Every process that runs programs of the package holds the use file, shared; the file's time is that of the
-// last use.
+// exclusively. Every process that runs programs of the package holds the use file, shared; the file's time is that of
+// the last use.
 const (
 	lockSuffix     = ".lock"
 	useSuffix      = ".use"
-	incomingSuffix = ".incoming" // an archive that corrald pushed
+	incomingSuffix = ".incoming" // an archive pushed by corrald
 )
 
-// Use notes that programs of the package in dir, which Install made, are running; until release is
-// called, or this process ends, Prune leaves it alone.
+// Use records that programs of the package in dir, which Install created, are running. Prune does not remove the
+// package until release is called or this process ends.
 func Use(dir string) (release func(), err error) {
 	f, err := hold(dir+useSuffix, unix.LOCK_SH)
 	if errors.Is(err, errHeld) {
@@ -41,16 +41,16 @@ func Use(dir string) (release func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// A cached package takes room at a site.
+// A cached package uses space at a site.
 type cached struct {
 	dir   string
 	bytes int64
 	used  time.Time
 }
 
-// Prune removes packages from the cache below root, those first that were used longest ago, until the
-// rest has at most limit bytes. Packages in use and those in the dirs of keep stay, whatever the limit. It
-// returns the directories that are gone.
+// Prune removes packages from the cache below root, the least recently used first, until the rest has at most limit
+// bytes. Packages in use and those in the dirs of keep are never removed, whatever the limit. It returns the removed
+// directories.
 func Prune(root string, limit int64, keep ...string) (gone []string, err error) {
 	all, err := cache(root)
 	if err != nil {
@@ -61,7 +61,7 @@ func Prune(root string, limit int64, keep ...string) (gone []string, err error) 
 		total += c.bytes
 	}
 	slices.SortFunc(all, func(a, b cached) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.dir, b.dir)) })
-	// Packages that stay count towards the limit, so others may have to go for them.
+	// Packages that stay count towards the limit, so others may have to be removed instead.
 	for _, c := range all {
 		if total <= limit || slices.Contains(keep, c.dir) {
 			continue
@@ -78,8 +78,8 @@ func Prune(root string, limit int64, keep ...string) (gone []string, err error) 
 	return gone, nil
 }
 
-// cache lists what is installed below root. Names with a dot are locks, uses, archives, and packages on their way in
-// or out.
+// cache lists the packages installed below root. Names with a dot are locks, use files, archives, and packages being
+// installed or removed.
 func cache(root string) ([]cached, error) {
 	entries, err := os.ReadDir(filepath.Join(root, cacheDir))
 	if err != nil {
@@ -117,9 +117,10 @@ func treeSize(dir string) (total int64, err error) {
 	return total, err
 }
 
-// remove removes the package unless a process uses it or is about to install it again.
+// remove removes the package unless a process uses it or is installing it.
 func (c cached) remove() (removed bool, err error) {
-	// First the lock, so that no job installs the package meanwhile, then the use file, which running pilots share.
+	// The lock comes first, so that no job installs the package meanwhile, then the use file, which running pilots
+	// share.
 	for _, name := range []string{c.dir + lockSuffix, c.dir + useSuffix} {
 		f, err := hold(name, unix.LOCK_EX)
 		if errors.Is(err, errHeld) {
@@ -134,7 +135,7 @@ func (c cached) remove() (removed bool, err error) {
 	return true, clearAway(c.dir)
 }
 
-// clearAway renames the directory before it removes it, so that no job starts from a directory that is half gone.
+// clearAway renames the directory before removing it, so that no job starts from a partially removed directory.
 func clearAway(dir string) error {
 	old := dir + ".old"
 	if err := errors.Join(os.RemoveAll(old), os.Rename(dir, old), os.RemoveAll(old)); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// installed puts n packages of some 100 kB into one cache, the first used longest ago.
+// installed puts n packages of some 100 kB each into one cache, in the order of their last use.
 func installed(t *testing.T, n int) (root string, dirs []string) {
 	t.Helper()
 	root = t.TempDir()
@@ -41,7 +41,7 @@ func installed(t *testing.T, n int) (root string, dirs []string) {
 func TestPruneTakesTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	root, dirs := installed(t, 4)
-	release, err := Use(dirs[1]) // and now the last used
+	release, err := Use(dirs[1]) // now the most recently used one
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,16 +16,15 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// A flaky server breaks its first answers off in the middle; version says what it serves for the nth
-// request.
+// A flaky server interrupts its first answers; version returns the content for the nth request.
 type flaky struct {
-	breaks   int // how many answers break off
+	breaks   int // how many answers are interrupted
 	version  func(n int, content []byte) (body []byte, etag string)
-	ignores  bool // ranges, without saying so
+	ignores  bool // ignores ranges silently
 	shifted  bool // its ranges begin one byte late
-	honest   bool // answers If-Range as it should; else it always sends the range
+	honest   bool // observes If-Range; otherwise it always sends the range
 	content  []byte
-	mu       sync.Mutex // guards following
+	mu       sync.Mutex // guards requests
 	requests []string   // Range headers
 }
 
@@ -58,7 +57,7 @@ func (s *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if n < s.breaks {
 		w.Write(body[from : from+len(body)/4])
-		return // less than it promised: the connection is cut
+		return // less than announced: the connection is cut
 	}
 	w.Write(body[from:])
 }
@@ -69,7 +68,7 @@ func changed(content []byte) []byte {
 	return other
 }
 
-// Whatever a server does between the pieces, what Fetch gives is the package.
+// Whatever a server does between the parts, Fetch delivers the package.
 func TestFetchResumes(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
@@ -83,7 +82,7 @@ func TestFetchResumes(t *testing.T) {
 	}
 	quarter := len(content) / 4
 	tagged := func(_ int, c []byte) ([]byte, string) { return c, `"v1"` }
-	replaced := func(n int, c []byte) ([]byte, string) { // after the first piece there is another file: the right one
+	replaced := func(n int, c []byte) ([]byte, string) { // after the first part the file is replaced by the right one
 		if n == 0 {
 			return changed(c), `"old"`
 		}
@@ -143,7 +142,7 @@ func TestFetchResumes(t *testing.T) {
 	}
 }
 
-// A mirror that sends a little, again and again, is given up; the next one has its turn.
+// A mirror that repeatedly sends small amounts is given up, and the next one is tried.
 func TestFetchLeavesASlowMirror(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
@@ -162,7 +161,7 @@ func TestFetchLeavesASlowMirror(t *testing.T) {
 	}))
 	defer drip.Close()
 	f := newFetcher(t)
-	f.Pace = Pace{BytesPerS: 1000, Window: 5 * time.Second} // the good one must be read in that
+	f.Pace = Pace{BytesPerS: 1000, Window: 5 * time.Second} // enough for the good mirror
 	tries, err := f.Fetch(t.Context(), Source{p, []string{drip.URL, fileURL(t, m, p)}}, filepath.Join(t.TempDir(), "dst"))
 	if err != nil || len(tries) != 2 || !strings.Contains(tries[0].Reason, "too slow") || !strings.Contains(tries[0].Reason, "the floor is 5000") || !tries[0].Transient {
 		t.Errorf("Fetch = %v, %v, want a slow mirror and a good one", tries, err)

@@ -1,20 +1,19 @@
-// Package staging brings worker packages to where they are needed.
+// Package staging transfers worker packages to sites.
 //
-// It has two halves. At corrald's side a Mirror keeps archives by their digest and serves them; other
-// mirrors are plain web servers or directories. At the site a Fetcher downloads one archive from the
-// first mirror that gives the right bytes, and keeps a record of each Try; Install puts the package
-// into the site's cache, root/packages/HEX, where HEX is the hex digest of the archive.
+// It has two parts. On corrald's side a Mirror stores archives by their digest and serves them; other mirrors are plain
+// web servers or directories. At the site a Fetcher downloads one archive from the first mirror that delivers the right
+// bytes, and records each Try; Install puts the package into the site's cache, root/packages/HEX, where HEX is the hex
+// digest of the archive.
 //
-// Invariant: what stands under a final name is whole and has the right digest. A mirror is never
-// trusted, only its bytes are compared; a failure leaves no partial file.
+// Invariant: a file with a final name is complete and has the right digest. Mirrors are never trusted, because the
+// bytes are always compared; a failure leaves no partial file.
 //
 // # Where to look
 //
-// A download: fetch.go goes through the mirrors, and transfer.go brings one file, which it takes up again where it
-// broke off, and gives up where it is too slow. How a URL is opened depends on its scheme: open.go has http, https
-// and file, and the packages ftp and sftp have the schemes that only corrald speaks. The site's cache: install.go
-// fills it, prune.go keeps it small, and lock.go has jobs on different machines agree about it. corrald's own mirror:
-// mirror.go.
+// Downloads: fetch.go tries the mirrors in order, and transfer.go transfers one file, resumes an interrupted transfer,
+// and gives up a slow one. The URL's scheme determines how it is opened: open.go implements http, https and file, and
+// the packages ftp and sftp implement the schemes that only corrald uses. The site's cache: install.go fills it,
+// prune.go limits it, and lock.go coordinates jobs on different machines. corrald's own mirror: mirror.go.
 package staging
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// A Source is one package and the mirrors that are said to have it.
+// A Source is one package and the mirrors listed for it.
 type Source struct {
 	Package packages.Package // its Name, Digest and SizeBytes are used
 	URLs    []string         // in the order to try
@@ -34,15 +33,15 @@ type Source struct {
 // A Try is one attempt to get an archive from one mirror.
 type Try struct {
 	URL       string        // without password and query
-	Bytes     int64         // that were received
+	Bytes     int64         // received
 	Took      time.Duration // from the request to its end
-	Resumed   int           // how often it broke off and was taken up again
+	Resumed   int           // how often it was interrupted and resumed
 	Reached   bool          // a server answered
-	Reason    string        // why it did not work; "" if it did
-	Transient bool          // the same mirror may do better later
+	Reason    string        // why it failed; "" if it succeeded
+	Transient bool          // the same mirror may succeed later
 }
 
-// String is the line of a log: what was tried, and what came of it.
+// String returns the line for a log: the URL and the result.
 func (t Try) String() string {
 	line := t.URL + ": " + t.Reason
 	if t.Reason == "" {
@@ -54,7 +53,7 @@ func (t Try) String() string {
 	return line
 }
 
-// shown is how a URL appears in logs: credentials may be in its user part or its query.
+// shown returns a URL for logs, without credentials, which may be in its user part or its query.
 func shown(u *url.URL) string {
 	bare := *u
 	bare.RawQuery, bare.Fragment = "", ""

@@ -41,10 +41,10 @@ func newMirror(t *testing.T) (Mirror, packages.Package) {
 	return m, p
 }
 
-// nobody is where no server is: the port is none that another test may be given.
+// nobody is an address without a server: its port is never assigned to another test.
 const nobody = "http://127.0.0.1:1"
 
-// newFetcher is quick to give up.
+// newFetcher returns a Fetcher that gives up quickly.
 func newFetcher(t *testing.T) *Fetcher {
 	t.Helper()
 	f := NewFetcher(slog.New(slog.NewTextHandler(t.Output(), nil)))
@@ -190,9 +190,9 @@ func TestFetchReasonsPerFault(t *testing.T) {
 		name, url, want string
 		transient       bool
 	}{
-		{"refuses", base + "/refuses/" + name, "server said 403 Forbidden", false},
-		{"overloaded", base + "/overloaded/" + name, "server said 503 Service Unavailable", true},
-		{"not there", base + "/works/none", "server said 404 Not Found", false},
+		{"refuses", base + "/refuses/" + name, "server replied 403 Forbidden", false},
+		{"overloaded", base + "/overloaded/" + name, "server replied 503 Service Unavailable", true},
+		{"not there", base + "/works/none", "server replied 404 Not Found", false},
 		{"truncates", base + "/truncates/" + name, "unexpected EOF", true},
 		{"short", base + "/short/" + name, "truncated: 100 of", false},
 		{"long", base + "/long/" + name, "more than", false},
@@ -201,7 +201,7 @@ func TestFetchReasonsPerFault(t *testing.T) {
 		{"no server", nobody + "/" + name, "connection refused", true},
 		{"no file", "file:///none/" + name, "no such file", false},
 		{"other host", "file://elsewhere/" + name, `cannot name the host "elsewhere"`, false},
-		{"scheme", "gopher://x/" + name, `scheme "gopher" is none that`, false},
+		{"scheme", "gopher://x/" + name, `does not support the scheme "gopher"`, false},
 		{"not a URL", "http://user:secret@[", "not a URL", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { // once it is asked
+	go func() { // once it receives a request
 		for ctx.Err() == nil && b.asked.Load() == 0 {
 			<-time.After(10 * time.Millisecond)
 		}
@@ -420,7 +420,7 @@ func corrupt(name string) error {
 	return err
 }
 
-// assertEntries checks what is in a directory.
+// assertEntries checks the content of a directory.
 func assertEntries(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

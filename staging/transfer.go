@@ -13,25 +13,25 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// A Position is a place in what a URL names: how much of it we have, and of which version.
+// A Position is a place in the file at a URL: the number of bytes already received, and the version.
 type Position struct {
 	Offset    int64  // bytes; 0 is the beginning
-	Validator string // what the server called that version; "" if it called it nothing
+	Validator string // the server's name of that version; may be ""
 }
 
-// A Stream is the rest of what a URL names, from a position on.
+// A Stream is the rest of the file at a URL, from a position on.
 type Stream struct {
 	io.ReadCloser
-	Start     Position // the one asked for, or the beginning
-	Resumable bool     // the server can begin elsewhere than at the beginning
+	Start     Position // the requested position, or the beginning
+	Resumable bool     // the server can start elsewhere than at the beginning
 }
 
-// Open begins to read what u names at a position; a server that cannot, or has another version now,
-// gives it from its beginning. The error is Failed if the server's answer will be the same tomorrow,
-// Unavailable if no server was reached, and of any other kind if it may pass.
+// Open begins to read the file at u at a position; if the server cannot, or has another version now, it starts at the
+// beginning. The error is Failed if it is permanent, Unavailable if no server was reached, and of any other kind if it
+// may be transient.
 type Open func(ctx context.Context, u *url.URL, at Position) (Stream, error)
 
-// maxResumes is how often a broken transfer is taken up again before the next mirror has its turn.
+// maxResumes is how often an interrupted transfer is resumed before the next mirror is tried.
 const maxResumes = 3
 
 // A transfer is one package from one mirror.
@@ -40,19 +40,19 @@ type transfer struct {
 	url      *url.URL
 	size     int64 // of the archive
 	sink     sink
-	received int64 // bytes, those that were of no use too
+	received int64 // bytes, including useless ones
 	reached  bool  // a server answered
 	resumed  int
 }
 
-// run transfers the archive and checks it. What was put together from pieces and is wrong is
-// transferred once more in one piece: the mirror may have changed the file in between.
+// run transfers the archive and checks it. If an archive assembled from parts is wrong, it is transferred once more as
+// a whole, because the mirror may have changed the file in between.
 func (t *transfer) run(ctx context.Context, p packages.Package) error {
 	err := t.copy(ctx, maxResumes)
 	if err == nil {
 		err = t.sink.compare(p)
 	}
-	if corral.KindOf(err) == corral.Failed && t.resumed > 0 { // pieces of two versions have no right digest
+	if corral.KindOf(err) == corral.Failed && t.resumed > 0 { // parts of two versions have a wrong digest
 		if err = t.copy(ctx, 0); err == nil {
 			err = t.sink.compare(p)
 		}
@@ -60,8 +60,7 @@ func (t *transfer) run(ctx context.Context, p packages.Package) error {
 	return err
 }
 
-// copy reads from the beginning to the end and takes up what breaks off, as long as each piece brings
-// something new.
+// copy reads from the beginning to the end and resumes after interruptions, as long as each part adds bytes.
 func (t *transfer) copy(ctx context.Context, resumes int) error {
 	if err := t.sink.restart(); err != nil {
 		return err
@@ -70,9 +69,9 @@ func (t *transfer) copy(ctx context.Context, resumes int) error {
 	for {
 		from, before := at, t.sink.n
 		next, err := t.piece(ctx, from)
-		// A transfer breaks off if neither the mirror said no, nor our own disk, nor the caller's time is the reason.
+		// A transfer was interrupted unless the mirror refused, our own disk failed, or the caller's time is over.
 		broke := err != nil && corral.KindOf(err) != corral.Failed && t.sink.err == nil && ctx.Err() == nil
-		// A piece that brought nothing new would not do better the next time.
+		// If a part added no bytes, another try would not either.
 		if !broke || next == nil || t.sink.n <= before || resumes == 0 {
 			return err
 		}
@@ -82,18 +81,17 @@ func (t *transfer) copy(ctx context.Context, resumes int) error {
 	}
 }
 
-// errSlow is the cause of a transfer that was given up for its pace.
+// errSlow is the cause of the end of a transfer that was too slow.
 var errSlow = errors.New("too slow")
 
-// piece copies what is at the URL from a position to its end, or up to one byte more than the archive has, which
-// shows that there is too much. If the copying breaks off, next is where to take it up again; nil if that is not
-// possible.
+// piece copies the file at the URL from a position to its end, or up to one byte more than the archive's length, which
+// shows that the file is too long. If the copying is interrupted, next is where to resume; nil if that is not possible.
 func (t *transfer) piece(ctx context.Context, at Position) (next *Position, err error) {
 	open, ok := t.fetcher.Open[t.url.Scheme]
 	if !ok {
-		return nil, refusef("scheme %q is none that this program speaks", t.url.Scheme)
+		return nil, refusef("this program does not support the scheme %q", t.url.Scheme)
 	}
-	// The watch covers the opening too: a server may take a connection and say nothing.
+	// The watch includes the opening: a server may accept a connection and send nothing.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var arrived atomic.Int64
@@ -107,14 +105,14 @@ func (t *transfer) piece(ctx context.Context, at Position) (next *Position, err 
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
-		if errors.Is(cause, errSlow) { // it will not be faster from the middle
+		if errors.Is(cause, errSlow) { // it would not be faster from the middle
 			next = nil
 		}
 	}
 	return next, err
 }
 
-// drain takes what stream gives, which must begin where at is or at the beginning.
+// drain copies stream, which must start at the position at or at the beginning.
 func (t *transfer) drain(stream Stream, at Position, arrived *atomic.Int64) (*Position, error) {
 	switch stream.Start.Offset {
 	case at.Offset:
@@ -126,9 +124,9 @@ func (t *transfer) drain(stream Stream, at Position, arrived *atomic.Int64) (*Po
 			return nil, err
 		}
 	default:
-		return nil, refusef("server began at byte %d, not at %d", stream.Start.Offset, at.Offset)
+		return nil, refusef("server started at byte %d, not at %d", stream.Start.Offset, at.Offset)
 	}
-	// One byte more than the archive has is enough to know that there is too much.
+	// One byte more than the archive's length suffices to detect a file that is too long.
 	n, err := io.Copy(&t.sink, io.LimitReader(&counted{stream, arrived}, t.size+1-t.sink.n))
 	t.received += n
 	if !stream.Resumable {
@@ -137,8 +135,8 @@ func (t *transfer) drain(stream Stream, at Position, arrived *atomic.Int64) (*Po
 	return &Position{t.sink.n, stream.Start.Validator}, err
 }
 
-// watch cancels with the reason when less arrives in a window than the pace asks for, until stop is called. It compares
-// what has arrived at the ends of windows, so that a transfer pays for it once a window and not with every read.
+// watch cancels with the reason if less arrives in a window than the pace requires, until stop is called. It compares
+// the total at the ends of windows, so that the cost arises once per window and not per read.
 func (p Pace) watch(arrived *atomic.Int64, cancel context.CancelCauseFunc) (stop func()) {
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -163,26 +161,26 @@ func (p Pace) watch(arrived *atomic.Int64, cancel context.CancelCauseFunc) (stop
 	return func() { end(); <-ended }
 }
 
-// check judges what came in one window: nothing at all is named apart, because it points at the network and not at a
-// slow server.
+// check evaluates the bytes of one window. A window without any bytes has its own message, because it suggests a
+// network problem rather than a slow server.
 func (p Pace) check(n int64) error {
 	floor := int64(p.Window.Seconds() * float64(p.BytesPerS))
 	switch {
 	case n == 0:
-		return fmt.Errorf("%w: nothing came for %s", errSlow, p.Window)
+		return fmt.Errorf("%w: no data arrived for %s", errSlow, p.Window)
 	case n < floor:
 		return fmt.Errorf("%w: %d bytes in %s, the floor is %d", errSlow, n, p.Window, floor)
 	}
 	return nil
 }
 
-// counted notes what was read.
+// counted counts the bytes read.
 type counted struct {
 	io.Reader
 	n *atomic.Int64
 }
 
-// Read counts what came, for watch, which runs in another goroutine.
+// Read counts the bytes for watch, which runs in another goroutine.
 func (r *counted) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
 	r.n.Add(int64(n))

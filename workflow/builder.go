@@ -10,22 +10,22 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Builder makes a workflow out of what a reader finds in a file of some format, or out of what a program says. The
-// caller sets the fields that describe the workflow (its name, author, past execution) itself; tasks, edges and files
-// go through the Builder, in any order: an edge may name a task that is added later. Build then resolves the names,
-// makes the graph and completes the workflow.
+// A Builder makes a workflow from the contents of a file, or from a program's calls. The caller sets the fields that
+// describe the workflow (its name, author, past execution) itself; tasks, edges and files go through the Builder, in
+// any order: an edge may name a task that is added later. Build then resolves the names, makes the graph and completes
+// the workflow.
 //
-// The Builder does all the checks that do not depend on the format, so every format is refused for the same reasons in
-// the same words: an id missing or given twice, a parent or child that does not exist, a file with two sizes, a cycle,
-// no task, no name. The caller says where it found each thing, and the errors name that place. After an error the
-// Builder is spent.
+// The Builder does all the checks that do not depend on the format, so that every format reports the same errors in the
+// same words: an id that is missing or occurs twice, a parent or child that does not exist, a file with two sizes, a
+// cycle, no task, no name. The caller passes the place of each item, and the errors name that place. After an error the
+// Builder must not be used any more.
 //
-// A file with two writers is a warning: published traces have such files, and their structure and runtimes are good for
-// planning. Only a run must know whose file it is; see Runnable.
+// A file with two writers is a warning: published traces contain such files, and their structure and runtimes are good
+// for planning. Only a run has to know which task makes the file; see Runnable.
 type Builder struct {
-	Warnings []Warning // in the order in which they were found
+	Warnings []Warning // in the order of detection
 
-	// FileOrder says that in this format the files alone order the tasks. Otherwise the Builder warns of a task that
+	// FileOrder means that in this format tasks are ordered by files alone. Otherwise the Builder warns of a task that
 	// reads a file without coming after the task that writes it.
 	FileOrder bool
 
@@ -33,25 +33,25 @@ type Builder struct {
 	strict   bool
 	maxTasks int
 
-	texts   symbols          // all ids and words: many tasks say the same
-	tasks   []int32          // :: number of an id → the task that has it, plus 1; 0, or shorter: none was added
+	texts   symbols          // all ids and words, many of which occur in many tasks
+	tasks   []int32          // :: number of an id → the task that has it, plus 1; 0 or missing: none
 	writers []int32          // :: number of a file → the first task that writes it, plus 1; likewise
-	also    map[string][]int // :: file id → the further tasks that write it
-	edges   [][]edge         // in pieces, for a list that grows is in memory twice
-	given   int              // edges
-	files   []string         // in which edges were found
+	also    map[string][]int // :: file id → the other tasks that write it
+	edges   [][]edge         // in pieces, because a growing list temporarily needs twice its memory
+	given   int              // number of edges
+	files   []string         // of the edges
 }
 
-// An edge keeps numbers instead of ids and a place: a task may have as many edges as there are tasks.
+// An edge holds numbers instead of ids and places: a task may have as many edges as there are tasks.
 type edge struct {
 	parent, child int32 // numbers of their ids
-	file, line    int32 // where it was found
+	file, line    int32 // its place
 }
 
-// edgesPiece is how many edges a piece of the list has.
+// edgesPiece is the number of edges in a piece of the list.
 const edgesPiece = 1 << 12
 
-// NewBuilder returns a Builder that completes wf. Of the options it heeds Strict and MaxTasks.
+// NewBuilder returns a Builder that completes wf. Of the options it uses Strict and MaxTasks.
 func NewBuilder(wf *Workflow, opts Options) *Builder {
 	return &Builder{
 		wf: wf, strict: opts.Strict, maxTasks: cmp.Or(opts.MaxTasks, DefaultMaxTasks),
@@ -59,8 +59,8 @@ func NewBuilder(wf *Workflow, opts Options) *Builder {
 	}
 }
 
-// Add adds a task. It drops repetitions in the lists of files, and completes what was left out: the name is then the
-// id, and the task needs one cpu. Until Build the caller may still change the task, but not its id and its files.
+// Add adds a task. It drops repetitions in the lists of files, and sets defaults: the name defaults to the id, and the
+// task needs one cpu. Until Build the caller may still change the task, but not its id and its files.
 func (b *Builder) Add(t Task, at Place) error {
 	i := len(b.wf.Tasks)
 	if t.ID == "" {
@@ -89,7 +89,7 @@ func (b *Builder) Add(t Task, at Place) error {
 	return nil
 }
 
-// Also says what else the edges call the task that was added last. It fails if a task has that id.
+// Also adds another id by which edges may refer to the task that was added last. It fails if another task has that id.
 func (b *Builder) Also(id string, at Place) error {
 	i := len(b.wf.Tasks) - 1
 	n := b.texts.number(id)
@@ -100,13 +100,13 @@ func (b *Builder) Also(id string, at Place) error {
 	return nil
 }
 
-// Grow makes room for n more tasks, for callers who know how many there will be.
+// Grow reserves space for n more tasks.
 func (b *Builder) Grow(n int) {
 	b.wf.Tasks = slices.Grow(b.wf.Tasks, n)
 	b.wf.places = slices.Grow(b.wf.places, n)
 }
 
-// Index returns the index of the task with an id, among those that were added.
+// Index returns the index of the task with an id, among the tasks added so far.
 func (b *Builder) Index(id string) (i int, ok bool) {
 	return b.texts.task(b.tasks, id)
 }
@@ -114,7 +114,7 @@ func (b *Builder) Index(id string) (i int, ok bool) {
 // writer returns the first task that writes a file.
 func (b *Builder) writer(file string) (i int, ok bool) { return b.texts.task(b.writers, file) }
 
-// Edge says that child starts after parent. An edge given twice counts once.
+// Edge makes child start after parent. Repeated edges are ignored.
 func (b *Builder) Edge(parent, child string, at Place) {
 	if n := len(b.files); n == 0 || b.files[n-1] != at.File {
 		b.files = append(b.files, at.File)
@@ -129,13 +129,13 @@ func (b *Builder) Edge(parent, child string, at Place) {
 	b.given++
 }
 
-// File gives the size of a file.
+// File sets the size of a file.
 func (b *Builder) File(id string, bytes int64, at Place) error {
 	if id == "" {
 		return at.Errorf("the file has no id")
 	}
 	if size, ok := b.wf.FileSizes[id]; ok && size != bytes {
-		return at.Errorf("file %q is listed twice, with %d and %d bytes", id, size, bytes)
+		return at.Errorf("file %q is listed with two sizes, %d and %d bytes", id, size, bytes)
 	}
 	if b.wf.FileSizes == nil {
 		b.wf.FileSizes = make(map[string]int64)
@@ -144,25 +144,25 @@ func (b *Builder) File(id string, bytes int64, at Place) error {
 	return nil
 }
 
-// Warn notes something odd. With Options.Strict, Build makes an error of the first warning. Texts among args are cut as
-// by Short.
+// Warn adds a warning. With Options.Strict, Build turns the first warning into an error. Texts in args are shortened
+// with Short.
 func (b *Builder) Warn(at Place, format string, args ...any) {
 	shorten(args)
 	b.Warnings = append(b.Warnings, Warning{at, fmt.Sprintf(format, args...)})
 }
 
-// WarnFor is Warn for a warning that speaks for more of its kind, as many as more.
+// WarnFor adds a warning that represents more others of its kind.
 func (b *Builder) WarnFor(w Warning, more int) {
 	w.Message += AndMore(more)
 	b.Warnings = append(b.Warnings, w)
 }
 
-// Intern returns the one copy of s. Add and File intern names and files themselves.
+// Intern returns the only copy of s. Add and File intern names and files themselves.
 func (b *Builder) Intern(s string) string {
 	return b.texts.of(b.texts.number(s))
 }
 
-// set is list without repetitions, which say nothing in the lists of files.
+// set returns list without repetitions, which mean nothing in lists of files.
 func (b *Builder) set(list []string) []string {
 	set := slices.Grow([]string(nil), len(list))
 	var seen map[string]bool
@@ -179,16 +179,16 @@ func (b *Builder) set(list []string) []string {
 		set = append(set, b.Intern(s))
 	}
 	if len(set) <= cap(set)/2 {
-		return slices.Clone(set) // it is kept, and the room for the repetitions need not be
+		return slices.Clone(set) // it is stored, so the space for the repetitions is freed
 	}
 	return set
 }
 
-// fewFiles are so few that to compare each with each is faster than a map.
+// fewFiles is a number of files for which comparing all pairs is faster than a map.
 const fewFiles = 16
 
-// Edges returns the edges as pairs of task indices {parent, child}, in the order in which they were given. It fails if
-// one of them names a task that was not added, and is therefore for the time when all have been.
+// Edges returns the edges as pairs of task indices {parent, child}, in their original order. It fails if an edge names
+// a task that was not added, so it must be called after all tasks have been added.
 func (b *Builder) Edges() ([][2]int, error) {
 	pairs := make([][2]int, b.given)
 	for k := range pairs {
@@ -215,7 +215,7 @@ func (b *Builder) Build(end Place) error {
 		return end.Errorf("the workflow has no name")
 	}
 	if name := []rune(b.wf.Name); len(name) > maxName {
-		b.Warn(Place{File: end.File}, "the name of the workflow has %d characters; it is cut after %d",
+		b.Warn(Place{File: end.File}, "the name of the workflow has %d characters; it is shortened to %d",
 			len(name), maxName)
 		b.wf.Name = string(name[:maxName])
 	}
@@ -223,7 +223,7 @@ func (b *Builder) Build(end Place) error {
 	if err != nil {
 		return err
 	}
-	b.edges, b.given = nil, 0 // a large workflow takes much memory now
+	b.edges, b.given = nil, 0 // a large workflow needs much memory from here on
 	if b.wf.Graph, err = b.graph(edges); err != nil {
 		return err
 	}
@@ -237,10 +237,10 @@ func (b *Builder) Build(end Place) error {
 	return nil
 }
 
-// maxName is how many characters the name of a workflow may have. Lists and directories show it.
+// maxName is the maximum number of characters in the name of a workflow, which lists and directories show.
 const maxName = 200
 
-// graph makes the graph, or an error that shows the cycle.
+// graph makes the graph, or returns an error that shows the cycle.
 func (b *Builder) graph(edges [][2]int) (*dag.Graph, error) {
 	g, err := dag.New(len(b.wf.Tasks), edges)
 	if cycle, ok := errors.AsType[*dag.CycleError](err); ok {
@@ -249,7 +249,7 @@ func (b *Builder) graph(edges [][2]int) (*dag.Graph, error) {
 	return g, err
 }
 
-// maxShown is how many tasks of a cycle are shown: a message of a megabyte helps nobody.
+// maxShown is the maximum number of tasks of a cycle in an error, which would otherwise be unreadable.
 const maxShown = 100
 
 func (b *Builder) showCycle(cycle []int) error {
@@ -278,11 +278,11 @@ func (b *Builder) warnOfWriters() {
 	}
 	i, _ := b.writer(first)
 	j := b.also[first][0]
-	b.Warn(b.wf.places[j], "file %q is written by two tasks, %s and %s; the workflow can be planned, but not run%s",
+	b.Warn(b.wf.places[j], "file %q is written by two tasks, %s and %s; the workflow can be planned but not run%s",
 		first, b.wf.Tasks[i].ID, b.wf.Tasks[j].ID, AndMore(len(b.also)-1))
 }
 
-// AndMore ends a warning that speaks for n more of its kind.
+// AndMore returns the end of a warning that represents n others.
 func AndMore(n int) string {
 	if n == 0 {
 		return ""

@@ -31,7 +31,7 @@ func file(id string, bytes int64, at workflow.Place) step {
 	return func(b *workflow.Builder) error { return b.File(id, bytes, at) }
 }
 
-// build takes the steps and returns what becomes of them.
+// build applies the steps and returns the warnings and the error.
 func build(wf *workflow.Workflow, opts workflow.Options, steps ...step) ([]workflow.Warning, error) {
 	b := workflow.NewBuilder(wf, opts)
 	for _, s := range steps {
@@ -43,13 +43,13 @@ func build(wf *workflow.Workflow, opts workflow.Options, steps ...step) ([]workf
 	return b.Warnings, err
 }
 
-// A workflow that no document ever described has all that ranks and a run need.
+// TestBuilderCompletes: a workflow made by a program has everything that ranks and a run need.
 func TestBuilderCompletes(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{Name: "w"}
 	b := workflow.NewBuilder(wf, workflow.Options{Strict: true})
 	b.FileOrder = true
-	b.Edge("a", "c", workflow.Place{}) // both follow
+	b.Edge("a", "c", workflow.Place{}) // the tasks follow
 	for _, task := range []workflow.Task{
 		{ID: "a", Argv: []string{"true"}, Outputs: []string{"x", "x"}, Estimate: time.Second},
 		{
@@ -91,17 +91,17 @@ func TestBuilderCompletes(t *testing.T) {
 	}
 }
 
-// task is a step that adds a task which writes the given files.
+// task returns a step that adds a task which writes the given files.
 func task(id string, at workflow.Place, outputs ...string) step {
 	return add(workflow.Task{ID: id, Outputs: outputs}, at)
 }
 
-// reads is a step that adds a task which reads a file.
+// reads returns a step that adds a task which reads a file.
 func reads(id, file string, at workflow.Place) step {
 	return add(workflow.Task{ID: id, Inputs: []string{file}}, at)
 }
 
-// Errors name the place that the reader gave for what is wrong, whichever file that is in.
+// Errors name the place that the reader passed for the offending item, in any file.
 func TestBuilderRefuses(t *testing.T) {
 	t.Parallel()
 	a, b := task("a", at("f", 1), "x"), task("b", at("f", 2))
@@ -159,8 +159,8 @@ func TestBuilderRefuses(t *testing.T) {
 	}
 }
 
-// TestBuilderOrdersSeveralWriters: a reader comes after one of the tasks that write its file. If the edges do not say
-// so, it is made to come after all of them, but for those that come after it.
+// TestBuilderOrdersSeveralWriters: a reader comes after one of the tasks that write its file. If the edges do not
+// ensure this, it is ordered after all of them, except those that come after it.
 func TestBuilderOrdersSeveralWriters(t *testing.T) {
 	t.Parallel()
 	two := []step{task("a", at("f", 1), "x"), task("b", at("f", 2), "x"), reads("c", "x", at("f", 3))}
@@ -196,8 +196,8 @@ func TestBuilderOrdersSeveralWriters(t *testing.T) {
 	}
 }
 
-// If all writers of a file come after a task that reads it, the order that was given counts: such a workflow has a
-// structure, but it cannot be run.
+// If all writers of a file come after a task that reads it, the specified order is kept: such a workflow has a
+// structure, but cannot be run.
 func TestBuilderKeepsTheOrderThatFilesContradict(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -227,7 +227,7 @@ func TestBuilderKeepsTheOrderThatFilesContradict(t *testing.T) {
 		for i := range wf.Tasks {
 			wf.Tasks[i].Argv = []string{"true"}
 		}
-		if c.name == "two writers" { // which are refused by themselves
+		if c.name == "two writers" { // two writers are refused separately
 			wf.Tasks[1].Outputs = nil
 		}
 		if err := wf.Runnable(); err == nil || err.Error() != c.says {
@@ -242,7 +242,7 @@ func TestBuilderKeepsTheOrderThatFilesContradict(t *testing.T) {
 	}
 }
 
-// A name is as long as lists and directories can show it, and ids in sentences are cut.
+// Names are shortened to a length that lists and directories can show, and ids in messages are shortened.
 func TestBuilderCutsWhatIsLong(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{Name: strings.Repeat("ä", 100_000)}
@@ -263,7 +263,7 @@ func TestBuilderCutsWhatIsLong(t *testing.T) {
 	}
 }
 
-// TestBuilderBoundsWriters: a hostile file has a hundred thousand tasks that write and read the same file.
+// TestBuilderBoundsWriters: a malicious file has a hundred thousand tasks that write and read the same file.
 func TestBuilderBoundsWriters(t *testing.T) {
 	t.Parallel()
 	var steps []step
@@ -276,7 +276,7 @@ func TestBuilderBoundsWriters(t *testing.T) {
 	}
 }
 
-// A cycle of any length makes a message of bounded length.
+// The message about a cycle has a bounded length.
 func TestBuilderShowsTheBeginningOfACycle(t *testing.T) {
 	t.Parallel()
 	var steps []step
@@ -290,8 +290,8 @@ func TestBuilderShowsTheBeginningOfACycle(t *testing.T) {
 	}
 }
 
-// A task comes after every task that writes what it reads, and after its parents; the order in which a reader found the
-// tasks and the edges does not matter to that.
+// A task comes after every task that writes a file that it reads, and after its parents, regardless of the order in
+// which a reader found the tasks and the edges.
 func TestBuilderOrders(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -330,7 +330,7 @@ func TestBuilderOrders(t *testing.T) {
 				t.Errorf("t%d does not come before t%d", p.parent, p.child)
 			}
 		}
-		for i := range wf.Tasks { // no edge that nothing asked for
+		for i := range wf.Tasks { // there are no unnecessary edges
 			for _, c := range wf.Graph.Children(i) {
 				asked := func(p pair) bool { return index(p.parent) == i && index(p.child) == c }
 				if !slices.ContainsFunc(want, asked) {

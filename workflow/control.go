@@ -11,64 +11,64 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Control is what a workflow says of when and whether a task runs, and of what its end means. Its zero value, and a
-// nil Control, say nothing.
+// A Control determines when and whether a task runs, and the consequence of its end. The zero value, and a nil Control,
+// have no effect.
 type Control struct {
 	Noop     bool   // the process does nothing: Argv is `true`
 	Done     bool   // it was done before: neither it nor its scripts run, and its children may start
-	Final    bool   // it runs after all others, whatever became of them, and decides whether the workflow succeeded
-	Priority int    // of the tasks that could start, those with the largest do
+	Final    bool   // it runs after all others, whatever their results, and decides whether the workflow succeeded
+	Priority int    // of the tasks that could start, those with the highest priority start first
 	Label    string // see Task.Label
-	Category string // Workflow.Categories says how many of its members run at a time; "": it is of none
+	Category string // Workflow.Categories limits how many of its members run at a time; "": none
 
-	Pre     *Script // runs before the process, where the scheduler is; the task fails if it does
-	PreSkip int     // with this exit status of Pre the task is done at once; 0: with none
+	Pre     *Script // runs before the process, on the scheduler's host; the task fails if the script fails
+	PreSkip int     // with this exit status of Pre the task is done at once; 0: disabled
 	Post    *Script // runs after the process, and decides whether the task succeeded
 	Hold    *Script // runs when a batch system holds the task
 
-	UnlessExit int    // with this exit status the task is not tried again; 0: it is with any
+	UnlessExit int    // with this exit status the task is not retried; 0: disabled
 	Abort      *Abort // ends the workflow
 }
 
-// A Script is a process that belongs to a task but runs where the scheduler is.
+// A Script is a process that belongs to a task but runs on the scheduler's host.
 type Script struct {
-	Argv        []string // $JOB, $RETURN and the like stand for what is known when it runs
-	Dir         string   // where it runs, relative to the workflow's; "": there
-	DeferStatus int      // with this exit status it is run again; 0: with none
+	Argv        []string // $JOB, $RETURN and other variables are replaced when it runs
+	Dir         string   // working directory relative to the workflow's; "": the workflow's
+	DeferStatus int      // with this exit status it is run again; 0: disabled
 	DeferAfter  time.Duration
 }
 
-// An Abort ends the workflow as soon as its task ends with an exit status.
+// An Abort ends the workflow as soon as its task ends with a given exit status.
 type Abort struct {
 	Exit   int
 	Return *int // the workflow's own exit status; nil: the task's
 }
 
-// A Subworkflow is some of the tasks, taken as one: those of a workflow inside this one, or the processes of one job.
-// Its tasks follow each other: tasks First to End-1, the tasks of its own subworkflows among them. Its name is no
-// task's id, but theirs begin with it.
+// A Subworkflow is a group of tasks: those of a nested workflow, or the processes of one job. Its tasks are
+// consecutive, from First to End-1, including those of its own subworkflows. Its name is not a task's id, but is the
+// beginning of its tasks' ids.
 type Subworkflow struct {
 	Name       string
 	First, End int
-	Job        bool     // it is the processes of one job, and fails with the exit status of the first one that fails
-	Retries    *int     // of it as a whole, which repeats what of it is not done; nil: none
-	Control    *Control // of it as a whole: its scripts run once, for instance; nil: nothing
+	Job        bool     // the processes of one job, which fails with the exit status of the first process that fails
+	Retries    *int     // of the group as a whole; a retry repeats the tasks that are not done; nil: none
+	Control    *Control // of the group as a whole: its scripts, for example, run once; nil: none
 }
 
-// Schedulable returns nil if a run heeds all that the workflow says. Otherwise the error has kind Unsatisfiable and
-// names the first task for which a run would do something else. A HOLD script is passed over: nothing holds the tasks
-// of a run.
+// Schedulable returns nil if a run can carry out the whole workflow as specified. Otherwise the error has kind
+// Unsatisfiable and names the first task for which a run would differ. HOLD scripts are ignored, because the tasks of a
+// run are never held.
 func (w *Workflow) Schedulable() error {
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
 		err := w.heeded(t.Control)
 		if err == nil && len(t.Names) > 0 {
 			file := slices.Sorted(maps.Keys(t.Names))[0]
-			err = fmt.Errorf("it knows file %q as %q, and a run gives it files under their own names only",
+			err = fmt.Errorf("it uses file %q under the name %q, but a run provides files only under their own names",
 				file, t.Names[file])
 		}
 		if err == nil && t.Control != nil && t.Control.Final && len(w.Graph.Children(i)) > 0 {
-			err = errors.New("it is a final task, to run after all others, and has children")
+			err = errors.New("it is a final task, which runs after all others, but has children")
 		}
 		if err != nil {
 			return w.unsatisfiable(i, "task", t.ID, err)
@@ -86,13 +86,13 @@ func (w *Workflow) unsatisfiable(i int, what, name string, err error) error {
 	return corral.ErrorAt(corral.Unsatisfiable, w.Place(i).String(), "%s %q: %w", what, name, err)
 }
 
-// heeded says what a run could not do of c.
+// heeded returns an error if a run could not carry out c.
 func (w *Workflow) heeded(c *Control) error {
 	if c == nil {
 		return nil
 	}
 	if most, limited := w.Categories[c.Category]; limited && most == 0 && c.Category != "" {
-		return fmt.Errorf("of its category %q none may run: give the category a limit of at least 1", c.Category)
+		return fmt.Errorf("its category %q has a limit of 0: set a limit of at least 1", c.Category)
 	}
 	for kind, s := range map[string]*Script{"PRE": c.Pre, "POST": c.Post} {
 		if s == nil {
@@ -102,7 +102,7 @@ func (w *Workflow) heeded(c *Control) error {
 			return fmt.Errorf("its %s script has no name", kind)
 		}
 		if s.Dir != "" && !filepath.IsLocal(s.Dir) {
-			return fmt.Errorf("its %s script is to run in %q, which is outside the run's directory", kind, s.Dir)
+			return fmt.Errorf("its %s script runs in %q, which is outside the run's directory", kind, s.Dir)
 		}
 	}
 	return nil
@@ -120,7 +120,8 @@ func (w *Workflow) Scripts() bool {
 
 func (c *Control) scripts() bool { return c != nil && (c.Pre != nil || c.Post != nil) }
 
-// ScriptFiles returns the paths below the workflow's directory that the scripts' commands may name, each once.
+// ScriptFiles returns the paths inside the workflow's directory to which the scripts' commands may refer, without
+// duplicates.
 func (w *Workflow) ScriptFiles() []string {
 	names := make(map[string]bool)
 	add := func(c *Control) {
@@ -144,8 +145,8 @@ func (w *Workflow) ScriptFiles() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// MadeByScripts returns which of its own inputs need not be there before the workflow is run, because a script may make
-// them: a task that reads the file has a PRE script, or is behind a task with a script.
+// MadeByScripts returns the workflow's own inputs that may be missing before it runs, because a script may make them: a
+// task that reads the file has a PRE script, or comes after a task with a script.
 func (w *Workflow) MadeByScripts() map[string]bool {
 	made := make(map[string]bool)
 	if !w.Scripts() {

@@ -9,7 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A run takes what it heeds, and what changes nothing; the rest is refused in words that name the task.
+// A run accepts everything that it carries out or that has no effect; other controls are refused with a message that
+// names the task.
 func TestSchedulable(t *testing.T) {
 	t.Parallel()
 	controls := func(a, b *workflow.Control) *workflow.Workflow {
@@ -35,7 +36,7 @@ func TestSchedulable(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		wf   *workflow.Workflow
-		want string // after the place; "": it is taken
+		want string // after the place; "": it is accepted
 	}{
 		{"all that is heeded", controls(&workflow.Control{Noop: true, Done: true, Priority: 3, UnlessExit: 3},
 			&workflow.Control{Final: true, Pre: script("d", "x"), Post: script("", "/y"), Abort: &workflow.Abort{}}), ""},
@@ -64,7 +65,7 @@ func TestSchedulable(t *testing.T) {
 	}
 }
 
-// Files that a script may make before they are read need not be there; what was done before neither reads nor writes.
+// Files that a script may make before they are read need not exist; tasks done before neither read nor write.
 func TestFilesOfScriptsAndDone(t *testing.T) {
 	t.Parallel()
 	g, err := dag.New(4, [][2]int{{0, 1}, {1, 2}})

@@ -1,17 +1,17 @@
-// Package workflow is a workflow as Corral sees it, whatever file it comes from: tasks with their commands, files,
-// needs and estimates, and the graph between them. It does no I/O and is independent of formats; the packages below it
-// read and write files, and workflow/formats is where to ask for any of them.
+// Package workflow defines a workflow independently of its file format: tasks with their commands, files, needs and
+// estimates, and the graph between them. It does no I/O; the packages below it read and write files, and
+// workflow/formats selects among them.
 //
-// A task's name is its transformation, the program or step that many tasks have in common; its id is its own. A file id
-// is a path below the run's data directory. An own input is a file that some task reads and no task writes: it is taken
-// from beside the workflow file.
+// A task's name is its transformation, which is the program or step that many tasks have in common; its id is unique. A
+// file id is a path inside the run's data directory. An own input is a file that some task reads and no task writes: it
+// is taken from the directory of the workflow file.
 //
-// Every reader feeds a Builder, which checks what all formats have in common. It refuses what would run something
-// wrong: a cycle, a missing parent, an id given twice. It warns where the meaning is clear: a task that reads what a
-// task that is not its ancestor writes becomes that task's child, because otherwise the order would be chance. With
-// Options.Strict a warning is an error, too. Every error is a *corral.Error of kind Invalid whose place is file:line.
+// Every reader feeds a Builder, which does the checks common to all formats. It refuses workflows that would run
+// incorrectly: a cycle, a missing parent, a duplicate id. It warns if the meaning is clear: a task that reads a file of
+// a task that is not its ancestor becomes that task's child, because otherwise the order would be random. With
+// Options.Strict a warning is also an error. Every error is a *corral.Error of kind Invalid whose place is file:line.
 //
-// The one invariant: Graph has exactly one node for each task, with the task's index. Whether a workflow is sound as a
-// graph says nothing about whether it can be run; that is what Runnable is for. Traces of past runs often cannot: they
-// name files outside any run's directory, or a file that two tasks write.
+// The invariant: Graph has exactly one node for each task, with the task's index. A valid graph does not imply that a
+// workflow can be run; Runnable checks that. Traces of past runs often cannot be run: they name files outside any run's
+// directory, or a file that two tasks write.
 package workflow

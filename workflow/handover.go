@@ -7,16 +7,16 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A handover is a file that a task reads and others write, none of them a parent of the reader.
+// A handover is a file that a task reads and other tasks write, none of which is a parent of the reader.
 type handover struct {
 	file    string
 	reader  int32
-	writers int32 // their number
-	known   bool  // that it lacks an order, and not only that none was found
+	writers int32 // number of writers
+	known   bool  // an order is known to be missing, not just not found
 }
 
-// A misorder is a file that a task reads and others write, all of them after the reader, as the workflow orders its
-// tasks.
+// A misorder is a file that a task reads and others write, all of which come after the reader in the order of the
+// workflow.
 type misorder struct {
 	file           string
 	reader, writer int
@@ -26,13 +26,13 @@ func (m *misorder) Error() string {
 	return fmt.Sprintf("reads %q, which is written only by a task that comes after it", Short(m.file))
 }
 
-// orderByFiles makes a task that reads a file a child of the task that writes it, unless it comes after that task
-// already. Without this edge, chance would decide whether the file is there when the task starts. A file with several
-// writers is there once one of them has ended; its reader needs edges only if it is known to come after none, and not
-// from those that come after the reader and write the file anew.
+// orderByFiles makes a task that reads a file a child of the task that writes it, unless it already comes after that
+// task. Without this edge, it would be random whether the file exists when the task starts. A file with several writers
+// exists once one of them has ended; its reader gets edges only if it is known to come after none of them, and not from
+// writers that come after the reader.
 //
-// Where all writers of a file come after its reader, the order that was given counts: published traces have such files,
-// and their structure and runtimes are good for planning. No run can have the file; see Runnable.
+// If all writers of a file come after its reader, the specified order is kept: published traces contain such files, and
+// their structure and runtimes are good for planning. No run can provide the file; see Runnable.
 func (b *Builder) orderByFiles(edges [][2]int) error {
 	all, pairs := b.withoutLater(b.handovers())
 	all, pairs = b.forward(unordered(b.wf.Graph, all, pairs))
@@ -40,13 +40,13 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 		return nil
 	}
 	var first Warning // about the first handover that is known to lack an order
-	apart := 0        // how many are
+	apart := 0        // number of such handovers
 	rest := pairs
 	for _, h := range all {
 		if h.known && apart == 0 {
 			reader, writer := Short(b.wf.Tasks[h.reader].ID), Short(b.wf.Tasks[rest[0][0]].ID)
 			first = Warning{b.wf.places[h.reader], fmt.Sprintf("task %q reads %q, which task %q writes, but does not "+
-				"come after it; it is made its child", reader, Short(h.file), writer)}
+				"come after it; it becomes its child", reader, Short(h.file), writer)}
 		}
 		if h.known {
 			apart++
@@ -61,13 +61,13 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 	return err
 }
 
-// reaches finds out for each pair whether the second task comes after the first, within maxWalks.
+// reaches determines for each pair whether the second task comes after the first, within maxWalks.
 func reaches(g *dag.Graph, pairs [][2]int) []dag.Reach {
 	return g.Reaches(pairs, maxWalks*(g.Len()+g.Edges()))
 }
 
-// unordered leaves out the handovers whose reader comes after a writer; of a file with several writers also those of
-// which that is not found out.
+// unordered drops the handovers whose reader comes after a writer. If a file has several writers, it also drops those
+// for which this is not determined.
 func unordered(g *dag.Graph, all []handover, pairs [][2]int) ([]handover, [][2]int) {
 	every := reaches(g, pairs)
 	kept, made := all[:0], pairs[:0]
@@ -83,8 +83,7 @@ func unordered(g *dag.Graph, all []handover, pairs [][2]int) ([]handover, [][2]i
 	return kept, made
 }
 
-// forward leaves out the handovers all of whose writers come after the reader. It notes the first of them, with a
-// warning.
+// forward drops the handovers whose writers all come after the reader. It records the first of them, with a warning.
 func (b *Builder) forward(all []handover, pairs [][2]int) ([]handover, [][2]int) {
 	if len(pairs) == 0 {
 		return all, pairs
@@ -109,14 +108,14 @@ func (b *Builder) forward(all []handover, pairs [][2]int) ([]handover, [][2]int)
 	}
 	if m := b.wf.against; m != nil {
 		reader, writer := Short(b.wf.Tasks[m.reader].ID), Short(b.wf.Tasks[m.writer].ID)
-		const noRun = "task %q %s, task %q; the workflow can be planned, but not run"
+		const noRun = "task %q %s, task %q; the workflow can be planned but not run"
 		b.WarnFor(Warning{b.wf.places[m.reader], fmt.Sprintf(noRun, reader, m, writer)}, against-1)
 	}
 	return kept, made
 }
 
-// withoutLater leaves out of handovers with several writers those that come after the reader, and those of which this
-// is not found out. Where all of them come after the reader it leaves out none: see forward.
+// withoutLater drops from handovers with several writers those writers that come after the reader, or for which this is
+// not determined. If all of them come after the reader it drops none: see forward.
 func (b *Builder) withoutLater(all []handover, pairs [][2]int) ([]handover, [][2]int) {
 	var back [][2]int // {reader, writer}
 	rest := pairs
@@ -156,17 +155,18 @@ func (b *Builder) withoutLater(all []handover, pairs [][2]int) ([]handover, [][2
 	return kept, pairs
 }
 
-// maxWalks bounds, in walks through the whole graph, the time to find out which tasks come after those whose files they
-// read, and in as many again, which writers come after the readers. What is not known by then of the one writer of a
-// file becomes an edge without a warning: where the order exists already in other words, the edge changes nothing.
+// maxWalks limits the time for determining which tasks come after the writers of the files that they read, in walks
+// through the whole graph; the same limit applies to determining which writers come after the readers. If the order for
+// a file's only writer is not determined by then, it becomes an edge without a warning, which has no effect if the
+// order already exists.
 const maxWalks = 256
 
-// maxWriters bounds, for each reader, the writers of a file that are looked at. A file with more of them orders
-// nothing.
+// maxWriters limits the number of writers of a file that are considered for each reader. A file with more writers does
+// not order tasks.
 const maxWriters = 64
 
-// handovers returns each file that a task reads and others write, except where a parent of the reader writes it, or the
-// reader itself. The pairs are {writer, reader}, those of the first handover first.
+// handovers returns each file that a task reads and others write, unless a parent of the reader or the reader itself
+// writes it. The pairs are {writer, reader}, in the order of the handovers.
 func (b *Builder) handovers() (all []handover, pairs [][2]int) {
 	for i := range b.wf.Tasks {
 		for _, f := range b.wf.Tasks[i].Inputs {
@@ -189,7 +189,7 @@ func (b *Builder) handovers() (all []handover, pairs [][2]int) {
 	return all, pairs
 }
 
-// ordered reports whether the pair {writer, reader} is a parent and its child, or one task.
+// ordered reports whether the pair {writer, reader} is a parent and its child, or the same task.
 func ordered(g *dag.Graph, pair [2]int) bool {
 	_, direct := slices.BinarySearch(g.Parents(pair[1]), pair[0])
 	return direct || pair[0] == pair[1]

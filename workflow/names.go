@@ -2,10 +2,10 @@ package workflow
 
 import "strconv"
 
-// Names are names that are given once each, for formats that allow fewer of them than workflows have.
-type Names map[string]int // :: name → the last number that was put behind it, from 1
+// Names generates unique names, for formats that allow fewer names than workflows do.
+type Names map[string]int // :: name → the last number appended to it, from 1
 
-// Take takes a name, with a number behind it if it is taken already.
+// Take returns a name, with a number appended if it is already in use.
 func (n Names) Take(name string) string {
 	unique := name
 	for n[unique] > 0 {

@@ -6,31 +6,32 @@ import (
 	"slices"
 )
 
-// Parts are a workflow and its subworkflows that are no jobs, as workflows within each other: for formats that have a
-// file for each. An inner subworkflow is a part of its own, and in the part around it one thing to do.
+// Parts represents a workflow and its subworkflows, except jobs, as nested workflows, for formats with a file for each.
+// An inner subworkflow is a part of its own, and a single item of the enclosing part.
 //
-// What is in a part is known by its items: a task by its number, and a part by ^number.
+// An item of a part is an int: the index of a task, or ^index of a part.
 type Parts struct {
-	All    []Part        // the first is the workflow, and an inner one follows the one around it
-	In     []int         // :: task → the part that it is directly in
-	Before map[int][]int // :: item → the items before it, where it or they are parts
+	All    []Part        // the first is the workflow, and an inner one follows the enclosing one
+	In     []int         // :: task → the innermost part that contains it
+	Before map[int][]int // :: item → the items before it, if at least one of the two is a part
 
-	wf            *Workflow
-	child, parent []int // :: task → how deep is the innermost part in which it has one, from 1; 0: it has none
+	wf *Workflow
+	// :: task → depth, from 1, of the innermost part that contains a child or parent of it; 0: there is none.
+	child, parent []int
 }
 
-// A Part is one of the Parts.
+// A Part is a workflow or subworkflow in Parts.
 type Part struct {
-	First, End int          // its tasks, those of inner parts among them
-	Outer      int          // the part around it; -1: it is the workflow
-	Depth      int          // how many parts are around it
+	First, End int          // the range of its tasks, including those of inner parts
+	Outer      int          // the enclosing part; -1: it is the workflow
+	Depth      int          // number of enclosing parts
 	Sub        *Subworkflow // nil: it is the workflow
-	Items      []int        // directly in it, in the order of the tasks
+	Items      []int        // its direct items, in the order of the tasks
 
-	firsts, lasts int // how many of its tasks have no parent in it, and no child
+	firsts, lasts int // numbers of its tasks without a parent in it, and without a child
 }
 
-// A PartError says why a workflow cannot be taken apart, with a task that shows it.
+// A PartError is the reason why a workflow cannot be divided into parts, with a task as an example.
 type PartError struct {
 	Task   int
 	Reason string
@@ -42,10 +43,10 @@ func (p *Parts) refuse(i int, format string, args ...any) error {
 	return &PartError{i, fmt.Sprintf(format, args...)}
 }
 
-// PartsOf takes a workflow apart, with deepest parts within each other at most. It fails with a *PartError if
-// subworkflows share tasks without being within each other, or if the order of tasks is not one of items: whatever
-// comes before a subworkflow has to come before all of its tasks that are first in it, and the like behind it. Before
-// leaves out what is before a final task, which is behind all.
+// PartsOf divides a workflow into parts, nested to at most the depth deepest. It fails with a *PartError if
+// subworkflows overlap without being nested, or if the order of tasks cannot be expressed between items: an item before
+// a subworkflow must come before all first tasks of it, and an item after it must come after all its last tasks. Before
+// omits the predecessors of a final task, which comes after everything.
 func PartsOf(w *Workflow, deepest int) (*Parts, error) {
 	p := &Parts{
 		All: []Part{{End: len(w.Tasks), Outer: -1}}, In: make([]int, len(w.Tasks)), Before: make(map[int][]int), wf: w,
@@ -63,7 +64,7 @@ func PartsOf(w *Workflow, deepest int) (*Parts, error) {
 	return p, p.connect()
 }
 
-// split finds the parts, and the innermost one of each task.
+// split determines the parts, and the innermost one of each task.
 func (p *Parts) split(deepest int) error {
 	at := 0
 	for _, s := range nested(p.wf) {
@@ -72,9 +73,9 @@ func (p *Parts) split(deepest int) error {
 		}
 		switch around := &p.All[at]; {
 		case s.End > around.End:
-			return p.refuse(s.First, "subworkflows %q and %q, which share some of their tasks", around.Sub.Name, s.Name)
+			return p.refuse(s.First, "subworkflows %q and %q overlap without being nested", around.Sub.Name, s.Name)
 		case around.Depth == deepest-1:
-			return p.refuse(s.First, "more than %d workflows within each other", deepest)
+			return p.refuse(s.First, "workflows are nested more than %d levels deep", deepest)
 		}
 		p.All = append(p.All, Part{First: s.First, End: s.End, Outer: at, Depth: p.All[at].Depth + 1, Sub: s})
 		at = len(p.All) - 1
@@ -87,7 +88,7 @@ func (p *Parts) split(deepest int) error {
 	return nil
 }
 
-// nested are the subworkflows that are no jobs, an inner one behind the one that it is in.
+// nested returns the subworkflows other than jobs, inner ones after the enclosing ones.
 func nested(w *Workflow) (all []*Subworkflow) {
 	for k := range w.Subworkflows {
 		if s := &w.Subworkflows[k]; !s.Job {
@@ -100,7 +101,7 @@ func nested(w *Workflow) (all []*Subworkflow) {
 	return all
 }
 
-// itemize finds the items of a part.
+// itemize determines the items of a part.
 func (p *Parts) itemize(k int) {
 	part := &p.All[k]
 	for i := part.First; i < part.End; {
@@ -118,7 +119,7 @@ func (p *Parts) itemize(k int) {
 	}
 }
 
-// meet returns the innermost part that two tasks are in, and the items of it that they are or are in.
+// meet returns the innermost part that contains two tasks, and the items of it that are or contain them.
 func (p *Parts) meet(i, j int) (x, y, in int) {
 	x, y = i, j
 	a, b := p.In[i], p.In[j]
@@ -132,7 +133,7 @@ func (p *Parts) meet(i, j int) (x, y, in int) {
 	return x, y, a
 }
 
-// findEnds finds the first and the last tasks of all parts.
+// findEnds determines the first and the last tasks of all parts.
 func (p *Parts) findEnds() {
 	p.child, p.parent = make([]int, len(p.In)), make([]int, len(p.In))
 	for i := range p.In {
@@ -154,13 +155,13 @@ func (p *Parts) findEnds() {
 	}
 }
 
-// isLast reports whether a task of a part has no child in it, and isFirst whether it has no parent there.
+// isLast reports whether a task has no child in a part, and isFirst whether it has no parent in it.
 func (p *Parts) isLast(i, k int) bool  { return p.child[i] <= p.All[k].Depth }
 func (p *Parts) isFirst(i, k int) bool { return p.parent[i] <= p.All[k].Depth }
 
-// connect finds the order of the items that are parts.
+// connect determines the order of the items that are parts.
 func (p *Parts) connect() error {
-	edges := make(map[[2]int]int) // :: two items → the edges from tasks of the one to tasks of the other
+	edges := make(map[[2]int]int) // :: pair of items → number of edges between their tasks
 	if err := p.eachAcross(func(before, i, x, y int) bool {
 		edges[[2]int{x, y}]++
 		return (x >= 0 || p.isLast(before, ^x)) && (y >= 0 || p.isFirst(i, ^y))
@@ -169,7 +170,7 @@ func (p *Parts) connect() error {
 	}
 	return p.eachAcross(func(_, _, x, y int) bool {
 		n := edges[[2]int{x, y}]
-		edges[[2]int{x, y}] = 0 // seen
+		edges[[2]int{x, y}] = 0 // handled
 		if n == 0 || y >= 0 && p.wf.Tasks[y].Control != nil && p.wf.Tasks[y].Control.Final {
 			return true
 		}
@@ -185,8 +186,8 @@ func (p *Parts) connect() error {
 	})
 }
 
-// eachAcross calls fits for each edge between items of which one is a part. It stops with an error if fits returns
-// false.
+// eachAcross calls fits for each edge between two items of which at least one is a part. It stops with an error if fits
+// returns false.
 func (p *Parts) eachAcross(fits func(before, i, x, y int) bool) error {
 	for i := range p.In {
 		for _, before := range p.wf.Graph.Parents(i) {
@@ -198,7 +199,7 @@ func (p *Parts) eachAcross(fits func(before, i, x, y int) bool) error {
 			if y >= 0 {
 				part = ^x
 			}
-			return p.refuse(i, "an order behind task %q that does not hold for all of subworkflow %q",
+			return p.refuse(i, "the order after task %q does not apply to all of subworkflow %q",
 				p.wf.Tasks[before].ID, p.All[part].Sub.Name)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Task 0 comes before S, which has tasks 1 to 4, 2 and 3 of them in T; S comes before task 5. A job is no part.
+// Task 0 comes before S, which has tasks 1 to 4, with 2 and 3 in T; S comes before task 5. A job is not a part.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{Tasks: make([]workflow.Task, 6), Subworkflows: []workflow.Subworkflow{

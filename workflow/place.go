@@ -11,10 +11,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Place is where a reader found something, so that a person finds it again. Each task and each edge has its own: a
-// workflow may be written down in several files. The zero Place belongs to what a program made.
+// A Place is where a reader found an item, for messages to users. Each task and each edge has its own, because a
+// workflow may consist of several files. The zero Place is for items made by a program.
 type Place struct {
-	File string // as the user named it
+	File string // as given by the user
 	Line int    // from 1; 0: the file as a whole
 }
 
@@ -25,13 +25,13 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Errorf returns an error of kind Invalid about what stands at p. Texts among args are cut as by Short.
+// Errorf returns an error of kind Invalid about the item at p. Texts in args are shortened with Short.
 func (p Place) Errorf(format string, args ...any) error {
 	shorten(args)
 	return corral.ErrorAt(corral.Invalid, p.String(), format, args...)
 }
 
-// A Warning tells of something odd in a file whose meaning is clear nevertheless.
+// A Warning reports something unusual in a file whose meaning is nevertheless clear.
 type Warning struct {
 	Place   Place
 	Message string
@@ -39,15 +39,15 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Place.String() + ": " + w.Message }
 
-// NameOf is what a workflow is called whose file gives it no name: as its file, without folders and endings.
+// NameOf returns the name of a workflow whose file does not specify one: the file name without folders and extensions.
 func NameOf(file string) string {
 	base := path.Base(strings.ReplaceAll(file, "\\", "/"))
 	name := strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), path.Ext(strings.TrimSuffix(base, ".gz")))
 	return cmp.Or(strings.Trim(name, "./"), "workflow")
 }
 
-// Printable is a text from a file as people may see it: in quotes, with escapes, if it would steer a terminal, and
-// cut if it is long.
+// Printable returns a text from a file in a form that is safe to display: quoted with escapes if it contains control
+// characters, and shortened if it is long.
 func Printable(text string) string {
 	if r := []rune(text); len(r) > maxPrinted {
 		text = string(r[:maxPrinted-1]) + "…"
@@ -58,9 +58,9 @@ func Printable(text string) string {
 	return text
 }
 
-// Short is a text from a file as a sentence about it may hold it: cut if it is long.
+// Short returns a text from a file in a form suitable for a message: shortened if it is long.
 func Short(text string) string {
-	if len(text) <= maxShort { // bytes, which are not fewer
+	if len(text) <= maxShort { // there are at most as many characters as bytes
 		return text
 	}
 	if r := []rune(text[:maxShort]); len(r) > maxPrinted {
@@ -69,10 +69,10 @@ func Short(text string) string {
 	return text[:maxPrinted-1] + "…" // not UTF-8
 }
 
-// maxShort is how long a text in a sentence may be in bytes. Whole names of files are below it.
+// maxShort is the maximum length in bytes of a text in a message. Typical file names are shorter.
 const maxShort = 500
 
-// shorten cuts the texts among the arguments of a sentence.
+// shorten shortens the texts among the arguments of a message.
 func shorten(args []any) {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok && len(text) > maxShort {
@@ -81,5 +81,5 @@ func shorten(args []any) {
 	}
 }
 
-// maxPrinted is how many characters of a name people are shown.
+// maxPrinted is the maximum number of characters of a name that is displayed.
 const maxPrinted = 100

@@ -13,27 +13,27 @@ import (
 	"unicode"
 )
 
-// Limits of what a task may ask for. They are far above any machine: a task that exceeds them is not large but has a
-// mistake of units.
+// Limits on the needs of a task. They are far above any machine: a task that exceeds them is not large but has wrong
+// units.
 const (
 	MaxCPUs      = 1 << 16
 	maxMemoryMiB = 1 << 30 // 1 PiB
 	maxDiskMiB   = 1 << 30 // likewise
-	maxGPUs      = 1 << 10 // of one host
+	maxGPUs      = 1 << 10 // per host
 	maxRetries   = 1 << 16
-	maxIDBytes   = 200 // a directory is named ID.ATTEMPT, and names end at 255 bytes
+	maxIDBytes   = 200 // a directory is named ID.ATTEMPT, and names have at most 255 bytes
 )
 
-// recordFile is what a worker leaves in a task's directory; no file of the task may take its name.
+// recordFile is the file that a worker writes to a task's directory; no file of the task may have this name.
 const recordFile = "record.json"
 
-// Runnable returns nil if the workflow can be run, as far as that shows without a worker. Every task needs a command,
-// an id that names a directory, needs that make sense, and files that stay below the run's data directory and do not
-// get in each other's way. The error has kind Invalid and names the first task at fault.
+// Runnable returns nil if the workflow can be run, as far as this can be determined without a worker. Every task needs
+// a command, an id that is valid as a directory name, reasonable needs, and files that are inside the run's data
+// directory and do not conflict with each other. The error has kind Invalid and names the first offending task.
 //
 // The checks are those of a run, not of a format: a task's directory is named by its id; its inputs are linked into
-// that directory before it starts and its outputs taken from there when it has succeeded, each under its file id; and
-// a task that fails is tried again on the same inputs, of which it gets copies if they are among its outputs, too.
+// that directory before it starts, and its outputs are taken from there when it has succeeded, each under its file id.
+// A task that fails is retried with the same inputs; it gets copies of inputs that are also outputs.
 func (w *Workflow) Runnable() error {
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
@@ -52,7 +52,7 @@ func (w *Workflow) taskError(i int, err error) error {
 func (t *Task) checkID() error {
 	switch {
 	case len(t.ID) > maxIDBytes:
-		return fmt.Errorf("its id has %d bytes, and it names a directory: at most %d", len(t.ID), maxIDBytes)
+		return fmt.Errorf("its id has %d bytes, but as a directory name it may have at most %d", len(t.ID), maxIDBytes)
 	case slices.Contains([]string{"", ".", ".."}, t.ID), strings.Contains(t.ID, "/"),
 		strings.ContainsFunc(t.ID, unicode.IsControl):
 		return errors.New("its id cannot name a directory")
@@ -129,26 +129,27 @@ func (t *Task) checkStreams() error {
 	return nil
 }
 
-// checkPath refuses a file id that is not the one name of a file below the directory it is relative to.
+// checkPath refuses a file id that is not the canonical path of a file inside the directory to which it is relative.
 func checkPath(f string) error {
 	switch {
 	case !filepath.IsLocal(f) || strings.ContainsRune(f, 0):
 		return fmt.Errorf("file %q is outside the run's directory", f)
 	case f == "." || path.Clean(f) != f:
-		return fmt.Errorf("file %q is not written in its shortest form, %q", f, path.Clean(f))
+		return fmt.Errorf("file %q must be written in its shortest form, %q", f, path.Clean(f))
 	case f == recordFile:
-		return fmt.Errorf("file %q has the name of the record that a worker leaves", f)
+		return fmt.Errorf("file %q has the name of the record that a worker writes", f)
 	}
 	return nil
 }
 
-// checkWriters refuses a file that two tasks write: the one would replace what the other's readers are meant to read.
+// checkWriters refuses a file that two tasks write, because one would replace the contents meant for the other's
+// readers.
 func (w *Workflow) checkWriters() error {
 	writers := make(map[string]int)
 	for i := range w.Tasks {
 		for _, f := range w.Tasks[i].Outputs {
 			if other, ok := writers[f]; ok {
-				return w.taskError(i, fmt.Errorf("file %q is written by task %q, too", f, w.Tasks[other].ID))
+				return w.taskError(i, fmt.Errorf("file %q is also written by task %q", f, w.Tasks[other].ID))
 			}
 			writers[f] = i
 		}
@@ -156,7 +157,7 @@ func (w *Workflow) checkWriters() error {
 	return nil
 }
 
-// checkOrder refuses a task that reads what another writes after it.
+// checkOrder refuses a task that reads a file that another task writes later.
 func (w *Workflow) checkOrder() error {
 	if w.against == nil {
 		return nil
@@ -165,7 +166,7 @@ func (w *Workflow) checkOrder() error {
 		w.Tasks[w.against.writer].ID)
 }
 
-// files are those that a task reads and writes.
+// files yields the files that a task reads and writes.
 func (t *Task) files() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, list := range [...][]string{t.Inputs, t.Outputs} {
@@ -178,10 +179,10 @@ func (t *Task) files() iter.Seq[string] {
 	}
 }
 
-// checkNesting refuses a file whose name another file needs for a directory. Only the whole workflow shows it: the two
-// files may belong to different tasks. It keeps the directories, which are few, and not the files.
+// checkNesting refuses a file whose name is needed as a directory for another file. It has to check the whole workflow,
+// because the two files may belong to different tasks. It stores the directories, which are few, not the files.
 func (w *Workflow) checkNesting() error {
-	dirs := make(map[string]string) // a file in each, or in a directory of it
+	dirs := make(map[string]string) // :: directory → a file below it
 	for i := range w.Tasks {
 		for f := range w.Tasks[i].files() {
 			for dir := path.Dir(f); dir != "." && dirs[dir] == ""; dir = path.Dir(dir) {
@@ -195,7 +196,7 @@ func (w *Workflow) checkNesting() error {
 	for i := range w.Tasks {
 		for f := range w.Tasks[i].files() {
 			if below, ok := dirs[f]; ok {
-				return w.taskError(i, fmt.Errorf("file %q is below %q, which is a file too", below, f))
+				return w.taskError(i, fmt.Errorf("file %q is below %q, which is also a file", below, f))
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// runnable returns whether a workflow of the one task can be run. The task stands on line 2.
+// runnable returns whether a workflow of a single task, on line 2, can be run.
 func runnable(t *testing.T, task workflow.Task) error {
 	t.Helper()
 	wf := &workflow.Workflow{Name: "w"}
@@ -68,7 +68,7 @@ func TestRunnable(t *testing.T) {
 	}
 }
 
-// TestRunnableRefusesTwoWriters: what is a warning of a workflow is an error of a run.
+// TestRunnableRefusesTwoWriters: a warning about a workflow is an error for a run.
 func TestRunnableRefusesTwoWriters(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{Name: "w"}
@@ -170,7 +170,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestEstimated: 0 is an estimate where it was measured, and no estimate where nothing was.
+// TestEstimated: 0 is an estimate if it was measured, and not an estimate without measurements.
 func TestEstimated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -182,7 +182,7 @@ func TestEstimated(t *testing.T) {
 		{workflow.Task{Estimate: time.Second}, time.Second, true},
 		{workflow.Task{Execution: workflow.Execution{Worker: "n1"}}, 0, true},
 		{workflow.Task{Instant: true}, 0, true},
-		{workflow.Task{Execution: workflow.Execution{Runtime: time.Second}}, 0, false}, // the file says that it is not known
+		{workflow.Task{Execution: workflow.Execution{Runtime: time.Second}}, 0, false}, // the file marks it as unknown
 	} {
 		if got, ok := tc.task.Estimated(); got != tc.want || ok != tc.ok {
 			t.Errorf("%+v: %s, %v, want %s, %v", tc.task, got, ok, tc.want, tc.ok)
@@ -215,7 +215,7 @@ func TestWithExecutions(t *testing.T) {
 	}
 }
 
-// TestBytesOfATask: sizes that no store has do not make a sum wrap.
+// TestBytesOfATask: unrealistic sizes do not make a sum overflow.
 func TestBytesOfATask(t *testing.T) {
 	t.Parallel()
 	w := &workflow.Workflow{FileSizes: map[string]int64{"a": 1 << 62, "b": 1 << 62, "c": 5},

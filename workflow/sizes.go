@@ -6,30 +6,30 @@ import (
 	"slices"
 )
 
-// Sizes are the sizes of files in a format that gives them with each use of a file, where uses may disagree: some
-// formats mean what the task read, and some generators draw each by itself. A file has the size that a task which
-// writes it gives, or else the largest. The zero value is ready for use.
+// Sizes collects the sizes of files for a format that gives them with each use of a file. Uses may disagree: some
+// formats give the bytes that the task read, and some generators draw each size separately. A file has the size given
+// by a task that writes it, or else the largest one. The zero value is ready to use.
 type Sizes struct {
 	files   map[string]fileSize
-	unequal int // files whose uses differ
+	unequal int // number of files whose uses differ
 	first   Warning
 }
 
-// A fileSize is the size of one file, as far as its uses were seen.
+// A fileSize is the size of one file according to the uses so far.
 type fileSize struct {
 	bytes   int64
-	written bool // a task that writes the file gave it
-	unequal bool // another use gave another one
+	written bool // given by a task that writes the file
+	unequal bool // another use gave a different size
 }
 
-// Use notes what one use of a file says.
+// Use records the size given by one use of a file.
 func (s *Sizes) Use(file string, bytes int64, writes bool, at Place) {
 	f, known := s.files[file]
 	if known && f.bytes != bytes && !f.unequal {
 		f.unequal = true
 		if s.unequal++; s.unequal == 1 {
 			s.first = Warning{at, fmt.Sprintf("file %q has %d bytes here, and %d elsewhere; "+
-				"what its writer says counts, or else the most", Short(file), bytes, f.bytes)}
+				"the writer's size is used, or else the largest", Short(file), bytes, f.bytes)}
 		}
 	}
 	switch {
@@ -45,7 +45,7 @@ func (s *Sizes) Use(file string, bytes int64, writes bool, at Place) {
 	s.files[file] = f
 }
 
-// Give gives the sizes to a builder, with one warning if uses differ. Errors are those of Builder.File, at end.
+// Give passes the sizes to a builder, with one warning if uses differ. Errors are those of Builder.File, at end.
 func (s *Sizes) Give(b *Builder, end Place) error {
 	if s.unequal > 0 {
 		b.WarnFor(s.first, s.unequal-1)

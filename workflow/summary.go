@@ -9,27 +9,26 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Summary is what can be said of a workflow in a few numbers. Times are of estimates; a task without
-// one counts as 0.
+// A Summary holds the key figures of a workflow. Times are based on estimates; a task without one counts as 0.
 type Summary struct {
 	Name            string         `json:"name"`
 	Tasks           int            `json:"tasks"`
 	Edges           int            `json:"edges"`
 	Levels          int            `json:"levels"`
-	Width           int            `json:"width"`           // tasks of the largest level
-	Transformations int            `json:"transformations"` // different task names
+	Width           int            `json:"width"`           // number of tasks in the largest level
+	Transformations int            `json:"transformations"` // distinct task names
 	Files           int            `json:"files"`           // read or written by tasks
 	Inputs          int            `json:"inputs"`          // files that no task writes
-	Bytes           int64          `json:"bytes"`           // of the files whose size is known
-	InputBytes      int64          `json:"input_bytes"`     // of those that no task writes
+	Bytes           int64          `json:"bytes"`           // total of the files with known sizes
+	InputBytes      int64          `json:"input_bytes"`     // of these, total of the files that no task writes
 	Unsized         int            `json:"files_without_size"`
 	CriticalPath    corral.Seconds `json:"critical_path_s"`
 	TotalWork       float64        `json:"total_work_s"`           // sum of the tasks' times
-	CPUWork         float64        `json:"cpu_work_s"`             // the same, each times its cpus
+	CPUWork         float64        `json:"cpu_work_s"`             // the same, weighted by the tasks' cpus
 	Unestimated     int            `json:"tasks_without_estimate"` // tasks that count as 0
 }
 
-// Summary computes the summary. It takes time in proportion to the tasks and edges.
+// Summary computes the summary in time proportional to the tasks and edges.
 func (w *Workflow) Summary() Summary {
 	s := Summary{
 		Name:         w.Name,
@@ -40,7 +39,7 @@ func (w *Workflow) Summary() Summary {
 		CriticalPath: corral.Seconds(w.Graph.CriticalPath(w.Estimates(0))),
 	}
 	names, files := make(map[string]bool), make(map[string]bool)
-	var work, cpuWork float64 // milliseconds: sums of a large workflow do not fit a Duration
+	var work, cpuWork float64 // in milliseconds: sums of a large workflow may exceed a Duration
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
 		names[t.Name] = true
@@ -69,10 +68,11 @@ func (w *Workflow) Summary() Summary {
 	return s
 }
 
-// AddBytes adds sizes; a sum beyond any store stays there.
+// AddBytes adds sizes and saturates at the maximum.
 func AddBytes(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
 
-// A Transformation is what can be said of the tasks of one name. Times are of estimates, of those tasks that have one.
+// A Transformation holds the key figures of the tasks with one name. Times are based on the estimates of the tasks that
+// have one.
 type Transformation struct {
 	Name         string         `json:"name"`
 	Tasks        int            `json:"tasks"`
@@ -83,14 +83,14 @@ type Transformation struct {
 	Least        corral.Seconds `json:"least_s"`
 	Most         corral.Seconds `json:"most_s"`
 	Total        float64        `json:"total_s"`
-	Share        float64        `json:"share"`           // of the work of all tasks
-	MostCPUs     int            `json:"most_cpus"`       // that a task needs
+	Share        float64        `json:"share"`           // share of the work of all tasks
+	MostCPUs     int            `json:"most_cpus"`       // maximum per task
 	MostMemory   int            `json:"most_memory_mib"` // likewise; 0: not known
-	ReadBytes    int64          `json:"read_bytes"`      // measured, of all its tasks
+	ReadBytes    int64          `json:"read_bytes"`      // measured, total of its tasks
 	WrittenBytes int64          `json:"written_bytes"`
 }
 
-// Transformations says of each name of tasks how many there are and what they take, those with the most work first.
+// Transformations returns the figures for each task name, those with the most work first.
 func (w *Workflow) Transformations() []Transformation {
 	var all []Transformation
 	numbers := make(map[string]int) // :: name → index in all

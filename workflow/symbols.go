@@ -2,14 +2,14 @@ package workflow
 
 import "hash/maphash"
 
-// symbols number texts: ids of tasks, names of files, words of commands, each of which a large workflow says many
-// times. A text is kept once. A table of numbers finds it, which takes half of what a map of strings does: a workflow
-// of a million tasks has some three million texts. A slot of the table has half of its text's hash, too, so that
-// neither a search that passes other texts nor a growing table reads texts that lie anywhere in memory. The zero value
-// is ready for use.
+// symbols numbers texts: task ids, file names and words of commands, each of which a large workflow contains many
+// times. Each text is stored once. It is found through a table of numbers, which needs half the memory of a map of
+// strings: a workflow of a million tasks has about three million texts. A slot of the table also contains half of its
+// text's hash, so that neither a search that skips other texts nor growing the table has to access texts, which are
+// scattered in memory. The zero value is ready to use.
 type symbols struct {
 	texts []string // :: number → text
-	slots []slot   // a power of two of them, three quarters full at most
+	slots []slot   // the number is a power of two; at most three quarters are in use
 	seed  maphash.Seed
 }
 
@@ -19,7 +19,7 @@ type slot uint64
 func (s slot) hash() uint32  { return uint32(s >> 32) }
 func (s slot) number() int32 { return int32(uint32(s)) - 1 }
 
-// number returns the number of a text, a new one for a text that was not met before.
+// number returns the number of a text, which is a new one for a new text.
 func (s *symbols) number(text string) int32 {
 	if 4*len(s.texts) >= 3*len(s.slots) {
 		s.grow()
@@ -36,7 +36,7 @@ func (s *symbols) number(text string) int32 {
 // of returns the text with a number.
 func (s *symbols) of(number int32) string { return s.texts[number] }
 
-// find returns the number of a text that was met before.
+// find returns the number of a known text.
 func (s *symbols) find(text string) (number int32, ok bool) {
 	if len(s.slots) == 0 {
 		return 0, false
@@ -47,7 +47,7 @@ func (s *symbols) find(text string) (number int32, ok bool) {
 
 func (s *symbols) hash(text string) uint32 { return uint32(maphash.String(s.seed, text)) }
 
-// place returns where the slot is that has the text, or the one that it would have.
+// place returns the index of the slot that contains the text, or that it would use.
 func (s *symbols) place(hash uint32, text string) int {
 	at := s.first(hash)
 	for {
@@ -59,11 +59,11 @@ func (s *symbols) place(hash uint32, text string) int {
 	}
 }
 
-// first is where the search for a hash begins, and next where it goes on.
+// first returns the index where the search for a hash begins, and next the index where it continues.
 func (s *symbols) first(hash uint32) int { return int(hash) & (len(s.slots) - 1) }
 func (s *symbols) next(at int) int       { return (at + 1) & (len(s.slots) - 1) }
 
-// grow doubles the slots.
+// grow doubles the number of slots.
 func (s *symbols) grow() {
 	if len(s.slots) == 0 {
 		s.seed = maphash.MakeSeed()
@@ -82,7 +82,7 @@ func (s *symbols) grow() {
 	}
 }
 
-// task returns the task that a list, by number plus 1, has for a text.
+// task returns the task for a text from a list of task indices plus 1 by number.
 func (s *symbols) task(list []int32, text string) (i int, ok bool) {
 	n, ok := s.find(text)
 	if !ok {
@@ -92,7 +92,7 @@ func (s *symbols) task(list []int32, text string) (i int, ok bool) {
 	return max(i, 0), i >= 0
 }
 
-// at32 is an element of a list, 0 behind its end.
+// at32 returns an element of a list, or 0 beyond its end.
 func at32(list []int32, n int32) int32 {
 	if int(n) < len(list) {
 		return list[n]
@@ -100,7 +100,7 @@ func at32(list []int32, n int32) int32 {
 	return 0
 }
 
-// with sets an element of a list, which grows if it is too short.
+// with sets an element of a list, which grows if necessary.
 func with(list []int32, n, value int32) []int32 {
 	if more := int(n) + 1 - len(list); more > 0 {
 		list = append(list, make([]int32, more)...)

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Symbols number texts as a map would.
+// symbols numbers texts like a map.
 func TestSymbols(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,90 +9,90 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Workflow is a graph of tasks. A Builder completes it; nothing changes it afterwards.
+// A Workflow is a graph of tasks. A Builder completes it; it is not modified afterwards.
 type Workflow struct {
 	Name        string
 	Description string
 	Tasks       []Task
 	Graph       *dag.Graph       // node i is Tasks[i]
-	FileSizes   map[string]int64 // :: file id → bytes; files of unknown size are missing
-	Dir         string           // where its own inputs are; "" if it was not read from a file
+	FileSizes   map[string]int64 // :: file id → bytes; files of unknown size are omitted
+	Dir         string           // directory of its own inputs; "" if it was not read from a file
 	CreatedAt   time.Time        // of the file; zero: unknown
 	Author      *Author
-	System      *RuntimeSystem // that it was made or executed with
+	System      *RuntimeSystem // the system that made or executed it
 
-	// What is known of an execution of it.
+	// What is known about an execution of the workflow.
 	Makespan   time.Duration // 0: not yet run
-	ExecutedAt time.Time     // its beginning; zero: unknown
+	ExecutedAt time.Time     // its start; zero: unknown
 	Machines   []Machine
 
-	// What its tasks' Controls leave to say.
-	Categories   map[string]int // :: category → how many of its members may run at a time; missing: any number
-	Subworkflows []Subworkflow  // an inner one follows the one that it is in
+	// Data that complements the tasks' Controls.
+	Categories   map[string]int // :: category → how many of its members may run at a time; missing: unlimited
+	Subworkflows []Subworkflow  // an inner one follows the enclosing one
 
 	origin
 }
 
-// An origin is what a Builder knows of a workflow besides; of one that was made without it, nothing.
+// An origin holds a Builder's additional information about a workflow; it is empty without a Builder.
 type origin struct {
-	places  []Place   // of the tasks
+	places  []Place   // per task
 	against *misorder // the first file that is read before it is written; nil: there is none
 }
 
-// A Task is one vertex of a workflow: a process to run.
+// A Task is a vertex of a workflow: a process to run.
 type Task struct {
 	ID   string // unique in its workflow
-	Name string // of its transformation
+	Name string // its transformation
 
 	// The process, and the files that it reads and writes.
-	Argv    []string // empty: not known, as in some traces
+	Argv    []string // empty: unknown, as in some traces
 	Env     map[string]string
-	Inputs  []string // file ids, each once
+	Inputs  []string // file ids without duplicates
 	Outputs []string
-	Names   map[string]string // :: file id → its path in the task's directory, where that is not the id
+	Names   map[string]string // :: file id → its path in the task's directory, if it differs from the id
 	Streams
 
-	// What it needs, and how a run treats it.
-	corral.Resources               // at least 1 cpu; memory and disk that are 0 are not known
-	Estimate         time.Duration // of its runtime; see Estimated for 0
-	Instant          bool          // an Estimate of 0 is one: a trace says that the task took no time
-	Retries          *int          // nil: as the run says
+	// Its needs, and how a run treats it.
+	corral.Resources               // at least 1 cpu; 0 memory or disk means unknown
+	Estimate         time.Duration // of its runtime; see Estimated about 0
+	Instant          bool          // an Estimate of 0 is valid: a trace reports that the task took no time
+	Retries          *int          // nil: the run's default
 	Timeout          time.Duration // 0: none
-	Control          *Control      // nil: nothing beyond that
+	Control          *Control      // nil: no special treatment
 
-	Execution // what was measured when it ran
+	Execution // measurements of a past run
 }
 
-// Streams are the files of a process's standard streams, in the task's directory.
+// Streams are the files for a process's standard streams, in the task's directory.
 type Streams struct {
 	Stdin  string // "": none
-	Stdout string // "": kept with the attempt
+	Stdout string // "": stored with the attempt
 	Stderr string
 }
 
-// An Execution is what was measured of a task. Its zero value says that nothing is known.
+// An Execution holds the measurements of a task. Its zero value means that there are none.
 type Execution struct {
-	Runtime      time.Duration // 0: unknown, unless something else is known
+	Runtime      time.Duration // 0: unknown, unless another field is set
 	StartedAt    time.Time
-	CPUTime      time.Duration // user and system, of all its processes; kept only with a Runtime
-	MemoryBytes  int64         // largest resident set
+	CPUTime      time.Duration // user and system time of all its processes; set only with a Runtime
+	MemoryBytes  int64         // maximum resident set
 	ReadBytes    int64
 	WrittenBytes int64
 	Worker       string // the machine it ran on
 }
 
-// Measured reports whether anything is known of the execution. A runtime of 0 is then that of a task which was too fast
-// for the clock.
+// Measured reports whether there are any measurements. A runtime of 0 then means that the task was too fast for the
+// clock.
 func (x *Execution) Measured() bool { return *x != (Execution{}) }
 
-// Estimated returns the estimate of the task's runtime; ok is false if there is none. An estimate of 0 is one only
-// where 0 was measured, or a trace says so: in files and in programs it stands for a value that is not known, too.
+// Estimated returns the estimate of the task's runtime; ok is false if there is none. An estimate of 0 is valid only if
+// 0 was measured, or if a trace reports it, because in files and programs 0 also stands for an unknown value.
 func (t *Task) Estimated() (estimate time.Duration, ok bool) {
 	return t.Estimate, t.Estimate != 0 || t.Instant || t.Runtime == 0 && t.Measured()
 }
 
-// A Machine is a node that ran tasks. Unknown values are zero. It and the types below describe a workflow to people;
-// Corral decides nothing by them, and passes them on under the names that WfFormat gives them.
+// A Machine is a node that ran tasks. Unknown values are zero. It and the types below are information for users; Corral
+// makes no decisions based on them, and passes them on under their WfFormat names.
 type Machine struct {
 	Name        string `json:"nodeName"`
 	System      string `json:"system,omitempty"` // linux, macos or windows
@@ -109,7 +109,7 @@ type CPU struct {
 	Vendor   string `json:"vendor,omitempty"`
 }
 
-// An Author is who made a workflow.
+// An Author is the author of a workflow.
 type Author struct {
 	Name        string `json:"name"`
 	Email       string `json:"email"`
@@ -117,14 +117,14 @@ type Author struct {
 	Country     string `json:"country,omitempty"`
 }
 
-// A RuntimeSystem is the workflow system that a workflow comes from.
+// A RuntimeSystem is the workflow system from which a workflow originates.
 type RuntimeSystem struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	URL     string `json:"url,omitempty"`
 }
 
-// Label is that of the task; tasks of the same share a job if a run is asked to cluster by label. "": none.
+// Label returns the task's label; tasks with the same label share a job if a run clusters by label. "": none.
 func (t *Task) Label() string {
 	if t.Control == nil {
 		return ""
@@ -132,7 +132,7 @@ func (t *Task) Label() string {
 	return t.Control.Label
 }
 
-// Place says where task i stands: in a file if it was read from one, otherwise in the workflow that a program made.
+// Place returns the place of task i: in a file if it was read from one, otherwise the name of the workflow.
 func (w *Workflow) Place(i int) Place {
 	if i < len(w.places) && w.places[i] != (Place{}) {
 		return w.places[i]
@@ -140,7 +140,8 @@ func (w *Workflow) Place(i int) Place {
 	return Place{File: "workflow " + w.Name}
 }
 
-// DoneBefore says of each task whether it was done before: it is marked, or belongs to a subworkflow that is.
+// DoneBefore reports for each task whether it was done before: it is marked as done, or belongs to a subworkflow that
+// is.
 func (w *Workflow) DoneBefore() []bool {
 	done := make([]bool, len(w.Tasks))
 	for i := range w.Tasks {
@@ -154,10 +155,11 @@ func (w *Workflow) DoneBefore() []bool {
 	return done
 }
 
-// MostBytes is more than any task reads and writes, and so little that those of all tasks can be added up.
+// MostBytes exceeds the bytes that any task reads and writes, but is small enough for the sum over all tasks not to
+// overflow.
 const MostBytes = 1 << 42
 
-// Bytes returns the size of what task i reads and writes, as far as it is known; at most MostBytes.
+// Bytes returns the known size of the files that task i reads and writes, at most MostBytes.
 func (w *Workflow) Bytes(i int) (sum int64) {
 	for _, file := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
 		sum = min(AddBytes(sum, w.FileSizes[file]), MostBytes)
@@ -165,8 +167,8 @@ func (w *Workflow) Bytes(i int) (sum int64) {
 	return sum
 }
 
-// OwnInputs returns the ids of the files that tasks read and none writes, sorted. A file of which its only writer reads
-// the version before is among them: the first version comes from elsewhere.
+// OwnInputs returns the ids of the files that tasks read and none writes, sorted. It includes a file whose only writer
+// also reads it, because its first version comes from elsewhere.
 func (w *Workflow) OwnInputs() []string {
 	own := make(map[string]bool)
 	for i := range w.Tasks {
@@ -184,9 +186,9 @@ func (w *Workflow) OwnInputs() []string {
 	return slices.Sorted(maps.Keys(own))
 }
 
-// Needed returns the ids of the files that must be there before a run: those that tasks read which are to run, and none
-// of those tasks writes, unless it reads the version before. They are the own inputs of the workflow, unless some tasks
-// were done before. Sorted.
+// Needed returns the ids of the files that must exist before a run, sorted: those that tasks to be run read and none of
+// these tasks writes, unless it also reads the file. They are the own inputs of the workflow, unless some tasks were
+// done before.
 func (w *Workflow) Needed() []string {
 	done := w.DoneBefore()
 	needed := make(map[string]bool)
@@ -207,8 +209,8 @@ func (w *Workflow) Needed() []string {
 	return slices.Sorted(maps.Keys(needed))
 }
 
-// Estimates returns the estimated runtime of each task, as the functions of package dag take it. A task
-// without an estimate is assumed to take otherwise.
+// Estimates returns the estimated runtime of each task, for the functions of package dag. otherwise is used for tasks
+// without an estimate.
 func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
 	all := make([]time.Duration, len(w.Tasks))
 	for i := range w.Tasks {
@@ -221,9 +223,9 @@ func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
 	return all
 }
 
-// WithExecutions returns a copy of w that tells of a finished run of it: executions[i] replaces what
-// was known of task i, and is zero if it did not run. The machines become those that the executions
-// name. Estimates stay as they were. w is not changed; the copies share what neither changes.
+// WithExecutions returns a copy of w with the measurements of a finished run: executions[i] replaces the measurements
+// of task i, and is zero if it did not run. The machines become those that the executions name. Estimates are
+// unchanged. w is not modified; the copies share unchanged data.
 func (w *Workflow) WithExecutions(startedAt time.Time, makespan time.Duration, executions []Execution) *Workflow {
 	run := *w
 	run.ExecutedAt, run.Makespan = startedAt, makespan

@@ -11,17 +11,17 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// A problem is an ensemble under constraints, with what chance does.
+// A problem is an ensemble with constraints and random effects.
 type problem struct {
 	cloud.Scenario
 	budget   cost.Money
-	expected rehearsal.Problem // what is known beforehand of delays and errors
+	expected rehearsal.Problem // what is known in advance about delays and errors
 }
 
-// A result is what an algorithm made of a problem.
+// A result is the outcome of an algorithm for a problem.
 type result struct {
-	score    ensemble.Score // what counts: completed by the deadline, within the budget
-	admitted ensemble.Score // of a static plan: what the authors' program counts
+	score    ensemble.Score // the score that counts: completed by the deadline, within the budget
+	admitted ensemble.Score // for a static plan: the score that the authors' program counts
 	cost     cost.Money
 	makespan time.Duration
 }
@@ -32,7 +32,7 @@ type algorithm struct {
 	solve func(problem) result
 }
 
-// asPublished are the three algorithms as the authors' program has them; of SPSS what it admits counts.
+// asPublished are the three algorithms as in the authors' program; for SPSS, the admitted workflows count.
 var asPublished = []algorithm{
 	{"DPDS", func(p problem) result { return p.online(dpds.Published(p.budget, p.Deadline, p.Terms)) }},
 	{"WA-DPDS", func(p problem) result {
@@ -47,7 +47,8 @@ var asPublished = []algorithm{
 	}},
 }
 
-// corrected are the same with all corrections; of SPSS what was completed by the deadline and within the budget counts.
+// corrected are the same algorithms with all corrections; for SPSS, the workflows completed by the deadline and within
+// the budget count.
 var corrected = []algorithm{
 	{"DPDS", func(p problem) result { return p.online(dpds.Default(p.budget, p.Deadline, p.Terms)) }},
 	{"WA-DPDS", func(p problem) result {
@@ -76,10 +77,10 @@ func (p problem) rehearsed() rehearsal.Problem {
 	return r
 }
 
-// online plays a problem with a policy.
+// online simulates a problem with a policy.
 func (p problem) online(policy ensemble.Policy) result { return p.of(cloud.Online(p.Scenario, policy)) }
 
-// bound plans a problem, and plays the plan to the letter.
+// bound plans a problem, and simulates the plan without deviations.
 func (p problem) bound(r spss.Rules) result {
 	pl := r.Make(p.Ensemble)
 	out := p.of(cloud.Bound(p.Scenario, pl))

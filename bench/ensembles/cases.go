@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// A family is the ensembles of one application and kind, one for each seed, each under a grid of constraints.
+// A family contains the ensembles of one application and kind, one for each seed, each with a grid of constraints.
 type family struct {
 	application string
 	kind        ensemble.Kind
-	factor      int64 // by which tasks take longer
+	factor      int64 // by which runtimes of tasks are multiplied
 }
 
-// draw returns the ensemble of a seed.
+// draw returns the ensemble for a seed.
 func (d desk) draw(f family, seed int) ensemble.Ensemble {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
 	return f.kind.Of(d.workflows, rng, func(size, instance int) plan.Work {
@@ -26,7 +26,7 @@ func (d desk) draw(f family, seed int) ensemble.Ensemble {
 	})
 }
 
-// longer returns a workflow whose tasks take so many times as long.
+// longer multiplies the runtimes of a workflow's tasks by factor.
 func longer(w plan.Work, factor int64) plan.Work {
 	if factor == 1 {
 		return w
@@ -40,8 +40,8 @@ func longer(w plan.Work, factor int64) plan.Work {
 	return w
 }
 
-// grid returns so many budgets and deadlines, evenly between an ensemble's bounds, which are rounded up to whole
-// dollars and hours as the authors' program does (corral-thesis, §2.5).
+// grid returns the given number of budgets and deadlines, evenly spaced between an ensemble's bounds, which are rounded
+// up to whole dollars and hours as in the authors' program (corral-thesis, §2.5).
 func grid(e ensemble.Ensemble, t ensemble.Terms, points int) (budgets []cost.Money, deadlines []time.Duration) {
 	b := e.Bounds(t)
 	const dollar = 1_000_000
@@ -58,8 +58,8 @@ func grid(e ensemble.Ensemble, t ensemble.Terms, points int) (budgets []cost.Mon
 	return budgets, deadlines
 }
 
-// sweep plays all cases of a family with some algorithms; chance sets what it does to a case. then is called once for
-// each case, in no order, by one goroutine at a time.
+// sweep simulates all cases of a family with the given algorithms; chance sets the random effects for a case. then is
+// called once for each case, in undefined order, by one goroutine at a time.
 func (d desk) sweep(f family, chance func(p *problem, seed int), algorithms []algorithm,
 	then func(p problem, results []result),
 ) {

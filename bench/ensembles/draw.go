@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/plot"
 )
 
-// drawAll draws figures into a directory, each with its published values as dots: how often each algorithm is the best
-// over the length of tasks, in the mean of all kinds of ensembles, and the upper quartile of cost ÷ budget over errors
-// and delays.
+// drawAll draws figures into a directory, with the published values as dots: how often each algorithm is the best, by
+// the length of tasks, averaged over all kinds of ensembles; and the upper quartile of cost ÷ budget, by errors and
+// delays.
 func drawAll(dir string, all map[string][]played, was map[value]float64) error {
 	best := func(s standing) float64 { return 100 * s.best }
 	q3 := func(s standing) float64 { return quantile(s.costs, 0.75) }
@@ -62,12 +62,12 @@ func drawAll(dir string, all map[string][]played, was map[value]float64) error {
 	return nil
 }
 
-// series is a value of an algorithm over x.
+// series returns a value of an algorithm as a function of x.
 func series(some []played, algorithm string, of func(standing) float64) plot.Series {
 	return means(some, func(p played) (float64, bool) { return of(p.of(algorithm)), true })
 }
 
-// means is what panels of the same x have in the mean.
+// means returns the mean over panels with the same x.
 func means(some []played, of func(played) (float64, bool)) (s plot.Series) {
 	sums, counts := map[int]float64{}, map[int]int{}
 	var order []int

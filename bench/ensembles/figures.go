@@ -12,14 +12,14 @@ import (
 //go:embed testdata/published.csv
 var publishedCSV string
 
-// A value names one that was published: what of an algorithm, in a panel of a figure at some x.
+// A value identifies a published value: a quantity of an algorithm, in a panel of a figure at some x.
 type value struct {
 	figure, application, kind string
 	x                         int
 	algorithm, what           string
 }
 
-// readFigures returns what was published.
+// readFigures returns the published values.
 func readFigures() (map[value]float64, error) {
 	r := csv.NewReader(strings.NewReader(publishedCSV))
 	r.Comment = '#'
@@ -33,7 +33,7 @@ func readFigures() (map[value]float64, error) {
 			return nil, fmt.Errorf("reading published figures: %w", err)
 		}
 		if line == 0 {
-			continue // the names of its columns
+			continue // the names of the columns
 		}
 		x, err := strconv.Atoi(row[3])
 		if err != nil {

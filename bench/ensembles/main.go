@@ -1,15 +1,15 @@
-// Command ensembles compares the algorithms for ensembles of workflows, as the thesis does (Juve 2012, section 6.4):
-// how often each has the best score, for each application and kind of ensemble (figure 6.6), with longer tasks (6.7),
-// and what they cost and take where estimates err (6.8, 6.9) and machines are late (6.10, 6.11). Published figures are
-// in brackets. Last it measures how long planning takes (6.12).
+// Command ensembles compares the algorithms for ensembles of workflows, as in the thesis (Juve 2012, section 6.4): how
+// often each has the best score, for each application and kind of ensemble (figure 6.6), with longer tasks (6.7), and
+// their cost and makespan with wrong estimates (6.8, 6.9) and late machines (6.10, 6.11). Published figures are in
+// brackets. Finally it measures the duration of planning (6.12).
 //
 //	go run ./bench/ensembles                    # small: 20 workflows, 25 constraints, 2 seeds
 //	go run ./bench/ensembles -long              # as published: 50 workflows, 100 constraints, 10 seeds
 //	go run ./bench/ensembles -figures 6.8 -rules corrected
 //
-// But for the last, no figure is a time of this machine: the same command prints the same numbers anywhere. Workflows
-// are drawn, or with -dax taken from a directory of generated ones. The exit code is 1 if a claim of the thesis does
-// not hold that held (claims.go).
+// Except for the last, the figures do not depend on the machine: the same command prints the same numbers everywhere.
+// Workflows are drawn at random or, with -dax, read from a directory of generated ones. The exit code is 1 if a claim
+// of the thesis that used to hold does not (claims.go).
 package main
 
 import (
@@ -24,15 +24,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A desk is where experiments are made.
+// A desk holds the settings of the experiments.
 type desk struct {
 	stdout    io.Writer
 	source    *source
 	long      bool
 	workflows int // of an ensemble
-	points    int // budgets, and deadlines
+	points    int // number of budgets, and of deadlines
 	seeds     int
-	draws     int // outcomes that a rehearsal draws where tasks err
+	draws     int // outcomes that a rehearsal draws if runtimes err
 }
 
 func main() { rig.Main(execute) }
@@ -42,16 +42,16 @@ func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	d := desk{stdout: stdout, source: &source{known: map[string]plan.Work{}}, workflows: 20, points: 5, seeds: 2}
 	f := flag.NewFlagSet("ensembles", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&d.source.dir, "dax", "", "`directory` of generated workflows; without it they are drawn")
+	f.StringVar(&d.source.dir, "dax", "", "`directory` of generated workflows; by default they are drawn at random")
 	f.IntVar(&d.source.instances, "instances", 20, "workflows of each size")
-	f.IntVar(&d.draws, "draws", 5, "outcomes that a rehearsal draws where tasks err")
-	f.BoolVar(&d.long, "long", false, "ensembles as large and as many as published")
+	f.IntVar(&d.draws, "draws", 5, "outcomes that a rehearsal draws if runtimes err")
+	f.BoolVar(&d.long, "long", false, "as many ensembles of the same size as published")
 	figures := f.String("figures", "6.6,6.7,6.8,6.10,late,6.12", "which `FIGURES`; late: runtimes err by "+
 		"20 and 50 % and machines are 300 s late")
 	plots := f.String("plot", "", "draw figures 6.7, 6.8 and 6.10 into `DIR`")
 	rules := f.String("rules", "published,corrected", "`RULES`: published, corrected")
 	if err := f.Parse(args); err != nil {
-		return rig.Misuse // flag has said why
+		return rig.Misuse // flag has printed the reason
 	}
 	if d.long {
 		d.workflows, d.points, d.seeds = 50, 10, 10
@@ -71,7 +71,7 @@ func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
 		head(stdout)
 		for _, figure := range strings.Split(*figures, ",") {
 			if how == "published" && figure == "late" {
-				continue // nothing of it was published
+				continue // it was not published
 			}
 			for _, n := range d.panels(figure) {
 				standings := d.standings(n, algorithms)

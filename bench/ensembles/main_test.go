@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// All that was published is read, and each panel has something of it.
+// All published figures are read, and each panel contains some of them.
 func TestPublishedFigures(t *testing.T) {
 	t.Parallel()
 	all, err := readFigures()
@@ -22,7 +22,7 @@ func TestPublishedFigures(t *testing.T) {
 	}
 }
 
-// What is not known is refused.
+// Unknown names are refused.
 func TestExecute(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
@@ -31,7 +31,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// A whisker ends at the last value that is no outlier.
+// A whisker ends at the last value that is not an outlier.
 func TestWhisker(t *testing.T) {
 	t.Parallel()
 	if w := whisker([]float64{1, 2, 3, 4, 5, 100}); w != 5 {
@@ -42,7 +42,7 @@ func TestWhisker(t *testing.T) {
 	}
 }
 
-// A claim that does not hold is said, with the panel.
+// A violated claim is reported with its panel.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	panel := func(figure, application string, x int, spss, dynamic, cost float64) played {
@@ -70,7 +70,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// Where ours falls short it is said: in too many cases worse, or over a budget.
+// Shortfalls of our plans are reported: too many worse cases, or an exceeded budget.
 func TestMissed(t *testing.T) {
 	t.Parallel()
 	one := func(figure string, x int, n panel, best, asGood, over float64) played {

@@ -12,17 +12,17 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// What planning may take: for a hundred workflows of a thousand tasks, with that many times the tasks as a power, and a
-// thousand simulations.
+// Limits for planning: the time for a hundred workflows of a thousand tasks, the exponent of its growth with the number
+// of tasks, and the time for a thousand simulations.
 const (
 	mostPlanning    = 10 * time.Second
 	mostExponent    = 1.5
 	mostSimulations = time.Minute
 )
 
-// pace measures how long SPSS plans a hundred workflows of the same size (figure 6.12), and how long a thousand
+// pace measures how long SPSS takes to plan a hundred workflows of the same size (figure 6.12), and how long a thousand
 // simulations of fifty workflows of a hundred tasks take. Published medians are in brackets, in seconds on a machine of
-// 2012. It reports whether all is within what it may be. Other work on the machine makes it longer.
+// 2012. It reports whether all values are within the limits. Other load on the machine increases them.
 func (d desk) pace() bool {
 	published := map[int]float64{200: 28, 400: 126, 600: 294, 800: 505}
 	fmt.Fprintln(d.stdout, "\n| 6.12 | tasks of each of 100 workflows | SPSS plans in, s: median, most | "+
@@ -46,7 +46,7 @@ func (d desk) pace() bool {
 	return last <= mostPlanning && exponent <= mostExponent && simulated <= mostSimulations
 }
 
-// equal returns so many workflows of one size.
+// equal returns the given number of workflows of one size.
 func (d desk) equal(application string, size, workflows int) (e ensemble.Ensemble) {
 	for i := range workflows {
 		e = append(e, d.source.take(application, size, i))
@@ -54,8 +54,8 @@ func (d desk) equal(application string, size, workflows int) (e ensemble.Ensembl
 	return e
 }
 
-// planning is what plans take, over budgets and deadlines from the tightest to the amplest: in the median, and the
-// longest.
+// planning returns the median and the maximum duration of planning, over budgets and deadlines from the tightest to the
+// most generous.
 func (d desk) planning(applications []string, size, workflows int) (median, most time.Duration) {
 	var all []time.Duration
 	for _, application := range applications {
@@ -73,7 +73,7 @@ func (d desk) planning(applications []string, size, workflows int) (median, most
 	return all[len(all)/2], all[len(all)-1]
 }
 
-// simulations plays DPDS so many times.
+// simulations returns the duration of n simulations of DPDS.
 func (d desk) simulations(n int) time.Duration {
 	var all []ensemble.Ensemble
 	for _, application := range []string{"montage", "cybershake", "epigenomics", "ligo", "sipht"} {
@@ -89,7 +89,7 @@ func (d desk) simulations(n int) time.Duration {
 	return time.Since(from)
 }
 
-// slope is that of the line through points which leaves the least squares.
+// slope returns the slope of the least-squares line through points.
 func slope(x, y []float64) float64 {
 	var mx, my, up, down float64
 	for i := range x {

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// A panel is the cases of one bar or box of a figure.
+// A panel contains the cases of one bar or box of a figure.
 type panel struct {
 	figure string
 	family
@@ -20,7 +20,7 @@ type panel struct {
 	delay  time.Duration
 }
 
-// chance sets what chance does to a case of a panel.
+// chance returns a function that sets the random effects for a case of a panel.
 func (n panel) chance(draws int) func(*problem, int) {
 	return func(p *problem, seed int) {
 		p.Err(n.spread, uint64(seed))
@@ -32,16 +32,16 @@ func (n panel) chance(draws int) func(*problem, int) {
 	}
 }
 
-// A standing is how an algorithm did in a panel.
+// A standing is the result of an algorithm in a panel.
 type standing struct {
 	algorithm        string
-	best, strict     float64 // shares of the cases in which it has the best score, and alone
-	over             float64 // in which it costs more than the budget
-	asGood           float64 // in which its score is no worse than that of WA-DPDS
+	best, strict     float64 // shares of the cases in which it has the best score, and has it alone
+	over             float64 // share in which it costs more than the budget
+	asGood           float64 // share in which its score is no worse than that of WA-DPDS
 	costs, makespans []float64
 }
 
-// standings plays a panel.
+// standings simulates a panel.
 func (d desk) standings(n panel, algorithms []algorithm) []standing {
 	all, cases := make([]standing, len(algorithms)), 0.0
 	aware := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == "WA-DPDS" })
@@ -82,18 +82,18 @@ func (d desk) standings(n panel, algorithms []algorithm) []standing {
 	return all
 }
 
-// quantile returns a value of a sorted list, by the nearest rank.
+// quantile returns a quantile of a sorted list, by the nearest rank.
 func quantile(sorted []float64, q float64) float64 { return sorted[int(q*float64(len(sorted)-1)+0.5)] }
 
-// whisker is the largest value within one and a half times the distance of the quartiles above the upper one, which is
-// what a box plot's whisker reaches to (Tukey).
+// whisker returns the largest value within one and a half times the interquartile range above the upper quartile, which
+// is the end of a box plot's whisker (Tukey).
 func whisker(sorted []float64) float64 {
 	low, high := quantile(sorted, 0.25), quantile(sorted, 0.75)
 	at, _ := slices.BinarySearch(sorted, high+1.5*(high-low)+1e-9)
 	return sorted[at-1]
 }
 
-// head begins a table of standings.
+// head prints the header of a table of standings.
 func head(w io.Writer) {
 	fmt.Fprintln(w, "| figure | application | ensemble | x | algorithm | best, % | alone, % |"+
 		" no worse than WA-DPDS, % | over budget, % | cost ÷ budget: quartiles, whisker |"+
@@ -101,7 +101,7 @@ func head(w io.Writer) {
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
 }
 
-// show prints how algorithms did, with what was published in brackets.
+// show prints the results of algorithms, with published values in brackets.
 func (n panel) show(w io.Writer, all []standing, published map[value]float64) {
 	for _, s := range all {
 		was := func(what, format string) string {
@@ -121,7 +121,7 @@ func (n panel) show(w io.Writer, all []standing, published map[value]float64) {
 	}
 }
 
-// panels are those of a figure.
+// panels returns the panels of a figure.
 func (d desk) panels(figure string) (all []panel) {
 	both := []string{"cybershake", "montage"}
 	montage := family{"montage", ensemble.UniformUnsorted, 1}
@@ -132,7 +132,7 @@ func (d desk) panels(figure string) (all []panel) {
 				all = append(all, panel{figure: figure, family: family{application, kind, 1}, x: 1})
 			}
 		}
-	case "late": // runtimes err and machines are late, by what the rehearsal and the guard are judged
+	case "late": // runtimes err and machines are late, which tests the rehearsal and the guard
 		for _, application := range []string{"sipht", "ligo", "epigenomics", "montage", "cybershake"} {
 			for _, kind := range d.kinds() {
 				for _, e := range []int{20, 50} {
@@ -166,7 +166,8 @@ func (d desk) panels(figure string) (all []panel) {
 	return all
 }
 
-// kinds are all kinds of ensembles, or unless there is time that of the figures on errors, and one of large workflows.
+// kinds returns all kinds of ensembles with -long; otherwise the kind used in the figures on errors, and one with large
+// workflows.
 func (d desk) kinds() []ensemble.Kind {
 	if d.long {
 		return ensemble.Kinds
@@ -174,7 +175,7 @@ func (d desk) kinds() []ensemble.Kind {
 	return []ensemble.Kind{ensemble.UniformUnsorted, ensemble.ParetoSorted}
 }
 
-// some leaves out every other of five values, unless there is time.
+// some omits every other of five values unless -long is given.
 func (d desk) some(x ...int) []int {
 	if d.long {
 		return x

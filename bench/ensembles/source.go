@@ -15,20 +15,20 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// A source gives workflows by application, size and instance; it keeps them.
+// A source provides workflows by application, size and instance, and caches them.
 type source struct {
-	dir       string // of generated workflows in DAX; empty: they are drawn
+	dir       string // of generated workflows in DAX; empty: they are drawn at random
 	instances int    // of each size
 
 	mutex sync.Mutex
 	known map[string]plan.Work
 }
 
-// files are the names of applications in the directory.
+// files maps applications to their names in the directory.
 var files = map[string]string{"montage": "MONTAGE", "cybershake": "CYBERSHAKE", "ligo": "LIGO", "epigenomics": "GENOME",
 	"sipht": "SIPHT"}
 
-// take returns a workflow. It panics where there is none: what is asked for is what is there.
+// take returns a workflow. It panics if there is none: the panels request only existing workflows.
 func (s *source) take(application string, size, instance int) plan.Work {
 	instance %= s.instances
 	name := fmt.Sprintf("%s.%d.%d", application, size, instance)

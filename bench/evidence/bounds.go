@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/bound"
 )
 
-// free is a site without limits, waits and overheads.
+// free returns a site without limits, waits and overheads.
 func free() plan.Site {
 	const much = plan.Unlimited
 	return plan.Site{Name: "free", Host: corral.Resources{CPUs: 1, MemoryMiB: much, GPUs: much, DiskMiB: much},
@@ -22,11 +22,11 @@ func free() plan.Site {
 		Tariff: plan.Tariff{Rate: plan.CoreHours.Rate, Billing: cost.Billing{Period: time.Hour}}}
 }
 
-// near reports whether a number of cpus is within 5 % or one of a bound.
+// near reports whether a number of cpus is at most 5 % or one cpu above a bound.
 func near(cpus, bound int) bool { return cpus <= bound+1 || float64(cpus) <= 1.05*float64(bound) }
 
-// bounds has plans with the fewest cpus for published workflows, within twice the critical path, beside the fewest that
-// any schedule could do with.
+// bounds makes plans with the fewest cpus for published workflows, within twice the critical path, and compares them
+// with the minimum for any schedule.
 func (d desk) bounds(ctx context.Context) error {
 	all, err := readPublished(ctx, d.instances)
 	if err != nil {

@@ -12,21 +12,23 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 )
 
-// mostCompared is how many tasks a published workflow may have that is compared: policies are played event by event.
+// mostCompared limits the number of tasks of a published workflow in the comparison: policies are simulated event by
+// event.
 const mostCompared = 125
 
-// sure is the confidence that the plans are to meet their deadlines with, twice as late as the soonest plan ends.
+// sure is the confidence with which the plans must meet their deadlines, which are twice the makespan of the fastest
+// plan.
 const sure = 0.9
 
-// judged is in how many outcomes that is counted: fewer than for users, because there are many plans.
+// judged is the number of outcomes for the confidence: fewer than for users, because there are many plans.
 const judged = 200
 
-// A pairing is what one policy came to, each time divided by what the plan came to on the same workflow in the same
+// A pairing contains one policy's results, each time divided by the plan's result for the same workflow in the same
 // outcomes.
 type pairing struct {
 	name                 string
 	longer, dearer, both []float64
-	late                 []float64 // 1: half of the outcomes and more end after the deadline
+	late                 []float64 // 1: at least half of the outcomes end after the deadline
 	waste, requests      []float64
 	finished             []float64
 }
@@ -44,7 +46,7 @@ func (p *pairing) add(plan, rival plan.Rival, deadline corral.Seconds) {
 	p.late = append(p.late, late)
 }
 
-// A table is the pairings of all policies, in the order in which they came up.
+// A table contains the pairings of all policies, in order of appearance.
 type table struct {
 	rows  []*pairing
 	named map[string]*pairing
@@ -64,8 +66,8 @@ func (t *table) add(rivals []plan.Rival, deadline corral.Seconds) {
 	}
 }
 
-// comparison plays plans that meet a deadline with a confidence for the least core-hours, and nine policies that know
-// of no deadline, each at its defaults and at the best of a small sweep.
+// comparison simulates plans that meet a deadline with a confidence for the least core-hours, and nine policies that
+// ignore deadlines, each with its defaults and with the best values of a small sweep.
 func (d desk) comparison(ctx context.Context) error {
 	all, err := readPublished(ctx, d.instances)
 	if err != nil {
@@ -92,7 +94,7 @@ func (d desk) comparison(ctx context.Context) error {
 	return d.compared(t.rows, pairs)
 }
 
-// compare makes one plan and plays it beside the policies. No plan is sure enough where it returns no rivals.
+// compare makes one plan and simulates it and the policies. It returns no rivals if no plan reaches the confidence.
 func compare(ctx context.Context, m montecarlo.Model, seed uint64) (corral.Seconds, []plan.Rival, error) {
 	m.Exact = judged
 	soonest, err := planner.Make(m.Problem, plan.Goal{Objective: plan.Makespan}, planner.Options{Context: ctx})
@@ -108,8 +110,8 @@ func compare(ctx context.Context, m montecarlo.Model, seed uint64) (corral.Secon
 	return goal.Deadline, rivals, err
 }
 
-// scaled makes the longest task of a workflow one of ten minutes at least, so that it is worth a pilot: published
-// workflows were run on small inputs, too.
+// scaled lengthens a workflow so that its longest task takes at least ten minutes and is worth a pilot: some published
+// workflows were run on small inputs.
 func scaled(w plan.Work) plan.Work {
 	var longest time.Duration
 	for i := range w.Tasks {
@@ -126,9 +128,9 @@ func scaled(w plan.Work) plan.Work {
 	return w
 }
 
-// compared prints what pairs came to.
+// compared prints the results of the pairs.
 func (d desk) compared(rows []*pairing, pairs int) error {
-	d.say("## Comparison\n\nPaired over %d workflows, each divided by what the plan came to: mean ± half of its "+
+	d.say("## Comparison\n\nPaired over %d workflows, each divided by the plan's result: mean ± half of its "+
 		"95 %% interval (standard deviation).\n", pairs)
 	t := results{{"policy", "makespan", "core-hours", "mean of both", "late", "waste", "jobs", "completed"}}
 	mean := plot.Series{Name: "mean of makespan and core-hours, plan = 1", Dots: true}

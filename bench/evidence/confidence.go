@@ -14,13 +14,13 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// fresh is how many outcomes of another seed a confidence is held against, agreement how near it has to be.
+// fresh is the number of outcomes with another seed for checking a confidence; agreement is the permitted difference.
 const (
 	fresh     = 1000
 	agreement = 0.03
 )
 
-// confidence makes plans that meet a deadline with a confidence, and holds what they say of themselves against fresh
+// confidence makes plans that meet a deadline with a confidence, and checks their predicted confidence in fresh
 // outcomes.
 func (d desk) confidence(ctx context.Context) error {
 	d.say("## Confidence\n")
@@ -72,7 +72,7 @@ func (d desk) confidence(ctx context.Context) error {
 			diagonal("equal", 0), diagonal("3 points more", agreement), diagonal("3 points less", -agreement)}})
 }
 
-// diagonal is a line of slope 1 through the shares that are of interest.
+// diagonal returns a line of slope 1 through the relevant shares.
 func diagonal(name string, above float64) plot.Series {
 	return plot.Series{Name: name, Line: true, At: []plot.XY{{X: 0.8, Y: 0.8 + above}, {X: 1, Y: 1 + above}}}
 }

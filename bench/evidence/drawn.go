@@ -10,10 +10,10 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// spreads are how runtimes may differ from their estimates.
+// spreads describe how runtimes may differ from their estimates.
 var spreads = []sim.Spread{montecarlo.DefaultSpread, {Law: "transformation", Size: 0.2}, {Law: "uniform", Size: 0.3}}
 
-// around is work at a queue, whose pilots join a cluster.
+// around returns a model of work at a queue, with pilots that join a cluster.
 func around(rng *rand.Rand, w plan.Work) montecarlo.Model {
 	return montecarlo.Model{Spread: spreads[rng.IntN(len(spreads))], Problem: plan.Problem{Work: w,
 		Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500},

@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// fewestRuns is how many runs an application must have so that one may be estimated from the others.
+// fewestRuns is the minimum number of runs of an application for estimating one of them from the others.
 const fewestRuns = 5
 
-// number is a share as tables have it.
+// number formats a share for tables.
 func number(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
-// estimates has runs of applications estimated from the others of each: by the mean of a kind of tasks, which is the
-// usual baseline, and by the model that those others choose.
+// estimates estimates each run of an application from its other runs: by the mean of each kind of task, which is the
+// usual baseline, and by the model selected from the other runs.
 func (d desk) estimates(ctx context.Context) error {
 	all, err := readPublished(ctx, d.instances)
 	if err != nil {
@@ -53,7 +53,7 @@ func (d desk) estimates(ctx context.Context) error {
 			wrong, byMean, actual = wrong+s.Wrong, byMean+s.WrongByMean, actual+s.Actual
 		}
 		if byMean == 0 {
-			continue // nothing was measured
+			continue // no runtime was measured
 		}
 		changes = append(changes, wrong/byMean-1)
 		t.add("%s|%d|%.1f %%|%.1f %%|%+.1f %%", app, count[app], 100*byMean/actual, 100*wrong/actual,
@@ -63,7 +63,8 @@ func (d desk) estimates(ctx context.Context) error {
 		after.At = append(after.At, plot.XY{X: x, Y: 100 * wrong / actual})
 	}
 	if len(changes) == 0 {
-		d.say("\nNo application in %s has %d runs: name a directory of more by -instances.", d.instances, fewestRuns)
+		d.say("\nNo application in %s has %d runs: name a directory with more using -instances.", d.instances,
+			fewestRuns)
 		return nil
 	}
 	if err := d.show("estimates", t); err != nil {

@@ -1,13 +1,13 @@
-// Command evidence prints what the planner's claims rest on, and draws it: how near plans are to the lower bound,
-// whether their confidences are true, how far estimates are off, what is known of waits, and how plans do beside other
-// policies.
+// Command evidence prints and draws the evidence for the planner's claims: how near plans are to the lower bound,
+// whether their confidences are correct, how wrong estimates are, how well waits are predicted, and how plans compare
+// with other policies.
 //
 //	go run ./bench/evidence -out docs/bench            # all five, NAME.svg and NAME.csv there
 //	go run ./bench/evidence -out /tmp/x waits          # one
 //
-// None of the figures is a time of this machine: the same command prints the same numbers anywhere. What they are
-// measured on is in the repository but for the published workflows, of which only five are: -instances names a
-// directory of others, with an index as that of the five.
+// The figures do not depend on the machine: the same command prints the same numbers everywhere. The input data is in
+// the repository, except most of the published workflows, of which only five are included: -instances names a directory
+// with others, with an index in the same format.
 package main
 
 import (
@@ -22,16 +22,16 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/plot"
 )
 
-// A desk is where evidence is made.
+// A desk holds the settings of the experiments.
 type desk struct {
 	stdout    io.Writer
-	out       string // a directory for plots and tables; empty: none are written
+	out       string // a directory for plots and tables; empty: they are not written
 	instances string // a directory of published workflows
 	trace     string // waits of a batch system
-	cases     int    // of what is drawn at random
+	cases     int    // number of random cases
 }
 
-// A claim is one of the five.
+// A claim is one of the five parts.
 type claim struct {
 	name string
 	show func(d desk, ctx context.Context) error
@@ -50,16 +50,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("evidence", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&d.out, "out", "",
-		"`directory` for plots, NAME.svg each, and tables, NAME.csv; without it none are written")
+		"`directory` for plots, NAME.svg, and tables, NAME.csv; by default they are not written")
 	f.StringVar(&d.instances, "instances", "workflow/formats/wfformat/testdata/wfcommons/instances",
 		"`directory` of published workflows")
 	f.StringVar(&d.trace, "trace", "bench/evidence/testdata/kth-sp2.csv.gz", "`file` with the waits of a batch system")
-	f.IntVar(&d.cases, "cases", 40, "plans whose confidences are checked, and pairs that are compared; 30 at least")
+	f.IntVar(&d.cases, "cases", 40, "plans whose confidences are checked, and pairs that are compared; at least 30")
 	if err := f.Parse(args); err != nil {
-		return rig.Misuse // flag has said why
+		return rig.Misuse // flag has printed the reason
 	}
 	if d.cases < 30 {
-		fmt.Fprintln(stderr, "evidence: -cases is 30 at least: an interval of fewer says little")
+		fmt.Fprintln(stderr, "evidence: -cases must be at least 30: an interval of fewer is meaningless")
 		return rig.Misuse
 	}
 	all, err := asked(f.Args())
@@ -75,7 +75,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// asked returns the claims of some names, all if none is named.
+// asked returns the claims with the given names, or all without names.
 func asked(names []string) (all []claim, err error) {
 	if len(names) == 0 {
 		return claims, nil
@@ -88,7 +88,7 @@ next:
 				continue next
 			}
 		}
-		return nil, fmt.Errorf("there is no %q: name some of bounds, confidence, estimates, waits, comparison", name)
+		return nil, fmt.Errorf("there is no %q: want some of bounds, confidence, estimates, waits, comparison", name)
 	}
 	return all, nil
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A claim prints its figures, draws its plot and writes its table where the caller wants them.
+// A claim prints its figures, draws its plot and writes its table to the requested directory.
 func TestBoundsArePrintedAndDrawn(t *testing.T) {
 	t.Parallel()
 	var printed, said bytes.Buffer
@@ -20,7 +20,7 @@ func TestBoundsArePrintedAndDrawn(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &said)
 	}
 	for _, want := range []string{"## Lower bounds", "Of 5 plans 4 are at the lower bound, 5 within",
-		"name a directory of more by -instances"} {
+		"name a directory with more using -instances"} {
 		if !strings.Contains(printed.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &printed)
 		}
@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{[]string{"luck"}, `there is no "luck"`},
-		{[]string{"-cases", "29"}, "-cases is 30 at least"},
+		{[]string{"-cases", "29"}, "-cases must be at least 30"},
 		{[]string{"-what"}, "flag provided but not defined"},
 	} {
 		var printed, said bytes.Buffer
@@ -53,7 +53,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The interval of ten values, whose t is 2.262; one value has none.
+// The interval of ten values, whose t is 2.262; a single value has no interval.
 func TestInterval(t *testing.T) {
 	t.Parallel()
 	x := intervalOf([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})

@@ -25,13 +25,13 @@ type published struct {
 	flow *workflow.Workflow
 }
 
-// application is the folders that its file is in.
+// application returns the folders that contain its file.
 func (p published) application() string { return path.Dir(p.file) }
 
-// name is its file's, without what all end in.
+// name returns the name of its file, without the common suffix.
 func (p published) name() string { return strings.TrimSuffix(path.Base(p.file), ".json.gz") }
 
-// work is what a plan reads of it.
+// work returns its input for a plan.
 func (p published) work() plan.Work {
 	w := plan.Work{Name: p.name(), Graph: p.flow.Graph}
 	for _, t := range p.flow.Tasks {
@@ -41,7 +41,7 @@ func (p published) work() plan.Work {
 	return w
 }
 
-// readPublished reads the workflows of a directory's index, by ascending numbers of tasks.
+// readPublished reads the workflows in a directory's index, in ascending order of the number of tasks.
 func readPublished(ctx context.Context, dir string) (all []published, err error) {
 	f, err := os.Open(filepath.Join(dir, "INDEX.csv"))
 	if err != nil {
@@ -63,14 +63,14 @@ func readPublished(ctx context.Context, dir string) (all []published, err error)
 	return all, nil
 }
 
-// An interval is the mean of a sample, its standard deviation, and how far the mean's 95 % interval reaches to each
-// side.
+// An interval is the mean of a sample, its standard deviation, and half the width of the mean's 95 % interval.
 type interval struct{ mean, sd, half float64 }
 
-// String is the interval as tables have it.
+// String formats the interval for tables.
 func (x interval) String() string { return fmt.Sprintf("%.2f ± %.2f (%.2f)", x.mean, x.half, x.sd) }
 
-// intervalOf computes it by Student's distribution, whose quantile is approximated to three digits for 10 and more.
+// intervalOf computes it with Student's distribution, whose quantile is approximated to three digits for samples of at
+// least 10.
 func intervalOf(sample []float64) interval {
 	n := float64(len(sample))
 	if n < 2 {

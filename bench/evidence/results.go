@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// Results are the figures of a claim: rows of equally many cells, the first of which has the names of the columns.
+// results are the figures of a claim: rows with the same number of cells, the first of which contains the names of the
+// columns.
 type results [][]string
 
-// add formats a row whose cells are parted by |, which no value contains.
+// add formats a row whose cells are separated by |, which no value contains.
 func (t *results) add(format string, args ...any) {
 	*t = append(*t, strings.Split(fmt.Sprintf(format, args...), "|"))
 }
 
-// show prints results as Markdown and writes them to NAME.csv, where the plots are. Cells are the same in both, so that
-// a page which cites the file and a terminal agree.
+// show prints results as Markdown and writes them to NAME.csv, beside the plots. The cells are the same in both, so
+// that a page that cites the file agrees with the terminal.
 func (d desk) show(name string, t results) error {
 	for k, row := range t {
 		d.say("| %s |", strings.Join(row, " | "))

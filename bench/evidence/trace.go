@@ -14,22 +14,23 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A job is one of a trace: what it asked for, and how long it waited.
+// A job is a job of a trace: its request, and how long it waited.
 type job struct {
-	submitted, waited time.Duration // the former since the trace's beginning
+	submitted, waited time.Duration // since the trace's beginning; how long it waited
 	cpus              int
 	walltime          time.Duration
 }
 
-// alike reports whether two jobs are of one class: within twice each other's processors and requested time.
+// alike reports whether two jobs are in one class: each has at most twice the processors and requested time of the
+// other.
 func (j job) alike(k job) bool {
 	return j.cpus <= 2*k.cpus && k.cpus <= 2*j.cpus && j.walltime <= 2*k.walltime && k.walltime <= 2*j.walltime
 }
 
-// A trace is jobs in the order of their submission.
+// A trace is a list of jobs in the order of submission.
 type trace []job
 
-// readTrace reads lines of four numbers: seconds since the job before, waited, processors, seconds requested.
+// readTrace reads lines of four numbers: seconds since the previous job, seconds waited, processors, seconds requested.
 func readTrace(file string) (all trace, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -59,14 +60,14 @@ func readTrace(file string) (all trace, err error) {
 	return all, lines.Err()
 }
 
-// epoch is when traces begin.
+// epoch is the beginning of traces.
 var epoch = time.Date(1996, 9, 23, 0, 0, 0, 0, time.UTC)
 
-// recent is how many jobs before an instant corrald would remember.
+// recent is how many earlier jobs corrald would remember.
 const recent = 4000
 
-// waits returns what was known when job i was submitted: of those before it, what they had waited by then. What still
-// waited is censored.
+// waits returns what was known when job i was submitted: how long the jobs before it had waited by then. Waits that had
+// not ended are censored.
 func (t trace) waits(i int) []corral.Wait {
 	now := epoch.Add(t[i].submitted)
 	var all []corral.Wait
@@ -81,7 +82,7 @@ func (t trace) waits(i int) []corral.Wait {
 	return all
 }
 
-// known is what corrald knew of the waits of jobs like i when that was submitted, by an estimate or by a bound.
+// known returns corrald's prediction of the waits of jobs like i at its submission, as an estimate or as a bound.
 func (t trace) known(i int, bound bool) func(share float64) time.Duration {
 	facts := provision.Facts{Site: corral.Site{Name: "kth", Batch: "slurm", State: corral.SiteReady,
 		Facts: &corral.SiteFacts{Queues: []corral.SiteQueue{{Default: true, Nodes: 100, CPUs: 1}}}}, Waits: t.waits(i)}
@@ -91,7 +92,7 @@ func (t trace) known(i int, bound bool) func(share float64) time.Duration {
 	return func(share float64) time.Duration { return sites[0].Quantile(shape, share) }
 }
 
-// mean is that of the waits that had ended by when job i was submitted.
+// mean returns the mean of the waits that had ended when job i was submitted.
 func (t trace) mean(i int) time.Duration {
 	var sum time.Duration
 	n := 0
@@ -103,8 +104,8 @@ func (t trace) mean(i int) time.Duration {
 	return sum / time.Duration(max(1, n))
 }
 
-// truth is the quantile of the waits of the next so many jobs with at most twice the processors of job i, and half at
-// least: what a prediction at its submission is about.
+// truth returns the quantile of the waits of the next n jobs with at least half and at most twice the processors of job
+// i: the quantity that a prediction at its submission should match.
 func (t trace) truth(i, n int, share float64) time.Duration {
 	var next []time.Duration
 	for _, j := range t[i:] {
@@ -118,8 +119,8 @@ func (t trace) truth(i, n int, share float64) time.Duration {
 	return next[min(len(next)-1, int(share*float64(len(next))))]
 }
 
-// next is the wait of a pilot like job i that is submitted at an instant: that of the next job of its class; ok is
-// false at the trace's end.
+// next returns the wait of a pilot like job i that is submitted at the given time: that of the next job of its class;
+// ok is false at the trace's end.
 func (t trace) next(i int, at time.Duration) (waited time.Duration, ok bool) {
 	first, _ := slices.BinarySearchFunc(t, at, func(j job, at time.Duration) int { return int(j.submitted - at) })
 	for _, j := range t[first:] {

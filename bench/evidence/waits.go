@@ -8,26 +8,26 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/plot"
 )
 
-// shares are those of which quantiles are checked.
+// shares are the quantiles that are checked.
 var shares = []float64{0.5, 0.75, 0.9, 0.95}
 
-// following is how many jobs the quantile is of that a prediction is held against.
+// following is the number of jobs whose quantile a prediction is compared with.
 const following = 200
 
-// stride is how many jobs there are from one that is looked at to the next.
+// stride is the distance between two examined jobs.
 const stride = 61
 
-// A coverage says how good predictions of one quantile were, as shares of the cases.
+// A coverage describes how good predictions of one quantile were, as shares of the cases.
 type coverage struct {
 	cases      int
-	within     float64 // the job itself waited no longer than the estimate, by which a good one is the share
-	withinSafe float64 // the same of the bound
+	within     float64 // the job itself waited no longer than the estimate; ideally equal to the quantile
+	withinSafe float64 // the same for the bound
 	above      float64 // the true quantile was no longer than the bound
-	aboveEst   float64 // the same of the estimate
+	aboveEst   float64 // the same for the estimate
 	mean       time.Duration
 }
 
-// covered replays part of a trace: at each of its jobs that are looked at, quantiles are predicted of what was known.
+// covered replays part of a trace: at each examined job, quantiles are predicted from what was known.
 func covered(t trace, from, to int) map[float64]coverage {
 	all := map[float64]coverage{}
 	for i := from; i < to; i += stride {
@@ -57,19 +57,19 @@ func covered(t trace, from, to int) map[float64]coverage {
 	return all
 }
 
-// A tradeoff is how one way to choose when to ask for pilots does: how many come too late, and how long the others are
-// held before they are wanted.
+// A tradeoff is the result of one rule for when to request pilots: how many come too late, and how long the others are
+// held before they are needed.
 type tradeoff struct {
 	parameter float64
 	missed    float64 // share of the cases
-	idle      float64 // core-hours a case
+	idle      float64 // core-hours per case
 }
 
-// A prediction is what is made of what was known when job i was submitted: the time to ask ahead by, for a parameter.
+// A prediction returns, from what was known when job i was submitted, how far ahead to request pilots, for a parameter.
 type prediction func(i int) func(parameter float64) time.Duration
 
-// ahead replays pilots of a trace's second half that are wanted at an instant and asked for earlier by what a
-// prediction says: each waits as the next job of its class did.
+// ahead replays pilots of a trace's second half that are needed at a given time and requested earlier by the predicted
+// wait: each waits like the next job of its class.
 func ahead(t trace, parameters []float64, predict prediction) (all []tradeoff) {
 	cases := 0
 	all = make([]tradeoff, len(parameters))
@@ -100,7 +100,8 @@ func ahead(t trace, parameters []float64, predict prediction) (all []tradeoff) {
 	return all
 }
 
-// idleAt is what a way holds idle at a share of misses, between what was measured; ok is false beyond that.
+// idleAt returns how much a rule holds idle at a share of misses, interpolated between measured values; ok is false
+// beyond them.
 func idleAt(curve []tradeoff, missed float64) (idle float64, ok bool) {
 	for k := 1; k < len(curve); k++ {
 		if a, b := curve[k-1], curve[k]; a.missed <= missed && missed <= b.missed {
@@ -113,18 +114,18 @@ func idleAt(curve []tradeoff, missed float64) (idle float64, ok bool) {
 	return 0, false
 }
 
-// steps are the quantiles that are tried, multiples of the mean those of it.
+// steps are the quantiles that are tried, and multiples the multiples of the mean.
 var (
 	steps     = []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975}
 	multiples = []float64{0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12}
 )
 
-// byQuantile asks for pilots by a quantile of the waits that were seen, or by its bound.
+// byQuantile requests pilots by a quantile of the observed waits, or by its bound.
 func byQuantile(t trace, bound bool) []tradeoff {
 	return ahead(t, steps, func(i int) func(float64) time.Duration { return t.known(i, bound) })
 }
 
-// byMean asks for them by a multiple of the mean of these waits.
+// byMean requests them by a multiple of the mean of these waits.
 func byMean(t trace) []tradeoff {
 	return ahead(t, multiples, func(i int) func(float64) time.Duration {
 		m := t.mean(i)
@@ -132,21 +133,21 @@ func byMean(t trace) []tradeoff {
 	})
 }
 
-// waits shows what is known of waits on a trace's second half.
+// waits shows the predictions of waits on a trace's second half.
 func (d desk) waits(context.Context) error {
 	t, err := readTrace(d.trace)
 	if err != nil {
 		return err
 	}
 	half := len(t) / 2
-	d.say("## Waits\n\n%d jobs; predictions are made at every %dth of the second half, of what had ended by then.\n",
+	d.say("## Waits\n\n%d jobs; predictions are made at every %dth of the second half, from waits ended by then.\n",
 		len(t), stride)
 	all := covered(t, half, len(t))
 	quantile, bound, mean := byQuantile(t, false), byQuantile(t, true), byMean(t)
 	if err := d.show("waits-coverage", coverageTable(all)); err != nil {
 		return err
 	}
-	d.say("\nThe true quantile is that of the next %d jobs of like size; %d cases.\n", following, all[0.5].cases)
+	d.say("\nThe true quantile is that of the next %d jobs of similar size; %d cases.\n", following, all[0.5].cases)
 	if err := d.show("waits-idle", idleTable(quantile, bound, mean)); err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (d desk) waits(context.Context) error {
 		coverageChart(all))
 }
 
-// coverageTable has how often waits, and the true quantiles, were no longer than what was predicted for a share.
+// coverageTable shows how often waits, and the true quantiles, were no longer than predicted for a share.
 func coverageTable(all map[float64]coverage) results {
 	t := results{{"share", "waited no longer than the estimate", "than the bound",
 		"the true quantile was below the estimate", "below the bound", "mean bound"}}
@@ -174,8 +175,8 @@ func coverageTable(all map[float64]coverage) results {
 	return t
 }
 
-// idleTable has what each way to ask ahead of time misses and holds idle, one row per way and parameter. The ways have
-// different numbers of parameters.
+// idleTable shows the misses and the idle time of each rule for requesting ahead of time, with one row for each rule
+// and parameter. The rules have different numbers of parameters.
 func idleTable(quantile, bound, mean []tradeoff) results {
 	t := results{{"rule", "value", "missed", "idle core-hours"}}
 	for _, way := range []struct {
@@ -189,8 +190,8 @@ func idleTable(quantile, bound, mean []tradeoff) results {
 	return t
 }
 
-// equalMisses compares quantiles with multiples of the mean that miss as often. The multiple lies between those that
-// were measured, so its idle time is interpolated; a quantile beyond them has no row.
+// equalMisses compares quantiles with multiples of the mean that miss equally often. The multiple is between measured
+// ones, so its idle time is interpolated; a quantile beyond them has no row.
 func equalMisses(quantile, mean []tradeoff) results {
 	t := results{{"missed", "idle core-hours by the quantile", "idle core-hours by the mean"}}
 	for _, q := range quantile {
@@ -209,7 +210,7 @@ func line(name string, curve []tradeoff) plot.Series {
 	return s
 }
 
-// coverageChart draws which share waited no longer than what was predicted for a share.
+// coverageChart draws which share of jobs waited no longer than predicted for a share.
 func coverageChart(all map[float64]coverage) plot.Chart {
 	exact := plot.Series{Name: "as asked", Line: true, At: []plot.XY{{X: 0.45, Y: 0.45}, {X: 1, Y: 1}}}
 	estimate := plot.Series{Name: "no longer than the estimate", Line: true, Dots: true}

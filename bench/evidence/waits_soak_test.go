@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// The waits of a batch system were predicted at each of many jobs of the trace's second half, of what had ended by
-// then; the window was chosen on its first half. The bound of a quantile is above the true one in at least 95 % of
-// cases, and the share of jobs that it covers is no less than what was asked for. The estimate covers what was asked
-// for within four points.
+// A batch system's waits are predicted at the submission of many jobs in the trace's second half, from the waits that
+// had ended by then; the window was chosen on the first half. The bound of a quantile is above the true one in at least
+// 95 % of the cases, and covers at least the requested share of jobs. The estimate covers the requested share within
+// four points.
 func TestBoundsOfWaitsHold(t *testing.T) {
 	all, err := readTrace("testdata/kth-sp2.csv.gz")
 	if err != nil || len(all) != 28476 {
@@ -29,7 +29,7 @@ func TestBoundsOfWaitsHold(t *testing.T) {
 	}
 }
 
-// The mean of the trace's waits is its 0.82 quantile: to plan with it is to be late rarely, and early by much.
+// The mean of the trace's waits is its 0.82 quantile: a plan that uses it is rarely late, and often far too early.
 func TestCurvesAreComparable(t *testing.T) {
 	all, err := readTrace("testdata/kth-sp2.csv.gz")
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// What had not ended when a job was submitted is not known of: it is censored.
+// A prediction knows only what had happened when the job was submitted: other waits are censored.
 func TestNothingIsKnownEarly(t *testing.T) {
 	all, err := readTrace("testdata/kth-sp2.csv.gz")
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// layerWidth is how many tasks a layer of a generated workflow has at most: more than any cluster of ours runs at once.
+// layerWidth limits the number of tasks in a layer of a generated workflow: more than any cluster here runs at once.
 const layerWidth = 10_000
 
-// cpus is how many the workers of the drained workflow are said to have.
+// cpus is the assumed number of cpus of the workers of the drained workflow.
 const cpus = 2
 
-// writeLayers generates a workflow file: each task reads the outputs of two tasks of the layer above it and writes one
+// writeLayers generates a workflow file: each task reads the outputs of two tasks in the previous layer and writes one
 // file.
 func writeLayers(file string, n int) error {
 	wf := &workflow.Workflow{Name: "layers"}
@@ -55,7 +55,7 @@ func writeLayers(file string, n int) error {
 	return errors.Join(wfformat.Write(f, wf), f.Close())
 }
 
-// drain reads, ranks and drains one workflow file, and tells what that took.
+// drain reads, ranks and drains one workflow file, and writes the measurements.
 func drain(ctx context.Context, file string, out io.Writer) error {
 	d := drained{}
 	began := time.Now()
@@ -85,7 +85,7 @@ func drain(ctx context.Context, file string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(d)
 }
 
-// loadRunnable reads a workflow file with the checks of a run.
+// loadRunnable reads a workflow file with the checks that a run makes.
 func loadRunnable(ctx context.Context, file string, d *drained) (*workflow.Workflow, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -104,7 +104,7 @@ func loadRunnable(ctx context.Context, file string, d *drained) (*workflow.Workf
 	return flow, cmp.Or(flow.Runnable(), flow.Schedulable())
 }
 
-// specOf is what decisions need of a workflow.
+// specOf returns the part of a workflow that decisions need.
 func specOf(flow *workflow.Workflow) execution.Spec {
 	spec := execution.Spec{Graph: flow.Graph, Tasks: make([]execution.TaskSpec, len(flow.Tasks))}
 	for i, estimate := range flow.Estimates(time.Minute) {
@@ -116,14 +116,14 @@ func specOf(flow *workflow.Workflow) execution.Spec {
 	return spec
 }
 
-// drainAll releases, assigns and ends tasks until all are done. Time passes by a millisecond a round.
+// drainAll releases, assigns and ends tasks until all are done. Each round advances the time by a millisecond.
 func drainAll(x *execution.Execution) error {
 	now := time.Unix(1_700_000_000, 0)
 	offer := execution.Offer{CPUs: cpus}
 	for !x.Done() {
 		jobs := x.Release(now, offer)
 		if len(jobs) == 0 {
-			return errors.New("tasks are left, and none of them is released")
+			return errors.New("tasks remain, but none of them is released")
 		}
 		for _, j := range jobs {
 			apply(x, j, now)
@@ -153,8 +153,8 @@ func apply(x *execution.Execution, j execution.Job, now time.Time) {
 	}
 }
 
-// peak returns the largest resident memory that this process had, in KiB. getrusage(2) would tell that of the process
-// that started it, if that was larger: its memory counts until exec.
+// peak returns the peak resident memory of this process, in KiB. getrusage(2) would return that of the process that
+// started it, if it was larger: its memory counts until exec.
 func peak() (kib int64, err error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

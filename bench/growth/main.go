@@ -1,11 +1,12 @@
-// Command growth measures what a workflow costs before any task of it runs, and how that grows with its tasks.
+// Command growth measures what a workflow costs before any of its tasks runs, and how the cost grows with the number of
+// tasks.
 //
 //	go run ./bench/growth                 # 1,000, 10,000, 100,000 and 1,000,000 tasks
 //	go run ./bench/growth -tasks 10000    # the first two
 //
-// A generator writes a workflow of layers to a file. A process of its own, so that its peak of memory is that of this
-// alone, reads the file, checks it as a run does, ranks the tasks and drains them: what is ready is released, assigned
-// and booked as done, until all are, with the code that drives runs and without executing anything (drain.go).
+// A generator writes a layered workflow to a file. A separate process, so that the peak memory is only its own, reads
+// the file, checks it like a run, ranks the tasks and drains them: ready tasks are released, assigned and recorded as
+// done, until all are, with the code that drives runs but without executing anything (drain.go).
 package main
 
 import (
@@ -28,22 +29,22 @@ import (
 // drainCommand is the argument with which this program starts itself to drain one workflow.
 const drainCommand = "drain"
 
-// bytesPerTask is what the process that drains may have for each task, if the environment does not say otherwise
-// (GOMEMLIMIT): as it comes near to that, it collects garbage more often. fewBytes is what it has at least.
+// bytesPerTask is the default memory limit of the draining process for each task (GOMEMLIMIT overrides it): near the
+// limit, the process collects garbage more often. fewBytes is the minimum limit.
 const (
 	bytesPerTask = 960
 	fewBytes     = 32 << 20
 )
 
-// A drained is what was measured of one workflow. Times are in nanoseconds, as JSON has them.
+// A drained contains the measurements of one workflow. Times are in nanoseconds, as in JSON.
 type drained struct {
 	Tasks   int           `json:"tasks"`
-	Bytes   int64         `json:"bytes"`   // of the file
+	Bytes   int64         `json:"bytes"`   // size of the file
 	Load    time.Duration `json:"load_ns"` // reading and checking
 	Rank    time.Duration `json:"rank_ns"`
 	Drain   time.Duration `json:"drain_ns"`
-	CPU     time.Duration `json:"cpu_ns"`   // of processors, for all of that
-	PeakKiB int64         `json:"peak_kib"` // of the process's resident memory
+	CPU     time.Duration `json:"cpu_ns"`   // processor time for all steps
+	PeakKiB int64         `json:"peak_kib"` // peak resident memory of the process
 }
 
 func main() { rig.Main(execute) }
@@ -55,8 +56,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	f := flag.NewFlagSet("growth", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	most := f.Int("tasks", 1_000_000, "of the largest workflow")
-	dir := f.String("dir", os.TempDir(), "`directory` for the workflows, 350 bytes a task")
+	most := f.Int("tasks", 1_000_000, "tasks of the largest workflow")
+	dir := f.String("dir", os.TempDir(), "`directory` for the workflows, 350 bytes per task")
 	if err := f.Parse(args); err != nil || f.NArg() > 0 || *most < 1 {
 		fmt.Fprintln(stderr, "usage: growth [-tasks N] [-dir DIR]; N is at least 1")
 		return rig.Misuse
@@ -94,7 +95,7 @@ func measure(ctx context.Context, below string, most int, out io.Writer) (err er
 	}
 }
 
-// drainApart generates a workflow of n tasks and drains it in a process of its own.
+// drainApart generates a workflow of n tasks and drains it in a separate process.
 func drainApart(ctx context.Context, dir string, n int) (d drained, err error) {
 	file := filepath.Join(dir, strconv.Itoa(n)+".json")
 	defer os.Remove(file)
@@ -107,14 +108,14 @@ func drainApart(ctx context.Context, dir string, n int) (d drained, err error) {
 	}
 	cmd := exec.CommandContext(ctx, self, drainCommand, file)
 	limit := "GOMEMLIMIT=" + strconv.Itoa(max(fewBytes, n*bytesPerTask))
-	cmd.Env, cmd.Stderr = append([]string{limit}, os.Environ()...), os.Stderr // the last one counts
+	cmd.Env, cmd.Stderr = append([]string{limit}, os.Environ()...), os.Stderr // the last value counts
 	out, err := cmd.Output()
 	if err != nil {
 		return d, fmt.Errorf("draining a workflow of %d tasks: %w", n, err)
 	}
 	err = json.Unmarshal(out, &d)
 	if err == nil && d.Tasks != n {
-		err = errors.New("other tasks were drained than were generated")
+		err = errors.New("the drained tasks differ from the generated ones")
 	}
 	return d, err
 }

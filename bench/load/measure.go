@@ -19,16 +19,16 @@ import (
 // waits is how long a watcher's request waits for its glidein.
 const waits = 30 * time.Second
 
-// settles is how long the watchers, who come all at once, have until the load begins.
+// settles is the time that the watchers, who all connect at once, have before the load begins.
 const settles = 10 * time.Second
 
-// figures are what was measured.
+// figures are the measurements.
 type figures struct {
 	rows  []row
-	polls int64         // of watchers that were answered
-	lost  int64         // that were not
+	polls int64         // answered requests of watchers
+	lost  int64         // unanswered requests
 	peak  float64       // MiB
-	again time.Duration // that a restart takes
+	again time.Duration // duration of a restart
 }
 
 // A row is one kind of request.
@@ -37,8 +37,8 @@ type row struct {
 	vegeta.Metrics
 }
 
-// measure has all kinds of clients at work for a while. The rates are kept whatever the answers take: a request that is
-// late because others are counts from when it should have been sent.
+// measure runs all kinds of clients for a while. The rates are kept regardless of the answers: a request that is
+// delayed by others counts from when it should have been sent.
 func (p plan) measure(ctx context.Context, s *stand) (m figures, err error) {
 	watching, end := context.WithCancel(ctx)
 	var watchers, connected sync.WaitGroup
@@ -81,8 +81,8 @@ func (p plan) measure(ctx context.Context, s *stand) (m figures, err error) {
 	return m, err
 }
 
-// watch waits for one glidein, again and again, and says when it is connected. The first wait is of any length, so that
-// not all watchers come back at the same time.
+// watch waits for one glidein repeatedly, and calls connected when it is connected. The first wait has a random length,
+// so that the watchers do not all return at the same time.
 func (s *stand) watch(ctx context.Context, hc *http.Client, i int, m *figures, connected func()) {
 	p := s.people[i%len(s.people)]
 	id := p.created[i/len(s.people)%len(p.created)]
@@ -94,7 +94,7 @@ func (s *stand) watch(ctx context.Context, hc *http.Client, i int, m *figures, c
 		url := fmt.Sprintf("%s/v1/glideins/%d?wait=ACTIVE&timeout_s=%.3f", s.url, id, wait)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
-			return // unreachable: the URL is ours
+			return // unreachable: the URL is valid
 		}
 		req.Header = p.header(false)
 		resp, err := hc.Do(req)
@@ -112,10 +112,10 @@ func (s *stand) watch(ctx context.Context, hc *http.Client, i int, m *figures, c
 	}
 }
 
-// any is one of a person's glideins.
+// any returns one of a person's glideins at random.
 func (p person) any() corral.GlideinID { return p.created[rand.IntN(len(p.created))] }
 
-// get is a request of a person's.
+// get sets a request of a person.
 func (s *stand) get(t *vegeta.Target, p person, path string) {
 	*t = vegeta.Target{Method: http.MethodGet, URL: s.url + path, Header: p.header(false)}
 }
@@ -142,7 +142,7 @@ func (s *stand) read(t *vegeta.Target) error {
 	return nil
 }
 
-// markdown is the table.
+// markdown returns the table.
 func (m figures) markdown(p plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d users, %d glideins, %d watchers, %s, over TLS; the generator is on the same machine.\n\n",
@@ -155,7 +155,7 @@ func (m figures) markdown(p plan) string {
 		fmt.Fprintf(&b, "| %s | %.0f | %.1f | %.1f | %.1f | %.0f | %.2f |\n", r.name, r.Rate,
 			ms(l.P50), ms(l.P95), ms(l.P99), ms(l.Max), 100*r.Success)
 	}
-	fmt.Fprintf(&b, "\nWatchers were answered %d times, and %d times not. corrald took %.0f MiB at most; "+
-		"killed and started again it answered after %.2f s.\n", m.polls, m.lost, m.peak, m.again.Seconds())
+	fmt.Fprintf(&b, "\nWatchers received %d answers, and %d requests failed. corrald used at most %.0f MiB; "+
+		"killed and restarted, it answered after %.2f s.\n", m.polls, m.lost, m.peak, m.again.Seconds())
 	return b.String()
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/corral-pilot/corral/bench/rig"
 )
 
-// A stand is a central corrald with some users, each with a token, a cluster and a site of their own.
+// A stand is a central corrald with some users, each with a token, a cluster and a site.
 type stand struct {
 	*rig.User
 	url    string
@@ -36,7 +36,7 @@ type stand struct {
 	people []person
 }
 
-// A person asks for glideins.
+// A person requests glideins.
 type person struct {
 	token   string
 	site    string
@@ -44,7 +44,7 @@ type person struct {
 	created []corral.GlideinID // before the load
 }
 
-// start starts corrald on a free port with a certificate of its own, and makes its users.
+// start starts corrald on a free port with its own certificate, and creates its users.
 func (s *stand) start(ctx context.Context, users int) error {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *stand) start(ctx context.Context, users int) error {
 
 func (s *stand) file(name string) string { return filepath.Join(s.Dir, name) }
 
-// certify makes a certificate that signs itself, and has clients believe it.
+// certify creates a self-signed certificate, which clients trust.
 func (s *stand) certify() error {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *stand) certify() error {
 		os.WriteFile(s.file("key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 }
 
-// client has connections of its own, up to so many, as that many commands have.
+// client returns a client with separate connections, up to the given number, like that many commands.
 func (s *stand) client(connections int) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		TLSClientConfig: s.tls.Clone(), TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
@@ -123,7 +123,7 @@ func (s *stand) client(connections int) *http.Client {
 	}}
 }
 
-// fill has glideins in the store, the same number of each user's.
+// fill creates glideins in the store, the same number for each user.
 func (s *stand) fill(ctx context.Context, glideins int) error {
 	hc := s.client(1)
 	defer hc.CloseIdleConnections()
@@ -148,7 +148,7 @@ func (s *stand) fill(ctx context.Context, glideins int) error {
 	return nil
 }
 
-// header says who asks. Each change has a key of its own.
+// header identifies the user. Each change has its own key.
 func (p person) header(change bool) http.Header {
 	h := http.Header{"Authorization": {"Bearer " + p.token}, "Accept": {"application/json"}}
 	if change {
@@ -158,7 +158,7 @@ func (p person) header(change bool) http.Header {
 	return h
 }
 
-// pid is corrald's.
+// pid returns corrald's pid.
 func (s *stand) pid() (int, error) {
 	text, err := os.ReadFile(s.file("s/corral/corrald.pid"))
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *stand) pid() (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// peak is the most memory that corrald has had, in MiB.
+// peak returns corrald's peak memory, in MiB.
 func (s *stand) peak() (float64, error) {
 	pid, err := s.pid()
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *stand) peak() (float64, error) {
 	return kib / 1024, err
 }
 
-// restart kills corrald and starts it, and returns how long it takes until it answers over TLS.
+// restart kills and restarts corrald, and returns how long it takes until it answers over TLS.
 func (s *stand) restart(ctx context.Context) (time.Duration, error) {
 	pid, err := s.pid()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package peer has the programs that people run many short tasks with, for benchmarks beside Corral. They are those of
-// scripts/peers; each runs the same no-op tasks, two side by side.
+// Package peer contains programs for running many short tasks, for benchmarks that compare them with Corral. They are
+// installed by scripts/peers; each runs the same no-op tasks, two at a time.
 package peer
 
 import (
@@ -17,14 +17,14 @@ import (
 // A Peer is a program that runs no-op tasks.
 type Peer struct {
 	Name  string
-	Share int // it gets one of so many of the tasks: a slow one is measured long enough with few
+	Share int // divisor for the number of tasks: a slow program needs only few for a measurement
 
-	files map[string]string // of its directory; each %TASKS is the number of tasks, and each %RULES what rule gives
+	files map[string]string // in its directory; %TASKS is the number of tasks, %RULES the results of rule
 	rule  func(i int) string
-	sh    string // what runs them all; where it prints a number, these are its seconds
+	sh    string // runs them all; a number that it prints is its duration in seconds
 }
 
-// All are those that people compare with. Makeflow and Snakemake are driven by files: a task of theirs leaves one.
+// All returns commonly compared programs. Makeflow and Snakemake are driven by files: each of their tasks creates one.
 func All() []Peer {
 	makeRule := func(i int) string { return fmt.Sprintf("o%d:\n\t/bin/true >o%d\n\n", i, i) }
 	return []Peer{
@@ -42,7 +42,8 @@ func All() []Peer {
 }
 
 const (
-	// A Work Queue listens everywhere, so it has a network of its own. Its workers wait for more work when all is done.
+	// A Work Queue listens on all addresses, so it has a separate network. Its workers wait for more work when all is
+	// done.
 	workQueue = `exec unshare --net --map-root-user sh -ec '
 ip link set lo up
 began=$(date +%s.%N)
@@ -83,17 +84,17 @@ rule task:
 `
 )
 
-// SetUp makes the programs of scripts/peers those that Run finds. It is called in the project's folder.
+// SetUp makes Run find the programs of scripts/peers. It must be called in the project's folder.
 func SetUp(ctx context.Context) error {
 	folder, err := exec.CommandContext(ctx, "scripts/peers").Output()
 	if err != nil {
-		return fmt.Errorf("scripts/peers, which is run in the project's folder: %w", err)
+		return fmt.Errorf("scripts/peers, which must be run in the project's folder: %w", err)
 	}
 	return os.Setenv("PATH", filepath.Join(strings.TrimSpace(string(folder)), "bin")+":"+os.Getenv("PATH"))
 }
 
-// Run runs so many tasks in a new directory below another, and returns how long they took: from the command to its end,
-// unless the peer says better. What it needs of its programs is in PATH.
+// Run runs the given number of tasks in a new directory below another, and returns how long they took: from the start
+// of the command to its end, unless the peer prints a better value. The programs that it needs must be in PATH.
 func (p Peer) Run(ctx context.Context, below string, tasks int) (took time.Duration, err error) {
 	dir, err := os.MkdirTemp(below, "peer-")
 	if err != nil {
@@ -111,7 +112,7 @@ func (p Peer) Run(ctx context.Context, below string, tasks int) (took time.Durat
 		}
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-ec", filled.Replace(p.sh))
-	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setsid: true} // as pilots have sessions of their own
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setsid: true} // as pilots have their own sessions
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+dir)
 	began := time.Now()
 	out, err := cmd.Output()
@@ -126,7 +127,7 @@ func (p Peer) Run(ctx context.Context, below string, tasks int) (took time.Durat
 	return took, p.check(dir, tasks)
 }
 
-// check sees that each task of what is driven by files has left its file.
+// check checks that each task of a file-driven program has created its file.
 func (p Peer) check(dir string, tasks int) error {
 	if len(p.files) == 0 || p.files["tasks.py"] != "" {
 		return nil

@@ -4,7 +4,7 @@ package peer
 
 import "testing"
 
-// In small: each peer runs its tasks, and is measured.
+// On a small scale each peer runs its tasks and is measured.
 func TestPeersRun(t *testing.T) {
 	t.Chdir("../..")
 	if err := SetUp(t.Context()); err != nil {

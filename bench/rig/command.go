@@ -1,6 +1,6 @@
-// Package rig is what the benchmarks have in common: how their commands begin and end, and a Corral that is theirs
-// alone and leaves nothing behind. A Service is reached through the API, where the client must not be part of what is
-// measured; a User has folders of its own and calls the programs that everybody calls.
+// Package rig contains code shared by the benchmarks: how their commands begin and end, and a private Corral that
+// leaves nothing behind. A Service is used through the API, for measurements that must not include the client; a User
+// has its own folders and calls the same programs as any user.
 package rig
 
 import (
@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Main carries out the command line of this process, and ends it with the exit code that execute returns. What
-// interrupts the process ends ctx, so that a benchmark takes down what it has put up.
+// Main executes the command line of this process, and exits with the code that execute returns. A signal that
+// interrupts the process ends ctx, so that a benchmark stops what it has started.
 func Main(execute func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -27,7 +27,7 @@ const (
 	Misuse = 2 // of flags or arguments
 )
 
-// Code prints an error behind the benchmark's name, if there is one, and returns the exit code.
+// Code prints an error after the benchmark's name, if there is one, and returns the exit code.
 func Code(stderr io.Writer, name string, err error) int {
 	if err == nil {
 		return 0

@@ -10,21 +10,21 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// patience is how long a corrald may take to remove all that it has, and to end.
+// patience is how long a corrald may take to remove all its objects, and to end.
 const patience = 2 * time.Minute
 
-// A Service is a private corrald, all of it below one directory.
+// A Service is a private corrald with all its files below one directory.
 type Service struct {
 	Corrald personal.Corrald
-	Client  *api.Client // nil until it is started
+	Client  *api.Client // nil until the service is started
 }
 
-// NewService is a corrald that is not started yet; root's runs as runAs, unless that is empty.
+// NewService returns a corrald that has not been started; root's runs as runAs, unless that is empty.
 func NewService(dir, runAs string) Service {
 	return Service{Corrald: personal.Corrald{Layout: xdg.Below(dir), RunAs: runAs}}
 }
 
-// Start starts it. The caller must end it, also when there is an error.
+// Start starts the service. The caller must end it, even if there is an error.
 func (s *Service) Start(ctx context.Context) error {
 	if _, err := s.Corrald.Start(ctx); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (s *Service) Start(ctx context.Context) error {
 	return err
 }
 
-// End removes what the corrald keeps, and ends it.
+// End removes the corrald's objects, and ends it.
 func (s *Service) End() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -13,16 +13,16 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// least is what a task sleeps at least: a process of less is mostly its start.
+// least is the minimum sleep of a task: a shorter process consists mostly of its start.
 const least = 20 * time.Millisecond
 
-// An asleep is a workflow whose tasks only sleep: for the same share of what they took, but for the shortest.
+// An asleep is a workflow whose tasks only sleep: in proportion to their measured runtimes, except for the shortest.
 type asleep struct {
 	wf    *workflow.Workflow
 	times []time.Duration
 }
 
-// asleepFor makes the tasks sleep so long that their sum is work; less than all of them need at least it cannot be.
+// asleepFor makes the tasks sleep such that the sum is work, or the minimum if that is more.
 func asleepFor(wf *workflow.Workflow, work time.Duration) asleep {
 	a := asleep{wf: wf, times: make([]time.Duration, len(wf.Tasks))}
 	low, high := 0.0, float64(work)
@@ -38,7 +38,7 @@ func asleepFor(wf *workflow.Workflow, work time.Duration) asleep {
 	return a
 }
 
-// scale has each task sleep so many times what it took, and returns the sum.
+// scale makes each task sleep for its runtime times by, and returns the sum.
 func (a asleep) scale(by float64) (sum time.Duration) {
 	for i := range a.times {
 		took := float64(a.wf.Tasks[i].Runtime) * by
@@ -48,13 +48,13 @@ func (a asleep) scale(by float64) (sum time.Duration) {
 	return sum
 }
 
-// listSchedule is the makespan of a list schedule on so many cpus.
+// listSchedule returns the makespan of a list schedule on the given number of cpus.
 func (a asleep) listSchedule(cpus int) time.Duration {
 	makespan, _ := dag.ListSchedule(a.wf.Graph, a.times, nil, cpus)
 	return makespan
 }
 
-// document is the workflow as corrald gets it.
+// document encodes the workflow for corrald.
 func (a asleep) document() ([]byte, error) {
 	out := &workflow.Workflow{Name: a.wf.Name}
 	b := workflow.NewBuilder(out, workflow.Options{})
@@ -77,7 +77,7 @@ func (a asleep) document() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// spec is the workflow as the simulator gets it.
+// spec returns the workflow for the simulator.
 func (a asleep) spec(rule clustering.Rule) execution.Spec {
 	s := execution.Spec{Graph: a.wf.Graph, Tasks: make([]execution.TaskSpec, len(a.times))}
 	for i, d := range a.times {
@@ -87,7 +87,7 @@ func (a asleep) spec(rule clustering.Rule) execution.Spec {
 	return s
 }
 
-// tasks are those that a clustering knows.
+// tasks returns the tasks for a clustering.
 func (a asleep) tasks() []clustering.Task {
 	return slices.Collect(func(yield func(clustering.Task) bool) {
 		for i, d := range a.times {

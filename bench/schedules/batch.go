@@ -18,16 +18,16 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A batch is a real Slurm on this machine, made by scripts/slurm, with nodes of one cpu. Its commands are in PATH.
+// A batch is a real Slurm on this machine, created by scripts/slurm, with nodes of one cpu. Its commands are in PATH.
 type batch struct{ dir string }
 
-// startBatch starts it. The caller must end it, also when there is an error.
+// startBatch starts the Slurm. The caller must end it, even if there is an error.
 func startBatch(ctx context.Context, dir string, nodes int) (batch, error) {
 	s := batch{dir}
 	cmd := exec.CommandContext(ctx, "scripts/slurm", "start", dir)
 	cmd.Env = append(os.Environ(), "NODES="+strconv.Itoa(nodes), "CPUS=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return s, fmt.Errorf("scripts/slurm, which is run in the project's folder: %w: %.500s", err, out)
+		return s, fmt.Errorf("scripts/slurm, which must be run in the project's folder: %w: %.500s", err, out)
 	}
 	settings, err := os.ReadFile(filepath.Join(dir, "env"))
 	if err != nil {
@@ -41,11 +41,11 @@ func startBatch(ctx context.Context, dir string, nodes int) (batch, error) {
 
 func (s batch) end() error { return exec.Command("scripts/slurm", "stop", s.dir).Run() }
 
-// look is how often the queue is asked for what has ended, which costs no task more than that.
+// look is the interval for polling the queue, which delays each task by at most that.
 const look = 500 * time.Millisecond
 
-// eachAJob runs a workflow with a job of Slurm for each task, submitted once those before it have ended, as a user's
-// script would, and returns what that took.
+// eachAJob runs a workflow with a job of Slurm for each task, submitted when its predecessors have ended, like a user's
+// script, and returns the duration.
 func eachAJob(ctx context.Context, a asleep) (time.Duration, error) {
 	began, tick := time.Now(), time.NewTicker(look)
 	defer tick.Stop()
@@ -66,16 +66,16 @@ func eachAJob(ctx context.Context, a asleep) (time.Duration, error) {
 	return time.Since(began), q.err
 }
 
-// A watched is the tasks of a workflow that are jobs of Slurm.
+// A watched contains the tasks of a workflow that are jobs of Slurm.
 type watched struct {
 	asleep
 	ctx     context.Context
-	jobs    map[string]int // by their ids
-	missing []int          // :: task → how many before it have not ended
+	jobs    map[string]int // :: id → task
+	missing []int          // :: task → number of predecessors that have not ended
 	err     error
 }
 
-// submit makes a job of a task.
+// submit submits a task as a job.
 func (q *watched) submit(i int) {
 	sleep := strconv.FormatFloat(q.times[i].Seconds(), 'f', 3, 64)
 	id, err := exec.CommandContext(q.ctx, "sbatch", "--parsable", "-n1", "-o/dev/null", "--wrap=sleep "+sleep).Output()
@@ -83,7 +83,7 @@ func (q *watched) submit(i int) {
 	q.err = errors.Join(q.err, err)
 }
 
-// look submits what may begin since jobs have left the queue.
+// look submits the tasks that may begin because jobs have left the queue.
 func (q *watched) look() {
 	out, err := exec.CommandContext(q.ctx, "squeue", "-h", "-o%A").Output()
 	q.err = errors.Join(q.err, err)
@@ -104,7 +104,7 @@ func (q *watched) look() {
 	}
 }
 
-// onPilots runs a workflow on pilots at the same Slurm, and returns what it took from asking for them on.
+// onPilots runs a workflow on pilots at the same Slurm, and returns the duration from the request for pilots.
 func onPilots(ctx context.Context, dir string, a asleep, nodes int) (took time.Duration, err error) {
 	s, err := startCorrald(ctx, dir)
 	defer func() { err = errors.Join(err, s.End()) }()
@@ -127,8 +127,8 @@ func onPilots(ctx context.Context, dir string, a asleep, nodes int) (took time.D
 	return time.Since(began), err
 }
 
-// thesisReductions are by how much less time the thesis's workflows took on glideins than as jobs of a grid (Juve 2012,
-// §2.8), in percent.
+// thesisReductions are the reductions, in percent, of the runtimes of the thesis's workflows on glideins compared with
+// jobs of a grid (Juve 2012, §2.8).
 var thesisReductions = map[string]string{"Montage": "45", "Broadband": "40", "Epigenome": "32"}
 
 // beside measures the thesis's workflows as jobs of a Slurm, and on pilots there.
@@ -154,9 +154,9 @@ func (b bench) beside(ctx context.Context) error {
 	return r.err
 }
 
-// both measures one workflow in both ways, on a Slurm of its own.
+// both measures one workflow in both ways, on a separate Slurm.
 func (b bench) both(ctx context.Context, wf *workflow.Workflow) (alone, pilots time.Duration, err error) {
-	dir, err := os.MkdirTemp("/tmp", "slurm") // sockets have short names
+	dir, err := os.MkdirTemp("/tmp", "slurm") // sockets need short names
 	if err != nil {
 		return 0, 0, err
 	}

@@ -13,27 +13,27 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// Blocks are pilots of so many hosts of one cpu, one after another. The next is asked for when the last has ended, as
-// in the thesis; or so that it overlaps the last by so much.
+// blocks are pilots with the given number of hosts with one cpu, one after another. The next is requested when the last
+// has ended, as in the thesis, or such that the two overlap.
 type blocks struct {
 	hosts    int
-	walltime time.Duration // 0: one block, for as long as it takes
+	walltime time.Duration // 0: a single block, for as long as the run takes
 	overlap  time.Duration
 }
 
-// A place is where blocks are asked for, and what that takes; the zero place gives them at once.
+// A place is where blocks are requested, and the time that takes; the zero place provides them at once.
 type place struct {
 	setup, allocation time.Duration
-	queue             *queue.Queue // among whose jobs they wait; nil: nobody else is there
+	queue             *queue.Queue // contains the jobs among which they wait; nil: no other jobs
 }
 
 // endless is a walltime that no run reaches.
 const endless = 60 * 24 * time.Hour
 
-// leaves is how soon a block without a task ends: jobs are left that have no time in it, or none are left.
+// leaves is how soon an idle block ends: the remaining jobs do not fit into its time, or no jobs remain.
 const leaves = time.Minute
 
-// run plays a workflow on blocks, in a cluster, and returns how long it took from the beginning to the last task's end.
+// run simulates a workflow on blocks, in a cluster, and returns the duration from the beginning to the last task's end.
 func (b blocks) run(a asleep, rule clustering.Rule, at place, in plan.Cluster) (time.Duration, error) {
 	site := sim.Site{Batch: at.queue, Site: plan.Site{Name: "hpc", Hosts: b.hosts, Pilots: plan.Unlimited,
 		CPUs: plan.Unlimited, Walltime: plan.Unbounded, Overhead: at.allocation,
@@ -57,7 +57,7 @@ func (b blocks) run(a asleep, rule clustering.Rule, at place, in plan.Cluster) (
 	return t.Makespan(), nil
 }
 
-// oneAfterAnother asks for a block when none is left.
+// oneAfterAnother requests a block when none is left.
 func oneAfterAnother(block sim.Ask) sim.Control {
 	return func(now time.Duration, v sim.View) []sim.Ask {
 		for _, h := range v.Pilots {
@@ -66,7 +66,7 @@ func oneAfterAnother(block sim.Ask) sim.Control {
 			}
 		}
 		if len(v.Pilots) == 0 && now > 0 {
-			return nil // it is asked for, and not submitted yet
+			return nil // it has been requested, but not submitted
 		}
 		return []sim.Ask{block}
 	}

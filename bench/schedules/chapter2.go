@@ -13,15 +13,15 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Chapter 2 of the thesis compares workflows whose jobs go to a site one by one, through Globus, with the same
-// workflows on pilots (experiments E2.3 to E2.7). Here both are simulated: jobs in package plan/sim/queue, pilots in
-// package sim, which decides as production does. What is published of its sites is used as it is, and nothing is
-// fitted. What is not published is varied, or said to be assumed: see docs/bench.
+// Chapter 2 of the thesis compares workflows whose jobs are submitted to a site one by one, through Globus, with the
+// same workflows on pilots (experiments E2.3 to E2.7). Here both are simulated: jobs in package plan/sim/queue, pilots
+// in package sim, which decides like the production code. Published values about its sites are used unchanged, and
+// nothing is fitted. Unpublished values are varied, or marked as assumed: see docs/bench.
 
-// A thesisSite is what tables 2.1 and 2.2 say of one.
+// A thesisSite contains a site's values from tables 2.1 and 2.2.
 type thesisSite struct {
 	name              string
-	job               time.Duration // a no-op job through GT2, in the mean
+	job               time.Duration // mean duration of a no-op job through GT2
 	setup, allocation time.Duration
 }
 
@@ -33,11 +33,11 @@ var (
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// A batchSystem says how one starts jobs, of which a no-op job's time tells nothing.
+// A batchSystem describes how a batch system starts jobs, which the duration of a no-op job does not show.
 type batchSystem struct {
 	name     string
 	gap      time.Duration // between two starts
-	interval time.Duration // between two looks at the queue
+	interval time.Duration // between two scans of the queue
 }
 
 var (
@@ -49,17 +49,18 @@ var (
 	atOnce   = batchSystem{name: "starts at once"}
 )
 
-// grid is a way to a machine. A job waits for half an interval in the mean, which a no-op job's time includes.
+// grid returns a way to a machine. A job waits for half an interval on average, which the duration of a no-op job
+// includes.
 func (s thesisSite) grid(b batchSystem, m queue.Machine) grid {
 	m.Interval = b.interval
 	return grid{way: max(0, s.job-b.interval/2), gap: b.gap, queue: queue.New(m, nil)}
 }
 
-// provisioning is what it takes at a site to get pilots, if nobody else is there.
+// provisioning returns the time for getting pilots at a site without other jobs.
 func (s thesisSite) provisioning() place { return place{setup: s.setup, allocation: s.allocation} }
 
-// pool is the thesis's Condor pool: a job of a second or two (table 2.2), and a fifth of one where a worker takes
-// another of the same shape (docs/bench, overheads on an HTCondor cluster).
+// pool is the thesis's Condor pool: starting a job takes a second or two (table 2.2), and a fifth of a second if a
+// worker takes another of the same shape (docs/bench, overheads on an HTCondor cluster).
 var pool = plan.Cluster{Hop: 2 * time.Second, Reuse: 200 * time.Millisecond}
 
 // A comparison is one workflow, job by job and on pilots.
@@ -67,22 +68,22 @@ type comparison struct {
 	experiment, name string
 	schedule         time.Duration // its list schedule
 	direct           time.Duration // job by job
-	pilots           time.Duration // without what it takes to get them
-	provisioned      time.Duration // with it
+	pilots           time.Duration // without provisioning
+	provisioned      time.Duration // with provisioning
 	published        string
 }
 
-// less is by how many percent one time is less than another.
+// less returns by how many percent a is less than b.
 func less(a, b time.Duration) float64 { return 100 * (1 - float64(a)/float64(b)) }
 
-// A claim is something that the thesis says, with the limits that acceptance puts on it.
+// A claim is a statement of the thesis, with the limits for accepting it.
 type claim struct {
 	row, what      string
 	got, low, high float64
 	unit           string
 }
 
-// verdict says whether a claim is met.
+// verdict reports whether a claim is met.
 func (c claim) verdict() string {
 	if c.got >= c.low && c.got <= c.high {
 		return "met"
@@ -90,7 +91,7 @@ func (c claim) verdict() string {
 	return "missed"
 }
 
-// asItIs is a workflow whose tasks take what they take.
+// asItIs returns a workflow whose tasks sleep for the given durations.
 func asItIs(wf *workflow.Workflow, of func(t *workflow.Task) time.Duration) asleep {
 	a := asleep{wf: wf, times: make([]time.Duration, len(wf.Tasks))}
 	for i := range a.times {
@@ -101,7 +102,7 @@ func asItIs(wf *workflow.Workflow, of func(t *workflow.Task) time.Duration) asle
 
 func measured2012(t *workflow.Task) time.Duration { return t.Runtime }
 
-// A study compares, and remembers.
+// A study makes comparisons, and stores the results.
 type study struct {
 	comparisons []comparison
 	series      []series
@@ -111,14 +112,15 @@ type study struct {
 
 func (s *study) claim(c claim) { s.claims = append(s.claims, c) }
 
-// A setting is where a workflow is run: so many cpus of a site where nobody else is.
+// A setting is where a workflow is run: on the given number of cpus of a site without other jobs.
 type setting struct {
 	cpus   int
 	site   thesisSite
 	system batchSystem
 }
 
-// compare compares a workflow job by job with pilots, in so many groups of a level, or with 0 task by task.
+// compare compares a workflow job by job with pilots, in the given number of groups for each level, or task by task if
+// it is 0.
 func (s *study) compare(c comparison, a asleep, groups int, in setting) (comparison, error) {
 	cpus := in.cpus
 	c.schedule = a.listSchedule(cpus)
@@ -141,7 +143,8 @@ func (s *study) compare(c comparison, a asleep, groups int, in setting) (compari
 	return c, err
 }
 
-// chapter2 simulates the experiments and prints them beside what is published. It is an error if a claim is missed.
+// chapter2 simulates the experiments and prints the results beside the published ones. It returns an error if a claim
+// is missed.
 func (b bench) chapter2(context.Context) error {
 	var s study
 	if err := s.simulate(b.draws, b.tasks); err != nil {
@@ -157,7 +160,7 @@ func (b bench) chapter2(context.Context) error {
 	return s.print(b)
 }
 
-// simulate is all but what has to do with this machine.
+// simulate runs all simulations, which do not depend on this machine.
 func (s *study) simulate(draws, tasks int) error {
 	if err := s.broadband(); err != nil {
 		return err

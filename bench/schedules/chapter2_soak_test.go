@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Acceptance rows F52 to F55, as far as a simulation can state them.
+// Acceptance rows F52 to F55, as far as a simulation can check them.
 func TestClaimsOfChapter2(t *testing.T) {
 	var s study
 	if err := s.simulate(30, shakeTasks/100); err != nil {
@@ -26,7 +26,8 @@ func TestClaimsOfChapter2(t *testing.T) {
 	}
 }
 
-// F55: 840,000 tasks pass through the release queue within a fixed memory for each: 1 KiB is four times what it is.
+// F55: 840,000 tasks pass through the release queue within a fixed memory for each: the limit of 1 KiB is four times
+// the actual use.
 func TestReleaseQueueOf840000Tasks(t *testing.T) {
 	d, err := drained(cyberShake(shakeTasks))
 	if err != nil {

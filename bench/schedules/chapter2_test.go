@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Montage of 206 tasks: pilots gain more task by task than in groups of a level, on any number of processors, and are
-// never far from the list schedule.
+// Montage of 206 tasks: on any number of processors pilots gain more task by task than with groups of a level, and are
+// always close to the list schedule.
 func TestPilotsGainMostWhereJobsAreShort(t *testing.T) {
 	t.Parallel()
 	wf, err := montage(40, 120, 1)
@@ -33,7 +33,7 @@ func TestPilotsGainMostWhereJobsAreShort(t *testing.T) {
 	}
 }
 
-// Fewer starts a second leave more of the cores idle.
+// Fewer starts per second leave more of the cores idle.
 func TestSubmitHostLimitsProduction(t *testing.T) {
 	t.Parallel()
 	var s study
@@ -45,8 +45,8 @@ func TestSubmitHostLimitsProduction(t *testing.T) {
 	}
 }
 
-// A diamond of tasks of a minute, job by job: each is in the queue ten seconds after it could be, of two that are ready
-// together the second three seconds later; on one processor they wait for each other, and for the next look.
+// A diamond of one-minute tasks, job by job: each task is queued ten seconds after it becomes ready, and the second of
+// two simultaneous ones three seconds later. On one processor they wait for each other, and for the next poll.
 func TestJobByJob(t *testing.T) {
 	t.Parallel()
 	g, err := dag.New(4, [][2]int{{0, 1}, {0, 2}, {1, 3}, {2, 3}})

@@ -11,23 +11,22 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A grid is a site to which each job of a workflow is submitted by itself, as DAGMan does through Condor-G and a GRAM
-// gatekeeper: a job is submitted when those that it waits for have ended, and is in the batch system's queue after a
-// while.
+// A grid is a site to which each job of a workflow is submitted separately, as DAGMan does through Condor-G and a GRAM
+// gatekeeper: a job is submitted when its predecessors have ended, and is in the batch system's queue after a delay.
 type grid struct {
-	way   time.Duration // to the queue, and the way back of the news that the job has ended
-	gap   time.Duration // between two jobs that enter the queue, at least; 0: any number may at once
-	queue *queue.Queue  // as the workflow finds it; it is not changed
+	way   time.Duration // delay until the queue, including that of the report that the job has ended
+	gap   time.Duration // minimum time between two jobs that enter the queue; 0: none
+	queue *queue.Queue  // initial state of the queue; not changed
 }
 
-// A job is tasks that run one after another, as one job of a batch system.
+// A job is a series of tasks that run one after another, as one job of a batch system.
 type job struct {
 	length  time.Duration
 	missing int // jobs that it waits for
 	after   []int
 }
 
-// jobs makes jobs of a workflow's tasks: of each group one, or of each task if there are no groups.
+// jobs converts a workflow's tasks to jobs: one for each group, or for each task if there are no groups.
 func jobs(g *dag.Graph, times []time.Duration, groups [][]int) []job {
 	if groups == nil {
 		for i := range times {
@@ -54,7 +53,7 @@ func jobs(g *dag.Graph, times []time.Duration, groups [][]int) []job {
 	return all
 }
 
-// inOnePiece is a workflow whose tasks are jobs of another: what is a job is never taken apart.
+// inOnePiece returns a workflow whose tasks are jobs of another: a job is never split.
 func inOnePiece(name string, all []job) asleep {
 	a := asleep{wf: &workflow.Workflow{Name: name}}
 	var edges [][2]int
@@ -65,7 +64,7 @@ func inOnePiece(name string, all []job) asleep {
 			edges = append(edges, [2]int{i, c})
 		}
 	}
-	a.wf.Graph, _ = dag.New(len(all), edges) // groups of a level wait for each other in no circle
+	a.wf.Graph, _ = dag.New(len(all), edges) // groups of a level have no circular dependencies
 	return a
 }
 
@@ -78,7 +77,7 @@ type moment struct {
 
 func (m moment) before(n moment) bool { return m.at < n.at || m.at == n.at && m.job < n.job }
 
-// run plays jobs at a grid and returns what they took, from the beginning to the last end.
+// run simulates jobs at a grid and returns the duration from the beginning to the last end.
 func (g grid) run(all []job) (makespan time.Duration, err error) {
 	q, entered := g.queue.Clone(), time.Duration(0)
 	origin := q.Now()

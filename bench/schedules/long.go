@@ -12,21 +12,21 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// USC HPCC as E2.5 and E2.6 have it: 30 jobs of a user at once, of at most a day. How large it was and how busy is not
-// published: it is assumed to have twice the processors of the widest pilot, under EASY, empty or with a load of the
+// USC HPCC as in E2.5 and E2.6: at most 30 jobs of a user at a time, for at most a day. Its size and load are not
+// published: it is assumed to have twice the processors of the widest pilot, under EASY, empty or with the load of a
 // model.
 const (
 	maxUserRun = 30
 	day        = 24 * time.Hour
 	processors = 1024
-	instants   = 6 // at which a workflow begins, of a background of so many jobs
+	instants   = 6 // times at which a workflow begins, with a background of that many jobs
 	background = 5000
 
-	leastGroups = 60 // of a level, so that none takes more than a day
+	leastGroups = 60 // per level, so that none takes more than a day
 )
 
-// mapped is what a task takes of Epigenome on HPCC: the 512 of map 2.5 hours in the mean (E2.5), spread as those of
-// table 5.6, and the others what they take there.
+// mapped returns the runtime of a task of Epigenome on HPCC: the mean for the 512 map tasks is 2.5 hours (E2.5), with
+// the spread of table 5.6; the others take their measured runtimes.
 func mapped(t *workflow.Task) time.Duration {
 	if t.Name == mapReads.name {
 		return time.Duration(t.Runtime.Seconds() * 9000 / mapReads.mean * float64(time.Second))
@@ -34,7 +34,7 @@ func mapped(t *workflow.Task) time.Duration {
 	return t.Runtime
 }
 
-// hpcc are queues of the machine at some instants under a load; of none, an empty one.
+// hpcc returns queues of the machine at several times under a load; for load 0, a single empty one.
 func hpcc(load float64) []*queue.Queue {
 	m := queue.Machine{Processors: processors, Policy: queue.EASY, MaxUserRun: maxUserRun, Walltime: day}
 	if load == 0 {
@@ -42,7 +42,7 @@ func hpcc(load float64) []*queue.Queue {
 	}
 	others := workload.Draw(background, processors, load, 1)
 	for i := range others {
-		others[i].User = i // each of another user: the limit is on ours alone
+		others[i].User = i // different users: only our jobs are limited
 	}
 	at := make([]time.Duration, instants)
 	for i := range at {
@@ -51,7 +51,7 @@ func hpcc(load float64) []*queue.Queue {
 	return queue.States(m, others, at)
 }
 
-// meanOver is the mean of a time over queues.
+// meanOver returns the mean of a duration over queues.
 func meanOver(queues []*queue.Queue, took func(q *queue.Queue) (time.Duration, error)) (sum time.Duration, err error) {
 	for _, q := range queues {
 		t, err := took(q)
@@ -63,16 +63,16 @@ func meanOver(queues []*queue.Queue, took func(q *queue.Queue) (time.Duration, e
 	return sum, nil
 }
 
-// An hpccCase is a way to run Epigenome there.
+// An hpccCase is a way to run Epigenome on HPCC.
 type hpccCase struct {
 	name      string
 	groups    int  // 0: task by task
-	parted    bool // groups are taken apart that have no time left, as Corral does and the thesis's did not
+	parted    bool // groups are split if no time is left, as Corral does; the thesis did not
 	blocks    blocks
 	published string
 }
 
-// on is a workflow as pilots run it in this case.
+// on returns a workflow as pilots run it in this case.
 func (h hpccCase) on(a asleep) (asleep, clustering.Rule) {
 	switch {
 	case h.groups == 0:
@@ -112,7 +112,7 @@ func (s *study) at(load float64, queues []*queue.Queue, a asleep, h hpccCase) (c
 	return c, err
 }
 
-// two are the blocks of E2.5, and overlapped the same without the gap between them.
+// two are the blocks of E2.5, and overlapped are the same blocks without the gap between them.
 var (
 	two        = blocks{hosts: maxUserRun, walltime: day}
 	overlapped = blocks{hosts: maxUserRun, walltime: day, overlap: 4 * time.Hour}
@@ -133,7 +133,7 @@ var hpccCases = []hpccCase{
 // byLevel is the case of E2.5 that is slower than task by task.
 var byLevel = hpccCase{name: "the same, by level in 60 groups", groups: leastGroups, blocks: two, published: "10 %"}
 
-// epigenome is E2.5, 30 processors in blocks of a day, and E2.6, one pilot of 128 to 512.
+// epigenome simulates E2.5, 30 processors in blocks of a day, and E2.6, one pilot of 128 to 512.
 func (s *study) epigenome(draws int) error {
 	wf, err := epigenome(3, 512, 1)
 	if err != nil {
@@ -164,8 +164,8 @@ func (s *study) epigenome(draws int) error {
 	return s.imbalance(draws)
 }
 
-// imbalance is what E2.5 says of blocks: in groups of a level the second waits for the slowest of the first. Draws of
-// which a group takes more than a block has are left out: 60 groups are too few for them.
+// imbalance checks the statement of E2.5 about blocks: with groups of a level, the second block waits for the slowest
+// group of the first. Draws with a group that does not fit into a block are omitted: 60 groups are too few for them.
 func (s *study) imbalance(draws int) error {
 	var slower, overlapping, parted []float64
 	for seed := range uint64(draws) {
@@ -210,5 +210,6 @@ func (s *study) imbalance(draws int) error {
 	return nil
 }
 
-// longestInBlock is what a block has for tasks: a day, less what pilots and their workers keep for leaving in order.
+// longestInBlock is the time that a block has for tasks: a day minus the time that pilots and their workers reserve for
+// an orderly end.
 const longestInBlock = day - 3*time.Minute

@@ -1,5 +1,5 @@
-// Command schedules runs workflows whose tasks sleep on workers of one cpu, clustered and not, and puts their makespans
-// beside the list schedule, which knows of no overhead: so what is measured is what Corral adds.
+// Command schedules runs workflows whose tasks sleep on workers of one cpu, with and without clustering, and compares
+// their makespans with the list schedule, which has no overhead: the difference is the overhead of Corral.
 //
 //	go run ./bench/schedules                       # about 40 minutes
 //	go run ./bench/schedules -name LIGO -workers 4 # one of them
@@ -7,10 +7,11 @@
 //	go run ./bench/schedules -slurm 4              # a job of Slurm for each task, beside pilots there: 10 minutes
 //	go run ./bench/schedules -thesis               # chapter 2 of the thesis, simulated: a quarter of a minute
 //
-// The workflows are those of 200 tasks of Pegasus's workflow generator, as far as -data has them, and three of the
-// thesis (Juve 2012, ch. 2), made from its tables of profiles: Montage of 206 tasks, Broadband of 768, Epigenome of
-// 2,057. Their runtimes are scaled so that work ÷ workers is 20 s, and no task takes less than 20 ms. Those of 1,000
-// tasks, and Montage of 6,062, are simulated only; what the simulator says of the others can be compared with them.
+// The workflows are those with 200 tasks from Pegasus's workflow generator, if -data contains them, and three from the
+// thesis (Juve 2012, ch. 2), generated from its tables of profiles: Montage with 206 tasks, Broadband with 768,
+// Epigenome with 2,057. Their runtimes are scaled such that work ÷ workers is 20 s, and no task takes less than 20 ms.
+// Those with 1,000 tasks, and Montage with 6,062, are only simulated; for the others, the simulation can be compared
+// with the measurement.
 package main
 
 import (
@@ -33,20 +34,20 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// A bench says what to measure and where.
+// A bench specifies what to measure and where.
 type bench struct {
-	data    string // a directory with workflows of the generator
+	data    string // a directory with the generator's workflows
 	dir     string // parent of the temporary directory
-	bin     string // where corrald and pilot are
+	bin     string // folder with corrald and pilot
 	rules   []string
 	workers []int
 	share   time.Duration // work ÷ workers
-	named   string        // part of the names of what is measured
+	named   string        // part of the names of the measured workflows
 	simOnly bool
-	slurm   int  // nodes of a Slurm on which the thesis's workflows are run job by job; 0: none
+	slurm   int  // nodes of a Slurm that runs the thesis's workflows job by job; 0: none
 	thesis  bool // simulate chapter 2
-	tasks   int  // of its CyberShake
-	draws   int  // of its Epigenome
+	tasks   int  // of chapter 2's CyberShake
+	draws   int  // of chapter 2's Epigenome
 
 	stdout, stderr io.Writer
 }
@@ -57,7 +58,7 @@ func main() { rig.Main(execute) }
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	b, err := parse(args, stdout, stderr)
 	if err != nil {
-		return rig.Misuse // flag has said why
+		return rig.Misuse // flag has printed the reason
 	}
 	measure := b.measure
 	switch {
@@ -74,15 +75,15 @@ func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 	f := flag.NewFlagSet("schedules", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&b.data, "data", "../shared/data/dax", "`directory` of the generator's workflows")
-	f.StringVar(&b.dir, "dir", os.TempDir(), "`directory` to work below")
+	f.StringVar(&b.dir, "dir", os.TempDir(), "parent `directory` of the working directory")
 	f.StringVar(&b.bin, "bin", "bin", "`directory` with corrald and pilot")
 	f.DurationVar(&b.share, "share", 20*time.Second, "work ÷ workers")
-	f.StringVar(&b.named, "name", "", "only workflows whose `NAME` has this in it")
+	f.StringVar(&b.named, "name", "", "only workflows whose name contains `NAME`")
 	f.BoolVar(&b.simOnly, "sim", false, "simulate only")
-	f.IntVar(&b.slurm, "slurm", 0, "the thesis's workflows alone, job by job and on pilots, at a Slurm of `N` nodes")
+	f.IntVar(&b.slurm, "slurm", 0, "only the thesis's workflows, job by job and on pilots, at a Slurm with `N` nodes")
 	f.BoolVar(&b.thesis, "thesis", false, "simulate the comparisons of the thesis's chapter 2")
-	f.IntVar(&b.tasks, "tasks", shakeTasks/100, "of its CyberShake, `N` tasks of 840,000, on as many cores less")
-	f.IntVar(&b.draws, "draws", 30, "of its Epigenome in blocks, `N` of other seeds")
+	f.IntVar(&b.tasks, "tasks", shakeTasks/100, "tasks of CyberShake: `N` of 840,000, on fewer cores in proportion")
+	f.IntVar(&b.draws, "draws", 30, "draws of its Epigenome in blocks: `N` different seeds")
 	rules := f.String("clustering", "none,runtime=200ms", "`RULES`, separated by commas")
 	workers := f.String("workers", "2,4,8,16", "`NUMBERS` of workers, separated by commas")
 	if err := f.Parse(args); err != nil {
@@ -102,7 +103,7 @@ func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 		b.workers = append(b.workers, n)
 	}
 	if err == nil && (f.NArg() > 0 || b.share <= 0 || b.tasks < 1 || b.draws < 1) {
-		err = errors.New("there are no arguments beside flags, and a share and numbers are positive")
+		err = errors.New("no arguments except flags are accepted, and the share and all numbers must be positive")
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "schedules: "+err.Error())
@@ -110,17 +111,17 @@ func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 	return b, err
 }
 
-// generated names the generator's workflows, without the number of their tasks.
+// generated lists the generator's workflows, without the number of tasks.
 var generated = []string{"MONTAGE", "GENOME", "CYBERSHAKE", "LIGO", "SIPHT"}
 
-// read reads the generator's workflows of so many tasks; those that are not there are left out, and said.
+// read reads the generator's workflows with the given number of tasks; missing ones are reported and omitted.
 func (b bench) read(ctx context.Context, tasks int) (all []*workflow.Workflow, err error) {
 	for _, name := range generated {
 		file := filepath.Join(b.data, fmt.Sprintf("%s.n.%d.0.dax.gz", name, tasks))
 		wf, _, err := formats.ReadFile(ctx, file, workflow.Options{})
 		if err != nil {
 			if _, missing := os.Stat(file); errors.Is(missing, os.ErrNotExist) {
-				fmt.Fprintln(b.stderr, "schedules: not there:", file)
+				fmt.Fprintln(b.stderr, "schedules: missing:", file)
 				continue
 			}
 			return nil, err
@@ -131,7 +132,7 @@ func (b bench) read(ctx context.Context, tasks int) (all []*workflow.Workflow, e
 	return all, nil
 }
 
-// measure measures everything.
+// measure makes all measurements.
 func (b bench) measure(ctx context.Context) error {
 	run, err := b.read(ctx, 200)
 	if err != nil {
@@ -168,12 +169,12 @@ func (b bench) measure(ctx context.Context) error {
 	return r.end()
 }
 
-// wanted are those with a name that was asked for.
+// wanted returns the workflows whose names were requested.
 func (b bench) wanted(all []*workflow.Workflow) []*workflow.Workflow {
 	return slices.DeleteFunc(all, func(wf *workflow.Workflow) bool { return !strings.Contains(wf.Name, b.named) })
 }
 
-// on runs workflows on so many workers, each in a cluster that has run nothing but those before it.
+// on runs workflows on the given number of workers, each in the same cluster after the previous ones.
 func (b bench) on(ctx context.Context, workers int, all []*workflow.Workflow, r *report) (err error) {
 	if b.simOnly {
 		return b.each(all, workers, func(a asleep, rule string) error { return b.simulated(a, workers, rule, r) })
@@ -207,7 +208,7 @@ func (b bench) on(ctx context.Context, workers int, all []*workflow.Workflow, r 
 	})
 }
 
-// each does something with each workflow and rule.
+// each calls do for each workflow and rule.
 func (b bench) each(all []*workflow.Workflow, workers int, do func(a asleep, rule string) error) error {
 	for _, wf := range all {
 		a := asleepFor(wf, b.share*time.Duration(workers))
@@ -220,7 +221,7 @@ func (b bench) each(all []*workflow.Workflow, workers int, do func(a asleep, rul
 	return nil
 }
 
-// simulated adds a case that is simulated only.
+// simulated adds a case that is only simulated.
 func (b bench) simulated(a asleep, workers int, rule string, r *report) error {
 	how, err := clustering.Parse(rule)
 	if err != nil {

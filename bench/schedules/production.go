@@ -12,15 +12,16 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// CyberShake's production of 2009 (E2.7): 220 workflows of 840,000 tasks each on 2,400 cores of Ranger, typically. That
-// is 197 million tasks in 44 days, or 52 a second.
+// CyberShake's production of 2009 (E2.7): typically 220 workflows of 840,000 tasks each on 2,400 cores of Ranger. That
+// is 197 million tasks in 44 days, or 52 per second.
 const (
 	shakeTasks = 840_000
 	shakeCPUs  = 2400
 	shakeRate  = 52
 )
 
-// A production is one such workflow, or a part of it on as many cores less, where so many tasks start a second at most.
+// A production is one such workflow, or a part of it on proportionally fewer cores, with a limit on the tasks started
+// per second.
 type production struct {
 	tasks, cpus int
 	rate        float64
@@ -30,8 +31,9 @@ type production struct {
 
 func (p production) perSecond() float64 { return float64(p.tasks) / p.took.Seconds() }
 
-// cyberShake is E2.7: how much of the cores a submit host can use that starts so many tasks a second (trap T16). Of a
-// part all numbers are as much less: what would be started a second, too.
+// cyberShake simulates E2.7: which share of the cores can be used by a submit host that starts a given number of tasks
+// per second (trap T16). For a part of the workflow, all numbers are reduced in proportion, including the starts per
+// second.
 func (s *study) cyberShake(tasks int) error {
 	var all []production
 	a := cyberShake(tasks)
@@ -61,23 +63,24 @@ func (s *study) cyberShake(tasks int) error {
 	return nil
 }
 
-// A drain is a workflow that went through the release queue, with nothing executed.
+// A drain is a workflow that was passed through the release queue without being executed.
 type drain struct {
 	tasks int
 	took  time.Duration
-	mib   float64 // of the heap, when all was done: what is kept of tasks is never less before
+	mib   float64 // of the heap at the end; it is never less before
 }
 
 func (d drain) perSecond() float64 { return float64(d.tasks) / d.took.Seconds() }
 
-// drained has the rules of a run release each task of a workflow, on so many cpus as its production had, and end it.
+// drained releases each task of a workflow with the rules of a run, on the number of cpus of its production, and ends
+// it.
 func drained(a asleep) (d drain, err error) {
 	began, x := time.Now(), execution.New(a.spec(clustering.Rule{}))
 	now := time.Unix(1_700_000_000, 0)
 	for !x.Done() {
 		all := x.Release(now, execution.Offer{CPUs: shakeCPUs})
 		if len(all) == 0 {
-			return d, errors.New("tasks are left, and none of them is released")
+			return d, errors.New("tasks remain, but none of them is released")
 		}
 		for _, j := range all {
 			end(x, j, execution.ToMsec(now))

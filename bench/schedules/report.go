@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A measured is one workflow on so many workers.
+// A measured is one workflow on a number of workers.
 type measured struct {
 	name     string
 	tasks    int
 	workers  int
-	rule     string // that was asked for
-	how      string // that it became
+	rule     string // the requested rule
+	how      string // the resulting rule
 	schedule time.Duration
 
 	took      time.Duration // 0: it was not run
-	own       time.Duration // list schedule of what its tasks took
+	own       time.Duration // list schedule of the measured durations of its tasks
 	simulated time.Duration
 }
 
@@ -25,7 +25,7 @@ func newCase(a asleep, workers int, rule, how string) measured {
 		schedule: a.listSchedule(workers)}
 }
 
-// over is by how much longer than a list schedule something took, in percent.
+// over returns how much longer than a list schedule something took, in percent.
 func over(took, schedule time.Duration) float64 { return 100 * (float64(took)/float64(schedule) - 1) }
 
 // near is how much longer than the list schedule a run may take, in percent.
@@ -56,7 +56,7 @@ func (t *tally) String() string {
 		t.worst.workers, t.worst.how)
 }
 
-// A report is a table that grows with each case, so that one that is interrupted is not lost.
+// A report is a table that is written case by case, so that an interrupted one is not lost.
 type report struct {
 	out            io.Writer
 	run, own, sims tally
@@ -95,7 +95,7 @@ func (r *report) add(c measured) error {
 	return r.err
 }
 
-// end says how many are within what is wanted.
+// end prints how many cases are within the limit.
 func (r *report) end() error {
 	r.print("\nWithin %d %% of the list schedule: of runs %s; of simulations %s.\n", near, &r.run, &r.sims)
 	r.print("Within %d %% of the list schedule of what the tasks took, each with its process's start and end: %s.\n",

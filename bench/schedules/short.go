@@ -8,14 +8,14 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// sites and systems are varied: which were those of the experiments is not published, nor how their batch systems
+// sites and systems are varied: it is not published which were used in the experiments, nor how their batch systems
 // started jobs.
 var (
 	sites   = []thesisSite{abe, mercury, ia64}
 	systems = []batchSystem{atOnce, pbs, periodic}
 )
 
-// broadband is E2.3: 768 tasks on the 16 cores of WIND, whose batch system was Condor.
+// broadband simulates E2.3: 768 tasks on the 16 cores of WIND, whose batch system was Condor.
 func (s *study) broadband() error {
 	wf, err := broadband(6, 8)
 	if err != nil {
@@ -42,14 +42,14 @@ func (s *study) broadband() error {
 	return nil
 }
 
-// A series is E2.4 in one setting, at 1 to 16 processors and in both sizes.
+// A series is E2.4 in one setting, with 1 to 16 processors and in both sizes.
 type series struct {
 	setting
 	plain, clustered []float64 // by how many percent pilots are faster
-	below            float64   // a list schedule, at most, in percent
+	below            float64   // how far below a list schedule, at most, in percent
 }
 
-// montage is E2.4: 206 and 6,062 tasks on 1 to 16 processors, task by task and in as many groups of a level.
+// montage simulates E2.4: 206 and 6,062 tasks on 1 to 16 processors, task by task and in as many groups for each level.
 func (s *study) montage() error {
 	one, err := montage(40, 120, 1)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *study) montage() error {
 	return nil
 }
 
-// claimGains states what F52 wants of a setting.
+// claimGains adds the claims of F52 for a setting.
 func (s *study) claimGains(both []*workflow.Workflow, g series) error {
 	s.claim(claim{row: "F52", what: "task by task pilots are faster, mean, by", got: mean(g.plain), low: 30, high: 60,
 		unit: "%"})
@@ -103,7 +103,7 @@ func (s *study) claimGains(both []*workflow.Workflow, g series) error {
 	return nil
 }
 
-// montages compares both sizes with tasks so many times as long.
+// montages compares both sizes with runtimes multiplied by times.
 func (s *study) montages(both []*workflow.Workflow, times int, in setting) (g series, err error) {
 	g.setting = in
 	for _, wf := range both {

@@ -10,10 +10,11 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// embedded is an embedded cluster: its way to a worker, and the starts that it manages.
+// embedded describes an embedded cluster: its delay to a worker, and its starts per second.
 var embedded = plan.Cluster{Rate: 1500, Hop: 2 * time.Millisecond}
 
-// simulate plays a workflow on so many workers of one cpu, and returns what it took from its first task's start on.
+// simulate simulates a workflow on the given number of workers with one cpu, and returns the duration from the first
+// task's start.
 func simulate(a asleep, rule clustering.Rule, workers int) (time.Duration, error) {
 	s := sim.Scenario{Work: a.spec(rule), Cluster: sim.Cluster{Cluster: embedded}, Sites: []sim.Site{{Site: plan.Site{
 		Name: "local", Hosts: workers, Pilots: plan.Unlimited, CPUs: plan.Unlimited, Walltime: plan.Unbounded,
@@ -29,7 +30,7 @@ func simulate(a asleep, rule clustering.Rule, workers int) (time.Duration, error
 	return time.Duration(r.Makespan - r.WaitForWorkers), nil
 }
 
-// chosen is the rule that auto is on so many workers.
+// chosen returns the rule that auto selects for the given number of workers.
 func chosen(a asleep, workers int) clustering.Rule {
 	rule, _ := clustering.Choose(a.wf.Graph, a.tasks(), clustering.Supply{CPUs: workers, Way: embedded.Turn(),
 		Rate: embedded.Rate})

@@ -13,13 +13,13 @@ import (
 
 const (
 	walltime = time.Hour       // of the pilots
-	patience = 2 * time.Minute // for any one thing to happen, beside a run
+	patience = 2 * time.Minute // for any single operation except a run
 )
 
 // A stand is a private corrald below a directory, with workers of one cpu.
 type stand struct{ rig.Service }
 
-// startCorrald starts one without workers. The caller must end it, also when there is an error.
+// startCorrald starts a corrald without workers. The caller must end it, even if there is an error.
 func startCorrald(ctx context.Context, dir string) (*stand, error) {
 	s := &stand{rig.NewService(dir, "")}
 	err := s.Start(ctx)
@@ -43,12 +43,12 @@ func newStand(ctx context.Context, dir string, workers int) (*stand, error) {
 	return s, err
 }
 
-// An outcome is how a workflow was clustered, and how long it took from its first task's start on, by the workers'
+// An outcome is the clustering of a workflow, and its duration from the first task's start, according to the workers'
 // clocks.
 type outcome struct {
 	how  string
 	took time.Duration
-	own  time.Duration // list schedule of what its tasks took, each with its process's start and end
+	own  time.Duration // list schedule of the measured durations of its tasks, each with process start and end
 }
 
 // run runs a workflow.

@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A kind is the tasks of one transformation: how long they take in seconds, in the mean and as they are spread (Juve
-// 2012, tables 5.3, 5.5 and 5.6).
+// A kind contains the runtimes of the tasks of one transformation, in seconds: mean and standard deviation (Juve 2012,
+// tables 5.3, 5.5 and 5.6).
 type kind struct {
 	name     string
 	mean, sd float64
@@ -47,9 +47,9 @@ var (
 	mapMerge       = kind{"mapMerge", 11.01, 12.18}
 	mapIndex       = kind{"mapIndex", 43.57, 0}
 	pileup         = kind{"pileup", 55.95, 0}
-	leastOfItsMean = 0.05 // that a task takes, where its kind is spread widely
+	leastOfItsMean = 0.05 // minimum runtime of a task relative to the mean, for kinds with a large deviation
 
-	// Of table 5.4: its counts are those of one site's workflow.
+	// From table 5.4: its counts are those of one site's workflow.
 	extractSGT = kind{"ExtractSGT", 110.58, 141.20}
 	seisSynth  = kind{"SeisSynth", 79.47, 70.86}
 	zipSeis    = kind{"ZipSeis", 265.73, 275.04}
@@ -57,7 +57,7 @@ var (
 	zipPeakSA  = kind{"ZipPeakSA", 195.80, 237.99}
 )
 
-// A maker makes a workflow of kinds.
+// A maker builds a workflow from kinds.
 type maker struct {
 	wf   *workflow.Workflow
 	b    *workflow.Builder
@@ -70,7 +70,7 @@ func newMaker(name string, seed uint64) *maker {
 	return &maker{wf: wf, b: workflow.NewBuilder(wf, workflow.Options{}), seed: seed}
 }
 
-// task adds one that waits for others, and returns its id. What it takes depends on nothing but its id and the seed.
+// task adds a task that waits for others, and returns its id. Its runtime depends only on its id and the seed.
 func (m *maker) task(k kind, after ...string) (id string) {
 	id = fmt.Sprintf("%s-%d", k.name, len(m.wf.Tasks))
 	h := fnv.New64a()
@@ -102,13 +102,13 @@ func (m *maker) made() (*workflow.Workflow, error) {
 	return m.wf, m.err
 }
 
-// montage projects images, fits each pair that overlaps, corrects their backgrounds and adds them up, in tiles where
-// they are many (§1.5.9).
+// montage projects images, fits each overlapping pair, corrects their backgrounds and adds them up, in tiles if there
+// are many (§1.5.9).
 func montage(images, pairs, tiles int) (*workflow.Workflow, error) {
 	m := newMaker(fmt.Sprintf("Montage of the thesis, %d images", images), 1)
 	projected := m.some(images, mProjectPP)
 	var fits []string
-	for apart := 1; len(fits) < pairs; apart += 7 { // neighbours in a row, then in others
+	for apart := 1; len(fits) < pairs; apart += 7 { // neighbours in a row, then in other rows
 		for i := 0; i+apart < images && len(fits) < pairs; i++ {
 			fits = append(fits, m.task(mDiffFit, projected[i], projected[i+apart]))
 		}
@@ -131,7 +131,7 @@ func montage(images, pairs, tiles int) (*workflow.Workflow, error) {
 	return m.made()
 }
 
-// broadband simulates earthquakes as stations see them, 16 tasks for each of both (§1.5.11).
+// broadband simulates earthquakes as observed at stations, with 16 tasks for each combination (§1.5.11).
 func broadband(scenarios, stations int) (*workflow.Workflow, error) {
 	m := newMaker(fmt.Sprintf("Broadband of the thesis, %d scenarios at %d stations", scenarios, stations), 1)
 	for range scenarios * stations {
@@ -145,7 +145,8 @@ func broadband(scenarios, stations int) (*workflow.Workflow, error) {
 	return m.made()
 }
 
-// epigenome maps the chunks of some lanes of a sequencer, each through a chain of four, and merges them (§1.5.12).
+// epigenome maps the chunks of some lanes of a sequencer, each through a chain of four tasks, and merges them
+// (§1.5.12).
 func epigenome(lanes, chunks int, seed uint64) (*workflow.Workflow, error) {
 	m := newMaker(fmt.Sprintf("Epigenome of the thesis, %d chunks", chunks), seed)
 	var merged []string
@@ -162,7 +163,7 @@ func epigenome(lanes, chunks int, seed uint64) (*workflow.Workflow, error) {
 	return m.made()
 }
 
-// ofTheThesis are the workflows that chapter 2 measures, of as many tasks.
+// ofTheThesis returns the workflows measured in chapter 2, with the same number of tasks.
 func ofTheThesis() (all []*workflow.Workflow, err error) {
 	for _, f := range []func() (*workflow.Workflow, error){
 		func() (*workflow.Workflow, error) { return montage(40, 120, 1) },
@@ -178,12 +179,13 @@ func ofTheThesis() (all []*workflow.Workflow, err error) {
 	return all, nil
 }
 
-// sixDegrees is the Montage of 6,062 tasks.
+// sixDegrees returns the Montage with 6,062 tasks.
 func sixDegrees() (*workflow.Workflow, error) { return montage(1217, 3575, 16) }
 
-// cyberShake is a site's workflow of about so many tasks, in the proportions of table 5.4 (§1.5.10): seismograms are
-// synthesized of extracts, the peaks of each are found, and both are packed. Runtimes are lognormal, because their
-// deviations are as large as their means. It is as the simulator needs it, because 840,000 tasks have no use for names.
+// cyberShake returns a site's workflow with about the given number of tasks, in the proportions of table 5.4 (§1.5.10):
+// seismograms are synthesized from extracts, the peaks of each are found, and both are packed. Runtimes are lognormal,
+// because their deviations are as large as their means. The workflow contains only what the simulator needs, because
+// 840,000 tasks need no names.
 func cyberShake(tasks int) asleep {
 	const extracts, synths, zips = 5939, 404_864, 78
 	part := func(of int) int { return max(1, of*tasks/(extracts+2*synths+2*zips)) }

@@ -1,17 +1,17 @@
-// Command shim measures Slurm's commands as Corral's shim has them beside those of a real Slurm on the same two cpus:
-// what a job costs who submits it, how long one that does nothing takes, and many that sleep for a second, submitted
-// one by one and by Makeflow; and Snakemake with rules that do.
+// Command shim compares the Slurm commands of Corral's shim with those of a real Slurm on the same two CPUs. It
+// measures the cost of a submission, the time of a job that does nothing, and the time of many jobs that sleep for a
+// second, submitted one by one and by Makeflow. It also measures Snakemake with rules that sleep.
 //
-//	go run ./bench/shim                     # more than an hour, most of it asleep
-//	go run ./bench/shim -jobs 40 -rules 10  # in small
-//	go run ./bench/shim -jobs 0             # Snakemake alone
+//	go run ./bench/shim                     # more than an hour, mostly spent asleep
+//	go run ./bench/shim -jobs 40 -rules 10  # a small run
+//	go run ./bench/shim -jobs 0             # only Snakemake
 //
-// There are three sides: Slurm as idle as scripts/slurm has it, which starts a job as soon as it is submitted; Slurm as
-// large sites have it (SchedulerParameters=defer,sched_min_interval=30000000: it starts jobs every thirty seconds at
-// most), to which fewer jobs are given, since two start in thirty seconds; and a shim on a pilot of two cpus. Each is
-// driven by nothing but the commands that users have, found first on PATH.
+// It measures three sides: an idle Slurm as scripts/slurm configures it, which starts a job immediately; a Slurm with
+// the settings of large sites (SchedulerParameters=defer,sched_min_interval=30000000: it starts jobs every thirty
+// seconds at most), which gets fewer jobs because it starts only two in thirty seconds; and a shim on a pilot of two
+// CPUs. The benchmark drives each side only by the users' commands, which it puts first on PATH.
 //
-// What is reported of sleeping jobs is the share of the time in which the two cpus had one: work ÷ cpus ÷ time taken.
+// For sleeping jobs it reports how much of the time the two CPUs were occupied: work ÷ CPUs ÷ elapsed time.
 package main
 
 import (
@@ -30,17 +30,17 @@ import (
 	"github.com/corral-pilot/corral/bench/rig"
 )
 
-// A bench says what to measure and where.
+// A bench holds the options of a run.
 type bench struct {
-	jobs                 int    // that sleep for a second, on a side that starts them at once; 0: only Snakemake
-	deferred             int    // of these, on the side that does not
-	noops                int    // that do nothing, one after the other
-	pending              int    // that squeue shows, in thousands
-	sides                string // some of their names
-	rules, deferredRules int    // of Snakemake that sleep for a second, likewise; 0: it is not measured
+	jobs                 int    // jobs that sleep for a second, on a side that starts them at once; 0: only Snakemake
+	deferred             int    // jobs that sleep for a second, on the deferring side
+	noops                int    // jobs that do nothing, one after the other
+	pending              int    // jobs that squeue lists, in thousands
+	sides                string // names of the sides to measure, separated by commas
+	rules, deferredRules int    // Snakemake rules that sleep for a second, likewise; 0: not measured
 
 	dir string // parent of the temporary directory
-	bin string // where corral is
+	bin string // directory of the corral binary
 
 	stdout, stderr io.Writer
 }
@@ -51,41 +51,41 @@ func main() { rig.Main(execute) }
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	b, err := parse(args, stdout, stderr)
 	if err != nil {
-		return rig.Misuse // flag has said why
+		return rig.Misuse // flag has printed the reason
 	}
 	return rig.Code(stderr, "shim", b.measure(ctx))
 }
 
-// parse reads the command line. What is wrong with it is said on stderr before it returns.
+// parse reads the command line. It reports an error on stderr before it returns.
 func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 	b := bench{stdout: stdout, stderr: stderr}
 	f := flag.NewFlagSet("shim", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.IntVar(&b.jobs, "jobs", 1000, "that sleep for a second; 0: nothing but Snakemake is measured")
-	f.IntVar(&b.deferred, "deferred", 20, "of these, on the Slurm that starts some every thirty seconds")
+	f.IntVar(&b.jobs, "jobs", 1000, "jobs that sleep for a second; 0: measure only Snakemake")
+	f.IntVar(&b.deferred, "deferred", 20, "jobs that sleep, on the Slurm that starts jobs every thirty seconds")
 	f.IntVar(&b.noops, "noops", 30, "jobs that do nothing, one after the other")
-	f.IntVar(&b.pending, "pending", 10, "`thousands` of jobs that squeue shows")
-	f.IntVar(&b.rules, "rules", 100, "of Snakemake that sleep for a second; 0: it is not measured")
-	f.IntVar(&b.deferredRules, "deferred-rules", 0, "of these, on the Slurm that starts some every thirty seconds")
-	f.StringVar(&b.sides, "sides", "shim,slurm,deferred", "`NAMES` of those that are measured")
-	f.StringVar(&b.dir, "dir", "/tmp", "`directory` to work below: sockets in it have short names")
-	f.StringVar(&b.bin, "bin", "bin", "`directory` with corral")
+	f.IntVar(&b.pending, "pending", 10, "`thousands` of jobs that squeue lists")
+	f.IntVar(&b.rules, "rules", 100, "Snakemake rules that sleep for a second; 0: not measured")
+	f.IntVar(&b.deferredRules, "deferred-rules", 0, "these rules, on the Slurm that starts jobs every thirty seconds")
+	f.StringVar(&b.sides, "sides", "shim,slurm,deferred", "`NAMES` of the sides to measure")
+	f.StringVar(&b.dir, "dir", "/tmp", "parent `directory` of the working directory; sockets need a short path")
+	f.StringVar(&b.bin, "bin", "bin", "`directory` of the corral binary")
 	if err := f.Parse(args); err != nil {
 		return b, err
 	}
 	if f.NArg() > 0 || min(b.noops, b.pending, b.deferred) < 1 || min(b.jobs, b.rules, b.deferredRules) < 0 {
-		fmt.Fprintln(stderr, "usage: shim [flags]; numbers are at least 1, and 0 where it says so")
+		fmt.Fprintln(stderr, "usage: shim [flags]; numbers are at least 1, or 0 where the flag's text allows it")
 		f.PrintDefaults()
 		return b, flag.ErrHelp
 	}
 	return b, nil
 }
 
-// measure measures all sides, one after the other: the machine is one alone's at a time.
+// measure measures all sides, one after the other, so that each has the machine to itself.
 func (b bench) measure(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "scripts/peers").Output()
 	if err != nil {
-		return fmt.Errorf("scripts/peers, which is run in the project's folder: %w", err)
+		return fmt.Errorf("scripts/peers, which must be run in the project's folder: %w", err)
 	}
 	peers := filepath.Join(strings.TrimSpace(string(out)), "bin")
 	if b.jobs > 0 {
@@ -100,7 +100,7 @@ func (b bench) measure(ctx context.Context) error {
 	return err
 }
 
-// commands measures what Slurm's commands and Makeflow do with jobs, and reports it.
+// commands measures how Slurm's commands and Makeflow handle jobs, and reports it.
 func (b bench) commands(ctx context.Context, peers string) error {
 	var all []measured
 	for _, kind := range []struct {
@@ -116,7 +116,7 @@ func (b bench) commands(ctx context.Context, peers string) error {
 			continue
 		}
 		err := b.on(ctx, peers, kind.start, func(s *side) error {
-			fmt.Fprintf(b.stderr, "shim: %s: %d jobs, %d without work\n", s.name, kind.plan.jobs, kind.plan.noops)
+			fmt.Fprintf(b.stderr, "shim: %s: %d sleeping, %d no-op jobs\n", s.name, kind.plan.jobs, kind.plan.noops)
 			m, err := s.measure(ctx, kind.plan, b.stderr)
 			all = append(all, m)
 			return err
@@ -129,7 +129,7 @@ func (b bench) commands(ctx context.Context, peers string) error {
 	return err
 }
 
-// on starts a side, has it measured, and ends it.
+// on starts a side, runs measure on it, and stops it.
 func (b bench) on(
 	ctx context.Context, peers string, start func(context.Context, string) (*side, error), measure func(*side) error,
 ) (err error) {
@@ -150,7 +150,7 @@ func (b bench) on(
 	return measure(s)
 }
 
-// report is a table with a column for each side.
+// report returns a table with a column for each side.
 func report(all []measured) string {
 	var b strings.Builder
 	row := func(name string, cell func(measured) string) {
@@ -181,7 +181,7 @@ func report(all []measured) string {
 	return b.String()
 }
 
-// share says how long so many jobs took, and how much of it the cpus had work.
+// share reports the time that the jobs took, and the share of it in which the CPUs had work.
 func (m measured) share(took time.Duration) string {
 	ideal := time.Duration(m.plan.jobs) * time.Second / cpus
 	return fmt.Sprintf("%d in %.1f s: %.0f %%", m.plan.jobs, took.Seconds(), 100*ideal.Seconds()/took.Seconds())

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The first side is what the others are compared with; what was not measured is a dash.
+// The first side is the reference for the others; a missing measurement is shown as a dash.
 func TestReport(t *testing.T) {
 	ms := func(list ...int) (d []time.Duration) {
 		for _, n := range list {
@@ -48,7 +48,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Starts of Snakemake share the cpus with the work.
+// Snakemake's starts share the CPUs with the work.
 func TestReportSnakemake(t *testing.T) {
 	var got bytes.Buffer
 	reportSnakemake(&got, []pipeline{{side: "shim", way: "--slurm", rules: 100, took: 200 * time.Second,
@@ -59,7 +59,7 @@ func TestReportSnakemake(t *testing.T) {
 	}
 }
 
-// What was gathered says when each file was written; what lacks a file is refused.
+// The gathered file contains the time at which each file was written; a missing file is an error.
 func TestWrittenIn(t *testing.T) {
 	for text, fails := range map[string]bool{"0 1700000000.5\n1 1700000001.250000000\n": false,
 		"0 1700000000.5\n": true, "1 1700000001.2\n0 1700000000.5\n": true, "0 x\n1 y\n": true, "": true} {

@@ -13,32 +13,32 @@ import (
 	"time"
 )
 
-// A plan says how much is measured of a side.
+// A plan says how much to measure on a side.
 type plan struct {
-	jobs    int // that sleep
-	noops   int
+	jobs    int // jobs that sleep
+	noops   int // jobs that do nothing
 	pending int // thousands; 0: squeue is not measured
 }
 
-// Measured is what was measured of a side.
+// measured holds the results of a side.
 type measured struct {
 	name     string
 	plan     plan
 	submits  []time.Duration // of sbatch, for each job that sleeps
 	noops    []time.Duration // of sbatch -W, for a job that does nothing
 	queues   []time.Duration // of squeue
-	pending  int             // jobs that it showed
-	jobs     time.Duration   // from the first sbatch to the end of all
+	pending  int             // jobs that squeue listed
+	jobs     time.Duration   // from the first sbatch to the end of the last job
 	makeflow time.Duration   // from its start to its end
 }
 
-// look is how often the queue is asked whether all is over.
+// look is the interval between two checks for an empty queue.
 const look = 500 * time.Millisecond
 
-// squeues is how often squeue is measured.
+// squeues is the number of times that squeue is measured.
 const squeues = 5
 
-// measure measures everything of a side.
+// measure takes all measurements of a side.
 func (s *side) measure(ctx context.Context, p plan, progress io.Writer) (measured, error) {
 	m := measured{name: s.name, plan: p}
 	for _, step := range []struct {
@@ -57,8 +57,8 @@ func (s *side) measure(ctx context.Context, p plan, progress io.Writer) (measure
 	return m, nil
 }
 
-// measureNoops has jobs without work run, and waits for each, as a client does that needs its result. The first, which
-// finds nothing in the machine's memory, does not count.
+// measureNoops runs jobs that do nothing, and waits for each, like a client that needs the result. The first one, which
+// runs with cold caches, does not count.
 func (s *side) measureNoops(ctx context.Context, m *measured) error {
 	for i := range m.plan.noops + 1 {
 		began := time.Now()
@@ -72,7 +72,7 @@ func (s *side) measureNoops(ctx context.Context, m *measured) error {
 	return nil
 }
 
-// measureJobs submits jobs that sleep for a second, one after the other, and waits until none is left.
+// measureJobs submits jobs that sleep for a second, one after the other, and waits until all have ended.
 func (s *side) measureJobs(ctx context.Context, m *measured) error {
 	first := time.Now()
 	for range m.plan.jobs {
@@ -87,7 +87,7 @@ func (s *side) measureJobs(ctx context.Context, m *measured) error {
 	return err
 }
 
-// until waits until the queue is as wanted: a line for each job, which is its state.
+// until waits until wanted accepts the queue, which it gets as one line with the state for each job.
 func (s *side) until(ctx context.Context, wanted func(queue string) bool) error {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
@@ -104,7 +104,7 @@ func (s *side) until(ctx context.Context, wanted func(queue string) bool) error 
 	}
 }
 
-// measureMakeflow has Makeflow submit as many jobs that sleep for a second, each of which leaves a file.
+// measureMakeflow makes Makeflow submit the same number of jobs that sleep for a second, each of which writes a file.
 func (s *side) measureMakeflow(ctx context.Context, m *measured) error {
 	dir := filepath.Join(s.dir, "m")
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -128,13 +128,13 @@ func (s *side) measureMakeflow(ctx context.Context, m *measured) error {
 	}
 	for i := range m.plan.jobs {
 		if _, err := os.Stat(filepath.Join(dir, "o"+strconv.Itoa(i))); err != nil {
-			return fmt.Errorf("a job did not do its work: %w", err)
+			return fmt.Errorf("a job did not write its file: %w", err)
 		}
 	}
 	return s.until(ctx, func(queue string) bool { return queue == "" })
 }
 
-// measureQueue has squeue show jobs that wait, which are tasks of arrays of a thousand, because a job has all cpus.
+// measureQueue makes squeue list pending jobs: tasks of arrays of a thousand, behind a job that occupies all CPUs.
 func (s *side) measureQueue(ctx context.Context, m *measured) error {
 	if m.plan.pending == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (s *side) measureQueue(ctx context.Context, m *measured) error {
 		m.queues, m.pending = append(m.queues, time.Since(began)), strings.Count(out, "\n")+1
 	}
 	if m.pending < 1000*m.plan.pending {
-		return fmt.Errorf("squeue showed %d of %d jobs", m.pending, 1000*m.plan.pending)
+		return fmt.Errorf("squeue listed %d of %d jobs", m.pending, 1000*m.plan.pending)
 	}
 	me, err := user.Current()
 	if err == nil {
@@ -169,7 +169,7 @@ func (s *side) measureQueue(ctx context.Context, m *measured) error {
 	return err
 }
 
-// median is the middle one, or the lower of the two in the middle.
+// median returns the middle value, or the lower one of the two middle values.
 func median(list []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(list))
 	return sorted[(len(sorted)-1)/2]

@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// In small: a shim and a real Slurm are measured in the same way, and nothing is left.
+// On a small scale a shim and a real Slurm are measured in the same way, and nothing is left behind.
 func TestShimBesideSlurm(t *testing.T) {
 	bin, err := programs.Plain()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir("../..")
-	dir, err := os.MkdirTemp("/tmp", "b") // sockets have short names
+	dir, err := os.MkdirTemp("/tmp", "b") // the paths of sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,20 +13,20 @@ import (
 	"github.com/corral-pilot/corral/bench/rig"
 )
 
-// cpus is how many each side has, all in one place.
+// cpus is the number of CPUs of each side, all on one host.
 const cpus = 2
 
-// A side is where Slurm's commands are, and what makes them work. Jobs run below dir.
+// A side is a set of Slurm commands with the environment in which they work. Its jobs run below dir.
 type side struct {
 	name  string
 	dir   string
-	bin   string   // sbatch, squeue and the like
-	env   []string // beside this process's
-	peers string   // where Makeflow and Snakemake are
+	bin   string   // directory of sbatch, squeue and the other commands
+	env   []string // added to this process's environment
+	peers string   // directory of Makeflow and Snakemake
 	end   func() error
 }
 
-// command is one of a side's commands, Makeflow or Snakemake, as a user calls it.
+// command prepares a call of one of a side's commands, of Makeflow or of Snakemake, as a user would make it.
 func (s *side) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	path := filepath.Join(s.bin, name)
 	if name == "makeflow" || name == "snakemake" {
@@ -39,7 +39,7 @@ func (s *side) command(ctx context.Context, name string, args ...string) *exec.C
 	return cmd
 }
 
-// output runs a command, and returns what it prints. An error has what it complained about.
+// output runs a command and returns its standard output. An error contains the start of its standard error.
 func (s *side) output(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := s.command(ctx, name, args...).Output()
 	var exit *exec.ExitError
@@ -49,23 +49,23 @@ func (s *side) output(ctx context.Context, name string, args ...string) (string,
 	return strings.TrimSpace(string(out)), err
 }
 
-// deferring makes a Slurm as large sites have it: it thinks of starting jobs every thirty seconds at most.
+// deferring gives a Slurm the settings of large sites: it considers starting jobs every thirty seconds at most.
 const deferring = "SchedulerParameters=defer,sched_min_interval=30000000"
 
-// slurm is a Slurm of one node as scripts/slurm makes it, with its settings there, and lines for slurm.conf.
+// slurm is a one-node Slurm that scripts/slurm starts, with environment settings for that script and slurm.conf lines.
 type slurm struct {
 	name  string
 	env   []string
 	lines []string
 }
 
-// named gives it a name, and more lines.
+// named returns it with a name and more lines.
 func (k slurm) named(name string, lines ...string) slurm {
 	k.name, k.lines = name, append([]string{"MaxJobCount=40000"}, lines...)
 	return k
 }
 
-// start starts it. The caller must end it, also if there is an error.
+// start starts Slurm. The caller must call the side's end, even after an error.
 func (k slurm) start(ctx context.Context, dir string) (*side, error) {
 	state := filepath.Join(dir, "s")
 	s := &side{name: k.name, dir: dir, env: []string{"SLURM_CONF=" + filepath.Join(state, "slurm.conf")},
@@ -73,22 +73,22 @@ func (k slurm) start(ctx context.Context, dir string) (*side, error) {
 	cmd := exec.CommandContext(ctx, "scripts/slurm", append([]string{"start", state}, k.lines...)...)
 	cmd.Env = append(append(os.Environ(), "NODES=1", "CPUS="+strconv.Itoa(cpus)), k.env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return s, fmt.Errorf("scripts/slurm, which is run in the project's folder: %w: %.500s", err, out)
+		return s, fmt.Errorf("scripts/slurm, which must be run in the project's folder: %w: %.500s", err, out)
 	}
 	folder, err := exec.CommandContext(ctx, "scripts/slurm").Output()
 	s.bin = filepath.Join(strings.TrimSpace(string(folder)), "bin")
 	return s, err
 }
 
-// startShim starts a corrald of its own with a pilot on this machine, and makes a shim. The caller must end it, also if
-// there is an error.
+// startShim starts a private corrald with a pilot on this machine, and creates a shim. The caller must call the side's
+// end, even after an error.
 func (b bench) startShim(ctx context.Context, dir string) (*side, error) {
 	s := &side{name: "shim", dir: dir, bin: filepath.Join(dir, "shim"), end: func() error { return nil }}
 	u, err := rig.NewUser(b.bin, dir)
 	if err != nil {
 		return s, err
 	}
-	s.env, s.end = u.Env[1:], u.End // but for the PATH, which is the side's
+	s.env, s.end = u.Env[1:], u.End // without PATH, which command sets
 	for _, args := range [][]string{
 		{"up"},
 		{"glidein", "create", "--site", "local", "--cpus", strconv.Itoa(cpus), "--wait"},

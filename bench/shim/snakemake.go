@@ -15,35 +15,36 @@ import (
 	"time"
 )
 
-// ways are how Snakemake 7 gives its jobs to Slurm. With --cluster it looks for a file of each job, every ten seconds;
-// with --slurm it asks sacct for one job after the other. Each job starts Snakemake again, by --slurm twice.
+// ways are Snakemake 7's ways to submit its jobs to Slurm. With --cluster it looks for each job's file every ten
+// seconds; with --slurm it asks sacct for one job after the other. Each job starts Snakemake again, with --slurm twice.
 var ways = [][]string{
 	{"--cluster", "sbatch"},
 	{"--slurm", "--max-status-checks-per-second", "1"},
 }
 
-// asked is what Snakemake logs of an answer about a job's state: scontrol's where sacct knows nothing yet.
+// asked are the prefixes that Snakemake logs with a job's state: scontrol answers while sacct does not know the job
+// yet.
 var asked = []string{"The sacct output is:", "The scontrol output is:"}
 
-// started is what each start of Snakemake logs, and thereby what it leaves in the output of each job.
+// started is a line that each start of Snakemake logs, and that therefore appears in the output of each job.
 const started = "Building DAG of jobs..."
 
-// ended begins Snakemake's word that it has seen a job's end.
+// ended begins the line with which Snakemake reports that it has noticed a job's end.
 const ended = "Finished job "
 
-// A pipeline is what was measured of Snakemake on a side, by one of the ways.
+// A pipeline holds the results of Snakemake on a side, in one of the ways.
 type pipeline struct {
 	side, way string
-	rules     int           // that sleep for a second; one more gathers their files
+	rules     int           // rules that sleep for a second; one more gathers their files
 	took      time.Duration // from Snakemake's start to its end
-	start     time.Duration // cpu time of Snakemake alone, as a dry run for one file
-	starts    int           // of Snakemake in jobs
-	asks      int           // for the state of a job
-	late      time.Duration // from when a job wrote its file to when Snakemake has seen its end, on average
+	start     time.Duration // CPU time of Snakemake alone, in a dry run for one file
+	starts    int           // starts of Snakemake in jobs
+	asks      int           // queries for the state of a job
+	late      time.Duration // mean time from when a job wrote its file to when Snakemake noticed its end
 }
 
-// snakemake measures Snakemake on the sides that are asked for, one after the other. They are not those on which jobs
-// are measured: its Slurms keep accounts, from which --slurm has the states of jobs.
+// snakemake measures Snakemake on the requested sides, one after the other. These sides are not those of the other
+// measurements: their Slurms keep accounting records, from which --slurm reads the states of jobs.
 func (b bench) snakemake(ctx context.Context, peers string) ([]pipeline, error) {
 	accounts := slurm{env: []string{"ACCOUNTING=1"}}
 	var all []pipeline
@@ -77,7 +78,7 @@ func (b bench) snakemake(ctx context.Context, peers string) ([]pipeline, error) 
 	return all, nil
 }
 
-// measureSnakemake has Snakemake run so many rules in a new directory.
+// measureSnakemake makes Snakemake run that many rules in a new directory.
 func (s *side) measureSnakemake(ctx context.Context, dir string, way []string, rules int) (pipeline, error) {
 	p := pipeline{side: s.name, way: way[0], rules: rules}
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -106,15 +107,15 @@ func (s *side) measureSnakemake(ctx context.Context, dir string, way []string, r
 		return p, err
 	}
 	if len(seen) != rules+1 {
-		return p, fmt.Errorf("it saw the ends of %d jobs of %d", len(seen), rules+1)
+		return p, fmt.Errorf("Snakemake reported the ends of %d of %d jobs", len(seen), rules+1)
 	}
-	p.late = mean(seen[:rules], began) - mean(written, began) // that which gathers is the last
+	p.late = mean(seen[:rules], began) - mean(written, began) // the gathering rule ends last
 	p.starts, err = startsIn(dir)
 	return p, err
 }
 
-// snakefile has the rules that sleep, and the one that gathers, which is the target. A file says when it was written:
-// Snakemake touches it when it sees it.
+// snakefile has the rules that sleep, and the target rule, which gathers their files. Each file contains the time of
+// its writing, because Snakemake touches the file when it notices it.
 const snakefile = `rule gather:
     input: expand("{n}.txt", n=range(%d))
     output: "all.txt"
@@ -125,8 +126,8 @@ rule part:
     shell: "sleep 1; echo {wildcards.n} $(date +%%s.%%N) >{output}"
 `
 
-// snakemakeCommand is Snakemake in a directory. It is told that this is no CI, where it would look for files every
-// second, and who calls it, which it has from the environment only.
+// snakemakeCommand prepares a call of Snakemake in a directory. It clears CI, because in a CI run Snakemake would look
+// for files every second, and sets USER, because Snakemake reads the user's name only from there.
 func (s *side) snakemakeCommand(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
 	me, err := user.Current()
 	if err != nil {
@@ -138,8 +139,8 @@ func (s *side) snakemakeCommand(ctx context.Context, dir string, args ...string)
 	return cmd, nil
 }
 
-// snakemakeStart is what cpu time Snakemake needs to find out how one file is made, which it does in each job before
-// the job's work: the median of three times, after one that fills the machine's memory.
+// snakemakeStart returns the CPU time that Snakemake needs to plan the making of one file, which it does in each job
+// before the job's work: the median of three runs, after one that warms the caches.
 func (s *side) snakemakeStart(ctx context.Context, dir string) (time.Duration, error) {
 	var took []time.Duration
 	for range 4 {
@@ -148,14 +149,14 @@ func (s *side) snakemakeStart(ctx context.Context, dir string) (time.Duration, e
 			return 0, err
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return 0, fmt.Errorf("a dry run: %w: %.500s", err, out)
+			return 0, fmt.Errorf("dry run: %w: %.500s", err, out)
 		}
 		took = append(took, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 	}
 	return median(took[1:]), nil
 }
 
-// follow runs Snakemake, counts how often it asks for states, and returns when it said of jobs that they had ended.
+// follow runs Snakemake, counts its state queries, and returns the times at which it reported the ends of jobs.
 func (p *pipeline) follow(cmd *exec.Cmd) (seen []time.Time, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -168,7 +169,7 @@ func (p *pipeline) follow(cmd *exec.Cmd) (seen []time.Time, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var last []string // lines, for an error
+	var last []string // the last lines, for an error message
 	for log := bufio.NewReader(r); ; {
 		line, err := log.ReadString('\n')
 		if strings.HasPrefix(line, ended) {
@@ -188,11 +189,11 @@ func (p *pipeline) follow(cmd *exec.Cmd) (seen []time.Time, err error) {
 	return seen, nil
 }
 
-// writtenIn returns when the files were written that were gathered. It is an error if one is missing.
+// writtenIn returns the times at which the gathered files were written. A missing file is an error.
 func writtenIn(dir string, rules int) (written []time.Time, err error) {
 	all, err := os.ReadFile(filepath.Join(dir, "all.txt"))
 	if err != nil {
-		return nil, fmt.Errorf("a job did not do its work: %w", err)
+		return nil, fmt.Errorf("the gathering rule did not write its file: %w", err)
 	}
 	for line := range strings.Lines(string(all)) {
 		var n int
@@ -208,7 +209,7 @@ func writtenIn(dir string, rules int) (written []time.Time, err error) {
 	return written, nil
 }
 
-// mean is how long after a time others are, on average.
+// mean returns the mean distance of the times from a given time.
 func mean(list []time.Time, from time.Time) (sum time.Duration) {
 	for _, t := range list {
 		sum += t.Sub(from)
@@ -216,8 +217,8 @@ func mean(list []time.Time, from time.Time) (sum time.Duration) {
 	return sum / time.Duration(len(list))
 }
 
-// startsIn counts the starts of Snakemake in the outputs of jobs: in the directory by --cluster, and in
-// .snakemake/slurm_logs/RULE by --slurm.
+// startsIn counts the starts of Snakemake in the outputs of jobs: with --cluster in the directory, and with --slurm in
+// .snakemake/slurm_logs/RULE.
 func startsIn(dir string) (n int, err error) {
 	for _, pattern := range []string{"slurm-*.out", ".snakemake/slurm_logs/*/*.log"} {
 		outputs, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -235,7 +236,7 @@ func startsIn(dir string) (n int, err error) {
 	return n, nil
 }
 
-// reportSnakemake is a table with a row for each side and way.
+// reportSnakemake prints a table with a row for each side and way.
 func reportSnakemake(w io.Writer, all []pipeline) {
 	fmt.Fprint(w, "\n| Snakemake | by | rules | wall, s | work ÷ cpus, s | its starts in jobs | cpu s each "+
 		"| these ÷ cpus, s | both ÷ wall | asked for states | saw an end after, s |\n"+

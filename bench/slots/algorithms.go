@@ -1,11 +1,11 @@
 package main
 
-// The algorithms of corral plan, beside each other. What the thesis compares are reservations; these are pilots, which
-// wait in line like everybody's jobs, and what is asked is what a user asks: how soon, for how much, and how often much
-// too late.
+// This file compares the algorithms of corral plan. The thesis compares reservations; these are pilots, which wait in
+// the queue like other users' jobs. The questions are a user's: how soon does the workflow end, what does it cost, and
+// how often is it far too late?
 //
-// The site knows waits of all earlier jobs, as if each had been a pilot of ours: so the staircase and VAR know as much
-// as anybody can. A user who has run there ten times knows less.
+// The site knows the waits of all earlier jobs, as if each had been one of our pilots. The staircase and VAR therefore
+// know as much as possible; a user who has run ten pilots there knows less.
 
 import (
 	"context"
@@ -30,11 +30,11 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// algorithms has corral plan make plans by each of its algorithms at the same fifty instants, and plays them among
-// those who come later: which should a user take? The staircase and VAR know the waits of all earlier jobs, the others
-// who is in line. A plan that takes half as long again as jobs would has missed; where an algorithm makes none, the
-// staircase's stands for it. It asserts that auto, which plays the plans in the queue as it is, is by J in the mean at
-// most 3 % above the best single algorithm.
+// algorithms makes plans with each algorithm of corral plan at the same fifty instants, and simulates them among the
+// jobs that arrive later. The question is which algorithm a user should choose. The staircase and VAR know the waits of
+// all earlier jobs; the others know the queue's contents. A plan misses if it takes more than 1.5 times as long as
+// jobs; where an algorithm makes no plan, the staircase's plan replaces it. algorithms asserts that the mean J of auto,
+// which simulates the plans in the queue's current state, is at most 3 % above that of the best single algorithm.
 func algorithms(d *desk) error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -62,17 +62,17 @@ func algorithms(d *desk) error {
 	}
 	return draw(d, "slots-algorithms", plot.Chart{Title: "Plans of pilots by algorithm",
 		Subtitle: "two loads, three trade-offs, 50 instants each", X: "cost ÷ jobs", Y: "makespan ÷ jobs",
-		Series: append(series[1:], series[0])}) // auto last, over the others
+		Series: append(series[1:], series[0])}) // auto last, so that it is drawn on top
 }
 
-// A sum adds up what the plans of an algorithm have come to.
+// A sum accumulates the results of an algorithm's plans.
 type sum struct {
 	played
 	missed, pilots float64
-	none           int // of them it has made no plan
+	none           int // instants at which it made no plan
 }
 
-// byAlgorithm prints and asserts it for one load and one α.
+// byAlgorithm prints the rows and checks the assertion for one load and one α.
 func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64,
 	alpha ensemble.Share) (sums map[plan.Algorithm]*sum, err error) {
 	order := slices.DeleteFunc(slices.Clone(plan.Algorithms), func(a plan.Algorithm) bool { return a == plan.Auto })
@@ -88,7 +88,7 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 			return nil, err
 		}
 		asked := inQueue(w, q, held, alpha)
-		among := asked.Model // of whoever comes later
+		among := asked.Model // among the jobs that arrive later
 		among.Queues = montecarlo.Queues{{"site", ""}: q}
 		plans, none, err := plansBy(asked)
 		if err != nil {
@@ -123,13 +123,13 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 	}
 	d.printf("| | | auto takes | %v | | | | | |\n", sums[plan.Auto].taken)
 	if j := sums[plan.Auto].weight(alpha); j > 1.03*best {
-		d.breaks("at %.2f load with α = %s auto has a J of %.3f, and the best algorithm one of %.3f", load, alpha, j,
+		d.breaks("at %.2f load with α = %s auto's J is %.3f, and the best algorithm's is %.3f", load, alpha, j,
 			best)
 	}
 	return sums, nil
 }
 
-// plansBy are the plans of all algorithms, and which have made none: the staircase's stands for theirs.
+// plansBy returns the plans of all algorithms, and which of them made none: the staircase's plan replaces theirs.
 func plansBy(q algorithm.Question) (plans map[plan.Algorithm]*plan.Plan, none map[plan.Algorithm]bool, err error) {
 	plans, none = map[plan.Algorithm]*plan.Plan{}, map[plan.Algorithm]bool{}
 	ctx := context.Background()
@@ -149,8 +149,8 @@ func plansBy(q algorithm.Question) (plans map[plan.Algorithm]*plan.Plan, none ma
 	return plans, none, nil
 }
 
-// inQueue is a workflow for which pilots are sought in a queue, of which it is known who is in it, and how long all who
-// came before have waited.
+// inQueue returns the planning problem of a workflow that needs pilots in a queue. The planner knows the queue's jobs
+// and the waits of all earlier ones.
 func inQueue(w plan.Work, q *queue.Queue, held []queue.Held, alpha ensemble.Share) algorithm.Question {
 	known := waits(held, q.Now())
 	odds := queueing.NewPredictor(known, epoch.Add(q.Now()))

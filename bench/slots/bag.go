@@ -9,18 +9,19 @@ import (
 	"github.com/corral-pilot/corral/plan/selection"
 )
 
-// A resource is one of those of the paper's table I, as far as a bag of tasks sees it. Instructions per cycle are in
-// the middle of the narrow band that its figures leave. The paper gives no waits: these are invented, log-normal.
+// A resource is one of the machines in the paper's table I, as far as it matters to a bag of tasks. The instructions
+// per cycle are the middle of the narrow range that the paper's figures allow. The paper gives no waits: these are
+// invented, with a log-normal distribution.
 type resource struct {
 	name     string
-	base     float64 // GHz: what is predicted by
-	mean     float64 // GHz: what a run has
+	base     float64 // GHz: the clock that the prediction uses
+	mean     float64 // GHz: the clock during a run
 	perCycle float64 // instructions
-	factor   float64 // instructions beside those of the reference machine, as learned
-	noise    float64 // of a run: the standard deviation, as a part
-	median   float64 // wait in hours
-	spread   float64 // of its logarithm
-	single   bool    // a pilot for each task, and so a wait for each; else one for all
+	factor   float64 // learned ratio of its instruction count to that of the reference machine
+	noise    float64 // relative standard deviation of a run's time
+	median   float64 // median wait in hours
+	spread   float64 // standard deviation of the wait's logarithm
+	single   bool    // a pilot, and therefore a wait, for each task; otherwise one for all
 }
 
 var bagResources = []resource{
@@ -30,23 +31,24 @@ var bagResources = []resource{
 	{"OSG", 2.50, 2.930, 0.96, 1.22, 0.15, 1. / 3, 0.6, true},
 }
 
-// A task has so many instructions on the reference machine that it takes an hour on SuperMIC, in units of 10⁹ an hour.
+// bagInstructions is a task's instruction count on the reference machine, such that it takes an hour on SuperMIC. The
+// unit is 10⁹ an hour.
 const bagInstructions = 3.589 * 2.107
 
-// took is how long a task runs on a machine, in hours, without noise. The instructions per cycle of OSG are those of
-// the reference machine's instructions.
+// took returns how long a task runs on a machine, in hours, without noise. OSG's instructions per cycle count the
+// instructions of the reference machine.
 func (m resource) took() float64 { return bagInstructions / m.perCycle / m.mean }
 
-// A bag is a set of waits and of how much runs differ.
+// A bag draws the waits and the run times of a bag of tasks.
 type bag struct {
 	resources []resource
 	rng       *rand.Rand
 }
 
-// wait draws one.
+// wait draws a wait.
 func (b bag) wait(m resource) float64 { return m.median * math.Exp(m.spread*b.rng.NormFloat64()) }
 
-// run is when the last of the tasks has ended that are sent to the machines, so many to each.
+// run returns when the last task ends, if sent[i] tasks are sent to machine i.
 func (b bag) run(sent []int) (last float64) {
 	for i, m := range b.resources {
 		wait := b.wait(m)
@@ -60,8 +62,8 @@ func (b bag) run(sent []int) (last float64) {
 	return last
 }
 
-// selects is the resource that the model sends a bag to: the least sum of the mean of 200 earlier waits, and of what
-// base clocks and the learned factor predict.
+// selects returns the resource to which the model sends a bag: the one with the least sum of the mean of 200 earlier
+// waits and the time that the base clock and the learned factor predict.
 func (b bag) selects() (int, error) {
 	const earlier = 200
 	work := selection.Consumable{Type: "compute"}
@@ -81,11 +83,11 @@ func (b bag) selects() (int, error) {
 	return selection.Select(affinities), nil
 }
 
-// bagOfTasks sends bags of equal tasks to the resource that the model selects, and beside that to any: with all waits
-// as they are, swapped in pairs, and with none (Ha, Turilli, Merzky and Jha, experiment B). It asserts that the model
-// ends first in the mean for all sizes; that selection follows the short wait to a machine for which it makes up; and
-// that without waits and noise it saves what SuperMIC saves beside OSG, 62.9 % [67 to 85 % less, with waits that the
-// paper does not give].
+// bagOfTasks sends bags of equal tasks to the resource that the model selects, and to random resources for comparison:
+// with all waits unchanged, with waits swapped in pairs, and without waits (Ha, Turilli, Merzky and Jha, experiment B).
+// It asserts that the model has the earlier mean end for all sizes; that the selection follows the short wait to
+// another machine if the wait outweighs that machine's speed; and that without waits and noise it saves what SuperMIC
+// saves compared to OSG, 62.9 % [67 to 85 % less, with waits that the paper does not give].
 func bagOfTasks(d *desk) error {
 	d.printf("\nBags of tasks of an hour, 200 repetitions: the model beside a random distribution, in hours:\n\n")
 	d.printf("| waits | tasks | model | random | saved | selected |\n|---|---|---|---|---|---|\n")
@@ -108,7 +110,7 @@ func bagOfTasks(d *desk) error {
 	return bags(d, "none, and no noise", quiet, [2]int{})
 }
 
-// bags prints and asserts it for some waits, of which two were swapped.
+// bags prints the rows and checks the assertions for one set of waits, two of which are swapped.
 func bags(d *desk, name string, resources []resource, swapped [2]int) error {
 	const repetitions = 200
 	for _, size := range []int{64, 128, 256, 512, 1024} {
@@ -137,22 +139,22 @@ func bags(d *desk, name string, resources []resource, swapped [2]int) error {
 	return nil
 }
 
-// checkBag says what is not as it has to be for one size; empty: nothing.
+// checkBag describes a violated assertion for one size; empty: all hold.
 func checkBag(size int, saved float64, chosen resource, swapped [2]int) (wrong string) {
 	right := []string{"SuperMIC"}
 	switch {
-	case swapped[1] == 2: // its short wait is that of a machine that is nearly as fast
+	case swapped[1] == 2: // SuperMIC's short wait now belongs to a machine that is nearly as fast
 		right = []string{bagResources[swapped[0]].name}
-	case swapped == [2]int{1, 3}: // two waits and times have the same sum, but for 1 %
+	case swapped == [2]int{1, 3}: // two sums of wait and time differ by only 1 %
 		right = append(right, "Comet")
 	}
 	switch {
 	case saved <= 0:
-		return fmt.Sprintf("%d tasks end %.3f later by the model", size, -saved)
+		return fmt.Sprintf("%d tasks end %.3f later with the model", size, -saved)
 	case !slices.Contains(right, chosen.name):
 		return fmt.Sprintf("%s is selected for %d tasks, not %v", chosen.name, size, right)
 	case chosen.median == 0 && math.Abs(saved-0.629) > 0.005:
-		return fmt.Sprintf("%d tasks save %.3f, and 0.629 by their times", size, saved)
+		return fmt.Sprintf("%d tasks save %.3f; their times predict 0.629", size, saved)
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ type picker struct {
 	ways []portfolio.Way
 }
 
-// The pickers: each way by itself, and the best by forecast of those of a queue alone, and of all.
+// pickers are each way alone, the best forecast of the ways that need only a queue, and the best forecast of all ways.
 var pickers = []picker{
 	{"jobs", []portfolio.Way{portfolio.Jobs}},
 	{"one pilot", []portfolio.Way{portfolio.Pilot}},
@@ -28,9 +28,9 @@ var pickers = []picker{
 	{"auto", []portfolio.Way{portfolio.Jobs, portfolio.Pilot, portfolio.Slots, portfolio.Prices}},
 }
 
-// choose has workflows get their processors in each of the ways at the same instants, and in the one that a forecast
-// says is best: which should a user take? It asserts that the best by forecast is in the mean at most 3 % above the
-// best single way, by J for each α.
+// choose gets processors for workflows in each of the ways at the same instants, and in the way with the best forecast.
+// The question is which way a user should choose. It asserts that for each α the mean J of the best forecast is at most
+// 3 % above that of the best single way.
 func choose(d *desk) error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -51,7 +51,7 @@ func choose(d *desk) error {
 	return nil
 }
 
-// chosen prints and asserts it for one load and one α. Behind the pickers is what the planner's pilots come to.
+// chosen prints the rows and checks the assertion for one load and one α. The last row shows the planner's pilots.
 func chosen(d *desk, states []*queue.Queue, load float64, alpha ensemble.Share) error {
 	rows := make([]played, len(pickers)+1)
 	for k, q := range states {
@@ -89,19 +89,19 @@ func chosen(d *desk, states []*queue.Queue, load float64, alpha ensemble.Share) 
 			ratioOf(row.pairs, costs).value, weights[i], row.taken)
 	}
 	if best := slices.Min(weights[:4]); weights[5] > 1.03*best {
-		d.breaks("at %.2f load with α = %s the best by forecast has a J of %.3f, and the best way one of %.3f",
+		d.breaks("at %.2f load with α = %s the J of the best forecast is %.3f, and that of the best way is %.3f",
 			load, alpha, weights[5], best)
 	}
 	return nil
 }
 
-// played is what came of one choice at all instants.
+// played holds the results of one choice at all instants.
 type played struct {
 	pairs []pair
-	taken map[portfolio.Way]int // how often each way was
+	taken map[portfolio.Way]int // number of choices of each way
 }
 
-// add adds an instant.
+// add adds the result of an instant.
 func (p *played) add(came, jobs cost.Point, way portfolio.Way) {
 	if p.taken == nil {
 		p.taken = map[portfolio.Way]int{}
@@ -110,7 +110,7 @@ func (p *played) add(came, jobs cost.Point, way portfolio.Way) {
 	p.taken[way]++
 }
 
-// weight is J in the mean.
+// weight returns the mean J.
 func (p *played) weight(alpha ensemble.Share) (mean float64) {
 	for _, x := range p.pairs {
 		mean += portfolio.Weigh(x.plan, x.best, alpha) / float64(len(p.pairs))
@@ -118,7 +118,7 @@ func (p *played) weight(alpha ensemble.Share) (mean float64) {
 	return mean
 }
 
-// of are the candidates that a picker may take.
+// of returns the candidates from which a picker may choose.
 func (p picker) of(all []portfolio.Candidate) (some []portfolio.Candidate) {
 	for _, c := range all {
 		if slices.Contains(p.ways, c.Way) {
@@ -128,16 +128,16 @@ func (p picker) of(all []portfolio.Candidate) (some []portfolio.Candidate) {
 	return some
 }
 
-// outcome is what came of a candidate among those who come later. What is reserved is kept. A pilot is submitted to a
-// copy of the queue and starts when the copy has it start: what was planned for it stands as long as nobody asks for
-// less time than he takes, and those who end early let it start before. Jobs were simulated by the desk, with all who
-// came later.
+// outcome returns the result of a candidate among the jobs that arrive later. A reservation is kept. A pilot is
+// submitted to a copy of the queue and starts when the copy starts it: its planned start holds as long as no user
+// requests less time than their job takes, and jobs that end early let it start earlier. The desk has simulated the
+// jobs, with all later arrivals.
 func outcome(c portfolio.Candidate, q *queue.Queue, jobs cost.Point) cost.Point {
 	switch c.Way {
 	case portfolio.Jobs:
 		return jobs
 	case portfolio.Pilot:
-		const ours = -5 // the user of no other job
+		const ours = -5 // a user number that no other job has
 		came, after := c.Point, q.Clone()
 		after.Submit(queue.Job{User: ours, Processors: c.Width, Requested: c.Length, Runtime: c.Length})
 		after.Advance(q.Now()+c.Makespan, func(j queue.Job, at time.Duration) {

@@ -17,16 +17,16 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// unit is the price of a processor for an hour: costs are service units.
+// unit is the price of a processor for an hour, so that costs are service units.
 const unit cost.Money = 1_000_000
 
-// A case is a workflow that begins at an instant at some sites.
+// An instance is a workflow that begins at an instant at some sites.
 type instance struct {
 	slotted.Problem
 	queues []*queue.Queue
 }
 
-// at returns the case of a workflow at sites.
+// at returns the instance of a workflow at sites.
 func at(w plan.Work, queues ...*queue.Queue) (instance, error) {
 	var sources []slot.Source
 	for k, q := range queues {
@@ -45,22 +45,22 @@ func (i instance) search(o moga.Options) (moga.Front, error) {
 	return moga.Search(moga.Slots(s), o)
 }
 
-// effort returns what best effort comes to.
+// effort returns the cost and makespan of best effort.
 func (i instance) effort() (best cost.Point, err error) {
 	best.Cost = slotted.Work(i.Work, unit)
 	best.Makespan, err = besteffort.Run(i.Problem, i.queues)
 	return best, err
 }
 
-// A pair is what plan and best effort came to at one instant.
+// A pair holds the results of a plan and of best effort at one instant.
 type pair struct {
 	plan, best cost.Point
 }
 
-// A table is pairs for each trade-off.
+// A table holds the pairs of each trade-off.
 type table map[ensemble.Share][]pair
 
-// compare plans a workflow at each instant, and lets best effort run it.
+// compare plans a workflow at each instant, and also runs it with best effort.
 func compare(cases []instance, o moga.Options, alphas ...ensemble.Share) (table, error) {
 	all := table{}
 	for _, c := range cases {
@@ -83,13 +83,13 @@ func compare(cases []instance, o moga.Options, alphas ...ensemble.Share) (table,
 	return all, nil
 }
 
-// A ratio is one of means, with an interval of 95 %.
+// A ratio is a ratio of means with its 95 % interval.
 type ratio struct{ value, low, high float64 }
 
 func (r ratio) String() string { return fmt.Sprintf("%.3f (%.3f–%.3f)", r.value, r.low, r.high) }
 
-// ratioOf returns the ratio of the means of two numbers of each pair. Its variance is that of x − r·y over the square
-// of y's mean; with thirty pairs or so the quantile is Student's, about 2.05.
+// ratioOf returns the ratio of the means of two numbers of each pair. Its variance is that of x − r·y divided by the
+// square of y's mean; for about thirty pairs Student's quantile is about 2.05.
 func ratioOf(pairs []pair, of func(pair) (x, y float64)) ratio {
 	var sx, sy, squares float64
 	for _, p := range pairs {
@@ -108,7 +108,7 @@ func ratioOf(pairs []pair, of func(pair) (x, y float64)) ratio {
 func makespans(p pair) (x, y float64) { return p.plan.Makespan.Hours(), p.best.Makespan.Hours() }
 func costs(p pair) (x, y float64)     { return p.plan.Cost.Units(), p.best.Cost.Units() }
 
-// spread returns mean and standard deviation of hours.
+// spread returns the mean and the standard deviation in hours.
 func spread(pairs []pair, of func(pair) time.Duration) string {
 	var sum, squares float64
 	for _, p := range pairs {

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/plot"
 )
 
-// draw writes a plot, if any are asked for.
+// draw writes a plot if a directory for plots is set.
 func draw(d *desk, name string, chart plot.Chart) error {
 	if d.out == "" {
 		return nil

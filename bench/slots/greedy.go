@@ -14,10 +14,10 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// greedy plans drawn workflows at a site that prices any reservation, beside plans on what it would advertise (figures
-// 52 and 54). It asserts that the cheapest plan costs what best effort does, exactly, and takes less time; that the
-// fastest takes less than the fastest on advertised slots, and costs more than best effort; that the mean cost falls as
-// it weighs more; and that all reservations can be had at the site itself, each at the price that was told.
+// greedy plans drawn workflows at a site that prices any reservation, and also on the slots that the site would
+// advertise (figures 52 and 54). It asserts that the cheapest plan costs exactly as much as best effort and takes less
+// time; that the fastest plan is faster than the fastest one on advertised slots, and costs more than best effort; that
+// the mean cost falls as its weight grows; and that the site grants all reservations, each at the quoted price.
 func (d *desk) greedy() error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -45,10 +45,10 @@ func (d *desk) greedy() error {
 // A pricing is an experiment with sites that price reservations.
 type pricing struct{ desk *desk }
 
-// sweep are the trade-offs of the thesis's chapters 5 and 7.
+// sweep holds the trade-offs of the thesis's chapters 5 and 7.
 var sweep = []ensemble.Share{0, ensemble.Whole / 4, half, ensemble.Whole * 3 / 4, ensemble.Whole}
 
-// priced prints and asserts it for one machine and one kind of workflow.
+// priced prints the rows and checks the assertions for one machine and one kind of workflow.
 func (d pricing) priced(what string, m machine, g plantest.Grid, load float64) error {
 	bought, advertised := table{}, table{}
 	fees, others := map[ensemble.Share]cost.Money{}, map[ensemble.Share]cost.Money{}
@@ -90,12 +90,12 @@ func (d pricing) priced(what string, m machine, g plantest.Grid, load float64) e
 	}
 	d.cheapest(bought)
 	if fast := ratioOf(bought[0], makespans).value; fast >= ratioOf(advertised[0], makespans).value {
-		d.desk.breaks("the fastest plan at prices takes %.2f of best effort, and no less on advertised slots", fast)
+		d.desk.breaks("the fastest plan at prices takes %.2f of best effort, no less than on advertised slots", fast)
 	}
 	return nil
 }
 
-// buy plans a case at prices, and reserves all of it. The queues are as they are then.
+// buy plans an instance at prices, and reserves the whole plan. It returns the queues after the reservations.
 func (d pricing) buy(c instance, alpha ensemble.Share) (p greedy.Plan, after []*queue.Queue, err error) {
 	var markets []slot.Market
 	for k, q := range c.queues {
@@ -107,13 +107,13 @@ func (d pricing) buy(c instance, alpha ensemble.Share) (p greedy.Plan, after []*
 	}
 	for _, t := range p.Taken {
 		if err := markets[t.Site].Reserve(t.Slot); err != nil {
-			d.desk.breaks("task %d of a plan for prices: %v", t.Task, err)
+			d.desk.breaks("task %d of a plan at prices: %v", t.Task, err)
 		}
 	}
 	return p, after, nil
 }
 
-// cheapest asserts what holds of plans for the least cost, and that others cost more the faster they are.
+// cheapest checks the assertions about plans with the least cost, and that faster plans cost more.
 func (d pricing) cheapest(bought table) {
 	for _, p := range bought[ensemble.Whole] {
 		if p.plan.Cost != p.best.Cost {
@@ -131,15 +131,15 @@ func (d pricing) cheapest(bought table) {
 	}
 }
 
-// A claim is a job that reserves its time in place of waiting: what it paid, and how long it was until its start.
+// A claim is a job that reserves its time instead of waiting: the fee that it paid, and the time until its start.
 type claim struct {
 	fee  cost.Money
 	wait time.Duration
 }
 
-// claims plays some days of a machine on which a share of the jobs reserve, each at the price that a trade-off chooses,
-// while the others wait (Singh 2008, section 5.3). Which jobs reserve is drawn. It returns the reservations and the
-// waits of others.
+// claims simulates some days of a machine on which a share of the jobs reserve, each at the price that its trade-off
+// chooses, while the others wait (Singh 2008, section 5.3). The jobs that reserve are drawn at random. It returns the
+// reservations and the waits of the others.
 func claims(m machine, days int, share float64, seed uint64, tradeoff func(job int) ensemble.Share) (
 	all []claim, waits []time.Duration,
 ) {
@@ -161,7 +161,7 @@ func claims(m machine, days int, share float64, seed uint64, tradeoff func(job i
 			points[k] = cost.Point{Makespan: o.Start, Cost: o.Fee}
 		}
 		if len(offers) == 0 {
-			continue // it is wider than the machine
+			continue // the job is wider than the machine
 		}
 		o := offers[greedy.Choose(points, tradeoff(i))]
 		if err := site.Reserve(o); err == nil {

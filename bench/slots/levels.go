@@ -12,16 +12,16 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )
 
-// alphas are the trade-offs that are printed: the shortest makespan, between, and the least cost.
+// alphas are the trade-offs in the tables: the shortest makespan, the middle, and the least cost.
 var alphas = []ensemble.Share{0, half, ensemble.Whole}
 
-// typical is the thesis's drawn workflow, for 256 processors: a task has a twentieth of them.
+// typical is the thesis's drawn workflow for 256 processors: a task needs a twentieth of them.
 var typical = plantest.Grid{Tasks: 100, Levels: 10, Runtime: 1000 * time.Second, Processors: 13, Parents: 2}
 
-// grid plans drawn workflows on 256 processors: over load, task width and size (figures 13 to 16), and as the thesis
-// does it, without given members of the first population. It asserts that at 85 % load plans between both ends take at
-// most 0.85 of best effort's time (F14), and that the cheapest ones cost what best effort does, exactly. What those
-// between cost depends on the draw of workflows: it is printed.
+// grid plans drawn workflows on 256 processors: for several loads, task widths and sizes (figures 13 to 16), and with
+// the thesis's method, which seeds no members of the first population. It asserts that at 85 % load plans with the
+// middle trade-off take at most 0.85 of best effort's time (F14), and that the cheapest plans cost exactly as much as
+// best effort. The cost of the middle plans depends on the drawn workflows: it is only printed.
 func (d *desk) grid() error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -72,10 +72,10 @@ func (d *desk) grid() error {
 	return nil
 }
 
-// claims asserts it of a table.
+// claims checks grid's assertions on a table.
 func (d *desk) claims(all table) {
 	if r := ratioOf(all[half], makespans); r.high > 0.85 {
-		d.breaks("100 tasks at 85 %% load take %s of best effort, and at most 0.85 is asked for", r)
+		d.breaks("100 tasks at 85 %% load take %s of best effort; the limit is 0.85", r)
 	}
 	for _, p := range all[ensemble.Whole] {
 		if p.plan.Cost != p.best.Cost {
@@ -85,7 +85,7 @@ func (d *desk) claims(all table) {
 	}
 }
 
-// levels compares a workflow that is drawn for each instant.
+// levels compares plans and best effort for a workflow that is drawn for each instant.
 func (d *desk) levels(m machine, g plantest.Grid, o moga.Options) (table, error) {
 	var cases []instance
 	for k, q := range m.states(d.pick(30, 50)) {
@@ -100,9 +100,9 @@ func (d *desk) levels(m machine, g plantest.Grid, o moga.Options) (table, error)
 }
 
 // sites plans a drawn workflow on two to six sites (figure 19): tasks of 14 processors, each with two parents, whose
-// data takes 250 s to another site. The sites are large and small in turns, each with drawn jobs of its own, since the
-// thesis's logs are not to be had: so its figures, 0.30 of best effort's makespan on two sites and 0.45 on six, are not
-// asserted. Beside it are reservations at prices, task by task (figure 56).
+// data takes 250 s to another site. Large and small sites alternate, each with its own drawn jobs, because the thesis's
+// logs are not available. Its figures, 0.30 of best effort's makespan on two sites and 0.45 on six, are therefore not
+// asserted. For comparison it also buys reservations at prices, task by task (figure 56).
 func (d *desk) sites() error {
 	type kind struct {
 		processors int

@@ -23,16 +23,16 @@ const (
 
 const week = 7 * 24 * time.Hour
 
-// A machine is processors with a background, as a trace or a model has it.
+// A machine is a set of processors with background jobs from a trace or a model.
 type machine struct {
 	queue.Machine
 	name string
 	jobs []queue.Job
 
-	copied bool // there is a second copy of the trace
+	copied bool // the jobs include a second copy of the trace
 }
 
-// trace reads the jobs of a trace; there are none if it is not there.
+// trace reads the jobs of a trace; it returns none if the file does not exist.
 func (d *desk) trace(name string) ([]queue.Job, error) {
 	f, err := os.Open(filepath.Join(d.data, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func (d *desk) trace(name string) ([]queue.Job, error) {
 	return t.Jobs, nil
 }
 
-// exact returns jobs that request exactly what they run, as the thesis has them but for figure 8.
+// exact returns the jobs with requests that equal their run times, as in all figures of the thesis but figure 8.
 func exact(jobs []queue.Job) []queue.Job {
 	all := slices.Clone(jobs)
 	for i := range all {
@@ -58,7 +58,7 @@ func exact(jobs []queue.Job) []queue.Job {
 	return all
 }
 
-// lublin returns the machine of so many processors with the jobs of lublin_256, or with such as are drawn alike.
+// lublin returns a machine of that size with the jobs of lublin_256, or with jobs drawn from the same model.
 func (d *desk) lublin(processors int) (machine, error) {
 	m := machine{Machine: queue.Machine{Processors: processors, Policy: queue.Conservative}, name: lublin256}
 	var err error
@@ -69,9 +69,9 @@ func (d *desk) lublin(processors int) (machine, error) {
 	return m, err
 }
 
-// loaded returns the machine with about a load, of which a second copy of the trace is made that begins a week later,
-// and of that each job taken with the same probability (Singh 2008, section 4.7; Sabin et al.). A load below that of
-// the trace is reached by putting arrivals farther apart.
+// loaded returns the machine with approximately the given load. To raise the load it adds a second copy of the trace
+// that begins a week later, from which it takes each job with the same probability (Singh 2008, section 4.7; Sabin et
+// al.). To lower the load it spreads the arrivals over a longer time.
 func (m machine) loaded(load float64) machine {
 	own := queue.Load(m.jobs, m.Processors)
 	all := slices.Clone(m.jobs)
@@ -93,7 +93,7 @@ func (m machine) loaded(load float64) machine {
 	return m
 }
 
-// load is what the jobs take of the machine; of two copies, where both are.
+// load returns the load of the jobs; with two copies, in the time in which both run.
 func (m machine) load() float64 {
 	if m.copied {
 		return m.middle()
@@ -101,7 +101,7 @@ func (m machine) load() float64 {
 	return queue.Load(m.jobs, m.Processors)
 }
 
-// middle is the load without the first and the last week.
+// middle returns the load without the first and the last week.
 func (m machine) middle() float64 {
 	last := m.jobs[len(m.jobs)-1].Submit
 	return queue.Load(slices.DeleteFunc(slices.Clone(m.jobs), func(j queue.Job) bool {
@@ -109,11 +109,11 @@ func (m machine) middle() float64 {
 	}), m.Processors)
 }
 
-// states returns the machine's queue at so many instants, evenly from a tenth of the trace to seven tenths, so that
-// jobs go on coming for as long as a workflow runs.
+// states returns the machine's queue at n instants, spread evenly from a tenth to seven tenths of the trace, so that
+// jobs keep arriving while a workflow runs.
 func (m machine) states(n int) []*queue.Queue { return m.statesAt(n, m.jobs[len(m.jobs)-1].Submit) }
 
-// statesAt is states as if the last job came at an instant.
+// statesAt does the same with a given time of the last job.
 func (m machine) statesAt(n int, last time.Duration) []*queue.Queue {
 	at := make([]time.Duration, n)
 	for i := range at {

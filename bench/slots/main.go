@@ -1,18 +1,18 @@
-// Command slots compares plans on slots with best effort, on simulated sites with other people's jobs in their queues,
-// as Singh does (An end-to-end framework for provisioning based resource and application management, PhD thesis,
+// Command slots compares plans on slots with best effort, on simulated sites whose queues contain other users' jobs, as
+// Singh does (An end-to-end framework for provisioning based resource and application management, PhD thesis,
 // University of Southern California, 2008, chapters 3 to 7). Published figures are in brackets.
 //
-//	go run ./bench/slots                  # CyberShake on 430 processors, and the rest in small: three minutes
+//	go run ./bench/slots                  # CyberShake on 430 processors, and the rest on a small scale: three minutes
 //	go run ./bench/slots -long            # more instants, loads, and several sites
-//	go run ./bench/slots -data DIR        # where lublin_256.swf.gz and KTH-SP2-1996-2.1-cln.swf.gz are
-//	go run ./bench/slots -only seismic    # one experiment, or some with commas between them
-//	go run ./bench/slots -out docs/bench  # draws plots, too
+//	go run ./bench/slots -data DIR        # the directory of lublin_256.swf.gz and KTH-SP2-1996-2.1-cln.swf.gz
+//	go run ./bench/slots -only seismic    # one experiment, or several, separated by commas
+//	go run ./bench/slots -out docs/bench  # also draws plots
 //
-// Without the traces jobs are drawn from the model that the first of them was drawn from (plan/sim/workload), which is
-// said, and what the second one is for is left out. A comparison is paired: plan and best effort begin at the same
-// instant, with the same queue, and the same jobs come later. The interval of a ratio of means has 95 % (Fieller's, in
-// its linear form); where a figure is asserted, its worse end is. But for the speeds, the same command prints the same
-// numbers anywhere. The exit code is 1 if an assertion does not hold.
+// Without the traces it draws jobs from the model that the first trace was drawn from (plan/sim/workload), says so in
+// the output, and omits the experiments that need the second trace. A comparison is paired: plan and best effort begin
+// at the same instant, with the same queue and the same later arrivals. A ratio of means has a 95 % interval
+// (Fieller's, in its linear form); assertions test its worse end. Except for the speeds, the same command prints the
+// same numbers on any machine. The exit code is 1 if an assertion fails.
 package main
 
 import (
@@ -27,16 +27,16 @@ import (
 	"github.com/corral-pilot/corral/bench/rig"
 )
 
-// A desk is where experiments are made.
+// A desk holds the settings and the results of the experiments.
 type desk struct {
 	stdout io.Writer
 	data   string
 	out    string // directory for plots; empty: none are drawn
 	long   bool
-	broken []string // assertions
+	broken []string // failed assertions
 }
 
-// The experiments, in the order in which they are printed.
+// experiments are printed in this order.
 var experiments = []struct {
 	name string
 	run  func(*desk) error
@@ -65,10 +65,10 @@ func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	f.SetOutput(stderr)
 	f.StringVar(&d.data, "data", "../shared/data/swf", "`directory` of traces")
 	f.BoolVar(&d.long, "long", false, "more instants and loads, and several sites")
-	f.StringVar(&d.out, "out", "", "`directory` for plots, NAME.svg each; without it none are drawn")
-	only := f.String("only", "", "`EXPERIMENTS`, with commas between them")
+	f.StringVar(&d.out, "out", "", "`directory` for plots, named NAME.svg; empty: none are drawn")
+	only := f.String("only", "", "`EXPERIMENTS` to run, separated by commas")
 	if err := f.Parse(args); err != nil {
-		return rig.Misuse // flag has said why
+		return rig.Misuse // flag has printed the reason
 	}
 	var names []string
 	for _, e := range experiments {
@@ -80,7 +80,7 @@ func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	for _, name := range asked {
 		if !slices.Contains(names, name) {
-			fmt.Fprintf(stderr, "slots: -only %q is none of %s\n", name, strings.Join(names, ", "))
+			fmt.Fprintf(stderr, "slots: -only %q: unknown experiment; known are %s\n", name, strings.Join(names, ", "))
 			return rig.Misuse
 		}
 	}
@@ -104,12 +104,12 @@ func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
 
 func (d *desk) printf(format string, args ...any) { fmt.Fprintf(d.stdout, format, args...) }
 
-// breaks notes an assertion that does not hold.
+// breaks records a failed assertion.
 func (d *desk) breaks(format string, args ...any) {
 	d.broken = append(d.broken, fmt.Sprintf(format, args...))
 }
 
-// pick is one of two numbers: of a short run, or of a long one.
+// pick returns short in a short run and long in a long one.
 func (d *desk) pick(short, long int) int {
 	if d.long {
 		return long

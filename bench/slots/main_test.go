@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// What is not known is refused.
+// Unknown names are refused.
 func TestExecute(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
@@ -20,7 +20,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// A ratio is that of means, and pairs of one ratio leave no doubt.
+// A ratio is the ratio of means, and equal pairs have an interval of width 0.
 func TestRatio(t *testing.T) {
 	t.Parallel()
 	var same, apart []pair
@@ -39,8 +39,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// Without traces jobs are drawn; a second copy makes more load, and time between arrivals less; and a plan is compared
-// with best effort at each instant, at the least cost with the same cost.
+// Without traces jobs are drawn. A second copy adds load, and a longer time between arrivals reduces it. At each
+// instant a plan is compared with best effort, and at the least cost it costs the same.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	d := &desk{data: t.TempDir()}
@@ -48,7 +48,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base.Processors = 600 // as drawn, for 256, they would never be done
+	base.Processors = 600 // with the 256 processors for which they are drawn, they would never end
 	base.jobs = base.jobs[:3000]
 	for _, load := range []float64{0.2, 0.6} {
 		if got := base.loaded(load).load(); math.Abs(got-load) > 0.06 {

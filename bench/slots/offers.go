@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// offers describes what a site of 256 processors advertises, hour by hour (figures 4 to 7): how many slots, whether
-// there are more of them where there are more jobs, how wide they are. The thesis has 27 slots on 430 processors and 14
-// on 128, most of them of up to ten processors, with peaks at powers of two.
+// offers describes the slots that a site of 256 processors advertises, hour by hour (figures 4 to 7): their number, its
+// correlation with the number of jobs, and their widths. The thesis has 27 slots on 430 processors and 14 on 128, most
+// of them with up to ten processors, with peaks at powers of two.
 func (d *desk) offers() error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -58,7 +58,7 @@ func mean(all []float64) (m float64) {
 	return m / float64(len(all))
 }
 
-// correlation is Pearson's.
+// correlation returns Pearson's coefficient.
 func correlation(x, y []float64) float64 {
 	mx, my := mean(x), mean(y)
 	var xy, xx, yy float64

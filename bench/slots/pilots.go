@@ -17,9 +17,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// staircase is what the planner's pilots come to in a queue: as corral plan asks for them, by the waits that room in
-// the queue promises now, and as they and their tasks run among those who come later. Hosts have any size, as long as
-// all are alike.
+// staircase returns the makespan and cost of the planner's pilots in a queue. The planner asks for them like corral
+// plan, with the waits that the free room in the queue currently promises; they and their tasks then run among the jobs
+// that arrive later. Hosts can have any size if all are alike.
 func staircase(w plan.Work, q *queue.Queue, alpha ensemble.Share) (cost.Point, error) {
 	free := queue.Unplanned(q)
 	at := plan.Site{Name: "site", Hosts: plan.Unlimited, Pilots: plan.Unlimited, CPUs: free.Processors(),
@@ -41,7 +41,7 @@ func staircase(w plan.Work, q *queue.Queue, alpha ensemble.Share) (cost.Point, e
 	}
 	s := montecarlo.Model{Problem: problem}.Scenario(pl, 1)
 	s.Sites[0].Batch = q
-	for i := range s.Asks { // what a late start has cut short goes on in another pilot
+	for i := range s.Asks { // another pilot continues the work that a late start has cut short
 		s.Asks[i].Idle = 0
 		s.Asks[i].Resubmit = resubmit.Policy{Mode: resubmit.Forever, Retries: 10}
 	}

@@ -8,25 +8,25 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// lucky says whether a job is one of a share.
+// lucky reports whether a job belongs to a share.
 func lucky(seed uint64, job int, share float64) bool {
 	return chance.Draw(seed, "reserves", chance.Number(job)) < share
 }
 
-// A month is thirty days in which some jobs reserve their time at the price that is told, and the rest wait.
+// A month is thirty days in which some jobs reserve their time at the quoted price and the others wait.
 type month struct {
 	machine
 	load     float64
-	requests string // what jobs request
+	requests string // "exact", or "more" than the run time
 	share    float64
 	tradeoff func(job int) ensemble.Share
-	name     string // of the trade-off
+	name     string // name of the trade-off
 }
 
-// A course is what came of it, in the mean: SU, and hours.
+// A course holds the means of a simulated month: fees in SU, and waits in hours.
 type course struct{ fee, wait, jobs float64 }
 
-// play plays it a few times, each with other jobs that reserve.
+// play simulates the month several times, each with different jobs that reserve.
 func (m month) play(times int) (c course) {
 	claimed, waited := 0, 0
 	for seed := range times {
@@ -43,11 +43,11 @@ func (m month) play(times int) (c course) {
 	return course{c.fee / n, c.wait / n, c.jobs / float64(max(1, waited))}
 }
 
-// prices lets a share of other people's jobs reserve their time at the price that is told, and the rest wait, for
-// thirty days (figures 23 to 31). It asserts that the mean fee falls as cost weighs more, to nothing; that reservations
-// which look at the start alone wait for half as long as jobs do at most; and that fees fall as more jobs reserve, rise
-// with the load, and are no lower with EASY. Where jobs request more than they run, they start earlier than planned and
-// reservations do not (figures 30 and 31): that is printed.
+// prices lets a share of the other users' jobs reserve their time at the quoted price, while the others wait, for
+// thirty days (figures 23 to 31). It asserts that the mean fee falls to zero as the weight of cost grows; that
+// reservations which consider only the start wait at most half as long as jobs; and that fees fall as more jobs
+// reserve, rise with the load, and are no lower with EASY. Jobs that request more than their run time start earlier
+// than planned, but reservations do not (figures 30 and 31): this is only printed.
 func (d *desk) prices() error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *desk) prices() error {
 	conservative := show(high)
 	high.Policy = queue.EASY
 	if c := show(high); c.fee < 0.9*conservative.fee {
-		d.breaks("fees with EASY are %.1f SU, with conservative backfilling %.1f", c.fee, conservative.fee)
+		d.breaks("fees are %.1f SU with EASY, and %.1f with conservative backfilling", c.fee, conservative.fee)
 	}
 	low.jobs, low.requests = inexact(low.jobs), "more"
 	for _, a := range sweep {
@@ -96,13 +96,13 @@ func (d *desk) prices() error {
 	return nil
 }
 
-// with is the month with one trade-off for all.
+// with returns the month with one trade-off for all jobs.
 func (m month) with(a ensemble.Share) month {
 	m.name, m.tradeoff = a.String(), func(int) ensemble.Share { return a }
 	return m
 }
 
-// swept shows and asserts what the trade-off does, and returns what came of the first, of 0.
+// swept prints and checks the effect of the trade-off, and returns the result of the first one, 0.
 func (d pricing) swept(m month, show func(month) course) (first course) {
 	var last course
 	for k, a := range sweep {
@@ -110,7 +110,7 @@ func (d pricing) swept(m month, show func(month) course) (first course) {
 		switch {
 		case k == 0:
 			if first = c; c.wait > c.jobs/2 {
-				d.desk.breaks("reservations wait for %.2f h, jobs for %.2f h", c.wait, c.jobs)
+				d.desk.breaks("reservations wait for %.2f h, and jobs for %.2f h", c.wait, c.jobs)
 			}
 		case c.fee >= last.fee:
 			d.desk.breaks("fees do not fall with a trade-off of %s: %.1f SU", a, c.fee)
@@ -118,14 +118,14 @@ func (d pricing) swept(m month, show func(month) course) (first course) {
 		last = c
 	}
 	if last.fee != 0 {
-		d.desk.breaks("who looks at the cost alone pays a fee of %.1f SU", last.fee)
+		d.desk.breaks("a job that considers only the cost pays a fee of %.1f SU", last.fee)
 	}
 	return first
 }
 
-// inexact returns jobs that request more than they run: half of them run for 2 to 20 % of it, the others for 5 % or
-// more (as of Singh 2008, section 3.4, where half of the jobs use less than a fifth). None requests more than a day and
-// a half, or what it runs.
+// inexact returns jobs that request more than their run time: half of them run for 2 to 20 % of the request, the others
+// for 5 % or more (after Singh 2008, section 3.4, where half of the jobs use less than a fifth). No job requests more
+// than 36 hours, unless it runs longer.
 func inexact(jobs []queue.Job) []queue.Job {
 	all := append([]queue.Job(nil), jobs...)
 	for i := range all {

@@ -6,9 +6,9 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// promise takes each slot that 256 processors offer, one at a time and whole, and counts those after which the planned
-// start of a job that waits is later. With conservative backfilling and FCFS there is to be none (F6). EASY's starts
-// are a forecast: a reservation may have another job backfilled, and so move starts either way.
+// promise reserves each slot that 256 processors offer, one at a time and whole, and counts the slots after which a
+// waiting job has a later planned start. Conservative backfilling and FCFS must not have any (F6). EASY's starts are
+// forecasts: a reservation may cause another job to be backfilled, and so move starts in either direction.
 func (d *desk) promise() error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -27,7 +27,7 @@ func (d *desk) promise() error {
 			if err != nil {
 				return err
 			}
-			if len(o.Slots) > 200 || q.Waiting() > 200 { // FCFS cannot keep up with this load: nothing new is learned
+			if len(o.Slots) > 200 || q.Waiting() > 200 { // FCFS cannot sustain this load, so more states add nothing
 				continue
 			}
 			before := queue.Planned(q)
@@ -46,13 +46,13 @@ func (d *desk) promise() error {
 		}
 		d.printf("| %s | %d | %d | %d | %d | %d |\n", policy, slots, delaying, starts, later, earlier)
 		if policy != queue.EASY && later > 0 {
-			d.breaks("%d of %d slots delay somebody by %s", delaying, slots, policy)
+			d.breaks("%d of %d slots delay a job with %s", delaying, slots, policy)
 		}
 	}
 	return nil
 }
 
-// moved counts the jobs that start later than before, or never, and earlier.
+// moved counts the jobs that start later than before, or never, and those that start earlier.
 func moved(before, after []queue.Held) (later, earlier int) {
 	for i := range before {
 		switch a, b := before[i].Start, after[i].Start; {

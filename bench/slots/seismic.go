@@ -12,16 +12,16 @@ import (
 
 const half = ensemble.Whole / 2
 
-// seismic plans the seismic hazard workflow (CyberShake) on 430 processors at two loads, and asserts what the thesis
-// has in figure 18, with slack: 15 % below best effort at 63 % load, where it has 23 %, and 35 % at 88 %, where it has
-// 50 %; and that it costs the same.
+// seismic plans the seismic hazard workflow (CyberShake) on 430 processors at two loads, and asserts the thesis's
+// figure 18 with slack: the makespan is 15 % below best effort at 63 % load, where the thesis has 23 %, and 35 % at 88
+// %, where it has 50 %; the cost is the same.
 func (d *desk) seismic() error {
 	base, err := d.lublin(430)
 	if err != nil {
 		return err
 	}
 	loads := []struct {
-		load, most float64 // ratio
+		load, most float64 // upper limit of the ratio
 		was        string
 	}{{base.load(), 0.85, "0.77"}, {0.76, 1, ""}, {0.88, 0.65, "0.50"}}
 	d.printf("\nSeismic hazard workflow (8,039 tasks) on 430 processors, %s, trade-off 0.5:\n\n", base.name)
@@ -46,10 +46,10 @@ func (d *desk) seismic() error {
 		high.At = append(high.At, plot.XY{X: l.load, Y: r.high})
 		what := fmt.Sprintf("the seismic hazard workflow at %.0f %% load", 100*l.load)
 		if r.high > l.most {
-			d.breaks("%s takes %s of best effort, and at most %g is asked for", what, r, l.most)
+			d.breaks("%s takes %s of best effort; the limit is %g", what, r, l.most)
 		}
 		if r := ratioOf(pairs, costs); r.high > 1.01 || r.low < 0.99 {
-			d.breaks("%s costs %s of best effort, and 1 %% is asked for", what, r)
+			d.breaks("%s costs %s of best effort; the limit is a difference of 1 %%", what, r)
 		}
 	}
 	ours.Name, ours.Line, ours.Dots = "ours", true, true
@@ -61,10 +61,10 @@ func (d *desk) seismic() error {
 			At: []plot.XY{{X: 0.63, Y: 0.77}, {X: 0.88, Y: 0.50}}}, low, high}})
 }
 
-// others plans it on the machines of two traces, with its wide tasks as wide as on 430 processors in proportion, and
-// under the other policies on 430. Nothing of it is asserted. On the machine of KTH-SP2 there are also jobs that
-// request what they did: slots are then those of a plan by what is requested, and best effort gets what comes free
-// early.
+// others plans the workflow on the machines of two traces, with the width of its wide tasks in proportion to 430
+// processors, and under the other policies on 430. It asserts nothing. The machine of KTH-SP2 also runs jobs with their
+// original requests: the slots then come from a plan based on requests, and best effort gets the processors that are
+// freed early.
 func (d *desk) others() error {
 	d.printf("\nThe same on other machines and with other policies:\n\n")
 	d.head()
@@ -100,7 +100,7 @@ func (d *desk) others() error {
 	return nil
 }
 
-// hazard compares the workflow on a machine at so many instants.
+// hazard compares plans and best effort for the workflow on a machine at several instants.
 func (d *desk) hazard(m machine, wide, instants int) ([]pair, error) {
 	w := plantest.SeismicHazard(wide)
 	var cases []instance

@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// speed times searches of the thesis's size, 100 members and 10 generations: of a workflow of 100 tasks where about 30
-// slots are offered, which is to take less than a second, and of the seismic hazard workflow where most are offered,
-// less than 30.
+// speed measures searches of the thesis's size, 100 members and 10 generations. With a workflow of 100 tasks and about
+// 30 offered slots a search must take less than a second. With the seismic hazard workflow the limit is 30 seconds,
+// even at the instant with the most slots.
 func (d *desk) speed() error {
 	d.printf("\nSearches of 100 members and 10 generations:\n\n")
 	d.printf("| workflow | slots | time | at most |\n|---|---|---|---|\n")
@@ -26,7 +26,7 @@ func (d *desk) speed() error {
 		name  string
 		work  plan.Work
 		m     machine
-		slots int // as near to it as there are
+		slots int // approximate number of offered slots
 		most  time.Duration
 	}{
 		{"100 tasks", plantest.Levels(typical, 1), small.loaded(0.85), 30, time.Second},
@@ -49,14 +49,14 @@ func (d *desk) speed() error {
 		}
 		d.printf("| %s | %d | %.2f s | %s |\n", s.name, len(c.Sites[0].Slots), took.Seconds(), most)
 		if s.most > 0 && took > s.most {
-			d.breaks("a search for %s on %d slots takes %s, and at most %s is asked for", s.name, len(c.Sites[0].Slots),
+			d.breaks("a search for %s on %d slots takes %s; the limit is %s", s.name, len(c.Sites[0].Slots),
 				took, s.most)
 		}
 	}
 	return nil
 }
 
-// nearest returns the case, of a hundred instants, in which about so many slots are offered.
+// nearest returns the instance, among a hundred instants, whose number of offered slots is closest to slots.
 func nearest(w plan.Work, m machine, slots int) (best instance, err error) {
 	off := -1
 	for _, q := range m.states(100) {

@@ -18,9 +18,9 @@ import (
 // epoch is the instant 0 of a simulation.
 var epoch = time.Unix(0, 0).UTC()
 
-// waits are those of jobs of a trace, as somebody knows them at an instant who was told of each.
+// waits returns the waits of a trace's jobs as an observer of all of them knows them at an instant.
 func waits(held []queue.Held, at time.Duration) (all []corral.Wait) {
-	const latest = 4000 // more than any class of like jobs counts
+	const latest = 4000 // more than any class of like jobs uses
 	n, _ := slices.BinarySearchFunc(held, at, func(h queue.Held, at time.Duration) int {
 		if h.Submit < at {
 			return -1
@@ -29,7 +29,7 @@ func waits(held []queue.Held, at time.Duration) (all []corral.Wait) {
 	})
 	for _, h := range held[max(0, n-latest):n] {
 		if h.Start < 0 {
-			continue // it was refused
+			continue // the machine refused the job
 		}
 		w := corral.Wait{Hosts: 1, CPUs: h.Processors, Walltime: corral.Seconds(h.Requested),
 			SubmittedAt: epoch.Add(h.Submit)}
@@ -41,17 +41,17 @@ func waits(held []queue.Held, at time.Duration) (all []corral.Wait) {
 	return all
 }
 
-// predictor is what is known of waits at an instant.
+// predictor returns a predictor that knows the waits before an instant.
 func predictor(held []queue.Held, at time.Duration) *queueing.Predictor {
 	return queueing.NewPredictor(waits(held, at), epoch.Add(at))
 }
 
-// virtual reserves on a plain queue whose jobs request more than they run, beside the site's own reservations at
-// prices, and both together (chapter 6): 32 and 64 processors for one and four hours in one, four and eight hours, at a
-// hundred instants. Each is played in the queue as it was without the others. It asserts that predictions agree with
-// what happened, within 10 points, on the second half of the trace (F31); that both together cost less in the mean than
-// the site's reservations alone, for each request; and that eight hours ahead they succeed more often than either
-// (F32).
+// virtual reserves on a plain queue whose jobs request more than they run, and compares this with the site's own
+// reservations at prices, and with a combination of both (chapter 6). It requests 32 and 64 processors for one and four
+// hours that begin in one, four and eight hours, at a hundred instants. Each request is simulated alone in the original
+// queue. virtual asserts that predictions agree with the outcome within 10 points on the second half of the trace
+// (F31); that for each request the combination has a lower mean cost than the site's reservations alone; and that eight
+// hours ahead it succeeds more often than either (F32).
 func (d *desk) virtual() error {
 	m, err := d.lublin(256)
 	if err != nil {
@@ -83,16 +83,16 @@ func (d *desk) virtual() error {
 	return nil
 }
 
-// A trial adds up what came of one request at many instants.
+// A trial accumulates the outcomes of one request at many instants.
 type trial struct {
 	n, virtual, sold, both int // successes
 	idle, fees, paid       cost.Money
 }
 
-// penalty is what of a fee is paid for cancelling (Singh 2008, equation 23).
+// penalty is the share of a fee that a cancellation costs (Singh 2008, equation 23).
 const penalty = ensemble.Whole / 10
 
-// add plays a request.
+// add simulates a request.
 func (t *trial) add(w virtual.Wanted, q *queue.Queue, p *queueing.Predictor) {
 	h := virtual.Held{Penalty: penalty}
 	site := &market.Site{Name: "1", Queue: q, Price: unit}
@@ -120,9 +120,9 @@ func (t *trial) add(w virtual.Wanted, q *queue.Queue, p *queueing.Predictor) {
 	}
 }
 
-// submitted plays a submission, and says when the job started, if it was by the wanted start.
+// submitted simulates a submission, and returns when the job started if it started by the wanted time.
 func submitted(q *queue.Queue, w virtual.Wanted, s virtual.Submission) (began time.Duration, ok bool) {
-	const ours = -4 // the user of no other job
+	const ours = -4 // a user number that no other job has
 	c := q.Clone()
 	c.Advance(s.At, nil)
 	c.Submit(queue.Job{User: ours, Processors: w.Processors, Requested: s.Walltime, Runtime: s.Walltime})
@@ -134,7 +134,7 @@ func submitted(q *queue.Queue, w virtual.Wanted, s virtual.Submission) (began ti
 	return began, ok
 }
 
-// tell prints and asserts a trial.
+// tell prints a trial and checks its assertions.
 func (t trial) tell(d *desk, processors int, length, lead time.Duration) {
 	base := float64(processors) * length.Hours()
 	mean := func(m cost.Money, n int) float64 { return m.Units() / float64(max(1, n)) / base }
@@ -144,19 +144,19 @@ func (t trial) tell(d *desk, processors int, length, lead time.Duration) {
 		share(t.virtual), share(t.sold),
 		share(t.both), mean(t.idle, t.virtual), most, mean(t.fees, t.sold), mean(t.paid, t.both))
 	if mean(t.idle, t.virtual) > most {
-		d.breaks("holding %d processors idle costs more than from now on", processors)
+		d.breaks("holding %d processors idle costs more than holding them from now on", processors)
 	}
 	if mean(t.paid, t.both) >= mean(t.fees, t.sold) {
-		d.breaks("both together cost %.2f for %d processors for %s in %s, and the site's alone %.2f",
+		d.breaks("the combination costs %.2f for %d processors for %s in %s, the site's reservation alone %.2f",
 			mean(t.paid, t.both), processors, length, lead, mean(t.fees, t.sold))
 	}
 	if lead == 8*time.Hour && t.both <= max(t.virtual, t.sold) {
-		d.breaks("both together succeed %d times, one of them %d times", t.both, max(t.virtual, t.sold))
+		d.breaks("the combination succeeds %d times, the better single one %d times", t.both, max(t.virtual, t.sold))
 	}
 }
 
-// calibrated compares predictions for jobs of the second half of a trace, each for its own shape and some time, with
-// what happened.
+// calibrated compares predictions for jobs of the second half of a trace, each for its own shape and a drawn time
+// limit, with the outcome.
 func calibrated(d *desk, held []queue.Held) {
 	type bin struct{ said, came, bounded, kept, n float64 }
 	var bins [10]bin
@@ -188,11 +188,12 @@ func calibrated(d *desk, held []queue.Held) {
 		}
 		d.printf("| %d–%d | %.0f | %.0f | %.0f |\n", i*10, i*10+10, 100*b.said/b.n, 100*b.came/b.n, b.n)
 		if b.n >= 30 && math.Abs(b.said-b.came)/b.n > 0.1 {
-			d.breaks("of %.0f jobs predicted to start in time with %.2f, %.2f did", b.n, b.said/b.n, b.came/b.n)
+			d.breaks("%.0f jobs were predicted to start in time with probability %.2f, and a share of %.2f did",
+				b.n, b.said/b.n, b.came/b.n)
 		}
 	}
 	d.printf("\nWhere there is a bound, the bounds add up to %.0f jobs, and %.0f started in time.\n", bounded, kept)
 	if kept < bounded {
-		d.breaks("bounds promise %.0f starts in time, and %.0f came", bounded, kept)
+		d.breaks("the bounds promise %.0f starts in time, and %.0f jobs started in time", bounded, kept)
 	}
 }

@@ -1,9 +1,9 @@
-// Command streams measures what streaming is for: tasks a second in an HTCondor pool, by worker jobs (corral run
-// --stream) beside a job for each task, on the same slots, in turns; and how long it takes from one task's end to the
-// start of the one that waits for it.
+// Command streams measures the benefit of streaming: tasks per second in an HTCondor pool, with worker jobs (corral run
+// --stream) and with a job for each task, alternately on the same slots. It also measures the time from one task's end
+// to the start of the task that depends on it.
 //
-// It uses a private corrald below a temporary directory, through the programs that everybody uses, and leaves nothing
-// behind. Tasks run /bin/true, so that all that is measured is what happens around them.
+// It uses a private corrald below a temporary directory, through the users' programs, and leaves nothing behind. Tasks
+// run /bin/true, so that only the overhead is measured.
 package main
 
 import (
@@ -25,12 +25,12 @@ import (
 	"github.com/corral-pilot/corral/bench/rig"
 )
 
-// unprivileged is as whom root measures: HTCondor refuses root's jobs.
+// unprivileged is the user that root measures as: HTCondor refuses root's jobs.
 const unprivileged = "nobody"
 
-// A plan says what to measure and where.
+// A plan holds the options of a run.
 type plan struct {
-	jobs, tasks, hops int // one by one, streamed, in the chain
+	jobs, tasks, hops int // tasks run job by job, streamed, and in the chain
 	rounds, cpus      int
 	dir, bin, from    string
 }
@@ -45,22 +45,22 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.IntVar(&p.jobs, "jobs", 60, "tasks that become a job each, in each round")
 	f.IntVar(&p.tasks, "tasks", 5000, "tasks that are streamed, in each round")
 	f.IntVar(&p.hops, "hops", 500, "tasks in a chain")
-	f.IntVar(&p.rounds, "rounds", 3, "how often each measurement is taken")
-	f.IntVar(&p.cpus, "cpus", 2, "of the glidein")
-	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below")
+	f.IntVar(&p.rounds, "rounds", 3, "number of times each measurement is taken")
+	f.IntVar(&p.cpus, "cpus", 2, "CPUs of the glidein")
+	f.StringVar(&p.dir, "dir", os.TempDir(), "parent `directory` of the working directory")
 	f.StringVar(&p.bin, "bin", "bin", "`directory` with corral, corrald and pilot")
-	f.StringVar(&p.from, "from", "", "`directory` of an HTCondor; empty: the one that `corral package build` finds")
+	f.StringVar(&p.from, "from", "", "HTCondor's `directory`; empty: the one that `corral package build` finds")
 	if err := f.Parse(args); err != nil {
-		return rig.Misuse // flag has said why
+		return rig.Misuse // flag has printed the reason
 	}
 	if f.NArg() > 0 || min(p.jobs, p.tasks, p.rounds, p.cpus) < 1 || p.hops < 2 {
-		fmt.Fprintln(stderr, "usage: streams [flags]; numbers are at least 1, hops 2")
+		fmt.Fprintln(stderr, "usage: streams [flags]; numbers are at least 1, and -hops is at least 2")
 		return rig.Misuse
 	}
 	return rig.Code(stderr, "streams", p.run(ctx, stdout, stderr))
 }
 
-// run puts up a corrald and measures.
+// run starts a private corrald and measures.
 func (p plan) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return rig.Alone(p.bin, p.dir, "s", func(u *rig.User) error {
 		s := &stand{u}
@@ -78,7 +78,7 @@ func (p plan) run(ctx context.Context, stdout, stderr io.Writer) error {
 // A stand is a user with a private corrald, a pool and one glidein.
 type stand struct{ *rig.User }
 
-// start starts them.
+// start starts corrald, the pool and the glidein.
 func (s *stand) start(ctx context.Context, p plan) error {
 	up := []string{"up"}
 	if os.Getuid() == 0 {
@@ -106,7 +106,7 @@ func asks[T any](ctx context.Context, s *stand, args ...string) (answer T, err e
 	return answer, err
 }
 
-// rate runs so many tasks and returns how many there were a second, from the first one's start to the last one's end.
+// rate runs that many tasks and returns the tasks per second, from the first task's start to the last one's end.
 func (s *stand) rate(ctx context.Context, tasks int, flags ...string) (float64, error) {
 	args := slices.Concat([]string{"submit", "--cluster", "mine", "--wait", "--own-dir",
 		"--array", "1-" + strconv.Itoa(tasks)}, flags)
@@ -119,12 +119,12 @@ func (s *stand) rate(ctx context.Context, tasks int, flags ...string) (float64, 
 		return 0, err
 	}
 	if r.Report == nil || r.Tasks.Done != tasks {
-		return 0, fmt.Errorf("run %d has done %d of %d tasks", r.ID, r.Tasks.Done, tasks)
+		return 0, fmt.Errorf("run %d did %d of %d tasks", r.ID, r.Tasks.Done, tasks)
 	}
 	return float64(tasks) / time.Duration(r.Report.Makespan-r.Report.WaitForWorkers).Seconds(), nil
 }
 
-// chain streams tasks that wait for each other, and returns the milliseconds from each one's end to the next one's
+// chain streams tasks that depend on each other, and returns the milliseconds from each task's end to the next one's
 // start.
 func (s *stand) chain(ctx context.Context, hops int) (gaps []float64, err error) {
 	var dag strings.Builder
@@ -156,11 +156,11 @@ func (s *stand) chain(ctx context.Context, hops int) (gaps []float64, err error)
 	return gaps, nil
 }
 
-// figures are what was measured: rates and the mean of a chain's gaps for each round, and the gaps of all chains. Times
-// of tasks are whole milliseconds, so that a single gap says little, and their mean more.
+// figures holds the results: rates and the mean of a chain's gaps for each round, and the gaps of all chains. Task
+// times are whole milliseconds, so a single gap is imprecise, and the mean is more precise.
 type figures struct{ jobByJob, streamed, hops, gaps []float64 }
 
-// measure takes all rounds. The two sides take turns, because the machine's own speed moves.
+// measure measures all rounds. The two sides alternate, because the machine's own speed varies.
 func (p plan) measure(ctx context.Context, s *stand, stderr io.Writer) (m figures, err error) {
 	for range p.rounds {
 		slow, err := s.rate(ctx, p.jobs)
@@ -182,7 +182,7 @@ func (p plan) measure(ctx context.Context, s *stand, stderr io.Writer) (m figure
 	return m, nil
 }
 
-// mean is that of at least one value.
+// mean returns the mean of at least one value.
 func mean(all []float64) (sum float64) {
 	for _, x := range all {
 		sum += x
@@ -190,12 +190,12 @@ func mean(all []float64) (sum float64) {
 	return sum / float64(len(all))
 }
 
-// quantile is one of the values: 0 is the least, 1 the greatest.
+// quantile returns one of the values: the least for 0, the greatest for 1.
 func quantile(all []float64, q float64) float64 {
 	return slices.Sorted(slices.Values(all))[int(q*float64(len(all)-1))]
 }
 
-// markdown is the report: medians, with ranges.
+// markdown returns the report: medians, with ranges.
 func (m figures) markdown(p plan) string {
 	var ratios []float64
 	for i := range m.streamed {

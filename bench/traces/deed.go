@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// fileBytes is how large the file is that is copied.
+// fileBytes is the size of the copied file.
 const fileBytes = 64 << 20
 
-// deeds are what this program does when it is what is measured.
+// deeds are the subjects that this program itself runs.
 var deeds = map[string]func(args []string) error{"copy": copyFile, "calls": makeCalls, "compute": compute}
 
-// copyFile copies the first file to the second in pieces of a size, by read(2) and write(2).
+// copyFile copies the first file to the second in pieces of the given size, with read(2) and write(2).
 func copyFile(args []string) error {
 	piece, err := strconv.Atoi(args[2])
 	if err != nil {
@@ -44,7 +44,7 @@ func copyFile(args []string) error {
 	}
 }
 
-// makeCalls enters the kernel that often, for nothing.
+// makeCalls makes the given number of system calls that do nothing.
 func makeCalls(args []string) error {
 	n, err := strconv.Atoi(args[0])
 	for range n {
@@ -53,7 +53,7 @@ func makeCalls(args []string) error {
 	return err
 }
 
-// compute uses a cpu for as many milliseconds of its time.
+// compute uses the given number of milliseconds of CPU time.
 func compute(args []string) error {
 	ms, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -68,7 +68,7 @@ func compute(args []string) error {
 			return nil
 		}
 		for range 1_000_000 {
-			// Go leaves out no loop, even if it does nothing.
+			// Go compiles the loop although it does nothing.
 		}
 	}
 }

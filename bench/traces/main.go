@@ -1,13 +1,13 @@
-// Command traces measures what tracing costs the traced: a task that does nothing, a program that reads and writes in
-// pieces, one that makes other calls, and one that computes.
+// Command traces measures the cost of tracing: for a task that does nothing, a program that reads and writes in pieces,
+// one that makes other calls, and one that computes.
 //
 //	go run ./bench/traces                # half a minute
 //	go run ./bench/traces -rounds 15
 //
 // Each round runs a program untraced, in mode processes, in mode io, and in mode io without a filter, one after the
-// other; the ratio is taken within the round, because the speed of a machine changes from one minute to the next. The
-// tracer is that of embedded/ptrace, in this process, as a worker has it. What the command corral takes to start is
-// measured beside it.
+// other. Ratios are taken within a round, because a machine's speed changes from one minute to the next. The tracer is
+// that of embedded/ptrace and runs in this process, as it does in a worker. The start time of the command corral is
+// also measured.
 package main
 
 import (
@@ -43,8 +43,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	f := flag.NewFlagSet("traces", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	rounds := f.Int("rounds", 9, "of each measurement")
-	corral := f.String("corral", "bin/corral", "the command `program`")
+	rounds := f.Int("rounds", 9, "number of rounds of each measurement")
+	corral := f.String("corral", "bin/corral", "path of the corral `program`")
 	if err := f.Parse(args); err != nil || f.NArg() > 0 || *rounds < 1 {
 		fmt.Fprintln(stderr, "usage: traces [-rounds N] [-corral PROGRAM]; N is at least 1")
 		return rig.Misuse
@@ -52,14 +52,14 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return rig.Code(stderr, "traces", measure(ctx, *rounds, *corral, stdout))
 }
 
-// A subject is a program that is measured.
+// A subject is a measured program.
 type subject struct {
 	name  string
 	argv  []string
-	times int // it is run in a row, for a time that can be measured
+	times int // runs in a row, so that the time is long enough to measure
 }
 
-// The ways in which a subject is run: untraced, and as modes of the tracer.
+// The ways to run a subject: untraced, and in the tracer's modes.
 const (
 	untraced   = "untraced"
 	unfiltered = "io, no filter"
@@ -112,7 +112,7 @@ func newTable(what string, rounds int) *table {
 	return t
 }
 
-// add adds what was measured of a subject: milliseconds of each round, by way.
+// add adds a subject's results: the milliseconds of each round, by way.
 func (t *table) add(s subject, took map[string][]float64) {
 	cells := []any{s.name}
 	for _, way := range ways {
@@ -152,7 +152,7 @@ func compare(ctx context.Context, s subject, rounds int, elapsed, used *table) e
 	return nil
 }
 
-// run runs a program once, in one way, and returns what it took of processors, with its tracer.
+// run runs a program once, in one way, and returns the processor time that it and its tracer used.
 func run(ctx context.Context, argv []string, way string) (time.Duration, error) {
 	attr := syscall.ProcAttr{Env: []string{"LC_ALL=C"}, Files: []uintptr{0, 2, 2}}
 	var r ptrace.Result
@@ -180,7 +180,7 @@ func run(ctx context.Context, argv []string, way string) (time.Duration, error) 
 	return time.Duration(r.Used.Utime.Nano()+r.Used.Stime.Nano()) + r.Trace.Overhead.CPU, nil
 }
 
-// commands measures what it takes to type a command with a tracer before it.
+// commands measures the time of a command typed with a tracer in front, and without one.
 func commands(ctx context.Context, corral string, rounds int, out io.Writer) error {
 	for _, argv := range [][]string{{"true"}, {corral, "profile", "trace", "-q", "--no-io", "--", "true"}} {
 		var took []float64
@@ -196,8 +196,8 @@ func commands(ctx context.Context, corral string, rounds int, out io.Writer) err
 	return nil
 }
 
-// busy prints what two processes that compute at once are said to use: on an idle machine with two cpus or more it is
-// all of two, and nothing else is right.
+// busy prints the reported CPU use of two processes that compute at the same time: on an idle machine with two CPUs or
+// more the correct value is 200 %.
 func busy(ctx context.Context, self string, out io.Writer) error {
 	script := strings.Repeat(self+" compute 1000 & ", 2) + "wait"
 	r, err := ptrace.Run(ctx, ptrace.Command{
@@ -221,7 +221,7 @@ func median(all []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// load is what the machine has had to do in the last minute.
+// load returns the machine's load average of the last minute.
 func load() string {
 	b, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(b), " ")

@@ -17,8 +17,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Dial has the relay at address, HOST:PORT, make the connection that r asks for. The error has the kind and the words
-// of corrald's answer, where there was one; it is Unavailable if asking again may help.
+// Dial asks the relay at address, HOST:PORT, for the connection requested by r. If corrald answered, the error has the
+// kind and the text of its answer; it is Unavailable if a retry may help.
 func Dial(ctx context.Context, address string, r Request) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
@@ -30,7 +30,7 @@ func Dial(ctx context.Context, address string, r Request) (net.Conn, error) {
 	if _, err = io.WriteString(nc, r.encode()); err == nil {
 		err = readAnswer(nc)
 	}
-	// If ctx ended in the last moment, the connection is being closed, whatever the answer was.
+	// If ctx ended at the last moment, the connection is being closed, whatever the answer was.
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
@@ -41,8 +41,8 @@ func Dial(ctx context.Context, address string, r Request) (net.Conn, error) {
 	return nc, nil
 }
 
-// A Forwarder stands on a worker node for what is at the other end of a relay: programs on the node connect to its
-// address, and each connection goes through the relay.
+// A Forwarder is a proxy on a worker node for the target of a relay: programs on the node connect to its address, and
+// each connection goes through the relay.
 type Forwarder struct {
 	lg     *slog.Logger
 	ln     net.Listener
@@ -56,14 +56,14 @@ type Forwarder struct {
 	last int        // index of the relay that answered last
 }
 
-// Forward listens at `at` and passes each connection on to one of relays with the request r. Other forwarders of this
-// user on this node may have the same address: the kernel divides the connections among them.
+// Forward listens at `at` and forwards each connection to one of relays with the request r. Other forwarders of this
+// user on this node may use the same address: the kernel distributes the connections among them.
 func Forward(lg *slog.Logger, at netip.AddrPort, relays []string, r Request) (*Forwarder, error) {
 	lc := net.ListenConfig{Control: shareable}
 	ln, err := lc.Listen(context.Background(), "tcp", at.String())
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, corral.Errorf(corral.Failed,
-			"another program has %s of this node, at which HTCondor would find its pool", at)
+			"another program uses %s on this node, where HTCondor expects its pool", at)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening for this node's HTCondor: %w", err)
@@ -84,21 +84,21 @@ func shareable(_, _ string, c syscall.RawConn) error {
 	return errors.Join(err, failed)
 }
 
-// Close ends the forwarder and its connections, and returns when none is left.
+// Close closes the forwarder and its connections, and returns when none is left.
 func (f *Forwarder) Close() {
 	f.cancel()
 	f.ln.Close()
 	f.open.Wait()
 }
 
-// accept passes on connections until the listener is closed.
+// accept forwards connections until the listener is closed.
 func (f *Forwarder) accept() {
 	for {
 		nc, err := f.ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // this process has too many files open, which passes
+		if err != nil { // temporary: this process has too many open files
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -106,13 +106,13 @@ func (f *Forwarder) accept() {
 	}
 }
 
-// pass connects one program of the node through the relay. A connection that the relay does not make is closed.
+// pass connects one program of the node through the relay. If the relay refuses, it closes the program's connection.
 func (f *Forwarder) pass(nc net.Conn) {
 	defer nc.Close()
 	to, err := f.dial()
 	if err != nil {
 		if f.ctx.Err() == nil {
-			f.lg.Warn("the relay does not connect", "error", err)
+			f.lg.Warn("the relay made no connection", "error", err)
 		}
 		return
 	}
@@ -122,8 +122,8 @@ func (f *Forwarder) pass(nc net.Conn) {
 	join(nc, to)
 }
 
-// dial tries the addresses of the relay, first the one that answered last time: a head node has addresses that its
-// nodes cannot reach, and to wait for those once is enough.
+// dial tries the addresses of the relay, beginning with the one that answered last: a head node has addresses that its
+// nodes cannot reach, and waiting for those once is enough.
 func (f *Forwarder) dial() (net.Conn, error) {
 	f.mu.Lock()
 	first := f.last

@@ -23,26 +23,26 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// hello is the first line that the head node writes: which protocol it speaks, and where its nodes find it.
+// hello is the first line from the head node: its protocol version, and its addresses for the nodes.
 type hello struct {
 	Relay     int              `json:"relay"` // version
 	Addresses []netip.AddrPort `json:"addresses"`
 }
 
-// A place is what a relay leaves for the next one at the site. The orders of pilots that wait in the queue name its
-// port, so the next relay has to listen there too.
+// A place is a relay's note to the next one at the site. The orders of queued pilots contain its port, so the next
+// relay must listen at the same port.
 type place struct {
 	Host string   `json:"host"`
 	Port int      `json:"port"`
 	PID  int      `json:"pid"`
-	Args []string `json:"args"` // of the process
+	Args []string `json:"args"` // command line of the process
 }
 
-const takeOverTime = 10 * time.Second // for an earlier relay to leave its port
+const takeOverTime = 10 * time.Second // limit for an earlier relay to release its port
 
-// Run is the head node's side. It listens, at the port that the relay before it had if file says one, tells so on
-// stdio, and passes on connections until ctx or stdio ends. An earlier relay that still has the port, whose corrald is
-// gone and which does not know it yet, is ended.
+// Run is the head node's side. It listens, at the earlier relay's port if file has one, reports its addresses on stdio,
+// and forwards connections until ctx or stdio ends. If an earlier relay still uses the port, because it has not noticed
+// that its corrald is gone, Run ends it.
 func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCloser) error {
 	ln, err := listen(ctx, file)
 	if err != nil {
@@ -59,21 +59,21 @@ func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCl
 	// From here on stdio belongs to the streams. Logs go to stderr.
 	mux, err := yamux.Client(stdio, multiplexing())
 	if err != nil {
-		return err // unreachable: the configuration is good
+		return err // unreachable: the configuration is valid
 	}
 	lg.Info("the relay listens", "addresses", addresses)
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
-	go func() { <-mux.CloseChan(); ln.Close() }() // the ssh connection is gone, and corrald with it
-	// Any program that reaches the head node can connect, which must not fill the relay's memory.
+	go func() { <-mux.CloseChan(); ln.Close() }() // the ssh connection is lost, and with it corrald
+	// Any program that reaches the head node can connect, which must not exhaust the relay's memory.
 	slots := make(chan struct{}, maxStreams)
 	for {
 		nc, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return nil
 		}
-		if err != nil { // this process has too many files open, which passes
-			lg.Warn("the relay takes no connection", "error", err)
+		if err != nil { // temporary: this process has too many open files
+			lg.Warn("the relay could not accept a connection", "error", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -86,8 +86,8 @@ func Run(ctx context.Context, lg *slog.Logger, file string, stdio io.ReadWriteCl
 	}
 }
 
-// pass carries one connection to corrald, once it has asked for something. A connection that asks for nothing, or is
-// refused, is closed: it would otherwise take a place for as long as its maker likes.
+// pass carries one connection to corrald after its request. A connection without a request, or with a refused one, is
+// closed, because it could otherwise occupy a place indefinitely.
 func pass(mux *yamux.Session, nc net.Conn) {
 	defer nc.Close()
 	_ = nc.SetDeadline(time.Now().Add(openTime))
@@ -100,7 +100,7 @@ func pass(mux *yamux.Session, nc net.Conn) {
 		return
 	}
 	defer st.Close()
-	// corrald answers within openTime; the rest is for the way there and back.
+	// corrald answers within openTime; the rest is for the transmission.
 	within := time.Now().Add(2 * openTime)
 	_, _ = nc.SetDeadline(within), st.SetDeadline(within)
 	if _, err := io.WriteString(st, request+"\n"); err != nil {
@@ -117,15 +117,15 @@ func pass(mux *yamux.Session, nc net.Conn) {
 	join(nc, &tube{Stream: st})
 }
 
-// listen opens the port of the relay before, or else another.
+// listen opens the port of the earlier relay, or else another.
 func listen(ctx context.Context, file string) (net.Listener, error) {
 	host, _ := os.Hostname()
 	var before place
 	if b, err := os.ReadFile(file); err == nil {
-		_ = json.Unmarshal(b, &before) // a note that cannot be read counts as none
+		_ = json.Unmarshal(b, &before) // an unreadable note counts as none
 	}
-	// The relay before this one may not know yet that its corrald is gone: ssh notices that late. Only on this host
-	// does its process number mean anything; a site may have several head nodes.
+	// The earlier relay may not have noticed yet that its corrald is gone, because ssh detects that late. Its pid is
+	// valid only on this host; a site may have several head nodes.
 	if before.Host == host {
 		before.end()
 	}
@@ -134,7 +134,7 @@ func listen(ctx context.Context, file string) (net.Listener, error) {
 	if before.Port != 0 {
 		ln, err = again(ctx, before.Port)
 	}
-	if errors.Is(err, syscall.EADDRINUSE) { // there was no port, or another program has it by now
+	if errors.Is(err, syscall.EADDRINUSE) { // there was no port, or another program uses it now
 		ln, err = listenAnywhere()
 	}
 	if err != nil {
@@ -148,7 +148,7 @@ func listen(ctx context.Context, file string) (net.Listener, error) {
 	return ln, nil
 }
 
-// again opens the port of a relay that is about to leave it, and waits for that for at most takeOverTime.
+// again opens the port of a relay that is about to release it, waiting at most takeOverTime.
 func again(ctx context.Context, port int) (net.Listener, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -160,8 +160,8 @@ func again(ctx context.Context, port int) (net.Listener, error) {
 	}
 }
 
-// Ports of relays: above those of services, below those that Linux gives to outgoing connections, one of which could
-// otherwise have it before the next relay does.
+// Ports of relays: above those of services and below the range that Linux uses for outgoing connections, one of which
+// could otherwise occupy the port before the next relay does.
 const firstPort, lastPort = 20000, 32767
 
 // listenAnywhere opens a port for a site's first relay.
@@ -174,7 +174,7 @@ func listenAnywhere() (net.Listener, error) {
 	return net.Listen("tcp", ":0")
 }
 
-// end ends the process that wrote p. Its number may be another process's by now, which the arguments show.
+// end ends the process that wrote p. Its pid may have been reused, which the arguments reveal.
 func (p place) end() {
 	args, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
 	if err != nil || p.PID == os.Getpid() || len(p.Args) == 0 {
@@ -185,7 +185,7 @@ func (p place) end() {
 	}
 }
 
-// write leaves p in file for the next relay.
+// write stores p in file for the next relay.
 func (p place) write(file string) error {
 	b, err := json.Marshal(p)
 	if err != nil {
@@ -197,8 +197,8 @@ func (p place) write(file string) error {
 	return nil
 }
 
-// inside returns the addresses at which nodes may reach ln: private ones first, since a head node has often a public
-// one that its nodes cannot reach; loopback only where there is no other.
+// inside returns the addresses at which nodes may reach ln: private ones first, because nodes often cannot reach a head
+// node's public address; loopback only if there is no other.
 func inside(ln net.Listener) ([]netip.AddrPort, error) {
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
 	all, err := net.InterfaceAddrs()
@@ -218,7 +218,7 @@ func inside(ln net.Listener) ([]netip.AddrPort, error) {
 	return found[:min(len(found), maxAddresses)], nil
 }
 
-// rank orders addresses: private ones before public ones.
+// rank orders private addresses before public ones.
 func rank(a netip.Addr) int {
 	if a.IsPrivate() {
 		return 0

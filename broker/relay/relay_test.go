@@ -24,7 +24,7 @@ import (
 
 const tag, token = "corral-pilot-x", "secret"
 
-// digest is the token's.
+// digest is the digest of the token.
 const digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
 // stdio is one end of a command's stdin and stdout.
@@ -44,10 +44,10 @@ func pipes() (head, corrald io.ReadWriteCloser) {
 	return stdio{hr, hw, end}, stdio{cr, cw, end}
 }
 
-// A relay that runs.
+// A running relay.
 type running struct {
 	*Session
-	lose func() // the connection
+	lose func() // cuts the connection
 	gone chan struct{}
 }
 
@@ -73,7 +73,7 @@ func start(t testing.TB, file string, gate Gate) running {
 	return r
 }
 
-// upperCase serves connections that get back what they sent, in capitals, once they have sent all of it.
+// upperCase serves connections that receive their data back in capitals, once they have sent all of it.
 func upperCase(t testing.TB) Gate {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,7 +104,7 @@ func upperCase(t testing.TB) Gate {
 	}
 }
 
-// talk sends text, ends its own side, and returns all that comes back.
+// talk sends text, closes its half, and returns the whole answer.
 func talk(nc net.Conn, text string) (string, error) {
 	defer nc.Close()
 	if _, err := io.WriteString(nc, text); err != nil {
@@ -137,7 +137,7 @@ func TestRelay(t *testing.T) {
 	all.Wait()
 }
 
-// Who has no token, or asks for something else, learns why nothing is opened.
+// A worker without a token, or with another request, is told why no connection is opened.
 func TestRelayRefuses(t *testing.T) {
 	t.Parallel()
 	r := start(t, filepath.Join(t.TempDir(), "relay"), upperCase(t))
@@ -151,7 +151,7 @@ func TestRelayRefuses(t *testing.T) {
 		{"another attempt", NewRequest(Workers, "other", token), corral.Unauthenticated, "not known"},
 		{"a proof for another target", Request{Workers, tag, Proof(digest, Pool, tag)}, corral.Unauthenticated, "not known"},
 		{"no such target", NewRequest(Pool, tag, token), corral.Unsatisfiable, "no pool"},
-		{"an address as target", Request{"10.0.0.1:22", tag, Proof(digest, Workers, tag)}, corral.Invalid, "no request"},
+		{"an address as target", Request{"10.0.0.1:22", tag, Proof(digest, Workers, tag)}, corral.Invalid, "not a request"},
 	} {
 		nc, err := Dial(t.Context(), r.Addresses[0], tt.r)
 		if nc != nil || corral.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.say) {
@@ -165,7 +165,7 @@ type impatient struct{ net.Conn }
 
 func (c impatient) SetDeadline(time.Time) error { return c.Conn.SetDeadline(time.Now()) }
 
-// Who connects and asks for nothing takes no stream of corrald's, and is dropped.
+// A connection without a request uses no stream of corrald's, and is closed.
 func TestSilentConnectionIsDropped(t *testing.T) {
 	t.Parallel()
 	head, _ := sessions(t)
@@ -176,7 +176,7 @@ func TestSilentConnectionIsDropped(t *testing.T) {
 	}
 }
 
-// Who is refused takes no place of the relay's any longer, even if it stays.
+// A refused connection releases its place at the relay, even if the client does not close it.
 func TestRefusedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	head, corrald := sessions(t)
@@ -193,7 +193,7 @@ func TestRefusedConnectionIsClosed(t *testing.T) {
 	<-passed
 }
 
-// A worker that is gone in the middle of a transfer does not hold up who sends.
+// A worker that vanishes during a transfer does not block the sender.
 func TestSenderLearnsThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	head, corrald := sessions(t)
@@ -247,7 +247,7 @@ func sessions(t *testing.T) (client, server *yamux.Session) {
 	return client, server
 }
 
-// connection returns the two ends of one over TCP.
+// connection returns the two ends of a TCP connection.
 func connection(t *testing.T) (a, b net.Conn) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -265,7 +265,7 @@ func connection(t *testing.T) (a, b net.Conn) {
 	return a, b
 }
 
-// tubes returns the two ends of a connection that can be closed one way.
+// tubes returns the two ends of a connection that can be half-closed.
 func tubes(t *testing.T) (a, b *tube) {
 	client, server := sessions(t)
 	opened := make(chan *yamux.Stream, 1)
@@ -283,7 +283,7 @@ func tubes(t *testing.T) (a, b *tube) {
 	return &tube{Stream: <-opened}, &tube{Stream: st}
 }
 
-// When the way to corrald is lost, so are its connections; the next relay is found where the one before was.
+// If the link to corrald is lost, so are the connections; the next relay has the address of the earlier one.
 func TestNextRelayHasThePortOfTheLast(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "relay")
@@ -320,7 +320,7 @@ func TestPortIsNoneOfOutgoingConnections(t *testing.T) {
 	}
 }
 
-// A port that somebody else took meanwhile is given up.
+// A relay gives up a port that another program has taken meanwhile.
 func TestRelayWhosePortIsTaken(t *testing.T) {
 	t.Parallel()
 	other, err := net.Listen("tcp", ":0")
@@ -335,7 +335,7 @@ func TestRelayWhosePortIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // no patience
+	cancel() // without waiting
 	ln, err := listen(ctx, file)
 	if err != nil {
 		t.Fatal(err)
@@ -346,7 +346,7 @@ func TestRelayWhosePortIsTaken(t *testing.T) {
 	}
 }
 
-// Several pilots of a user on one node stand for the pool at the same address, and outlive one another.
+// Several pilots of a user on one node represent the pool at the same address, and survive each other's end.
 func TestForwardersShareAnAddress(t *testing.T) {
 	t.Parallel()
 	r := start(t, filepath.Join(t.TempDir(), "relay"), upperCase(t))
@@ -384,7 +384,7 @@ func TestForwarderFindsItsAddressTaken(t *testing.T) {
 	}
 	defer other.Close()
 	_, err = Forward(slog.New(slog.DiscardHandler), netip.MustParseAddrPort(other.Addr().String()), nil, Request{})
-	if err == nil || !strings.Contains(err.Error(), "another program has "+other.Addr().String()) {
+	if err == nil || !strings.Contains(err.Error(), "another program uses "+other.Addr().String()) {
 		t.Errorf("Forward = %v", err)
 	}
 }
@@ -403,7 +403,7 @@ func TestOpenRefusesWhatIsNoRelay(t *testing.T) {
 	}
 }
 
-// closedPort is an address where nobody listens, and only forwarders can until the test ends: a socket has it.
+// closedPort is an address at which only forwarders can listen until the test ends, because a socket is bound to it.
 func closedPort(t testing.TB) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -423,7 +423,7 @@ func closedPort(t testing.TB) string {
 	return fmt.Sprint("127.0.0.1:", at.(*unix.SockaddrInet4).Port)
 }
 
-// Whoever connects to the relay on the site's network may write anything.
+// Any program on the site's network may connect to the relay and send anything.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(NewRequest(Workers, tag, token).encode()))
 	f.Add([]byte("corral-relay/1 pool a " + strings.Repeat("0", 64) + "\nmore"))
@@ -441,7 +441,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// The answer crosses the site, too, and must not stop a worker from saying what happened.
+// The answer also crosses the site's network, and must not prevent a worker from reporting the failure.
 func FuzzAnswer(f *testing.F) {
 	f.Add("ok\n")
 	f.Add("no forbidden because\n")
@@ -454,7 +454,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// A refusal arrives with its kind, whatever its sentence is.
+// A refusal arrives with its kind, whatever its text is.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{

@@ -15,15 +15,15 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Limits on how a relay begins: what answers may be a shell that prints a message of the day without end.
+// Limits on a relay's greeting: the peer may be a shell that prints an endless message of the day.
 const (
 	maxAddresses = 16       // of a head node
 	maxHello     = 16 << 10 // bytes
 	helloTime    = 30 * time.Second
 )
 
-// A Gate decides about requests. It returns the connection that was asked for. Its error is told to the worker, kind
-// and words, so it must not say more than anybody at the site may know.
+// A Gate decides about requests. It returns the requested connection. Its error is sent to the worker with kind and
+// text, so the text must not reveal more than any user of the site may know.
 type Gate func(context.Context, Request) (net.Conn, error)
 
 // A Session is corrald's side of a relay.
@@ -32,14 +32,14 @@ type Session struct {
 	mux       *yamux.Session
 }
 
-// Open takes over stdio, at the other end of which a relay was started, and waits for the relay's greeting. The error
-// is Failed if something else is there; stdio is closed then.
+// Open takes over stdio, which is connected to a new relay, and waits for the relay's greeting. The error is Failed if
+// the peer is not a relay; stdio is closed then.
 func Open(ctx context.Context, stdio io.ReadWriteCloser) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTime)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { stdio.Close() })
 	defer stop()
-	// What follows the greeting in the buffer belongs to the streams, so the same reader goes on with it.
+	// Data after the greeting in the buffer belongs to the streams, so the same reader continues with it.
 	in := bufio.NewReaderSize(stdio, maxHello)
 	line, err := in.ReadSlice('\n')
 	if err != nil {
@@ -47,13 +47,13 @@ func Open(ctx context.Context, stdio io.ReadWriteCloser) (*Session, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("the relay did not begin: %w", err)
+		return nil, fmt.Errorf("the relay did not start: %w", err)
 	}
 	var h hello
 	err = json.Unmarshal(line, &h)
 	if err != nil || h.Relay != 1 || len(h.Addresses) == 0 || len(h.Addresses) > maxAddresses {
 		stdio.Close()
-		return nil, corral.Errorf(corral.Failed, "%.80q is not how a relay begins", line)
+		return nil, corral.Errorf(corral.Failed, "%.80q is not the greeting of a relay", line)
 	}
 	s := &Session{}
 	for _, a := range h.Addresses {
@@ -66,8 +66,8 @@ func Open(ctx context.Context, stdio io.ReadWriteCloser) (*Session, error) {
 	return s, err
 }
 
-// Serve answers requests until the relay is gone or ctx ends; then all its connections are closed. It returns when
-// none of them is left.
+// Serve answers requests until the relay is gone or ctx ends; then it closes all connections. It returns when none of
+// them is left.
 func (s *Session) Serve(ctx context.Context, gate Gate) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -76,7 +76,7 @@ func (s *Session) Serve(ctx context.Context, gate Gate) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	defer s.mux.Close()
-	// The head node bounds its connections too, but corrald does not rely on a program at a site.
+	// The head node limits its connections too, but corrald does not trust a program at a site.
 	slots := make(chan struct{}, maxStreams)
 	for {
 		st, err := s.mux.AcceptStream()
@@ -92,7 +92,7 @@ func (s *Session) Serve(ctx context.Context, gate Gate) {
 	}
 }
 
-// serve does what one stream asks for, and returns when the connection is over.
+// serve handles one stream, and returns when its connection has ended.
 func serve(ctx context.Context, st *tube, gate Gate) {
 	defer st.Close()
 	_ = st.SetDeadline(time.Now().Add(openTime))
@@ -107,7 +107,7 @@ func serve(ctx context.Context, st *tube, gate Gate) {
 	join(st, to)
 }
 
-// admit reads a stream's request and has the gate decide about it.
+// admit reads a stream's request and lets the gate decide about it.
 func admit(ctx context.Context, st net.Conn, gate Gate) (net.Conn, error) {
 	r, err := readRequest(st)
 	if err != nil {

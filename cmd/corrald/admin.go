@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/service/backup"
 )
 
-// adminCommand is what `corral admin` starts: it answers in JSON, with a problem document if it fails. It works on the
-// files of a corrald that another process may be running.
+// adminCommand returns the command that `corral admin` starts: it answers in JSON, with a problem document if it fails.
+// It operates on the files of a corrald that another process may be running.
 func adminCommand(l xdg.Layout) *cli.Command {
 	state := func() cli.Flag {
 		return &cli.StringFlag{Name: "state", Value: l.State, EnvVars: variables("state"),
@@ -25,7 +25,7 @@ func adminCommand(l xdg.Layout) *cli.Command {
 			return l, corral.ErrorAt(corral.Invalid, "--state", "%q is not an absolute path", l.State)
 		}
 		if c.NArg() != 1 || c.Args().First() == "" {
-			return l, corral.Errorf(corral.Invalid, "want the name of one FILE")
+			return l, corral.Errorf(corral.Invalid, "want the name of a single FILE")
 		}
 		return l, nil
 	}
@@ -51,12 +51,12 @@ func adminCommand(l xdg.Layout) *cli.Command {
 	}
 }
 
-// answering writes what do returns, or the problem, as JSON. The error is returned as well, for the exit code.
+// answering writes the result of do, or the problem, as JSON. The error is also returned, for the exit code.
 func answering(do func(*cli.Context) (any, error)) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		answer, err := do(c)
 		if err != nil {
-			if corral.KindOf(err) == corral.Internal { // of the file system, say: there is no log that would have it
+			if corral.KindOf(err) == corral.Internal { // for example a file system's error: no log contains it
 				err = corral.Errorf(corral.Failed, "%w", err)
 			}
 			answer, err = api.ProblemOf(err), told{err}
@@ -68,7 +68,7 @@ func answering(do func(*cli.Context) (any, error)) cli.ActionFunc {
 	}
 }
 
-// told is an error that was written to stdout already.
+// told is an error that has already been written to stdout.
 type told struct{ error }
 
 func (t told) Unwrap() error { return t.error }

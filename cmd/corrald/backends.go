@@ -1,8 +1,8 @@
 package main
 
-// What corrald speaks to sites with is chosen here and nowhere else: a transport by the scheme of a site's contact, and
-// a dialect by the name of its batch system. The engine knows neither; a new batch system is a package of its own, a
-// line here, and a line in corral.BatchSystems, which help and completion read.
+// The transports and dialects for sites are selected only in this file: a transport by the scheme of a site's contact,
+// and a dialect by the name of its batch system. The engine is independent of both; a new batch system needs a package,
+// a line here, and a line in corral.BatchSystems, which help and completion read.
 
 import (
 	"log/slog"
@@ -23,20 +23,21 @@ import (
 	"github.com/corral-pilot/corral/staging/sftp"
 )
 
-// login says as whom corrald logs in for its own user: with that user's files, and the agent that it was started with.
+// login returns the ssh options for corrald's own user: with that user's files, and the agent that corrald was started
+// with.
 func login(lg *slog.Logger) ssh.Options {
 	return ssh.Options{AgentSocket: os.Getenv("SSH_AUTH_SOCK"), Log: lg}
 }
 
-// A wallet has the ssh keys of those who ask a central corrald: each has a folder of their own in it, which is to them
-// what a home directory is to the user of ssh. Nobody is given the folder of another, nor the files and the agent of
-// corrald's own user.
+// A wallet contains the ssh keys of the users of a central corrald: each has a folder, which serves as the user's home
+// directory for ssh. A user never gets access to another user's folder, or to the files and the agent of corrald's own
+// user.
 type wallet string
 
-// home is an owner's folder. Owners have names that are those of folders, which access.CheckName has seen to.
+// home returns an owner's folder. access.CheckName ensures that owners' names are valid names of folders.
 func (w wallet) home(owner string) string { return filepath.Join(string(w), owner) }
 
-// login says as whom corrald logs in for an owner, and where it goes for others than its own user.
+// login returns the ssh options for an owner, and restricts the destinations unless the owner is corrald's own user.
 func (w wallet) login(lg *slog.Logger, owner string, allowed access.Contacts) (ssh.Options, error) {
 	if owner == access.LocalName {
 		return login(lg), nil
@@ -47,7 +48,7 @@ func (w wallet) login(lg *slog.Logger, owner string, allowed access.Contacts) (s
 	return ssh.Options{Home: w.home(owner), Log: lg, Dial: central.Dial(allowed)}, nil
 }
 
-// PublicKey returns the public half of an owner's own key, which is made when it is asked for first.
+// PublicKey returns the public half of an owner's key, which is created on the first request.
 func (w wallet) PublicKey(owner string) (string, error) {
 	if err := access.CheckName(owner); err != nil {
 		return "", corral.ErrorAt(corral.Invalid, "owner", "the keys of corrald's own user are in its ~/.ssh: %w", err)
@@ -55,7 +56,7 @@ func (w wallet) PublicKey(owner string) (string, error) {
 	return ssh.OwnKey(w.home(owner), "corral-"+owner)
 }
 
-// Forget deletes an owner's ssh key, and what the owner's sites are known by.
+// Forget deletes an owner's ssh key, and the known hosts of the owner's sites.
 func (w wallet) Forget(owner string) error {
 	if err := access.CheckName(owner); err != nil {
 		return err
@@ -63,8 +64,8 @@ func (w wallet) Forget(owner string) error {
 	return os.RemoveAll(filepath.Join(w.home(owner), ".ssh"))
 }
 
-// backends are what this corrald speaks to sites with: a transport for each kind of contact, and a dialect for each of
-// corral.BatchSystems.
+// backends returns the transports and dialects of this corrald: a transport for each kind of contact, and a dialect for
+// each of corral.BatchSystems.
 func backends(lg *slog.Logger, keys wallet, allowed access.Contacts) gridsite.Backends {
 	return gridsite.Backends{
 		Transports: map[string]gridsite.Dialer{
@@ -85,7 +86,7 @@ func backends(lg *slog.Logger, keys wallet, allowed access.Contacts) gridsite.Ba
 	}
 }
 
-// schemes are how corrald reads mirrors that pilots do not read.
+// schemes returns the readers for mirrors that pilots do not read.
 func schemes(lg *slog.Logger) map[string]staging.Open {
 	return map[string]staging.Open{"ftp": ftp.Open, "sftp": sftp.Opener(login(lg))}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// What users are told of is what corrald speaks to, no more and no less.
+// corrald supports exactly the batch systems that users are told about.
 func TestEveryBatchSystemIsWired(t *testing.T) {
 	t.Parallel()
 	wired := slices.Sorted(maps.Keys(backends(nil, "", access.Contacts{}).Dialects))

@@ -1,8 +1,8 @@
 package main
 
-// A central corrald serves others than its own user: it listens on TLS, too, and whoever asks there shows a token. Its
-// own socket stays what it was, the way in of the user as whom it runs, who is an administrator there and makes the
-// first token. SIGHUP has it read the certificate, and open the audit log, again.
+// A central corrald serves users other than its own: it also listens on TLS, where users authenticate with a token. Its
+// own socket remains the entry for the user that it runs as, who is an administrator and creates the first token. On
+// SIGHUP it rereads the certificate and reopens the audit log.
 
 import (
 	"context"
@@ -26,31 +26,31 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// centralSettings are the flags of a central corrald.
+// centralSettings are the settings of a central corrald.
 type centralSettings struct {
-	listen    string // HOST:PORT; "": corrald is its own user's alone
+	listen    string // HOST:PORT; "": corrald serves only its own user
 	cert, key string // files
-	audit     string // file; "": the log has it
+	audit     string // file; "": the log is used
 	limits    limits
 }
 
-// centralFlags are those flags.
+// centralFlags returns the flags for centralSettings.
 func centralFlags() []cli.Flag {
 	text := func(name, usage string) cli.Flag {
 		return &cli.StringFlag{Name: name, EnvVars: variables(name), Usage: usage}
 	}
 	return append([]cli.Flag{
-		text("tls-listen", "serve others, by TLS with tokens, on `HOST:PORT` (default: not)"),
-		text("tls-cert", "`FILE` with the certificate of --tls-listen and its chain, PEM; read again when it changes"),
+		text("tls-listen", "serve other users, with TLS and tokens, on `HOST:PORT` (default: off)"),
+		text("tls-cert", "`FILE` with the certificate of --tls-listen and its chain, PEM; reread when it changes"),
 		text("tls-key", "`FILE` with the private key of that certificate, PEM"),
 		text("audit-log",
-			"append a line of JSON for each request that may change something to `FILE` (default: the log)"),
+			"append a line of JSON to `FILE` for each request that may make changes (default: the log)"),
 		&cli.BoolFlag{Name: "check-config",
-			Usage: "print the settings, check what can be checked without a change, and end"},
+			Usage: "print the settings, run the checks that change nothing, and exit"},
 	}, limitFlags()...)
 }
 
-// newCentralSettings reads them, and refuses what cannot work.
+// newCentralSettings reads the flags, and refuses invalid ones.
 func newCentralSettings(c *cli.Context) (s centralSettings, err error) {
 	s = centralSettings{listen: c.String("tls-listen"), cert: c.String("tls-cert"), key: c.String("tls-key"),
 		audit: c.String("audit-log")}
@@ -58,7 +58,7 @@ func newCentralSettings(c *cli.Context) (s centralSettings, err error) {
 		return s, corral.ErrorAt(corral.Invalid, flag, format, args...)
 	}
 	if s.listen == "" && s.cert+s.key != "" {
-		return invalid("--tls-listen", "missing: --tls-cert and --tls-key are for it")
+		return invalid("--tls-listen", "is missing: --tls-cert and --tls-key require it")
 	}
 	if s.listen != "" {
 		if err := checkListen("--tls-listen", s.listen); err != nil {
@@ -79,7 +79,7 @@ func newCentralSettings(c *cli.Context) (s centralSettings, err error) {
 	return s, err
 }
 
-// printConfig ends --check-config: it prints the settings with which corrald would start, and what else is to be known.
+// printConfig completes --check-config: it prints the settings with which corrald would start, and the notes.
 func printConfig(w io.Writer, c *cli.Context, s settings, notes []string) error {
 	for _, f := range c.App.Flags {
 		name := f.Names()[0]
@@ -101,11 +101,11 @@ func printConfig(w io.Writer, c *cli.Context, s settings, notes []string) error 
 	return nil
 }
 
-// An auditFile is where audit lines go. It is opened again at SIGHUP, as those who rotate logs expect.
+// An auditFile is the destination of audit lines. It is reopened on SIGHUP, as log rotation requires.
 type auditFile struct {
 	path string
 
-	mu   sync.Mutex // guards following
+	mu   sync.Mutex // guards the field below
 	file *os.File
 }
 
@@ -117,20 +117,20 @@ func (a *auditFile) reopen() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.file != nil {
-		_ = a.file.Close() // each line was written when it was said
+		_ = a.file.Close() // each line has already been written
 	}
 	a.file = f
 	return nil
 }
 
-// Write appends a line, whole: package slog writes one at a time.
+// Write appends a whole line: package slog writes one at a time.
 func (a *auditFile) Write(line []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.file.Write(line)
 }
 
-// openAudit returns where audit lines go, and how to open it again.
+// openAudit returns a logger for audit lines, and a function that reopens its file.
 func openAudit(lg *slog.Logger, path string) (*slog.Logger, func() error, error) {
 	if path == "" {
 		return lg, func() error { return nil }, nil
@@ -139,14 +139,14 @@ func openAudit(lg *slog.Logger, path string) (*slog.Logger, func() error, error)
 	return slog.New(slog.NewJSONHandler(a, nil)), a.reopen, a.reopen()
 }
 
-// A front is the way in of others; nil: there is none.
+// A front is the entry for other users; nil: there is none.
 type front struct {
 	listener     net.Listener
 	door         *central.Door
 	certificates *central.Certificates
 }
 
-// openFront listens for others, if corrald is to.
+// openFront listens for other users, if the settings request it.
 func (d *daemon) openFront(ctx context.Context, lg *slog.Logger, db *store.DB, s centralSettings) (*front, error) {
 	if s.listen == "" {
 		return nil, nil
@@ -160,7 +160,7 @@ func (d *daemon) openFront(ctx context.Context, lg *slog.Logger, db *store.DB, s
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Unavailable, "--tls-listen", "%w", err)
 	}
-	lg.Info("corrald serves whoever has a token", "address", l.Addr().String(), "certificate", s.cert,
+	lg.Info("corrald serves users with a token", "address", l.Addr().String(), "certificate", s.cert,
 		"expires", certificates.Leaf().NotAfter)
 	return &front{
 		listener: tls.NewListener(l, certificates.Config()), certificates: certificates,
@@ -168,7 +168,7 @@ func (d *daemon) openFront(ctx context.Context, lg *slog.Logger, db *store.DB, s
 	}, nil
 }
 
-// answer serves the socket, and others if there is a front, until ctx ends or one of the two does.
+// answer serves the socket, and other users if there is a front, until ctx ends or one of the two does.
 func (d *daemon) answer(ctx context.Context, socket net.Listener, f *front) error {
 	if f == nil {
 		return d.api.Serve(ctx, socket)
@@ -185,7 +185,7 @@ func (d *daemon) answer(ctx context.Context, socket net.Listener, f *front) erro
 	return errors.Join(err, <-others)
 }
 
-// heedHangups has the certificate read and the audit log opened again at each SIGHUP, until stop is called.
+// heedHangups rereads the certificate and reopens the audit log at each SIGHUP, until stop is called.
 func heedHangups(ctx context.Context, lg *slog.Logger, f *front, reopen func() error) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var heeding sync.WaitGroup
@@ -211,9 +211,9 @@ func obeyHangups(ctx context.Context, lg *slog.Logger, f *front, reopen func() e
 			err = errors.Join(err, f.certificates.Reload())
 		}
 		if err != nil {
-			lg.Error("reading the certificate and the audit log again failed; what was before stays", "error", err)
+			lg.Error("certificate not reread or audit log not reopened; the previous ones stay in use", "error", err)
 			continue
 		}
-		lg.Info("the certificate was read and the audit log opened again")
+		lg.Info("the certificate was reread and the audit log reopened")
 	}
 }

@@ -1,7 +1,7 @@
 package main
 
-// A cluster of kind condor is an HTCondor pool: a keeper of its daemons, and a queue that runs give jobs to. Both live
-// in packages that know nothing of each other; they are joined here, since only corrald has both.
+// A cluster of kind condor is an HTCondor pool: a keeper of its daemons, and a queue for jobs of runs. The two are in
+// independent packages, which are connected here, because only corrald has both.
 
 import (
 	"log/slog"
@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// openPools makes the clusters of kind condor known to all others.
+// openPools makes the clusters of kind condor available to all other parts.
 func openPools(
 	lg *slog.Logger, db *store.DB, s settings, clusters *admission.Clusters, releases condorpool.Releases,
 ) *condorpool.Keepers {
@@ -41,7 +41,7 @@ func openPools(
 	return p
 }
 
-// condorRefused says why this corrald cannot have HTCondor pools.
+// condorRefused returns the reason why this corrald cannot have HTCondor pools.
 func condorRefused() error {
 	if os.Getuid() != 0 {
 		return nil

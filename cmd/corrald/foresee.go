@@ -1,14 +1,14 @@
 package main
 
-// What would keep corrald from starting is found before anything is changed. Each start begins with it, and
-// --check-config does nothing else: so both refuse the same, with the same sentence and the same exit code. A check
-// that only one of the two made would sooner or later say yes where the other says no.
+// Conditions that would keep corrald from starting are detected before anything is changed. Each start begins with
+// these checks, and --check-config only runs them: so both refuse the same settings, with the same sentence and the
+// same exit code. Separate checks would sooner or later disagree.
 //
-// What happens between the two, and damage of the database, only the start itself finds. Hence the start still handles
-// each error here, such as that of a port which another program has taken in the meantime.
+// Changes between check and start, and damage of the database, are detected only by the start itself. Hence the start
+// still handles each of these errors, for example if another program has taken a port in the meantime.
 //
-// Kinds of errors: Invalid is what another value of the setting cures. Conflict and Failed are states of the machine,
-// which the same settings outlast: a port that is taken, a disk that is full. Forbidden is what would be unsafe.
+// Kinds of errors: Invalid can be fixed by another value of the setting. Conflict and Failed are states of the machine,
+// after which the same settings may work: a port in use, a full disk. Forbidden would be unsafe.
 
 import (
 	"context"
@@ -37,13 +37,13 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// foresee looks at everything outside corrald that a start needs, as the user as whom corrald will run, and changes
-// nothing. It reads the pilot binary, which may be where only root can read. Notes are what somebody should know
-// although corrald would start.
+// foresee checks everything outside corrald that a start needs, as the user that corrald will run as, and changes
+// nothing. It reads the pilot binary, which may be readable only for root. Notes are information for users although
+// corrald would start.
 //
 // The order is that of the start, so that the first finding is the one that a start would meet first. Sockets and ports
-// come last: a corrald that runs with the same state has them, and is no reason to call the settings wrong. If it is a
-// start that finds such a corrald, opening the database refuses it, and names the process.
+// come last: a corrald that is running with the same state uses them, and does not make the settings wrong. If a start
+// finds such a corrald, opening the database fails, with an error that names the process.
 func foresee(ctx context.Context, s *settings) (notes []string, err error) {
 	if s.runAs.User, err = findUser(*s); err != nil {
 		return nil, err
@@ -71,13 +71,13 @@ func foresee(ctx context.Context, s *settings) (notes []string, err error) {
 		return nil, err
 	}
 	if notes, err = checkPorts(ctx, *s); err == nil && ofService(filepath.Dir(s.layout.Socket)) {
-		const note = "%s is not there: systemd makes it when it starts the service"
+		const note = "%s does not exist: systemd creates it when it starts the service"
 		notes = append(notes, fmt.Sprintf(note, filepath.Dir(s.layout.Socket)))
 	}
 	return notes, err
 }
 
-// findUser finds as whom corrald is to run. A state that is another user's is not for root to serve.
+// findUser finds the user that corrald should run as. Root must not serve a state that belongs to another user.
 func findUser(s settings) (runas.User, error) {
 	u, err := runas.Find(s.runAs.name)
 	if err != nil {
@@ -87,22 +87,23 @@ func findUser(s settings) (runas.User, error) {
 		return u, nil
 	}
 	owner, err := runas.Owner(s.layout.State)
-	if errors.Is(err, syscall.ENOTDIR) { // checkDirs says what is wrong
+	if errors.Is(err, syscall.ENOTDIR) { // checkDirs reports the error
 		return u, nil
 	}
 	if err != nil {
 		return u, corral.ErrorAt(corral.KindOr(err, corral.Invalid), "--state", "%w", err)
 	}
 	if owner != "" {
-		return u, corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %[2]s", s.layout.State, owner)
+		return u, corral.Errorf(corral.Conflict, "%s belongs to %s: start corrald with --run-as %[2]s",
+			s.layout.State, owner)
 	}
 	return u, nil
 }
 
-// leastRoom is how many bytes must be free where corrald writes: a start alone takes a good part of it.
+// leastRoom is the minimum free space, in bytes, where corrald writes: a start alone uses a good part of it.
 const leastRoom = 1 << 20
 
-// checkDirs checks that each directory can be made and written, and has room.
+// checkDirs checks that each directory can be created and written to, and has space.
 func checkDirs(s settings) error {
 	for _, d := range []struct{ flag, path string }{
 		{"--state", s.layout.State}, {"--cache", s.layout.Cache}, {"--data", s.layout.Data},
@@ -122,15 +123,15 @@ func checkDirs(s settings) error {
 	return nil
 }
 
-// ofService reports whether a folder is one below /run that is not there: systemd makes that of a service when it
-// starts it, and a start by hand says what keeps it from making one.
+// ofService reports whether dir is a missing folder below /run: systemd creates such a folder when it starts the
+// service, and a manual start reports why it cannot create one.
 func ofService(dir string) bool {
 	_, err := os.Stat(dir)
 	return filepath.Dir(dir) == "/run" && errors.Is(err, fs.ErrNotExist)
 }
 
-// hasRoom reports whether the file system of dir, or of the nearest directory above it that exists, has room for more.
-// One that cannot be asked may have.
+// hasRoom reports whether the file system of dir, or of its nearest existing ancestor, has free space. If the file
+// system cannot be asked, the result is true.
 func hasRoom(dir string) bool {
 	var fsys unix.Statfs_t
 	for {
@@ -146,14 +147,14 @@ func hasRoom(dir string) bool {
 	return roomIn(fsys)
 }
 
-// roomIn is hasRoom's decision. A file system of 0 blocks, or of 0 inodes, does not count them.
+// roomIn is the decision of hasRoom. A file system that reports 0 blocks, or 0 inodes, does not count them.
 func roomIn(fsys unix.Statfs_t) bool {
 	bytes := int64(fsys.Bavail) * fsys.Bsize
 	return (fsys.Blocks == 0 || bytes >= leastRoom) && (fsys.Files == 0 || fsys.Ffree > 0)
 }
 
-// checkKeys reads the keys that are there, by the functions that a start reads them with, and checks that the database
-// may be written. What is not there is made by the start. Those functions make it, too, so they are not called then.
+// checkKeys reads the existing keys with the functions that a start uses, and checks that the database is writable.
+// Missing keys are created by the start; the same functions would create them, so they are not called then.
 func checkKeys(s settings) error {
 	for _, f := range []struct {
 		path string
@@ -167,7 +168,8 @@ func checkKeys(s settings) error {
 			continue
 		}
 		if !s.runAs.May(runas.Read|runas.Write, f.path) {
-			return corral.ErrorAt(corral.Invalid, "--state", "%s may not be read and written by corrald's user", f.path)
+			return corral.ErrorAt(corral.Invalid, "--state", "%s is not readable and writable for corrald's user",
+				f.path)
 		}
 		if err := f.read(f.path); err != nil {
 			return corral.ErrorAt(corral.KindOr(err, corral.Invalid), "--state", "%w", err)
@@ -176,15 +178,15 @@ func checkKeys(s settings) error {
 	return nil
 }
 
-// checkCertificate reads the pair of --tls-listen, and refuses one that clients would refuse. Root can read any key, so
-// corrald's user is asked first.
+// checkCertificate reads the certificate and key of --tls-listen, and refuses a certificate that clients would refuse.
+// Root can read any key, so the access of corrald's user is checked first.
 func checkCertificate(s settings) error {
 	if s.central.listen == "" {
 		return nil
 	}
 	for _, f := range []struct{ flag, path string }{{"--tls-cert", s.central.cert}, {"--tls-key", s.central.key}} {
 		if _, err := os.Stat(f.path); err == nil && !s.runAs.May(runas.Read, f.path) {
-			return corral.ErrorAt(corral.Invalid, f.flag, "%s may not be read by corrald's user", f.path)
+			return corral.ErrorAt(corral.Invalid, f.flag, "%s is not readable for corrald's user", f.path)
 		}
 	}
 	certificates, err := central.LoadCertificates(slog.New(slog.DiscardHandler), s.central.cert, s.central.key)
@@ -193,7 +195,7 @@ func checkCertificate(s settings) error {
 	}
 	leaf := certificates.Leaf()
 	if now := time.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		return corral.ErrorAt(corral.Invalid, "--tls-cert", "%s is good from %s to %s only", s.central.cert,
+		return corral.ErrorAt(corral.Invalid, "--tls-cert", "%s is valid only from %s to %s", s.central.cert,
 			leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -212,18 +214,18 @@ func checkAudit(s settings) error {
 	dir := filepath.Dir(file)
 	switch folder, missing := os.Stat(dir); {
 	case missing != nil || !folder.IsDir():
-		return invalid("there is no folder %s: make it, and let corrald's user write there", dir)
+		return invalid("there is no folder %s: create it, and let corrald's user write to it", dir)
 	case err == nil && info.IsDir():
 		return invalid("%s is a folder: name a file", file)
 	case err == nil && !s.runAs.May(runas.Write, file):
-		return invalid("%s may not be written by corrald's user", file)
+		return invalid("%s is not writable for corrald's user", file)
 	case err != nil && !s.runAs.May(runas.Write|runas.Enter, dir):
-		return invalid("corrald's user may not make files in %s", dir)
+		return invalid("corrald's user may not create files in %s", dir)
 	}
 	return nil
 }
 
-// checkSockets refuses the places of sockets that something else has.
+// checkSockets refuses paths of sockets that are in use.
 func checkSockets(api, worker string) error {
 	for _, socket := range []struct{ flag, path string }{{"--socket", api}, {"--worker-socket", worker}} {
 		if err := port.CheckUnix(socket.path); err != nil {
@@ -233,14 +235,14 @@ func checkSockets(api, worker string) error {
 	return nil
 }
 
-// checkPorts opens each port, all at the same time, and closes them: two settings that name the same port are found
-// like another program that has it. The worker port may stay closed: corrald tries it again until it is free, since
-// pilots in queues know no other address.
+// checkPorts opens all ports together, and then closes them: two settings with the same port are detected like a port
+// in use by another program. The worker port may be in use: corrald retries it until it is free, because pilots in
+// queues know no other address.
 func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 	var opened []io.Closer
 	defer func() {
 		for _, l := range opened {
-			_ = l.Close() // nothing was accepted
+			_ = l.Close() // no connection was accepted
 		}
 	}()
 	for _, p := range []struct{ flag, address string }{
@@ -258,7 +260,7 @@ func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 		if p.flag != workerListen {
 			return nil, err
 		}
-		notes = append(notes, err.Error()+"; corrald starts, and tries it again until it can listen there")
+		notes = append(notes, err.Error()+"; corrald starts, and retries until it can listen there")
 	}
 	return notes, nil
 }
@@ -282,8 +284,8 @@ func tryPort(ctx context.Context, u runas.User, flag, address string) (net.Liste
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, corral.ErrorAt(corral.Invalid, flag, "%s is not an address of this machine", host)
 	case errors.Is(err, syscall.EACCES):
-		return nil, corral.ErrorAt(corral.Invalid, flag, "port %s is for root, or for programs with "+
-			"CAP_NET_BIND_SERVICE: name one from 1024 on", number)
+		return nil, corral.ErrorAt(corral.Invalid, flag, "port %s is reserved for root and programs with "+
+			"CAP_NET_BIND_SERVICE: name a port from 1024 on", number)
 	case noHost:
 		return nil, corral.ErrorAt(corral.Invalid, flag, "there is no host %q", host)
 	}

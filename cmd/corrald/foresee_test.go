@@ -21,15 +21,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A bad value of a setting, with what else has to be set for it.
+// A bad is a bad value of a setting, with the other settings that it needs.
 type bad struct {
 	value string
 	with  []string
 	code  int
-	says  string // after the name of the flag
+	says  string // the error after the name of the flag
 }
 
-// badValues has at least one for each setting.
+// badValues has at least one bad value for each setting.
 func badValues(t *testing.T) map[string][]bad {
 	t.Helper()
 	dir := short(t)
@@ -45,12 +45,12 @@ func badValues(t *testing.T) map[string][]bad {
 	taken := busy.Addr().String()
 	tls := []string{"--tls-cert", "/nowhere/c", "--tls-key", "/nowhere/k"}
 	all := map[string][]bad{
-		"state": {{"x", nil, 2, "not an absolute path"}, {"/proc/foo", nil, 2, "/proc/foo cannot be made"},
+		"state": {{"x", nil, 2, "not an absolute path"}, {"/proc/foo", nil, 2, "/proc/foo cannot be created"},
 			{file + "/below", nil, 2, file + " is not a directory"}},
-		"cache":         {{"/proc/foo", nil, 2, "/proc/foo cannot be made"}},
-		"data":          {{"/sys/foo", nil, 2, "/sys/foo cannot be made"}},
-		"socket":        {{"/proc/foo/a.sock", nil, 2, "/proc/foo cannot be made"}, {"a.sock", nil, 2, "not an absolute path"}},
-		"worker-socket": {{"/proc/foo/a.sock", nil, 2, "/proc/foo cannot be made"}, {file, nil, 1, "no socket"}},
+		"cache":         {{"/proc/foo", nil, 2, "/proc/foo cannot be created"}},
+		"data":          {{"/sys/foo", nil, 2, "/sys/foo cannot be created"}},
+		"socket":        {{"/proc/foo/a.sock", nil, 2, "/proc/foo cannot be created"}, {"a.sock", nil, 2, "not an absolute path"}},
+		"worker-socket": {{"/proc/foo/a.sock", nil, 2, "/proc/foo cannot be created"}, {file, nil, 1, "not a socket"}},
 		"worker-listen": {{":99999", nil, 2, "port from 0 to 65535"}, {"here", nil, 2, "not HOST:PORT"}},
 		"metrics-listen": {{":99999", nil, 2, "port from 0 to 65535"}, {taken, nil, 1, taken + " is taken by another program"},
 			{"192.0.2.1:0", nil, 2, "192.0.2.1 is not an address of this machine"}},
@@ -66,23 +66,23 @@ func badValues(t *testing.T) map[string][]bad {
 		"run-as":           {{"no-such-user", nil, 2, "no-such-user"}},
 		"pool-address":     {{"0.0.0.0", nil, 2, "IP address"}, {"here", nil, 2, "IP address"}},
 		"pilot":            {{"/nowhere/pilot", nil, 2, "there is no pilot binary at /nowhere/pilot"}, {dir, nil, 2, dir}},
-		"supply":           {{"mail", nil, 2, "none of"}},
+		"supply":           {{"mail", nil, 2, "not one of"}},
 		"trust-key":        {{"ed25519:xyz", nil, 2, "bytes in base64"}},
-		"faults":           {{"none", nil, 2, "is no fault"}},
+		"faults":           {{"none", nil, 2, "is not a fault"}},
 		"lease":            {{"10ms", nil, 2, "shorter than 1s"}, {"soon", nil, 2, "a duration such as"}},
 		"job-lease":        {{"1s", nil, 2, "shorter than 20s"}},
 		"poll":             {{"1ms", nil, 2, "not between"}},
-		"keep-history":     {{"1m", nil, 2, "neither 0 nor"}},
+		"keep-history":     {{"1m", nil, 2, "must be 0 or"}},
 		"keep-log-mib":     {{"-1", nil, 2, "negative"}, {"many", nil, 2, "not a whole number"}},
 		"machine-cpus":     {{"-1", nil, 2, "negative"}, {"1.5", nil, 2, "not a whole number"}},
-		"log-level":        {{"loud", nil, 2, "none of debug, info, warn, error"}},
+		"log-level":        {{"loud", nil, 2, "not debug, info, warn or error"}},
 		"rate":             {{"-1", nil, 2, "not a number from 0 to"}, {"fast", nil, 2, "not a number"}},
 		"visits":           {{"-1", nil, 2, "not a number from 0 to"}},
 		"visits-burst":     {{"0", nil, 2, "less than 1"}},
 		"least-speed":      {{"0", nil, 2, "less than 1"}},
 		"allow-contacts":   {{"host:port", nil, 2, "not a pattern of contacts"}},
 		"max-requests":     {{"-1", nil, 2, "negative"}},
-		"max-bodies":       {{"-1", nil, 2, "negative"}, {"1", nil, 2, "less than the 64 of one request"}},
+		"max-bodies":       {{"-1", nil, 2, "negative"}, {"1", nil, 2, "less than the 64 MiB of one request"}},
 		"burst":            {{"0", nil, 2, "less than 1"}},
 		"max-body":         {{"-1", nil, 2, "negative"}},
 	}
@@ -92,12 +92,12 @@ func badValues(t *testing.T) map[string][]bad {
 	return all
 }
 
-// internals are names that people who run corrald have nothing to do with.
+// internals are names that an administrator of corrald should never see.
 var internals = regexp.MustCompile(`strconv|slog|syscall|goroutine|\*[a-z]+\.|errors\.|\bnet\.|parse error|lookup |0x[0-9a-f]`)
 
-// Each setting has a bad value that --check-config refuses and a start refuses, with the same sentence, which names the
-// setting, and the same exit code, by flag or by variable. Neither leaves anything. This test does not run in parallel,
-// nor do others that execute: package cli has flags of its own that every run writes.
+// For each bad value, --check-config and a start fail with the same sentence, which names the setting, and with the
+// same exit code, whether a flag or a variable sets it. Neither leaves files behind. This test and the others that call
+// execute do not run in parallel: package cli has global flags that every run writes.
 func TestCheckConfigRefusesWhatAStartRefuses(t *testing.T) {
 	all := badValues(t)
 	known := append(slices.Collect(maps.Keys(settingsOf(xdg.Layout{}))), "faults")
@@ -132,7 +132,7 @@ func TestCheckConfigRefusesWhatAStartRefuses(t *testing.T) {
 				t.Errorf("--%s %s: a start and --check-config say %q", name, b.value, slices.Collect(maps.Keys(said)))
 			}
 			left(t, base)
-			if slices.Contains(args, "--"+name) { // a flag that is set goes before a variable
+			if slices.Contains(args, "--"+name) { // a flag takes precedence over a variable
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func left(t *testing.T, dir string) {
 	}
 }
 
-// A variable with a slip of the finger is refused, and the one that was meant is named.
+// A variable with a misspelt name is refused, and the error suggests the right name.
 func TestMistypedVariable(t *testing.T) {
 	for name, want := range map[string]string{
 		"CORRALD_RAET":         "corrald: CORRALD_RAET: corrald has no such setting: did you mean CORRALD_RATE?\n",
@@ -181,8 +181,8 @@ func TestMistypedVariable(t *testing.T) {
 	}
 }
 
-// While corrald runs its own sockets, ports and database are no findings: a note says that they were not tried. A worker
-// port that is taken is a note, too, since corrald starts and waits for it.
+// While corrald runs, its own sockets, ports and database are not problems: a note says that they were not tested. A
+// worker port in use is also only a note, because corrald starts and waits for it.
 func TestCheckConfigNotes(t *testing.T) {
 	pilot := filepath.Join(short(t), "pilot")
 	if err := os.WriteFile(pilot, []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -215,7 +215,7 @@ func TestCheckConfigNotes(t *testing.T) {
 	check("\nnote: corrald runs already with this state (process ", "--metrics-listen", busy.Addr().String())
 }
 
-// A file system is full without blocks, or without inodes; one that counts neither is not.
+// A file system is full if it has no free blocks or no free inodes; one that counts neither is not full.
 func TestRoomIn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -1,7 +1,7 @@
 package main
 
-// What the users of a central corrald may ask of it. Limits count by owner, whatever tokens an owner has; corrald's own
-// user, who asks at its socket, has none but the least speed of a body.
+// Limits for the users of a central corrald. They apply to an owner, regardless of the number of tokens; corrald's own
+// user, who connects to its socket, has no limits except the minimum speed of a body.
 
 import (
 	"time"
@@ -26,23 +26,23 @@ func limitFlags() []cli.Flag {
 	}
 	all := []cli.Flag{
 		&cli.Float64Flag{Name: "rate", Value: 100, EnvVars: variables("rate"),
-			Usage: "requests a second of all tokens of an owner together, sustained; 0: any number"},
-		number("burst", 1000, "requests of an owner at once, beyond the rate"),
-		number("max-requests", 2000, "requests of an owner under way at a time, waits among them; 0: any number"),
-		number("max-body", 64, "MiB of a request of a token, such as a workflow; 0: what the operation takes"),
-		number("max-bodies", 128, "MiB of requests of an owner that are read and held at a time; 0: any number"),
+			Usage: "sustained requests per second of an owner, for all tokens together; 0: any number"},
+		number("burst", 1000, "burst of requests of an owner above the rate"),
+		number("max-requests", 2000, "concurrent requests of an owner, including waits; 0: any number"),
+		number("max-body", 64, "MiB of a request with a token, such as a workflow; 0: the operation's own limit"),
+		number("max-bodies", 128, "MiB of an owner's requests that are held in memory at a time; 0: any number"),
 		number("least-speed", int(rest.DefaultPace.Floor>>10),
-			"KiB a second at which a request's body has to arrive on average, after its first ten seconds"),
+			"minimum average speed of a request's body in KiB per second, after the first ten seconds"),
 		&cli.StringSliceFlag{Name: "allow-contacts", Value: cli.NewStringSlice("*"),
 			EnvVars: variables("allow-contacts"),
-			Usage: "`HOST[:PORT]` of users' sites: a name, *.DOMAIN, *, an address or ADDRESS/BITS, at port 22 " +
-				"unless it says another, or * for any; names never mean this machine; may be repeated"},
+			Usage: "`HOST[:PORT]` of users' sites: a name, *.DOMAIN, *, an address or ADDRESS/BITS; PORT is a " +
+				"number, * for any, or 22 by default; names never mean this machine; may be repeated"},
 		&cli.Float64Flag{Name: "visits", Value: 10, EnvVars: variables("visits"),
-			Usage: "a minute, of corrald to sites for requests of an owner; 0: any number"},
-		number("visits-burst", 20, "such visits at once, beyond that"),
+			Usage: "connections per minute that corrald makes to sites for an owner's requests; 0: any number"},
+		number("visits-burst", 20, "burst of such connections above that rate"),
 	}
 	for _, q := range access.Quotas {
-		all = append(all, number("max-"+q.Name, q.Default, "the most "+q.What+" that an owner may have; 0: any number"))
+		all = append(all, number("max-"+q.Name, q.Default, "maximum number of "+q.What+" of an owner; 0: any number"))
 	}
 	return all
 }
@@ -74,7 +74,8 @@ func newLimits(c *cli.Context) (l limits, err error) {
 	}
 	body, bodies := int64(c.Int("max-body"))<<20, int64(c.Int("max-bodies"))<<20
 	if bodies > 0 && bodies < body {
-		return invalid("--max-bodies", "%d MiB are less than the %d of one request (--max-body)", bodies>>20, body>>20)
+		return invalid("--max-bodies", "%d MiB is less than the %d MiB of one request (--max-body)",
+			bodies>>20, body>>20)
 	}
 	l.requests = access.Limits{Rate: access.Rate{PerSecond: c.Float64("rate"), Burst: c.Int("burst")},
 		Requests: c.Int("max-requests"), MaxBody: body, Bodies: bodies}

@@ -1,7 +1,7 @@
 package main
 
-// What this machine is to the site local: its architecture, for the pilot that runs here, and its size, which the batch
-// system fork hands out whole, unless --machine-cpus says otherwise.
+// The properties of this machine for the site local: its architecture, for the pilot that runs here, and its size, all
+// of which the batch system fork may use, unless --machine-cpus sets another number of cpus.
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/nodecheck"
 )
 
-// thisMachine is the architecture of this machine as uname -m names it.
+// thisMachine returns the architecture of this machine, as printed by uname -m.
 func thisMachine() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -24,7 +24,8 @@ func thisMachine() string {
 	return strings.TrimRight(string(u.Machine[:]), "\x00")
 }
 
-// machineOf is this machine as a queue: the batch system fork gives out all of its memory, and so many cpus; 0: all.
+// machineOf describes this machine as a queue: the batch system fork may use all of its memory, and the given number of
+// cpus; 0: all.
 func machineOf(cpus int) corral.SiteQueue {
 	q := corral.SiteQueue{CPUs: cmp.Or(cpus, runtime.NumCPU())}
 	if mib, err := nodecheck.MemoryMiB(os.DirFS("/")); err == nil {

@@ -1,12 +1,12 @@
-// Command corrald is the service: it keeps sites, glideins, clusters and runs as they were asked to
-// be, and answers the REST API. One process serves one user (personal mode), on a Unix socket, or with --tls-listen
-// whoever has a token (central mode), on TLS as well.
+// Command corrald is the service: it keeps sites, glideins, clusters and runs in the requested state, and serves the
+// REST API. One process serves one user (personal mode), on a Unix socket, or with --tls-listen also users with a token
+// (central mode), on TLS.
 //
-// It starts in four steps. newSettings checks the flags, and foresee what is outside corrald; neither changes anything,
-// and --check-config ends after them. settle makes the directories while the
-// process may still be root's, and then becomes the user for good. serve opens the store, whose lock makes this the
-// only corrald of that state, assembles the parts, and runs them until a signal comes; then they end in the reverse
-// order of their need.
+// It starts in four steps. newSettings checks the flags, and foresee checks conditions outside corrald; neither changes
+// anything, and --check-config exits after them. settle creates the directories while the process may still be root's,
+// and then permanently becomes the user. serve opens the store, whose lock ensures that this is the only corrald with
+// that state, assembles the parts, and runs them until a signal arrives; then the parts end in the reverse order of
+// their dependencies.
 package main
 
 import (
@@ -25,20 +25,20 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/kit/closefds"
 	"github.com/corral-pilot/corral/internal/kit/fault"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 	"github.com/corral-pilot/corral/internal/kit/version"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/service/personal"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
 )
 
-// main first sees to it that what it inherited, such as a lock that a script holds, is not inherited by jobs in turn:
-// they may outlive the script by days.
+// main first ensures that jobs do not inherit the files that this process inherited, such as a lock held by a script:
+// jobs may outlive the script by days.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := closefds.CloseOnExec(); err != nil { // what this process inherited is not for jobs
+	if err := proc.CloseOnExec(); err != nil { // jobs must not inherit this process's files
 		fmt.Fprintln(os.Stderr, "corrald: "+err.Error())
 		os.Exit(api.ExitCode(err))
 	}
@@ -98,7 +98,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// flags are corrald's, each with a variable of its own: CORRALD_ and its name.
+// flags returns corrald's flags, each with its own variable: CORRALD_ and the flag's name.
 func flags(l xdg.Layout) []cli.Flag {
 	text := func(name, value, usage string) cli.Flag {
 		return &cli.StringFlag{Name: name, Value: value, EnvVars: variables(name), Usage: usage}
@@ -109,44 +109,45 @@ func flags(l xdg.Layout) []cli.Flag {
 		text("data", l.Data, "`DIR` for run directories"),
 		text("socket", l.Socket, "Unix socket of the API"),
 		text("worker-socket", l.Worker, "Unix socket for workers on this machine"),
-		text("worker-listen", "", "`HOST:PORT` of the worker port, opened for the first site other than local "+
-			"(default: this machine's address on the way to that site; corral site probe says whether nodes reach it)"),
-		text("advertise", "", "`HOST[:PORT]` under which sites reach the worker port "+
-			"(default: where it listens; if that is every address, the one on the way to each site)"),
-		text("run-as", "", "root's corrald runs as `USER`, with all it starts; HTCondor needs that"),
-		text("pool-address", "127.0.0.1", "`IP` on which new HTCondor pools listen, if their cluster names none; "+
-			"workers of other machines must reach it"),
+		text("worker-listen", "", "`HOST:PORT` of the worker port, opened when a site other than local first needs it "+
+			"(default: this machine's address on the route to that site; corral site probe tests it)"),
+		text("advertise", "", "`HOST[:PORT]` at which sites reach the worker port "+
+			"(default: where it listens; if that is every address, the one on the route to each site)"),
+		text("run-as", "", "run root's corrald, and everything that it starts, as `USER`; HTCondor requires this"),
+		text("pool-address", "127.0.0.1", "`IP` on which new HTCondor pools listen by default; "+
+			"workers on other machines must reach it"),
 		text("pilot", "", "pilot binary for this machine's architecture (default: the one beside corrald)"),
-		text("supply", string(delivery.WayAuto), "how packages get to sites: local, mirrors, push, "+
-			"or auto for the first of them that is open"),
+		text("supply", string(delivery.WayAuto), "how packages are delivered to sites: local, mirrors, push, "+
+			"or auto for the first way that works"),
 		&cli.StringSliceFlag{Name: "trust-key", EnvVars: variables("trust-key"),
-			Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},
-		text("mirror-listen", "", "serve corrald's packages by HTTP, read-only, on `HOST:PORT` (default: not)"),
-		text("mirror-advertise", "", "`HOST[:PORT]` under which sites reach --mirror-listen "+
-			"(default: what it listens on)"),
-		text("metrics-listen", "", "answer Prometheus on `HOST:PORT`, at /metrics and nothing else; anybody who can "+
-			"connect may read names of owners, sites and clusters (default: not; the API has /metrics, too)"),
+			Usage: "`ed25519:KEY` whose packages sites may run, in addition to corrald's own; may be repeated"},
+		text("mirror-listen", "", "serve corrald's packages with HTTP, read-only, on `HOST:PORT` (default: off)"),
+		text("mirror-advertise", "", "`HOST[:PORT]` at which sites reach --mirror-listen "+
+			"(default: where it listens)"),
+		text("metrics-listen", "", "serve only /metrics for Prometheus on `HOST:PORT`; any client that can "+
+			"connect may read names of owners, sites and clusters (default: off; the API also has /metrics)"),
 		&cli.StringFlag{Name: "faults", EnvVars: variables("faults"), Hidden: true,
-			Usage: "actions that are to fail, for tests (internal/kit/fault)"},
+			Usage: "actions that should fail, for tests (internal/kit/fault)"},
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
 			Usage: "how long a silent worker keeps its tasks"},
 		&cli.DurationFlag{Name: "job-lease", Value: 2 * time.Minute, EnvVars: variables("job-lease"),
 			Usage: "how long a silent worker of an HTCondor pool keeps its job, and a job waits for it"},
 		&cli.DurationFlag{Name: "poll", Value: 2 * time.Second, EnvVars: variables("poll"),
-			Usage: "how often a site is asked about jobs of which something is expected; a tenth of it just after a " +
-				"change, and down to once a minute while nothing is expected"},
+			Usage: "interval for polling a site while changes of jobs are expected; a tenth of it just after a " +
+				"change, and up to a minute while none are expected"},
 		&cli.DurationFlag{Name: "keep-history", Value: 90 * 24 * time.Hour, EnvVars: variables("keep-history"),
-			Usage: "how old the entries of histories get; 0: all are kept"},
+			Usage: "maximum age of entries in histories; 0: keep all"},
 		&cli.IntFlag{Name: "keep-log-mib", Value: 64, EnvVars: variables("keep-log-mib"),
-			Usage: "MiB after which corrald.log becomes corrald.log.1 and begins again; 0: never"},
+			Usage: "MiB after which corrald.log is renamed corrald.log.1 and a new one begins; 0: never"},
 		&cli.IntFlag{Name: "machine-cpus", EnvVars: variables("machine-cpus"),
-			Usage: "how many cpus of this machine the site local gives out: fewer than there are, or more, for tasks " +
+			Usage: "how many cpus of this machine the site local offers: fewer than there are, or more for tasks " +
 				"that mostly wait (default: all)"},
 		text("log-level", "info", "debug, info, warn or error"),
 	}, centralFlags()...)
 }
 
-// variables are those that set a flag in the environment. corral reads the one for the user, too, hence its other name.
+// variables returns the environment variables that set a flag. corral also reads the one for the user, which therefore
+// has another name.
 func variables(flag string) []string {
 	name := strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 	if flag == "run-as" {

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 )
 
-// This and the next test do not run in parallel: package cli has flags of its own that every run writes.
+// This and the next test do not run in parallel: package cli has global flags that every run writes.
 func TestUsage(t *testing.T) {
 	pilot := filepath.Join(t.TempDir(), "pilot")
 	if err := os.WriteFile(pilot, []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -60,7 +60,7 @@ func TestUsage(t *testing.T) {
 		{"no pilot", []string{"--pilot", "/nowhere/pilot"}, 2, "make build"},
 		{"a socket in everybody's directory", []string{"--pilot", pilot, "--socket", everybodys + "/x"}, 5, "corrald: --socket: " + everybodys + " has mode 1777, "},
 		{"another one", []string{"--pilot", pilot, "--worker-socket", everybodys + "/x"}, 5, "(XDG_RUNTIME_DIR, or --socket and --worker-socket)"},
-		{"a socket that is a file", []string{"--pilot", pilot, "--socket", file}, 1, "no socket"},
+		{"a socket that is a file", []string{"--pilot", pilot, "--socket", file}, 1, "not a socket"},
 	} {
 		var stderr bytes.Buffer
 		code := execute(context.Background(), append(arguments(xdg.Below(short(t))), tt.args...), &bytes.Buffer{}, &stderr)
@@ -77,8 +77,8 @@ func arguments(l xdg.Layout) []string {
 	return []string{"corrald", "--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket", l.Worker}
 }
 
-// From its start to its end: nobody else can open the socket or read a file of it, a wait does not hold
-// up the end, and sockets and pid file are gone after it.
+// corrald from start to end: no other user can open the socket or read its files, a waiting request does not delay the
+// shutdown, and the sockets and the pid file are removed.
 func TestLife(t *testing.T) {
 	l := xdg.Below(short(t))
 	pilot := filepath.Join(t.TempDir(), "pilot")

@@ -1,7 +1,7 @@
 package main
 
-// Prometheus scrapes by TCP, and a personal corrald answers its API on a Unix socket alone. So what it tells of itself,
-// and nothing else, may have a port of its own: --metrics-listen opens it. The API has the same answer at /metrics.
+// Prometheus scrapes over TCP, while a personal corrald serves its API only on a Unix socket. So metrics, and nothing
+// else, may have their own port: --metrics-listen opens it. The API serves the same data at /metrics.
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A metricsPort keeps corrald's metrics, and serves them.
+// A metricsPort collects corrald's metrics, and serves them.
 type metricsPort struct {
 	*metrics.Metrics
-	listener net.Listener // nil: it is not wanted
+	listener net.Listener // nil: not requested
 	lg       *slog.Logger
 }
 
-// openMetrics listens where the settings say.
+// openMetrics listens on the configured address.
 func openMetrics(lg *slog.Logger, db *store.DB, s settings, from metrics.Sources) (*metricsPort, error) {
 	p := &metricsPort{Metrics: metrics.New(lg, db, version.String(), from), lg: lg}
 	if s.metricsListen == "" {
@@ -39,13 +39,13 @@ func openMetrics(lg *slog.Logger, db *store.DB, s settings, from metrics.Sources
 	return p, nil
 }
 
-// Bounds of a connection of Prometheus, which asks for a page every few seconds.
+// Limits for a connection of Prometheus, which requests a page every few seconds.
 const (
-	metricsTimeout   = 30 * time.Second // to ask, and to take the answer
+	metricsTimeout   = 30 * time.Second // to send the request, and to read the answer
 	metricsMaxHeader = 16 << 10         // bytes
 )
 
-// serve follows what happens, and answers, until ctx ends.
+// serve collects metrics, and serves them, until ctx ends.
 func (p *metricsPort) serve(ctx context.Context) error {
 	followed := make(chan error, 1)
 	go func() { followed <- p.Run(ctx) }()
@@ -53,7 +53,7 @@ func (p *metricsPort) serve(ctx context.Context) error {
 	return errors.Join(err, <-followed)
 }
 
-// answer answers until ctx ends.
+// answer serves requests until ctx ends.
 func (p *metricsPort) answer(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.Handler())

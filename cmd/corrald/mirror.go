@@ -1,7 +1,7 @@
 package main
 
-// Sites fetch packages from corrald's own mirror in one of three ways. This is the one by HTTP, which is off unless
-// --mirror-listen turns it on: it needs no password, because archives are public and every site checks signatures.
+// Sites fetch packages from corrald's own mirror in one of three ways. This file is the HTTP way, which is off unless
+// --mirror-listen enables it: it needs no password, because archives are public and every site checks signatures.
 
 import (
 	"context"
@@ -16,16 +16,16 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// A mirrorPort serves corrald's own mirror, read-only, to setup jobs and to other corralds. What it
-// serves is signed and no secret.
+// A mirrorPort serves corrald's own mirror, read-only, to setup jobs and to other corralds. Its files are signed and
+// not secret.
 type mirrorPort struct {
-	listener net.Listener // nil: it is not wanted
+	listener net.Listener // nil: not requested
 	mirror   staging.Mirror
 	lg       *slog.Logger
-	patience time.Duration // with what a peer has to say
+	patience time.Duration // time limit for a peer's request
 }
 
-// openMirror listens where the settings say.
+// openMirror listens on the configured address.
 func openMirror(lg *slog.Logger, s settings, m staging.Mirror) (*mirrorPort, error) {
 	p := &mirrorPort{mirror: m, lg: lg, patience: mirrorReadTimeout}
 	if s.mirror.listen == "" {
@@ -40,8 +40,8 @@ func openMirror(lg *slog.Logger, s settings, m staging.Mirror) (*mirrorPort, err
 	return p, nil
 }
 
-// url is where sites find the mirror, "" if it is not served. An address that was not given to
-// advertise is the one that it listens on.
+// url returns the URL of the mirror for sites, "" if it is not served. Without an address to advertise, the address
+// that it listens on is used.
 func (p *mirrorPort) url(advertise string) string {
 	if p.listener == nil {
 		return ""
@@ -49,16 +49,16 @@ func (p *mirrorPort) url(advertise string) string {
 	return "http://" + dialable(advertised(advertise, p.listener.Addr()), gridsite.LocalIP) + "/"
 }
 
-// Bounds of a connection: an archive of a gigabyte passes at 300 kB/s.
+// Limits for a connection: an archive of a gigabyte can be transferred at 300 kB/s.
 const (
-	mirrorReadTimeout  = 10 * time.Second // for a request with its body, of which it wants none
+	mirrorReadTimeout  = 10 * time.Second // for a request with its body, which should be empty
 	mirrorWriteTimeout = time.Hour
 	mirrorIdleTimeout  = 2 * time.Minute
 	mirrorMaxHeader    = 16 << 10 // bytes
 )
 
-// serve answers until ctx ends. Transfers that are on their way are cut off: they are resumed when
-// corrald is back, or at another mirror.
+// serve answers requests until ctx ends. Transfers in progress are cut off: they are resumed when corrald is back, or
+// at another mirror.
 func (p *mirrorPort) serve(ctx context.Context) error {
 	return serveFiles(ctx, p.listener, &http.Server{
 		Handler:        p.mirror,
@@ -70,8 +70,7 @@ func (p *mirrorPort) serve(ctx context.Context) error {
 	})
 }
 
-// serveFiles answers what comes in on l, nil for nothing, until ctx ends. Answers that are on their way then are cut
-// off.
+// serveFiles serves requests on l, or nothing if l is nil, until ctx ends. Answers in progress are then cut off.
 func serveFiles(ctx context.Context, l net.Listener, server *http.Server) error {
 	if l == nil {
 		<-ctx.Done()

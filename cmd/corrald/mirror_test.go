@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// TestMirrorHoldsNobody: a peer that begins a request, or its body, and does not go on is not held.
+// TestMirrorHoldsNobody: the mirror does not keep a connection whose peer stalls in a request or its body.
 func TestMirrorHoldsNobody(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

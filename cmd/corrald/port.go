@@ -1,12 +1,12 @@
 package main
 
-// Workers dial in, and never the other way round, since nodes of a site are often behind a firewall. There are two
-// doors: a Unix socket for workers on this machine, which only their user may open, and for all others TCP with TLS,
-// whose certificate is corrald's own; its digest travels in each pilot's order.
+// Workers connect to corrald, never the other way round, because nodes of a site are often behind a firewall. There are
+// two ports: a Unix socket for workers on this machine, which only their user may open, and for all others TCP with
+// TLS, with corrald's own certificate, whose digest is included in each pilot's order.
 //
-// The TCP door opens late, because most set-ups never need it, and once open it must not move: pilots that wait in a
-// queue for days hold its address. Hence it is written down, and after a restart the same address is tried until it is
-// free.
+// The TCP port is opened late, because most set-ups never need it, and its address must not change once it is open:
+// pilots that wait in a queue for days have this address. Hence it is saved, and after a restart corrald retries the
+// same address until it is free.
 
 import (
 	"context"
@@ -32,31 +32,31 @@ import (
 	"github.com/corral-pilot/corral/internal/sites/admission"
 )
 
-// A workerPort is where workers dial in: a Unix socket for site local, and for all other sites a TCP
-// port with TLS, which is opened when the first of them needs it. Its address and certificate survive
-// a restart: they stand in the orders of pilots that are still queued. While something else has the
-// address, those pilots wait, and so do other sites; site local is served.
+// A workerPort is the endpoint for workers: a Unix socket for site local, and for all other sites a TCP port with TLS,
+// which is opened when the first of them needs it. Its address and certificate survive a restart, because they are in
+// the orders of pilots that are still queued. While another program uses the address, these pilots and other sites
+// wait; site local is served.
 type workerPort struct {
 	lg        *slog.Logger
 	port      *port.Port
 	socket    string
 	advertise string
-	dir       string            // holds the certificate and the address
-	opened    chan net.Listener // the TLS listener, once, to be served
-	reopen    bool              // there was an address before
-	choose    bool              // where to listen, as the first site needs it
+	dir       string            // contains the certificate and the address
+	opened    chan net.Listener // receives the TLS listener, once, to be served
+	reopen    bool              // there is a saved address
+	choose    bool              // choose the address when the first site needs it
 
-	// local returns the address that this machine has on the way to a site's nodes.
+	// local returns this machine's address on the route to a site's nodes.
 	local func(corral.Site) netip.Addr
 
-	mu      sync.Mutex // guards following
+	mu      sync.Mutex // guards the fields below
 	listen  string
-	address string // HOST:PORT that sites dial; "" while closed
+	address string // HOST:PORT for sites; "" while closed
 	bound   string // HOST:PORT where it listens
 	digest  string
 }
 
-// newWorkerPort makes the port, closed. An address that was kept is opened again by serve.
+// newWorkerPort returns a closed port. serve reopens it at the saved address, if there is one.
 func newWorkerPort(lg *slog.Logger, admits port.Gate, s settings) (*workerPort, error) {
 	w := &workerPort{
 		lg:        lg,
@@ -80,8 +80,8 @@ func newWorkerPort(lg *slog.Logger, admits port.Gate, s settings) (*workerPort, 
 	return w, nil
 }
 
-// again returns where to listen after a restart: where the flag says, except that a port which the flag leaves open is
-// the one of before, since the orders of queued pilots name it.
+// again returns where to listen after a restart: on the flag's address, except that a port that the flag leaves open is
+// the previous one, because the orders of queued pilots contain it.
 func again(flag, before string) string {
 	if flag == "" {
 		return before
@@ -96,10 +96,10 @@ func again(flag, before string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// addressFile keeps where the TCP port listened last.
+// addressFile contains the last address of the TCP port.
 func (w *workerPort) addressFile() string { return filepath.Join(w.dir, "address") }
 
-// serve answers workers until ctx ends.
+// serve serves workers until ctx ends.
 func (w *workerPort) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -112,7 +112,7 @@ func (w *workerPort) serve(ctx context.Context) error {
 		}
 		tls <- w.serveTLS(ctx)
 	}()
-	select { // the first to end ends the other
+	select { // when one ends, the other is ended, too
 	case err := <-unix:
 		cancel()
 		return errors.Join(err, <-tls)
@@ -122,8 +122,8 @@ func (w *workerPort) serve(ctx context.Context) error {
 	}
 }
 
-// serveTLS serves the TCP port from when it is opened, which may be never. A listener that came at the very end is
-// closed here, because no other goroutine knows of it.
+// serveTLS serves the TCP port once it is opened, which may never happen. A listener that arrives at the very end is
+// closed here, because no other goroutine knows it.
 func (w *workerPort) serveTLS(ctx context.Context) error {
 	select {
 	case l := <-w.opened:
@@ -131,17 +131,17 @@ func (w *workerPort) serveTLS(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	select {
-	case l := <-w.opened: // just now
+	case l := <-w.opened: // opened just now
 		return l.Close()
 	default:
 		return nil
 	}
 }
 
-// openAgain opens the TCP port at the address that it had before, as soon as that is free. It never gives up: pilots
-// that wait in queues know no other address, and meanwhile everything else works.
+// openAgain reopens the TCP port at its previous address, as soon as that is free. It never gives up: pilots that wait
+// in queues know no other address, and everything else works in the meantime.
 func (w *workerPort) openAgain(ctx context.Context) {
-	const pause = time.Second // a pilot that gets no answer tries again after about two
+	const pause = time.Second // a pilot without an answer retries after about two
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for logged := false; ; logged = true {
@@ -150,7 +150,7 @@ func (w *workerPort) openAgain(ctx context.Context) {
 			return
 		}
 		if !logged {
-			w.lg.Error("worker port stays closed; pilots of sites other than local cannot come in", "error", err)
+			w.lg.Error("worker port stays closed; pilots of sites other than local cannot connect", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -173,21 +173,22 @@ func (w *workerPort) For(site corral.Site) (addresses []string, certDigest strin
 	return []string{"tls:" + address}, digest, nil
 }
 
-// dialable returns an address as others dial it: the local one in place of one that stands for all of this machine's.
+// dialable returns an address for clients: an unspecified address is replaced with the local one.
 func dialable(address string, local func() netip.Addr) string {
 	a, err := netip.ParseAddrPort(address)
-	if err != nil || !a.Addr().IsUnspecified() { // a name, or one of them
+	if err != nil || !a.Addr().IsUnspecified() { // a name, or a specific address
 		return address
 	}
 	return netip.AddrPortFrom(local(), a.Port()).String()
 }
 
-// Dial implements admission.Address: it connects with the TCP port where it listens, whatever address sites are told.
+// Dial implements admission.Address: it connects to the TCP port where it listens, regardless of the address advertised
+// to sites.
 func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 	w.mu.Lock()
 	bound := w.bound
 	w.mu.Unlock()
-	if bound == "" { // it is about to be opened again, where it was before
+	if bound == "" { // it will be reopened at its previous address
 		return nil, corral.Errorf(corral.Unavailable, "the worker port is closed")
 	}
 	return new(net.Dialer).DialContext(ctx, "tcp", bound)
@@ -195,10 +196,10 @@ func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 
 var _ admission.Address = (*workerPort)(nil)
 
-// open opens the TCP port unless it is open, and returns the address that sites dial and the digest of the certificate.
-// Without a flag it listens on the address on the way to the first site that needs it. A laptop may have moved to
-// another network since it last listened: then the kept address is not this machine's any more, and a new one is
-// chosen, under the same port.
+// open opens the TCP port unless it is open, and returns the address for sites and the digest of the certificate.
+// Without a flag it listens on the address on the route to the first site that needs it. A laptop may have moved to
+// another network since it last listened: then the saved address does not belong to this machine any more, and a new
+// one is chosen, with the same port.
 func (w *workerPort) open(site corral.Site) (address, digest string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,7 +207,7 @@ func (w *workerPort) open(site corral.Site) (address, digest string, err error) 
 		return w.address, w.digest, nil
 	}
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
-		return "", "", fmt.Errorf("making the worker port's directory: %w", err)
+		return "", "", fmt.Errorf("creating the worker port's directory: %w", err)
 	}
 	cert, err := wire.LoadOrCreateCertificate(w.dir)
 	if err != nil {
@@ -228,19 +229,19 @@ func (w *workerPort) open(site corral.Site) (address, digest string, err error) 
 	if err := w.keepAddress(bound.String()); err != nil {
 		return "", "", errors.Join(err, l.Close())
 	}
-	// never blocks: there is room for the only listener
+	// never blocks: the channel has room for the only listener
 	w.opened <- l
 	w.address, w.bound, w.digest = advertised(w.advertise, bound), bound.String(), digest
 	w.lg.Info("worker port is open", "listen", bound.String(), "advertise", w.address)
 	return w.address, w.digest, nil
 }
 
-// keepAddress writes the address down, whole or not at all.
+// keepAddress saves the address atomically.
 func (w *workerPort) keepAddress(bound string) error {
 	file := w.addressFile()
 	err := errors.Join(os.WriteFile(file+".new", []byte(bound+"\n"), 0o600), os.Rename(file+".new", file))
 	if err != nil {
-		return fmt.Errorf("keeping the worker port's address: %w", err)
+		return fmt.Errorf("saving the worker port's address: %w", err)
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// closed is a gate that nobody comes through.
+// closed is a gate that admits no worker.
 type closed struct{ port.Gate }
 
-// portIn returns a worker port with its files below dir, and serves it until the test ends or stop.
+// portIn returns a worker port with its files below dir, and serves it until the test ends or stop is called.
 func portIn(t *testing.T, dir, listen string) (w *workerPort, stop func()) {
 	t.Helper()
 	s := settings{layout: xdg.Below(dir), worker: endpoint{listen: listen}}
@@ -52,7 +52,7 @@ func portIn(t *testing.T, dir, listen string) (w *workerPort, stop func()) {
 
 func short(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "c") // a socket is in it
+	dir, err := os.MkdirTemp("", "c") // short, because it contains a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,8 @@ func wayIn(t *testing.T, w *workerPort, site string) (address, digest string) {
 	return addresses[0], digest
 }
 
-// untilKept repeats a scenario in which a port is free for a moment, until no other program takes it in that moment.
+// untilKept repeats a scenario in which a port is free for a moment, until no other program takes the port in that
+// moment.
 func untilKept(t *testing.T, scenario func(dir string) (taken bool)) {
 	t.Helper()
 	for scenario(short(t)) {
@@ -77,7 +78,7 @@ func untilKept(t *testing.T, scenario func(dir string) (taken bool)) {
 	}
 }
 
-// wayBack is wayIn for a port that was open before; taken says that another program has opened it since.
+// wayBack is wayIn for a port that was open before; taken reports that another program has opened it since.
 func wayBack(t *testing.T, w *workerPort, site string) (address, digest string, taken bool) {
 	t.Helper()
 	if _, _, err := w.For(corral.Site{Name: site}); errors.Is(err, syscall.EADDRINUSE) {
@@ -87,8 +88,7 @@ func wayBack(t *testing.T, w *workerPort, site string) (address, digest string, 
 	return address, digest, false
 }
 
-// The orders of queued pilots name the port and its certificate, so both outlive corrald. This machine
-// needs neither.
+// The orders of queued pilots name the port and its certificate, so both outlive corrald. This machine needs neither.
 func TestWorkerPortKeepsItsAddress(t *testing.T) {
 	t.Parallel()
 	untilKept(t, func(dir string) bool {
@@ -111,8 +111,8 @@ func TestWorkerPortKeepsItsAddress(t *testing.T) {
 	})
 }
 
-// Without --worker-listen the port opens on the address on the way to the first site that needs it, keeps that, and
-// follows a machine that has moved.
+// Without --worker-listen the port listens on the address that faces the first site that needs it, keeps that address,
+// and changes it only if the machine has moved.
 func TestWorkerPortChoosesItsAddress(t *testing.T) {
 	t.Parallel()
 	choose := func(w *workerPort, ip string) {
@@ -156,7 +156,8 @@ func TestWorkerPortChoosesItsAddress(t *testing.T) {
 	})
 }
 
-// Who listens on all addresses tells each site the one on the way to it; all of them is none to dial.
+// A port that listens on all addresses tells each site the one that faces the site, because the wildcard cannot be
+// dialled.
 func TestWorkerPortOnAllAddresses(t *testing.T) {
 	t.Parallel()
 	for _, all := range []string{":0", "0.0.0.0:0", "[::]:0"} {
@@ -187,7 +188,7 @@ func TestAdvertised(t *testing.T) {
 	}
 }
 
-// While somebody else has the port, other sites wait for it; corrald itself serves.
+// While another program holds the port, sites that need it wait; corrald itself serves.
 func TestWorkerPortTaken(t *testing.T) {
 	t.Parallel()
 	untilKept(t, func(dir string) bool {

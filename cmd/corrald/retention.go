@@ -1,8 +1,8 @@
 package main
 
-// What grows for as long as corrald lives is cut: histories by their age, the log by its size. What else there is of
-// the past is bounded elsewhere: answers to requests by the store, directories at sites by the engine, runs by `corral
-// runs clean`. Rows of jobs stay, because bills and waits are worked out from them.
+// Data that grows as long as corrald runs is pruned: histories by age, the log by size. Other old data is limited
+// elsewhere: answers to requests by the store, directories at sites by the engine, runs by `corral runs clean`. Rows of
+// jobs stay, because bills and waits are computed from them.
 
 import (
 	"context"
@@ -20,19 +20,19 @@ import (
 
 const (
 	retainEvery   = 10 * time.Minute
-	entriesAWrite = 1000 // of histories that one transaction forgets: others wait for it
+	entriesAWrite = 1000 // of histories deleted by one transaction, which others wait for
 )
 
-// retain cuts what is too old or too long, now and from time to time, until ctx ends.
+// retain prunes histories and the log, now and periodically, until ctx ends.
 func retain(ctx context.Context, lg *slog.Logger, db *store.DB, s settings) error {
 	tick := time.NewTicker(retainEvery)
 	defer tick.Stop()
 	for {
 		if err := forgetHistory(ctx, db, time.Now(), s.upkeep.history); err != nil && ctx.Err() == nil {
-			lg.Warn("old history stays; it is tried again", "err", err)
+			lg.Warn("old history could not be removed; retrying", "err", err)
 		}
 		if err := cutLog(s.layout.Log(), s.upkeep.log); err != nil {
-			lg.Warn("the log stays long; it is tried again", "err", err)
+			lg.Warn("the log could not be rotated; retrying", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -56,9 +56,9 @@ func forgetHistory(ctx context.Context, db *store.DB, now time.Time, keep time.D
 	return nil
 }
 
-// cutLog moves a log that is longer than limit bytes to NAME.1, in place of an older one, and has this process go on in
-// a new file. Only a log that is this process's standard error is touched: whoever started it may have sent that to a
-// file of the same name. 0 keeps all.
+// cutLog renames a log that is longer than limit bytes to NAME.1, replacing an older one, and makes this process
+// continue in a new file. It changes only a log that is this process's standard error: the caller may have redirected
+// that to a file of the same name. 0 disables it.
 func cutLog(name string, limit int64) error {
 	now, err := os.Stat(name)
 	switch {

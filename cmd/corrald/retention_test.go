@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// Entries of histories go once they are too old, however many there are; what they were about stays.
+// Entries of histories are deleted once they are too old, however many there are; their objects stay.
 func TestOldHistoryGoes(t *testing.T) {
 	t.Parallel()
 	db := storetest.OpenTest(t)
@@ -53,7 +53,7 @@ func TestOldHistoryGoes(t *testing.T) {
 	}
 }
 
-// A log that is not this process's own is left alone, however long it is.
+// A log that this process does not write is not shortened, however long it is.
 func TestLogOfOthersStays(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "corrald.log")

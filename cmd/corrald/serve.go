@@ -1,11 +1,12 @@
 package main
 
-// A daemon is assembled before any part of it runs: each part is given what it needs when it is made, and the order of
-// making is that of need. Parts run side by side until corrald is to end. Then the API stops taking requests, answers
-// what it has begun, and only after it the other parts end, so that no request finds one of them gone.
+// A daemon is assembled before any of its parts runs: each part is given its dependencies when it is created, so parts
+// are created in the order of their dependencies. Parts run concurrently until corrald must end. Then the API stops
+// accepting requests, answers those in progress, and only afterwards the other parts end, so that no request finds one
+// of them missing.
 //
-// The database is opened first and closed last. Its lock is what makes this the only corrald of the state, so whatever
-// writes into the state directory comes after it.
+// The database is opened first and closed last. Its lock ensures that this is the only corrald with the state, so all
+// other writes to the state directory come after it.
 
 import (
 	"context"
@@ -40,8 +41,8 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// serve runs corrald until ctx ends. Its parts end in the reverse order of their need: first the API,
-// then what acts, last the database.
+// serve runs corrald until ctx ends. Its parts end in the reverse order of their dependencies: first the API, then the
+// parts that act, last the database.
 func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	me, err := settle(s)
 	if err != nil {
@@ -88,7 +89,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	if err != nil {
 		return err
 	}
-	if front != nil || s.central.audit != "" { // else a hangup ends corrald, as it ends other programs
+	if front != nil || s.central.audit != "" { // otherwise a hangup ends corrald, like other programs
 		defer heedHangups(ctx, lg, front, reopenAudit)()
 	}
 	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "user", me, "socket", s.layout.Socket)
@@ -96,7 +97,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	return d.serve(ctx, listener, front)
 }
 
-// openDatabase opens the database, which checks it, and logs how long that took.
+// openDatabase opens the database, which checks it, and logs the duration.
 func openDatabase(ctx context.Context, lg *slog.Logger, path string) (*store.DB, error) {
 	began := time.Now()
 	db, err := store.Open(ctx, path)
@@ -104,14 +105,14 @@ func openDatabase(ctx context.Context, lg *slog.Logger, path string) (*store.DB,
 		return nil, err
 	}
 	if db.Checked() {
-		lg.Info("the database was checked and is whole", "database", path, "took", time.Since(began))
+		lg.Info("the database was checked and is intact", "database", path, "took", time.Since(began))
 	} else {
-		lg.Warn("the check of the database takes long and goes on while corrald serves", "database", path)
+		lg.Warn("the check of the database takes long and continues while corrald serves", "database", path)
 	}
 	return db, nil
 }
 
-// A daemon is corrald's parts.
+// A daemon consists of corrald's parts.
 type daemon struct {
 	db       *store.DB
 	clusters *admission.Clusters
@@ -123,15 +124,15 @@ type daemon struct {
 	mirror   *mirrorPort
 	pools    *condorpool.Keepers
 	metrics  *metricsPort
-	chores   map[string]chore // :: name, as errors give it
+	chores   map[string]chore // :: name used in errors
 	api      *server.Server
 }
 
-// A chore goes on until its context ends.
+// A chore runs until its context ends.
 type chore func(context.Context) error
 
-// choresOf are those that look after what others have written: plans whose runs are over, or go on otherwise than was
-// foreseen, workers for what queues, and what grows.
+// choresOf returns the chores that follow up on other parts' data: plans whose runs have ended or deviate from the
+// forecast, workers for queues, and data that grows.
 func choresOf(
 	lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clusters *admission.Clusters,
 ) map[string]chore {
@@ -146,8 +147,8 @@ func choresOf(
 	}
 }
 
-// assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists. Keys
-// come first, since without them no package can be signed and no pilot let in.
+// assemble creates the parts without starting them, in the order of their dependencies. Keys come first, because
+// without them no package can be signed and no pilot admitted.
 func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
 	key, err := admission.LoadKey(s.layout.Key())
 	if err != nil {
@@ -207,14 +208,14 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	}, nil
 }
 
-// newReach goes to sites; the worker port learns from it which address of this machine is on the way.
+// newReach returns the access to sites; the worker port obtains from it this machine's address on the route to a site.
 func newReach(lg *slog.Logger, s settings, key admission.Key, port *workerPort) *siteaccess.Reach {
 	way := siteaccess.New(backends(lg, s.wallet(), s.central.limits.bounds.Visits.Allowed), key.Owner())
 	port.local = way.LocalIP
 	return way
 }
 
-// openStock opens what is brought to sites, with this corrald's own pilot in it.
+// openStock opens the store of packages for sites, which includes this corrald's own pilot.
 func openStock(s settings) (*delivery.Depot, error) {
 	signer, err := packages.LoadSigner(s.layout.PackageKey())
 	if err != nil {
@@ -227,8 +228,8 @@ func openStock(s settings) (*delivery.Depot, error) {
 	return stock, stock.AddPilot(s.binary, thisMachine())
 }
 
-// serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have a context of
-// their own, so that requests which are being answered still find them.
+// serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have their own
+// context, so that requests in progress can still use them.
 func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -243,10 +244,10 @@ func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) 
 			}
 		})
 	}
-	parts.Go(func() { // first its sentence, then the failures of those who write
+	parts.Go(func() { // report this error before the failures of writers
 		if err := d.db.Guard(inner); err != nil {
 			cancel(err)
-			_ = d.db.Seal() // the error of a file that is gone says nothing more
+			_ = d.db.Seal() // the error for a missing file adds nothing
 		}
 	})
 	part("worker port", d.port.serve)

@@ -1,7 +1,7 @@
 package main
 
-// Flags are checked as far as that is possible without touching anything: a corrald that cannot work says so before it
-// has made a directory or changed its user. Each error names the flag.
+// Flags are checked as far as possible without side effects: a corrald that cannot work reports this before it creates
+// a directory or changes its user. Each error names the flag.
 
 import (
 	"cmp"
@@ -25,13 +25,14 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// leastJobLease is that of HTCondor's jobs: they are renewed some times before they are over, at intervals of seconds.
+// leastJobLease is the minimum lease of HTCondor's jobs: it is renewed several times before it ends, at intervals of
+// seconds.
 const leastJobLease = 20 * time.Second
 
-// leases are how long silent workers keep what they have: tasks, and jobs in HTCondor pools.
+// leases are how long silent workers keep their tasks, and their jobs in HTCondor pools.
 type leases struct{ task, job time.Duration }
 
-// settings are corrald's flags, checked.
+// settings are corrald's checked flags.
 type settings struct {
 	layout xdg.Layout
 	worker endpoint
@@ -48,27 +49,28 @@ type settings struct {
 
 	metricsListen string
 	mirror        endpoint
-	trusted       []packages.PublicKey // beside corrald's own key
+	trusted       []packages.PublicKey // in addition to corrald's own key
 	supply        delivery.Supply
 }
 
-// An identity is the user as whom corrald runs.
+// An identity is the user that corrald runs as.
 type identity struct {
 	name       string // of --run-as; empty: the user who starts it
 	runas.User        // found by foresee
 }
 
-// An endpoint is a port that sites reach: that of workers, and that of the mirror from which they take packages.
+// An endpoint is a port that sites connect to: the workers' port, or the port of the mirror from which they fetch
+// packages.
 type endpoint struct {
-	listen    string // HOST:PORT; empty: the mirror has none, and that of workers is chosen
-	advertise string // HOST[:PORT] by which sites reach it; empty: where it listens
+	listen    string // HOST:PORT; empty: no mirror, or an automatic worker port
+	advertise string // HOST[:PORT] for sites; empty: where it listens
 }
 
-// An upkeep says how often sites are asked, and how much is kept of the past.
+// An upkeep sets how often sites are polled, and how much old data is kept.
 type upkeep struct {
 	poll    time.Duration // of sites
-	history time.Duration // how old its entries get; 0: all are kept
-	log     int64         // bytes that it may have; 0: any
+	history time.Duration // maximum age of entries; 0: all are kept
+	log     int64         // maximum bytes of the log; 0: no limit
 }
 
 func upkeepOf(c *cli.Context) upkeep {
@@ -82,14 +84,14 @@ func (u upkeep) check() error {
 	case u.poll < 100*time.Millisecond || u.poll > time.Hour:
 		return corral.ErrorAt(corral.Invalid, "--poll", "%s is not between 100ms and 1h", u.poll)
 	case u.history < 0 || u.history > 0 && u.history < time.Hour:
-		return corral.ErrorAt(corral.Invalid, "--keep-history", "%s is neither 0 nor an hour or more", u.history)
+		return corral.ErrorAt(corral.Invalid, "--keep-history", "%s must be 0 or at least an hour", u.history)
 	case u.log < 0:
 		return corral.ErrorAt(corral.Invalid, "--keep-log-mib", "%d is negative", u.log>>20)
 	}
 	return nil
 }
 
-// newSettings reads the flags and refuses what cannot work, before anything is made.
+// newSettings reads the flags and refuses invalid ones, before anything is created.
 func newSettings(c *cli.Context) (settings, error) {
 	s := settings{
 		layout: xdg.Layout{
@@ -133,7 +135,7 @@ func newSettings(c *cli.Context) (settings, error) {
 		return s, corral.ErrorAt(corral.Invalid, "--machine-cpus", "%d is negative", s.cpus)
 	}
 	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
-		return s, corral.ErrorAt(corral.Invalid, "--log-level", "%.80q is none of debug, info, warn, error",
+		return s, corral.ErrorAt(corral.Invalid, "--log-level", "%.80q is not debug, info, warn or error",
 			c.String("log-level"))
 	}
 	if err := s.findSupply(c); err != nil {
@@ -145,13 +147,13 @@ func newSettings(c *cli.Context) (settings, error) {
 	return s, s.findPilot()
 }
 
-// wallet is where the ssh keys of those are who ask a central corrald.
+// wallet returns the folder with the ssh keys of a central corrald's users.
 func (s settings) wallet() wallet { return wallet(s.layout.Owners()) }
 
-// hostName is what a name in --advertise may consist of.
+// hostName matches valid names in --advertise.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
 
-// checkAdvertised checks what sites would be told to dial, before pilots fail to find it.
+// checkAdvertised checks the address that sites would dial, before pilots fail to reach it.
 func checkAdvertised(flag, address string) error {
 	if address == "" {
 		return nil
@@ -167,8 +169,8 @@ func checkAdvertised(flag, address string) error {
 	return nil
 }
 
-// checkPaths refuses paths that depend on where corrald is started, and sockets whose path is longer than the kernel
-// takes: that would be found out only when the socket is made.
+// checkPaths refuses paths that depend on the directory where corrald is started, and socket paths that are too long
+// for the kernel, which would otherwise be detected only when the socket is created.
 func checkPaths(l xdg.Layout) error {
 	for _, p := range []struct{ flag, path string }{
 		{"--state", l.State}, {"--cache", l.Cache}, {"--data", l.Data},
@@ -178,18 +180,18 @@ func checkPaths(l xdg.Layout) error {
 			return corral.ErrorAt(corral.Invalid, p.flag, "%q is not an absolute path", p.path)
 		}
 		if strings.HasSuffix(p.flag, "socket") && len(p.path) > xdg.MaxSocketPath {
-			const long = "%q is longer than a socket's path may be, %d bytes"
+			const long = "%q is longer than the maximum for a socket's path, %d bytes"
 			return corral.ErrorAt(corral.Invalid, p.flag, long, p.path, xdg.MaxSocketPath)
 		}
 	}
 	return nil
 }
 
-// siteCache is how many bytes of packages stay at a site: several versions of the largest one. Those used longest ago
-// go first.
+// siteCache is the maximum size of packages at a site, in bytes: several versions of the largest one. The least
+// recently used packages are removed first.
 const siteCache = 4 << 30
 
-// findSupply reads how packages get to sites and whom they must be from.
+// findSupply reads how packages are delivered to sites and who must have signed them.
 func (s *settings) findSupply(c *cli.Context) error {
 	s.mirror = endpoint{c.String("mirror-listen"), c.String("mirror-advertise")}
 	if err := checkListen("--mirror-listen", s.mirror.listen); err != nil {
@@ -207,19 +209,19 @@ func (s *settings) findSupply(c *cli.Context) error {
 	}
 	s.supply = delivery.Supply{Way: delivery.Way(c.String("supply")), CacheBytes: siteCache}
 	if !slices.Contains(delivery.Ways, s.supply.Way) {
-		return corral.ErrorAt(corral.Invalid, "--supply", "%q is none of %v", s.supply.Way, delivery.Ways)
+		return corral.ErrorAt(corral.Invalid, "--supply", "%q is not one of %v", s.supply.Way, delivery.Ways)
 	}
 	return nil
 }
 
-// findPilot makes the pilot binary default to the one beside this program.
+// findPilot sets the default pilot binary: the one in the folder of this program.
 func (s *settings) findPilot() error {
 	if s.pilot != "" {
 		return nil
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return corral.ErrorAt(corral.Invalid, "--pilot", "is needed: %w", err)
+		return corral.ErrorAt(corral.Invalid, "--pilot", "is required: %w", err)
 	}
 	s.pilot = filepath.Join(filepath.Dir(self), "pilot")
 	return nil

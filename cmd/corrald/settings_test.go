@@ -15,15 +15,15 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 )
 
-// serviceLayout is the one of the package's settings.
+// serviceLayout is the layout in the package's settings.
 var serviceLayout = xdg.Layout{State: "/var/lib/corral/state", Cache: "/var/cache/corral", Data: "/var/lib/corral/data",
 	Socket: "/run/corral/corrald.sock", Worker: "/run/corral/worker.sock"}
 
-// settingsOf returns the flags that are settings, by their names.
+// settingsOf returns the flags that are settings, by name.
 func settingsOf(l xdg.Layout) map[string]cli.DocGenerationFlag {
 	all := map[string]cli.DocGenerationFlag{}
 	for _, f := range flags(l) {
-		// One is no setting, and one is for tests alone.
+		// check-config is not a setting, and faults is only for tests.
 		if name := f.Names()[0]; name != "check-config" && name != "faults" {
 			all[name] = f.(cli.DocGenerationFlag)
 		}
@@ -49,7 +49,7 @@ func firsts(pattern, in string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Every setting is a flag, and a variable whose name follows from the flag's; another may be shared with
+// Every setting is a flag and a variable whose name follows from the flag's; a second variable may be shared with
 // corral.
 func TestEverySettingHasAVariable(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestEverySettingHasAVariable(t *testing.T) {
 	}
 }
 
-// docs/operations.md has a row for each flag, and none for what is no flag.
+// docs/operations.md has a row for each flag, and no other rows.
 func TestEverySettingIsDocumented(t *testing.T) {
 	t.Parallel()
 	_, table, _ := strings.Cut(text(t, "../../docs/operations.md"), "\n## Settings\n")
@@ -76,12 +76,12 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// The package's settings have each flag that a service may set, as it is by default where that says anything. What is
-// switched on is what differs from a default.
+// The package's settings list each flag that a service may set, with its default value if it has one. The uncommented
+// ones differ from the default.
 func TestEverySettingIsInTheService(t *testing.T) {
 	t.Parallel()
 	known := settingsOf(serviceLayout)
-	delete(known, "run-as") // the unit says as whom
+	delete(known, "run-as") // the unit sets the user
 	sample := text(t, "../../service/corrald.env")
 	for _, f := range known {
 		variable := f.GetEnvVars()[0]
@@ -90,7 +90,7 @@ func TestEverySettingIsInTheService(t *testing.T) {
 			t.Errorf("service/corrald.env has no line for %s", variable)
 			continue
 		}
-		value := strings.Trim(f.GetValue(), `"`) // that of a list is quoted
+		value := strings.Trim(f.GetValue(), `"`) // the value of a list is quoted
 		unset := slices.Contains([]string{"", "0", "[]"}, value)
 		if !unset && line[1] != value {
 			t.Errorf("service/corrald.env: %s=%s, and the default is %s", variable, line[1], f.GetValue())
@@ -98,8 +98,8 @@ func TestEverySettingIsInTheService(t *testing.T) {
 	}
 }
 
-// Variables that pages and files of the service name are there: those of flags, those by which xdg finds corrald's files,
-// and those of the service's backups. What is there is named.
+// Each variable that documentation and service files name exists: it belongs to a flag, to xdg's lookup of corrald's
+// files, or to the service's backups. Each existing variable is named.
 func TestEveryVariableIsDocumented(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -1,8 +1,8 @@
 package main
 
-// Root's corrald gives up root before it opens anything of its own. What needs root comes first: foresee has read the
-// pilot binary, which may be where only root can read, and the directories of its user are made. After that there is no
-// way back: no file is opened and no job is started as root.
+// Root's corrald gives up root before it opens any of its own files. The steps that require root come first: foresee
+// has read the pilot binary, which may be readable only for root, and the directories for its user are created. After
+// that, root's rights cannot be regained: no file is opened and no job is started as root.
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// settle makes corrald's directories, and then becomes the user that was asked for, for good: foresee has found it. It
-// returns the name of the user whose process this is now. The sockets' directories are checked again, in case another
-// user made them in the meantime.
+// settle creates corrald's directories, and then permanently becomes the requested user, which foresee has found. It
+// returns the name of the user that this process now has. The sockets' directories are checked again, in case another
+// user has created them in the meantime.
 func settle(s settings) (name string, err error) {
 	u := s.runAs.User
 	for _, dir := range s.layout.Dirs() {
@@ -33,22 +33,22 @@ func settle(s settings) (name string, err error) {
 	if err := u.Become(); err != nil {
 		return "", err
 	}
-	if u.Other() { // root's ssh agent is not the user's
+	if u.Other() { // root's ssh agent is not for the user
 		if err := os.Unsetenv("SSH_AUTH_SOCK"); err != nil {
-			return "", fmt.Errorf("leaving root's ssh agent: %w", err)
+			return "", fmt.Errorf("unsetting root's ssh agent: %w", err)
 		}
 	}
 	me := strconv.Itoa(os.Getuid())
-	if found, err := user.LookupId(me); err == nil { // user.Current remembers who we were
+	if found, err := user.LookupId(me); err == nil { // user.Current caches the previous user
 		return found.Username, nil
 	}
 	return me, nil // a user need not have a name
 }
 
-// maxPilot is how long a pilot binary may be: several times what it has.
+// maxPilot limits the size of a pilot binary, to several times its usual size.
 const maxPilot = 64 << 20
 
-// readPilot reads the binary that is handed to sites; without one, no site can be set up.
+// readPilot reads the binary for sites; without it, no site can be set up.
 func readPilot(file string) ([]byte, error) {
 	binary, err := input.ReadFile(file, maxPilot)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,8 +1,8 @@
 package main
 
-// Words for what is wrong on the command line and in the environment. What packages flag and cli say names functions
-// and types of theirs, which tell people who run corrald nothing. Their errors have no types of their own, so their
-// texts are taken apart; a test gives each setting a bad value and looks for such names.
+// Messages for errors on the command line and in the environment. The errors of packages flag and cli name Go functions
+// and types, which do not help people who run corrald. They have no types of their own, so their texts are parsed; a
+// test gives each setting a bad value and looks for such names.
 
 import (
 	"net"
@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// How packages flag and cli say what is wrong.
+// Texts of errors of packages flag and cli.
 var (
 	badValue    = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
 	badVariable = regexp.MustCompile(`(?s)^could not parse (".*") as \S+ value from environment ` +
@@ -25,7 +25,7 @@ var (
 	noValue    = regexp.MustCompile(`^flag needs an argument: -(\S+)$`)
 )
 
-// usageError makes an error of those packages one of kind Invalid, in our words.
+// usageError converts an error of these packages to one of kind Invalid, with a message for users.
 func usageError(c *cli.Context, err error, _ bool) error {
 	said := err.Error()
 	if m := badValue.FindStringSubmatch(said); m != nil {
@@ -48,7 +48,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	return corral.Errorf(corral.Invalid, "%w; see `corrald --help`", err)
 }
 
-// meant is the advice to use another name, if there is one.
+// meant suggests another name, if there is one.
 func meant(before, name string) string {
 	if name == "" {
 		return ""
@@ -56,11 +56,11 @@ func meant(before, name string) string {
 	return ": did you mean " + before + name + "?"
 }
 
-// wanted says what the value of a flag is.
+// wanted describes a valid value of a flag.
 func wanted(flags []cli.Flag, name string) string {
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 	if i < 0 {
-		return "a value that it takes"
+		return "a valid value"
 	}
 	switch flags[i].(type) {
 	case *cli.DurationFlag:
@@ -72,12 +72,11 @@ func wanted(flags []cli.Flag, name string) string {
 	case *cli.BoolFlag:
 		return "true or false"
 	}
-	return "a value that it takes"
+	return "a valid value"
 }
 
-// checkVariables refuses variables that are named like a setting and are none, such as one with a slip of the finger:
-// the setting that was meant would silently be the default. Variables of corral, CORRAL_ and so on, are not corrald's
-// to judge.
+// checkVariables refuses variables that look like a setting but are not one, for example misspelt ones: the intended
+// setting would silently have its default. It ignores corral's own variables, which begin with CORRAL_.
 func checkVariables(environment []string, flags []cli.Flag) error {
 	var known []string
 	for _, f := range flags {
@@ -96,7 +95,7 @@ func checkVariables(environment []string, flags []cli.Flag) error {
 	return nil
 }
 
-// checkListen refuses what is not HOST:PORT; an empty address is none.
+// checkListen refuses an address that is not HOST:PORT; an empty address is accepted.
 func checkListen(flag, address string) error {
 	if address == "" {
 		return nil

@@ -1,6 +1,6 @@
-// Command pilot is what runs at a site: the setup job, the pilot job, the cleanup job. Such a job finds everything that
-// it needs in order.json in its directory, and leaves in report.json there what became of it. The same program is what
-// those jobs start themselves (worker, host, task) and what corrald starts without a job (probe, relay).
+// Command pilot is the program that runs at a site: the setup job, the pilot job, the cleanup job. Such a job finds its
+// order in order.json in its directory, and writes its report to report.json there. The same program is also started by
+// those jobs (worker, host, task) and by corrald without a job (probe, relay).
 package main
 
 import (
@@ -18,18 +18,17 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/transfer"
-	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 	"github.com/corral-pilot/corral/internal/kit/version"
 	"github.com/corral-pilot/corral/internal/node/condorworker"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/node/pilot"
 	"github.com/corral-pilot/corral/internal/node/process"
 	"github.com/corral-pilot/corral/internal/node/sitejob"
-	"github.com/corral-pilot/corral/internal/node/streamworker"
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-// Exit statuses. The report says more; these are for people and batch systems.
+// Exit statuses. The report contains more; these are for people and batch systems.
 const (
 	exitFailed    = 1
 	exitUsage     = 2
@@ -37,16 +36,16 @@ const (
 	exitPreempted = 4
 )
 
-// main ends with the exit status of the command. The signals that it takes for an end are those with which batch
-// systems announce one: what the command then still does, such as to let tasks finish, is its own matter.
+// main exits with the status of the command. It treats the signals with which batch systems announce an end as
+// cancellation; the command decides what it still does, for example letting tasks finish.
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == step.Command {
 		runStep()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	signal.Notify(make(chan os.Signal, 1), process.Notices...) // else they would end this process
-	if err := closefds.CloseOnExec(); err != nil {             // what a batch system left open is not for tasks
-		fmt.Fprintln(os.Stderr, "pilot:", err) // tasks run all the same
+	signal.Notify(make(chan os.Signal, 1), process.Notices...) // otherwise they would end this process
+	if err := proc.CloseOnExec(); err != nil {                 // tasks must not inherit open files
+		fmt.Fprintln(os.Stderr, "pilot:", err) // tasks run nevertheless
 	}
 	err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args)
 	stop()
@@ -61,8 +60,8 @@ func main() {
 	os.Exit(exitFailed)
 }
 
-// runStep is the program of a task that somebody submitted with sbatch. It comes before all else: it ends as its job
-// ends, and thousands of jobs may be short.
+// runStep is the program of a task submitted with sbatch. It runs before everything else: it ends like its job, and
+// there may be thousands of short jobs.
 func runStep() {
 	status, err := step.Run()
 	if err != nil {
@@ -72,14 +71,14 @@ func runStep() {
 	step.End(status)
 }
 
-// app has a command for each kind of job, which a batch system starts, and those that only our programs start. A job's
-// command line names a directory and no more: the order in it stays with the job, while every user of the node could
-// read a command line.
+// app has a command for each kind of job, which a batch system starts, and hidden ones that only Corral's programs
+// start. A job's command line contains only a directory: the order in it stays private, while every user of the node
+// can read a command line.
 func app(stdout, stderr io.Writer) *cli.App {
 	lg := slog.New(slog.NewTextHandler(stderr, nil))
 	return &cli.App{
 		Name:            "pilot",
-		Usage:           "does a job of Corral at a site, as order.json says",
+		Usage:           "runs a job of Corral at a site, as specified in order.json",
 		Version:         version.String(),
 		Writer:          stdout,
 		ErrWriter:       stderr,
@@ -91,7 +90,7 @@ func app(stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			job("setup", "installs the worker package, once", sitejob.Setup, lg),
 			job("run", "holds the node and runs workers until it must leave", pilot.Run, lg),
-			job("cleanup", "removes everything below the site's root but this job's directory", sitejob.Cleanup, lg),
+			job("cleanup", "removes everything below the site's root except this job's directory", sitejob.Cleanup, lg),
 			probe(stdout),
 			relay(lg),
 			hidden(process.WorkerCommand, "is started by run: one worker",
@@ -105,7 +104,7 @@ func app(stdout, stderr io.Writer) *cli.App {
 	}
 }
 
-// hidden is a command that only programs start.
+// hidden returns a command that only programs start.
 func hidden(name, text string, do func(context.Context) error) *cli.Command {
 	return &cli.Command{
 		Name: name, Hidden: true, OnUsageError: usage, Usage: text,
@@ -113,7 +112,7 @@ func hidden(name, text string, do func(context.Context) error) *cli.Command {
 	}
 }
 
-// stream is the program of a worker job, whose number it is given.
+// stream is the program of a worker job, with the job's number as its argument.
 func stream(lg *slog.Logger) *cli.Command {
 	return &cli.Command{
 		Name: jobfiles.StreamCommand, Hidden: true, OnUsageError: usage,
@@ -123,12 +122,12 @@ func stream(lg *slog.Logger) *cli.Command {
 			if err != nil || c.NArg() != 1 {
 				return cli.Exit("want the number of a worker job", exitUsage)
 			}
-			return streamworker.Run(c.Context, lg, number)
+			return condorworker.Run(c.Context, lg, number)
 		},
 	}
 }
 
-// fetch is a plugin of HTCondor's file transfer, whose arguments are HTCondor's.
+// fetch is a plugin of HTCondor's file transfer, with HTCondor's arguments.
 func fetch(stdout io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: condorworker.FetchCommand, Hidden: true, SkipFlagParsing: true,
@@ -139,8 +138,9 @@ func fetch(stdout io.Writer) *cli.Command {
 	}
 }
 
-// job is the command of a job: do does what the order in a directory asks, leaves its report there and returns it. The
-// exit status repeats the report for the batch system, in whose accounting a failed pilot should count as failed.
+// job returns the command for a kind of job: do carries out the order in a directory, writes its report there and
+// returns it. The exit status repeats the outcome for the batch system, whose accounting should show a failed pilot as
+// failed.
 func job(
 	name, text string, do func(context.Context, *slog.Logger, string) (jobfiles.Report, error), lg *slog.Logger,
 ) *cli.Command {
@@ -164,15 +164,15 @@ func job(
 	}
 }
 
-// probe answers what corrald wants to know about a node, as JSON. A job has its request in a file; through ssh it comes
-// on standard input.
+// probe answers corrald's questions about a node, as JSON. A job has its request in a file; over ssh the request is
+// sent on standard input.
 func probe(stdout io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: "probe", OnUsageError: usage,
-		Usage:       "measures what this machine reaches of a pool, and can be dialled for a while",
+		Usage:       "measures how this machine reaches a pool, and accepts test connections for a while",
 		Description: `Example: echo '{"collector": "pool.example.org:9618", "hold_s": 10}' | pilot probe`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "request", Usage: "`FILE` that says what to measure, instead of standard input"},
+			&cli.StringFlag{Name: "request", Usage: "`FILE` with the measurement to make, instead of standard input"},
 		},
 		Action: func(c *cli.Context) error {
 			if !c.IsSet("request") {
@@ -188,17 +188,17 @@ func probe(stdout io.Writer) *cli.Command {
 	}
 }
 
-// relay runs for as long as its standard input is open, which ends with corrald's connection: no relay is left behind.
+// relay runs while its standard input is open, which is closed with corrald's connection: no relay is left behind.
 func relay(lg *slog.Logger) *cli.Command {
 	return &cli.Command{
 		Name: "relay", OnUsageError: usage,
-		Usage: "connects nodes of the site with corrald, through its own standard input and output",
-		Description: "Corrald starts it on the head node, through ssh, while glideins need it (--broker relay, or\n" +
-			"auto where nodes have no other way). It listens for worker nodes and for nothing else.\n" +
+		Usage: "connects nodes of the site with corrald, over its own standard input and output",
+		Description: "Corrald starts it on the head node, over ssh, while glideins need it (--broker relay, or\n" +
+			"auto where nodes have no other way). It accepts only worker nodes.\n" +
 			"Example: pilot relay --root /scratch/corral",
 		Flags: []cli.Flag{
 			&cli.StringFlag{
-				Name: "root", Required: true, Usage: "the site's `DIRECTORY`, where the relay notes its port",
+				Name: "root", Required: true, Usage: "the site's `DIRECTORY`, where the relay stores its port",
 			},
 		},
 		Action: func(c *cli.Context) error {
@@ -207,10 +207,10 @@ func relay(lg *slog.Logger) *cli.Command {
 	}
 }
 
-// usage makes what package cli says of a command line an error with the exit status for it.
+// usage converts package cli's error for a command line to an error with the matching exit status.
 func usage(_ *cli.Context, err error, _ bool) error { return cli.Exit(err.Error(), exitUsage) }
 
-// exitStatus is nil for an outcome that was asked for.
+// exitStatus returns nil for an outcome that was requested.
 func exitStatus(o corral.Outcome, reason string) error {
 	switch o {
 	case corral.OutcomeFailed, corral.OutcomeLost:

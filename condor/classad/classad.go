@@ -1,10 +1,10 @@
-// Package classad reads and writes ClassAds, in which HTCondor says everything of jobs, slots and daemons: an [Ad] is a
-// list of named values, of which some are expressions that only HTCondor evaluates.
+// Package classad reads and writes ClassAds, in which HTCondor describes jobs, slots and daemons. An [Ad] is a list of
+// named values, some of which are expressions that only HTCondor evaluates.
 //
-// ClassAds have two syntaxes. The old one is a line "name = value" each, as in submit descriptions and configuration,
-// where a backslash in a string is itself; the new one has brackets, semicolons and the escapes of C. HTCondor's
-// commands print a third, JSON, in which expressions hide in strings. The package writes values in the first two and
-// reads back their literals; of JSON it reads what commands print.
+// ClassAds have two syntaxes. The old one has lines "name = value", as in submit descriptions and configuration, where
+// a backslash in a string is literal; the new one has brackets, semicolons and the escapes of C. HTCondor's commands
+// print a third, JSON, in which expressions are encoded as strings. The package writes values in the first two and
+// reads back their literals; it also reads the JSON of commands.
 package classad
 
 import (
@@ -16,23 +16,22 @@ import (
 	"strings"
 )
 
-// An Ad is one ClassAd: a map from attribute to value, which is a string, int64, float64, bool, []any of
-// such values, a nested Ad, or an [Expr]. Names are kept as they were written; HTCondor, and the getters,
-// find them whatever their case.
+// An Ad is one ClassAd: a map from attributes to values. A value is a string, int64, float64, bool, []any of such
+// values, a nested Ad, or an [Expr]. Names keep their spelling; HTCondor and the getters ignore their case.
 type Ad map[string]any
 
-// An Expr is the text of an expression that has to be evaluated to have a value.
+// An Expr is the text of an expression that must be evaluated to obtain a value.
 type Expr string
 
-// The two values that ClassAds have and Go has not. An expression has the value undefined if it names an attribute
-// that an ad lacks, and error if an operator does not fit its operands.
+// The two values of ClassAds that Go lacks. An expression has the value undefined if it names a missing attribute, and
+// error if an operator does not fit its operands.
 const (
 	Undefined Expr = "undefined"
 	Error     Expr = "error"
 )
 
-// Lookup returns the value of an attribute, whatever the case of its name. The name as it is written is tried first,
-// which is enough for most.
+// Lookup returns the value of an attribute, ignoring the case of its name. It tries the exact name first, which usually
+// suffices.
 func (a Ad) Lookup(name string) (any, bool) {
 	if v, ok := a[name]; ok {
 		return v, true
@@ -71,16 +70,16 @@ func (a Ad) Bool(name string) (b, ok bool) {
 	return b, ok
 }
 
-// FormatOld writes a value as an expression in the old syntax, which submit descriptions, configuration
-// and condor_advertise use. A string with a line break or NUL has no old syntax that every reader takes: such
-// bytes become spaces.
+// FormatOld formats a value as an expression in the old syntax, which submit descriptions, configuration and
+// condor_advertise use. Line breaks and NULs in strings become spaces, because the old syntax has no form for them that
+// every reader accepts.
 func FormatOld(v any) string { return format(v, quoteOld) }
 
-// FormatNew writes a value as an expression in the new syntax, which nested ads and -constraint use.
+// FormatNew formats a value as an expression in the new syntax, which nested ads and -constraint use.
 func FormatNew(v any) string { return format(v, quoteNew) }
 
-// format writes a value with one syntax's strings, also within lists and ads. What is not the value of an ad is
-// undefined.
+// format formats a value with the strings of one syntax, including those within lists and ads. A value of any other
+// type becomes undefined.
 func format(v any, quote func(string) string) string {
 	switch v := v.(type) {
 	case string:
@@ -111,7 +110,7 @@ func format(v any, quote func(string) string) string {
 	return string(Undefined)
 }
 
-// formatFloat writes f so that it is read as a real number again, which needs a point or an exponent.
+// formatFloat formats f so that it is parsed as a real number, which requires a point or an exponent.
 func formatFloat(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -128,8 +127,8 @@ func formatFloat(f float64) string {
 	return s
 }
 
-// quoteOld writes a string of the old syntax. There a backslash is itself, except before a double quote;
-// one at the end would therefore eat the closing quote, and is followed by a space.
+// quoteOld quotes a string in the old syntax, in which a backslash is literal except before a double quote. A backslash
+// at the end would therefore escape the closing quote, so a space is added.
 func quoteOld(s string) string {
 	s = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ").Replace(s)
 	if strings.HasSuffix(s, `\`) {
@@ -138,8 +137,8 @@ func quoteOld(s string) string {
 	return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"`
 }
 
-// quoteNew writes a string of the new syntax, with the escapes of C. Strings of ClassAds have no NUL: it becomes a
-// space.
+// quoteNew quotes a string in the new syntax, with the escapes of C. Strings of ClassAds cannot contain NUL, which
+// becomes a space.
 func quoteNew(s string) string {
 	var q strings.Builder
 	q.WriteByte('"')
@@ -161,13 +160,13 @@ func quoteNew(s string) string {
 	return q.String()
 }
 
-// ParseOld reads a value in the old syntax. What is not a literal becomes an [Expr].
+// ParseOld parses a value in the old syntax. A text that is not a literal becomes an [Expr].
 func ParseOld(s string) any { return parse(s, unquoteOld) }
 
-// ParseNew reads a value in the new syntax. Lists, nested ads and whatever is not a literal become an [Expr].
+// ParseNew parses a value in the new syntax. A list, a nested ad or any other non-literal becomes an [Expr].
 func ParseNew(s string) any { return parse(s, unquoteNew) }
 
-// parse reads a value: a word that has a meaning, a string, a number, or else an expression.
+// parse parses a value: a keyword, a string, a number, or otherwise an expression.
 func parse(s string, unquote func(string) (string, bool)) any {
 	s = strings.TrimSpace(s)
 	switch strings.ToLower(s) {
@@ -186,7 +185,7 @@ func parse(s string, unquote func(string) (string, bool)) any {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n
 	}
-	// ParseFloat takes more than numbers: Inf, NaN and hexadecimal floats are expressions to HTCondor.
+	// ParseFloat accepts more than numbers: Inf, NaN and hexadecimal floats are expressions to HTCondor.
 	if s != "" && strings.Trim(s, "+-.0123456789eE") == "" {
 		if f, err := strconv.ParseFloat(s, 64); err == nil {
 			return f
@@ -195,7 +194,7 @@ func parse(s string, unquote func(string) (string, bool)) any {
 	return Expr(s)
 }
 
-// unquoteOld is the inverse of quoteOld; ok is false if s is not one string.
+// unquoteOld is the inverse of quoteOld; ok is false if s is not a single string.
 func unquoteOld(s string) (text string, ok bool) {
 	inner, ok := within(s)
 	if !ok {
@@ -205,8 +204,8 @@ func unquoteOld(s string) (text string, ok bool) {
 	return strings.ReplaceAll(inner, `\"`, `"`), !strings.Contains(plain, `"`) && !strings.HasSuffix(inner, `\`)
 }
 
-// unquoteNew is the inverse of quoteNew; ok is false if s is not one string, but an expression that begins and ends
-// with strings.
+// unquoteNew is the inverse of quoteNew; ok is false if s is not a single string, but an expression that begins and
+// ends with strings.
 func unquoteNew(s string) (text string, ok bool) {
 	inner, ok := within(s)
 	if !ok {
@@ -232,7 +231,7 @@ func unquoteNew(s string) (text string, ok bool) {
 	return out.String(), true
 }
 
-// within returns what stands between double quotes; ok is false if the text does not begin and end with them.
+// within returns the text between double quotes; ok is false if s does not begin and end with them.
 func within(s string) (inner string, ok bool) {
 	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
 		return "", false

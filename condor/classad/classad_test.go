@@ -110,7 +110,7 @@ func TestParseValue(t *testing.T) {
 			t.Errorf("ParseOld(%s) = %#v, want %#v", test.text, got, test.old)
 		}
 		if test.text == `"C:\dir\new"` {
-			continue // \d is no escape
+			continue // \d is not an escape
 		}
 		if got := ParseNew(test.text); got != test.new {
 			t.Errorf("ParseNew(%s) = %#v, want %#v", test.text, got, test.new)
@@ -129,7 +129,7 @@ func TestFormatThenParse(t *testing.T) {
 			t.Errorf("ParseNew(%s) = %#v, want %#v", FormatNew(value), got, value)
 		}
 		if s, ok := value.(string); ok && (strings.ContainsAny(s, "\n\r") || strings.HasSuffix(s, `\`) || strings.Contains(s, `\"`)) {
-			return // no old syntax
+			return // it has no old syntax
 		}
 		if got := ParseOld(FormatOld(value)); got != value {
 			t.Errorf("ParseOld(%s) = %#v, want %#v", FormatOld(value), got, value)

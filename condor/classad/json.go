@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ParseAds reads what condor_q, condor_status and condor_history print with -json: an array of ads, or
-// nothing at all where nothing was found.
+// ParseAds parses the output of condor_q, condor_status and condor_history with -json: an array of ads, or no output if
+// nothing was found.
 func ParseAds(out []byte) ([]Ad, error) {
 	if len(bytes.TrimSpace(out)) == 0 {
 		return nil, nil
@@ -30,7 +30,7 @@ func ParseAds(out []byte) ([]Ad, error) {
 	return ads, nil
 }
 
-// adFromJSON turns a JSON object into an ad.
+// adFromJSON converts a JSON object to an ad.
 func adFromJSON(raw map[string]any) Ad {
 	ad := make(Ad, len(raw))
 	for name, v := range raw {
@@ -39,8 +39,8 @@ func adFromJSON(raw map[string]any) Ad {
 	return ad
 }
 
-// valueFromJSON turns a value of JSON into one of an ad. Numbers stay integers if they are written as such: a job's
-// id that became a float could lose its last digits.
+// valueFromJSON converts a JSON value to a value of an ad. Integers stay integers, because a job's id could lose digits
+// as a float.
 func valueFromJSON(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -66,8 +66,8 @@ func valueFromJSON(v any) any {
 	return Undefined // null
 }
 
-// exprOrText tells a string from an expression, which has no place in JSON and comes as "/Expr(TEXT)/". A
-// string that looks the same cannot be told from it; HTCondor's own readers cannot either.
+// exprOrText distinguishes a string from an expression, which JSON output encodes as "/Expr(TEXT)/". A string of the
+// same form cannot be distinguished, not even by HTCondor's own readers.
 func exprOrText(s string) any {
 	if inner, ok := strings.CutPrefix(s, "/Expr("); ok {
 		if text, ok := strings.CutSuffix(inner, ")/"); ok {

@@ -8,11 +8,11 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// details reads the bodies of events, by number. A body has the lines of a record, the first one from
-// after the time on.
+// details parses the bodies of events, by number. A body has the lines of a record, the first one without header and
+// time.
 //
-// Bodies are written for people, and differ between versions of HTCondor. Each reader takes what it knows by the words
-// before it and leaves out the rest: a detail may lack a field, but no event is lost because a line was added.
+// Bodies are written for people, and differ between versions of HTCondor. Each parser finds known fields by the words
+// before them and ignores the rest: a detail may lack a field, but an additional line does not lose an event.
 var details = map[int]func(b body) any{
 	0:  func(b body) any { return Submitted{b.after("Job submitted from host: ")} },
 	1:  func(b body) any { return Executing{b.after("Job executing on host: "), b.after("SlotName: ")} },
@@ -26,7 +26,7 @@ var details = map[int]func(b body) any{
 	40: transferring,
 }
 
-// A body is the lines of an event without the indentation.
+// A body has the lines of an event without indentation.
 type body []string
 
 func (b body) line(i int) string {
@@ -46,8 +46,8 @@ func (b body) after(prefix string) string {
 	return ""
 }
 
-// reason returns the last line that is a sentence, not a flag, a table or an amount: where old and new
-// versions put why.
+// reason returns the last line that is a sentence, not a flag, a table or an amount: this is where old and new versions
+// put the reason.
 func (b body) reason() string {
 	why := ""
 	for _, l := range b[min(1, len(b)):] {
@@ -62,7 +62,7 @@ func (b body) reason() string {
 	return why
 }
 
-// scanLine fills values from the first line in that format.
+// scanLine sets values from the first line with that format.
 func (b body) scanLine(format string, values ...any) bool {
 	for _, l := range b {
 		if n, _ := fmt.Sscanf(l, format, values...); n == len(values) {
@@ -72,7 +72,7 @@ func (b body) scanLine(format string, values ...any) bool {
 	return false
 }
 
-// amount returns the number of the first line that says of what it is; 0 if there is none.
+// amount returns the number on the first line about what; 0 if there is none.
 func (b body) amount(what string) (n int64) {
 	for _, l := range b {
 		if number, ok := strings.CutSuffix(l, "  -  "+what); ok {
@@ -83,17 +83,18 @@ func (b body) amount(what string) (n int64) {
 	return 0
 }
 
-// terminated reads the return value or the signal, and what was transferred; nil if the body has neither of the first.
+// terminated parses the return value or the signal, and the transferred bytes; nil if the body has neither of the first
+// two.
 func terminated(b body) any {
 	t := Terminated{Sent: b.amount("Run Bytes Sent By Job"), Received: b.amount("Run Bytes Received By Job")}
 	if b.scanLine("(1) Normal termination (return value %d)", &t.ReturnValue) ||
 		b.scanLine("(0) Abnormal termination (signal %d)", &t.Signal) {
 		return t
 	}
-	return nil // it ended, but the record does not say how
+	return nil // it ended, but the record has neither
 }
 
-// transferring reads which files are on their way; nil for those that wait for their turn, and for other words.
+// transferring parses which files are transferred; nil for those that wait for their turn, and for other texts.
 func transferring(b body) any {
 	switch b.line(0) {
 	case "Started transferring input files":
@@ -108,7 +109,7 @@ func transferring(b body) any {
 	return nil
 }
 
-// held reads why a job waits. Old versions leave out the code, and some holds have a code alone.
+// held parses why a job is held. Old versions omit the code, and some holds have only a code.
 func held(b body) any {
 	h := Held{Reason: b.line(1)}
 	if strings.HasPrefix(h.Reason, "Code ") {

@@ -23,7 +23,7 @@ func ExampleReader() {
 	for {
 		event, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			return // the last record is not complete yet
+			return // the last record is incomplete
 		}
 		if err != nil {
 			fmt.Println(err)

@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// A Place is how far an event log has been read. Its zero value is the beginning.
+// A Place is a position in an event log. Its zero value is the beginning.
 type Place struct {
 	Inode  uint64 `json:"inode"`
 	Offset int64  `json:"offset"`
 }
 
-// A File follows an event log in a file that is written to, perhaps rotated (to Path.old, Path.1, …)
-// and perhaps truncated. Keep Place after each event: what came before it is not read again, unless the file
-// was truncated, when all that is in it is.
+// A File follows an event log in a file that is being written, and may be rotated (to Path.old, Path.1, …) or
+// truncated. Store Place after each event: earlier events are not read again, unless the file was truncated, in which
+// case all of it is read.
 type File struct {
 	Path  string
 	Place Place
 }
 
-// New returns the events that were written since Place, and moves Place on with each. The end of the
-// sequence is the end of what is complete; see [Reader.Next] for the errors, and [NewReader] for
-// reference. A file that does not exist yet has no events.
+// New returns the events written since Place, and advances Place with each. The sequence ends at the last complete
+// record; see [Reader.Next] for the errors, and [NewReader] for reference. A file that does not exist yet has no
+// events.
 func (l *File) New(reference time.Time) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		goOn := true
@@ -42,12 +42,12 @@ func (l *File) New(reference time.Time) iter.Seq2[Event, error] {
 	}
 }
 
-// rotated returns the name that the file at Place has now, if it is no longer Path.
+// rotated returns the current name of the file at Place if that is no longer Path.
 func (l *File) rotated() string {
 	if l.Place.Inode == 0 || l.Place.Inode == inode(l.Path) {
 		return ""
 	}
-	names, _ := filepath.Glob(l.Path + ".*") // a bad pattern has no matches, and then we begin at the new file
+	names, _ := filepath.Glob(l.Path + ".*") // a bad pattern has no matches, so reading begins at the new file
 	for _, name := range names {
 		if inode(name) == l.Place.Inode {
 			return name
@@ -64,7 +64,7 @@ func inode(name string) uint64 {
 	return info.Sys().(*syscall.Stat_t).Ino
 }
 
-// read yields what is new in the file of that name; it reports whether to go on.
+// read yields the new events in the file of that name; it reports whether to continue.
 func (l *File) read(name string, reference time.Time, yield func(Event, error) bool) bool {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +97,8 @@ func (l *File) read(name string, reference time.Time, yield func(Event, error) b
 	}
 }
 
-// seek goes to Place, or to the beginning of a file that Place does not belong to: another file has the name, or the
-// same one was truncated, perhaps to grow again, so that no line ends where one did.
+// seek moves to Place, or to the beginning of the file if Place belongs to another file or was truncated. A truncated
+// file may have grown again, but then no line ends at Place.
 func (l *File) seek(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -112,8 +112,7 @@ func (l *File) seek(f *os.File) error {
 	return err
 }
 
-// endsLine reports whether a line ends just before offset. If none does, the file was truncated since, and
-// grew again.
+// endsLine reports whether a line ends just before offset. If none does, the file was truncated and has grown again.
 func endsLine(f *os.File, offset int64) bool {
 	if offset == 0 {
 		return true

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// maxRecord bounds one record, so that a file that is not an event log is not read into memory.
+// maxRecord limits one record, so that a file other than an event log is not read into memory.
 const maxRecord = 1 << 20
 
-// A BadRecord is a piece of an event log that is not a record: cut short by a crash or a full disk, or something else
-// altogether. Reading goes on after it.
+// A BadRecord is a part of an event log that is not a record: truncated by a crash or a full disk, or foreign text.
+// Reading continues after it.
 type BadRecord struct {
-	Offset int64 // where it starts, in bytes from where the reader started
+	Offset int64 // its start, in bytes from the reader's start
 	Raw    string
 	Why    string
 }
@@ -27,29 +27,29 @@ func (e *BadRecord) Error() string {
 	return fmt.Sprintf("event log at byte %d: %s: %.60q", e.Offset, e.Why, e.Raw)
 }
 
-// A Reader reads an event log that may still be written to.
+// A Reader reads an event log that may still be written.
 type Reader struct {
 	r      *bufio.Reader
 	zone   *time.Location
 	latest time.Time // the reference
-	line   []byte    // the beginning of a line that is not complete yet
-	record []byte    // complete lines of the record that is not complete yet
-	offset int64     // where record starts
+	line   []byte    // the beginning of an incomplete line
+	record []byte    // complete lines of an incomplete record
+	offset int64     // start of record
 }
 
-// NewReader reads events from r. Logs say neither a zone nor, in the old format, a year: reference is a time not
-// before the newest record of the log (now, or when the file was last changed) in the zone of the machine that writes
-// it. A record in the old format gets the latest year in which it is not after reference by more than a day.
+// NewReader reads events from r. Logs have no time zone and, in the old format, no year. reference is a time not before
+// the log's newest record (now, or the file's modification time), in the zone of the machine that writes it. A record
+// in the old format gets the latest year in which it is at most a day after reference.
 func NewReader(r io.Reader, reference time.Time) *Reader {
 	return &Reader{r: bufio.NewReader(r), zone: reference.Location(), latest: reference}
 }
 
-// Offset returns where the record starts that Next reads next, in bytes from where r started.
+// Offset returns the start of the record that Next reads next, in bytes from the start of r.
 func (e *Reader) Offset() int64 { return e.offset }
 
-// Next returns the next event. It returns [io.EOF] where there is no complete record yet, and may be called again when
-// the file has grown; a [*BadRecord] for something that is not a record, after which it may be called again; and any
-// other error of the reader below.
+// Next returns the next event. It returns [io.EOF] if there is no complete record yet, and may be called again when the
+// file has grown. It returns a [*BadRecord] for text that is not a record, after which it may be called again. Any
+// other error is the underlying reader's.
 func (e *Reader) Next() (Event, error) {
 	for {
 		part, err := e.r.ReadSlice('\n')
@@ -70,7 +70,7 @@ func (e *Reader) Next() (Event, error) {
 	}
 }
 
-// take adds the complete line to the record; done reports whether that ended one.
+// take adds the complete line to the record; done reports whether the line ended a record.
 func (e *Reader) take() (event Event, done bool, err error) {
 	line := e.line
 	e.line = nil
@@ -92,29 +92,29 @@ func (e *Reader) take() (event Event, done bool, err error) {
 	return Event{}, false, nil
 }
 
-// skip forgets the record.
+// skip discards the record.
 func (e *Reader) skip() {
 	e.offset += int64(len(e.record))
 	e.record = nil
 }
 
-// bad returns the record as one that is none, and goes on after it.
+// bad returns the record as a BadRecord, and continues after it.
 func (e *Reader) bad(why string) error {
 	err := &BadRecord{Offset: e.offset, Raw: string(e.record), Why: why}
 	e.skip()
 	return err
 }
 
-// header is how every version starts a record: number, job, and date and time in one of two formats,
-// perhaps with a fraction of a second, perhaps in UTC.
+// header matches the start of a record in every version: number, job, and date and time in one of several formats,
+// possibly with fractions of a second or in UTC.
 var header = regexp.MustCompile(`^(\d{3}) \((\d+)\.(\d+)\.(-?\d+)\) ` +
 	`(\d{4}-\d\d-\d\d|\d\d/\d\d(?:/\d\d)?)[ T](\d\d:\d\d:\d\d(?:\.\d+)?)(Z?) `)
 
-// parseRecord reads a record; why says what is wrong with it, and is empty if nothing is.
+// parseRecord parses a record; why describes an error in it, and is empty if there is none.
 func parseRecord(raw string, zone *time.Location, latest time.Time) (event Event, why string) {
 	raw = strings.TrimRight(strings.TrimLeft(raw, "\r\n"), "\r\n")
 	first, rest, _ := strings.Cut(raw, "\n")
-	m := header.FindStringSubmatch(first + " ") // there may be nothing after the time
+	m := header.FindStringSubmatch(first + " ") // the time may be the end of the line
 	if m == nil {
 		return Event{}, "no event starts like this"
 	}
@@ -140,7 +140,7 @@ func parseRecord(raw string, zone *time.Location, latest time.Time) (event Event
 	return event, ""
 }
 
-// lines makes a body of the rest of the first line and the lines that follow it.
+// lines returns a body of the rest of the first line and the following lines.
 func lines(first, rest string) body {
 	b := body{strings.TrimSpace(first)}
 	for l := range strings.Lines(rest) {
@@ -149,8 +149,8 @@ func lines(first, rest string) body {
 	return b
 }
 
-// parseTime reads the three formats of dates that versions of HTCondor write. The oldest has no year: then it is the
-// latest year in which the time is not after latest by more than a day.
+// parseTime parses the three date formats of HTCondor's versions. The oldest has no year; parseTime uses the latest
+// year in which the time is at most a day after latest.
 func parseTime(date, clock string, zone *time.Location, latest time.Time) (time.Time, error) {
 	switch len(date) {
 	case len("2006-01-02"):
@@ -158,7 +158,7 @@ func parseTime(date, clock string, zone *time.Location, latest time.Time) (time.
 	case len("01/02/06"):
 		return time.ParseInLocation("01/02/06 15:04:05", date+" "+clock, zone)
 	}
-	// The 29th of February is in the leap year before: never more than eight years ago.
+	// The 29th of February is in the preceding leap year, at most eight years ago.
 	for year := latest.Year() + 1; year >= latest.Year()-8; year-- {
 		at, err := time.ParseInLocation("2006/01/02 15:04:05", fmt.Sprintf("%04d/%s %s", year, date, clock), zone)
 		if err == nil && !at.After(latest.Add(24*time.Hour)) {

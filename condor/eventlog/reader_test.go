@@ -16,10 +16,10 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// newYear is the reference of most tests: shortly after a year began.
+// newYear is the reference of most tests: shortly after the beginning of a year.
 var newYear = time.Date(2026, 1, 2, 12, 0, 0, 0, time.FixedZone("CET", 3600))
 
-// collect reads a log; the errors are in their place as text.
+// collect reads a log; errors appear in their place as text.
 func collect(text string, reference time.Time) (events []Event, bad []string) {
 	reader := NewReader(strings.NewReader(text), reference)
 	for {
@@ -42,9 +42,9 @@ func TestEventTimes(t *testing.T) {
 		"2025-12-31 23:59:59.250":    time.Date(2025, 12, 31, 23, 59, 59, 250e6, newYear.Location()),
 		"2025-12-31T23:59:59.25Z":    time.Date(2025, 12, 31, 23, 59, 59, 250e6, time.UTC),
 		"2025-12-31 23:59:59.000001": time.Date(2025, 12, 31, 23, 59, 59, 1e3, newYear.Location()),
-		"12/31 23:59:59":             time.Date(2025, 12, 31, 23, 59, 59, 0, newYear.Location()), // the year that was
+		"12/31 23:59:59":             time.Date(2025, 12, 31, 23, 59, 59, 0, newYear.Location()), // the previous year
 		"01/02 11:00:00":             time.Date(2026, 1, 2, 11, 0, 0, 0, newYear.Location()),
-		"01/03 11:00:00":             time.Date(2026, 1, 3, 11, 0, 0, 0, newYear.Location()), // a clock that is ahead
+		"01/03 11:00:00":             time.Date(2026, 1, 3, 11, 0, 0, 0, newYear.Location()), // a clock that is fast
 		"01/04 11:00:00":             time.Date(2025, 1, 4, 11, 0, 0, 0, newYear.Location()),
 		"02/29 01:00:00":             time.Date(2024, 2, 29, 1, 0, 0, 0, newYear.Location()),
 		"12/31/25 23:59:59":          time.Date(2025, 12, 31, 23, 59, 59, 0, newYear.Location()),
@@ -131,8 +131,8 @@ func TestEventsGoOnAfterDamage(t *testing.T) {
 	}
 }
 
-// TestReaderResumes feeds a log byte by byte: no event is early, late or lost, and from every offset that the
-// reader has named, a new reader goes on.
+// TestReaderResumes feeds a log byte by byte: no event arrives early, late or not at all, and a new reader can continue
+// from every offset that the reader has reported.
 func TestReaderResumes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/events.log")
@@ -166,7 +166,7 @@ func TestReaderResumes(t *testing.T) {
 	}
 }
 
-// TestEventsGolden reads what the real HTCondor wrote; -update writes it anew.
+// TestEventsGolden reads logs of the real HTCondor; -update writes the golden files again.
 func TestEventsGolden(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/events.log")
@@ -181,7 +181,7 @@ func TestEventsGolden(t *testing.T) {
 	for _, e := range events {
 		kinds[fmt.Sprintf("%T", e.Detail)]++
 	}
-	delete(kinds, "<nil>") // such as the size of a job, which is written as often as the starter finds time for it
+	delete(kinds, "<nil>") // such as the size of a job, which the starter writes a varying number of times
 	want := map[string]int{"eventlog.Submitted": 5, "eventlog.Executing": 4, "eventlog.Terminated": 3, "eventlog.Held": 1, "eventlog.Aborted": 1}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Error(diff)
@@ -215,7 +215,7 @@ func TestLogFile(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 			got = append(got, event.Job.Cluster)
-			log = File{Path: path, Place: log.Place} // as if we were restarted here
+			log = File{Path: path, Place: log.Place} // as if this process restarted here
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", what, diff)

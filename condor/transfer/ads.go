@@ -9,32 +9,32 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// A Request is a file that a job wants: what Run is asked.
+// A Request is a file requested by a job.
 type Request struct {
 	URL  string
 	File string // absolute
 }
 
-// ParseRequests reads ads in the new syntax, one after the other, as a starter writes them. Of each it heeds Url and
-// LocalFileName, both of which must be there.
+// ParseRequests parses consecutive ads in the new syntax, as written by a starter. It uses only Url and LocalFileName,
+// both of which must be present.
 func ParseRequests(text string) (all []Request, err error) {
 	s := scanner{rest: text}
 	for s.space(); s.rest != ""; s.space() {
 		r, err := s.request()
 		if err != nil {
-			return nil, fmt.Errorf("ad %d of what to transfer: %w", len(all)+1, err)
+			return nil, fmt.Errorf("ad %d of the transfers: %w", len(all)+1, err)
 		}
 		all = append(all, r)
 	}
 	return all, nil
 }
 
-// A scanner reads ads from the beginning of the rest of a text.
+// A scanner parses ads from the beginning of the remaining text.
 type scanner struct{ rest string }
 
 func (s *scanner) space() { s.rest = strings.TrimLeft(s.rest, " \t\r\n\x00") }
 
-// take reads one character, if it is there.
+// take reads one character if it is next.
 func (s *scanner) take(c string) bool {
 	s.space()
 	rest, ok := strings.CutPrefix(s.rest, c)
@@ -42,7 +42,7 @@ func (s *scanner) take(c string) bool {
 	return ok
 }
 
-// request reads an ad in its brackets.
+// request parses an ad in its brackets.
 func (s *scanner) request() (r Request, err error) {
 	if !s.take("[") {
 		return r, errors.New("it does not begin with a bracket")
@@ -71,7 +71,7 @@ func (s *scanner) request() (r Request, err error) {
 	return r, nil
 }
 
-// value reads a text between quotes, or the text of anything else.
+// value parses a quoted text, or the text of any other value.
 func (s *scanner) value() (string, error) {
 	if !s.take(`"`) {
 		end := strings.IndexAny(s.rest, ";]")
@@ -98,7 +98,7 @@ func (s *scanner) value() (string, error) {
 	return "", errors.New("a text in it does not end")
 }
 
-// unescaped is what a character behind a backslash stands for.
+// unescaped returns the meaning of a character after a backslash.
 func unescaped(c byte) byte {
 	switch c {
 	case 'n':
@@ -111,21 +111,20 @@ func unescaped(c byte) byte {
 	return c
 }
 
-// A Result is what became of a Request.
+// A Result is the outcome of a Request.
 type Result struct {
 	Request
 	Bytes      int64
 	Start, End int64 // Unix time
-	Err        error // nil: the file is there
+	Err        error // nil: the file was written
 }
 
-// format writes a result as the starter reads it. If the file did not come, the starter puts the URL into the hold
-// reason.
+// format formats a result for the starter. If the transfer failed, the starter puts the URL into the hold reason.
 func (r Result) format() string {
 	scheme, _, _ := strings.Cut(r.URL, "://")
 	name := r.URL
 	if r.Err != nil {
-		name = scheme // all that is known of one that cannot be read
+		name = scheme // the only known part of an invalid URL
 		if u, err := url.Parse(r.URL); err == nil {
 			name = shown(u)
 		}
@@ -141,7 +140,7 @@ func (r Result) format() string {
 	return classad.FormatNew(ad) + "\n"
 }
 
-// Methods is the ad by which a plugin says what it serves. With refused it claims the methods, too, that it refuses.
+// Methods returns the ad in which a plugin lists its methods; with refused it also claims the methods that it refuses.
 func Methods(refused bool) string {
 	methods := served
 	if refused {
@@ -151,7 +150,7 @@ func Methods(refused bool) string {
 		"SupportedMethods = " + classad.FormatOld(methods) + "\n"
 }
 
-// What Run fetches, and the schemes of URLs that other plugins are known for.
+// The schemes that Run fetches, and those for which other plugins are known.
 const (
 	served   = "http,https"
 	unserved = "ftp,osdf,stash,pelican,dav,davs,root,gsiftp,box,gdrive,onedrive"

@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// ClaimOthers is the argument, before those of HTCondor, with which a plugin claims the methods that it refuses, too.
+// ClaimOthers is the argument, before HTCondor's, with which a plugin also claims the methods that it refuses.
 const ClaimOthers = "others"
 
-// ErrMissing says that not all files were fetched. The file of results has the reasons.
+// ErrMissing means that not all files were fetched. The file of results has the reasons.
 var ErrMissing = errors.New("not all files were fetched")
 
-// Command does what the arguments of a plugin ask, as HTCondor gives them.
+// Command executes the arguments of a plugin, as given by HTCondor.
 func (p Plugin) Command(ctx context.Context, args []string, stdout io.Writer) error {
 	others := len(args) > 0 && args[0] == ClaimOthers
 	if others {

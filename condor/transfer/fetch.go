@@ -16,11 +16,11 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// maxRequests bounds what a starter asks for at once, in bytes.
+// maxRequests limits a starter's request, in bytes.
 const maxRequests = 64 << 20
 
-// Run does what a starter asks for in the file in, and says in the file out what became of it. fetched is false if a
-// file is missing. The error is about the two files, or the end of ctx.
+// Run executes the requests of a starter in the file in, and writes the results to the file out. fetched is false if a
+// file is missing. The error concerns the two files, or the end of ctx.
 func (p Plugin) Run(ctx context.Context, in, out string) (fetched bool, err error) {
 	requests, err := readRequests(in)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p Plugin) Run(ctx context.Context, in, out string) (fetched bool, err erro
 	return fetched, os.WriteFile(out, []byte(said.String()), 0o600)
 }
 
-// Refuse answers for files that a job would send to URLs: nothing is sent.
+// Refuse answers requests to send a job's files to URLs. It sends nothing.
 func (p Plugin) Refuse(in, out string) error {
 	requests, err := readRequests(in)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p Plugin) Refuse(in, out string) error {
 	return os.WriteFile(out, []byte(said.String()), 0o600)
 }
 
-// readRequests reads the file of a starter.
+// readRequests reads a starter's file.
 func readRequests(name string) ([]Request, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -75,26 +75,26 @@ func readRequests(name string) ([]Request, error) {
 
 // A Plugin fetches files.
 type Plugin struct {
-	Pauses []time.Duration // before each further try of what may pass
-	Stall  time.Duration   // a connection on which nothing comes for so long is given up
+	Pauses []time.Duration // before each retry of a transient failure
+	Stall  time.Duration   // a connection without data for this time is given up
 }
 
-// Default is patient for two minutes: a server that is being started again is back by then.
+// Default retries for two minutes, in which a restarted server is usually back.
 var Default = Plugin{
 	Pauses: []time.Duration{time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute},
 	Stall:  time.Minute,
 }
 
-// A passing error may be gone the next time.
+// A passing error is transient.
 type passing struct{ error }
 
 func (e passing) Unwrap() error { return e.error }
 
-// fetch brings one file, and returns its size. A file that did not come whole is not there.
+// fetch fetches one file, and returns its size. An incomplete file is removed.
 func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return 0, errors.New("an input of the job is not a valid URL") // it might have a password in it
+		return 0, errors.New("an input of the job is not a valid URL") // the URL might contain a password
 	}
 	if !slices.Contains(strings.Split(served, ","), strings.ToLower(u.Scheme)) {
 		return 0, fmt.Errorf("%s: this worker fetches by http and https, and not by %s: name a file instead, or have "+
@@ -120,14 +120,14 @@ func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// shown is a URL as a hold reason may have it: without a password, and without the query, where signatures stand.
+// shown returns a URL for a hold reason: without password and query, which may contain a signature.
 func shown(u *url.URL) string {
 	bare := *u
 	bare.RawQuery, bare.ForceQuery, bare.Fragment, bare.RawFragment = "", false, "", ""
 	return bare.Redacted()
 }
 
-// once tries once. The file is written beside its place first.
+// once tries once. It writes the file under another name first.
 func (p Plugin) once(ctx context.Context, u *url.URL, file string) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -164,7 +164,7 @@ func (p Plugin) once(ctx context.Context, u *url.URL, file string) (int64, error
 	return n, err
 }
 
-// reason is why an exchange failed, without the URL, which is said elsewhere.
+// reason returns why an exchange failed, without the URL, which the caller adds.
 func (p Plugin) reason(ctx context.Context, err error) error {
 	var whole *url.Error
 	if errors.As(err, &whole) {
@@ -173,7 +173,7 @@ func (p Plugin) reason(ctx context.Context, err error) error {
 	var unknown *net.DNSError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return passing{fmt.Errorf("nothing came for %s", p.Stall)}
+		return passing{fmt.Errorf("no data arrived for %s", p.Stall)}
 	case errors.As(err, &unknown) && unknown.IsNotFound:
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -182,7 +182,7 @@ func (p Plugin) reason(ctx context.Context, err error) error {
 	return passing{err}
 }
 
-// refused is what a server says instead of sending the file.
+// refused returns the error for a server's answer other than the file.
 func refused(answer *http.Response) error {
 	err := fmt.Errorf("the server says %s", answer.Status)
 	if s := answer.StatusCode; s >= 500 || s == http.StatusTooManyRequests || s == http.StatusRequestTimeout {
@@ -191,13 +191,13 @@ func refused(answer *http.Response) error {
 	return err
 }
 
-// A watched reader tells of all that is read.
+// A watched reader reports every read.
 type watched struct {
 	io.Reader
 	came func()
 }
 
-// Read puts off the end of the watch whenever something came: a server that is slow is not one that is gone.
+// Read restarts the timer whenever data arrives: a slow server is not a dead one.
 func (w watched) Read(b []byte) (int, error) {
 	n, err := w.Reader.Read(b)
 	if n > 0 {

@@ -27,11 +27,11 @@ func TestParseRequests(t *testing.T) {
 		{`[ LocalFileName = "/d/a"; Url = "http://h/a" ][ url="https://h/\"b\\"; localfilename = "/d/b"; Size = 3; ]` + "\n",
 			[]Request{{"http://h/a", "/d/a"}, {`https://h/"b\`, "/d/b"}}, ""},
 		{`[ Url = "a;b]"; LocalFileName = "/x" ]` + "\x00", []Request{{"a;b]", "/x"}}, ""},
-		{`Url = "http://h/a"`, nil, "ad 1 of what to transfer: it does not begin with a bracket"},
-		{`[ Url = "http://h/a"; LocalFileName = "/d/a" ] [ Url = "x" ]`, nil, "ad 2 of what to transfer: it has no Url or no LocalFileName"},
-		{`[ Url = "http://h/a`, nil, "ad 1 of what to transfer: a text in it does not end"},
-		{`[ Url = 3`, nil, "ad 1 of what to transfer: it does not end"},
-		{`[ Url`, nil, "ad 1 of what to transfer: it does not end"},
+		{`Url = "http://h/a"`, nil, "ad 1 of the transfers: it does not begin with a bracket"},
+		{`[ Url = "http://h/a"; LocalFileName = "/d/a" ] [ Url = "x" ]`, nil, "ad 2 of the transfers: it has no Url or no LocalFileName"},
+		{`[ Url = "http://h/a`, nil, "ad 1 of the transfers: a text in it does not end"},
+		{`[ Url = 3`, nil, "ad 1 of the transfers: it does not end"},
+		{`[ Url`, nil, "ad 1 of the transfers: it does not end"},
 	} {
 		got, err := ParseRequests(c.text)
 		said := ""
@@ -60,7 +60,7 @@ func FuzzParseRequests(f *testing.F) {
 	})
 }
 
-// serve starts a server whose answers depend on the path and on how often it was asked.
+// serve starts a server whose answers depend on the path and on the number of earlier requests.
 func serve(t *testing.T) (base string, asked *atomic.Int32) {
 	t.Helper()
 	asked = new(atomic.Int32)
@@ -90,7 +90,7 @@ func serve(t *testing.T) (base string, asked *atomic.Int32) {
 	return s.URL, asked
 }
 
-// quick tries as often as Default, without its patience.
+// quick retries as often as Default, with shorter pauses.
 var quick = Plugin{Pauses: []time.Duration{time.Millisecond, time.Millisecond}, Stall: time.Minute}
 
 func TestFetch(t *testing.T) {
@@ -100,8 +100,8 @@ func TestFetch(t *testing.T) {
 	for _, c := range []struct {
 		path   string
 		plugin Plugin
-		want   string // what came; "": nothing
-		says   string // why not, behind the URL
+		want   string // content received; "": none
+		says   string // the reason after the URL
 		asked  int32
 	}{
 		{"/a", quick, "content of /a", "", 1},
@@ -111,7 +111,7 @@ func TestFetch(t *testing.T) {
 		{"/none", quick, "", "the server says 404 Not Found", 1},
 		{"/down", quick, "", "the server says 502 Bad Gateway, 3 times", 3},
 		{"/short", quick, "", "the connection ended before the file did, 3 times", 3},
-		{"/silent", stalls, "", "nothing came for 20ms, 3 times", 3},
+		{"/silent", stalls, "", "no data arrived for 20ms, 3 times", 3},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			t.Parallel()
@@ -152,8 +152,8 @@ func TestFetchRefuses(t *testing.T) {
 	}
 }
 
-// HTCondor puts the URL of a file that is missing into the hold reason, which everybody may read: what opens the file is
-// not in it.
+// HTCondor puts the URL of a missing file into the hold reason, which every user may read, so it must not contain
+// secrets.
 func TestResultKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

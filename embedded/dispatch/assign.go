@@ -7,8 +7,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// matchLocked gives queued jobs to workers that can take them: to those with these slots, or to all. It is called after
-// whatever may have made room or brought jobs; to name the slots that have changed saves a look at all of them.
+// matchLocked assigns queued jobs to workers that can take them: to the workers with the given slots, or to any worker.
+// It is called after an event that may have freed capacity or added jobs; naming the changed slots avoids a scan of all
+// slots.
 func (d *Dispatcher) matchLocked(now time.Time, only ...*matching.Slot[*entry]) {
 	if d.closed {
 		return
@@ -18,11 +19,11 @@ func (d *Dispatcher) matchLocked(now time.Time, only ...*matching.Slot[*entry]) 
 	}
 }
 
-// assignLocked books jobs for m and has their intent recorded. Nothing is sent yet: the feed calls the run's sink and
-// then feed.dispatch, which finds out whether m can still take the jobs. Jobs in a row that have the same run are
-// recorded together, which keeps their order and costs one write for all of them.
+// assignLocked books jobs for m and has the assignment recorded. Nothing is sent yet: the feed calls the run's sink and
+// then feed.dispatch, which checks whether m can still take the jobs. Consecutive jobs of the same run are recorded
+// together, which keeps their order and needs one write for all of them.
 func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
-	var byRun []*assignment // of jobs in a row that have the same run
+	var byRun []*assignment // one assignment for each series of consecutive jobs of the same run
 	for _, e := range taken {
 		m.take(e)
 		if n := len(byRun); n == 0 || byRun[n-1].entries[0].job.Run != e.job.Run {
@@ -36,8 +37,8 @@ func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
 	}
 }
 
-// tell tells the sinks of jobs that no worker has any more, each sink of its own run's. A run that has been
-// detached meanwhile is not told. The dispatcher's lock must be held.
+// tell notifies the sink of each run about those of its jobs that no worker holds any longer. Runs that have been
+// detached in the meantime are skipped. The caller must hold the dispatcher's lock.
 func (h *handBack) tell(feeds map[corral.RunID]*feed) {
 	byRun := map[corral.RunID]*handBack{}
 	for _, e := range h.entries {

@@ -13,22 +13,22 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A courier is a connection over which the files of jobs travel that an instance of a worker has. It serves one job at
-// a time, in either direction, and nothing else goes over it: a large file holds up neither heartbeats nor results. A
-// worker opens as many as it has jobs with files on their way.
+// A courier is a connection that carries the files of jobs held by one worker instance. It serves one job at a time, in
+// either direction, and carries nothing else, so a large file delays neither heartbeats nor results. A worker opens one
+// courier for each job whose files are in transit.
 type courier struct {
 	*wire.Conn
 	d                *Dispatcher
 	worker, instance string
 }
 
-// ServeCourier hands out the files of jobs that an instance of a worker has, and takes in what became of them, until
-// the connection ends. The caller closes nc. An error in the middle of a parcel ends the connection, because the two
-// sides no longer agree on what comes next; a refusal before it does not.
+// ServeCourier sends and receives the files of jobs that a worker instance holds, until the connection ends. The caller
+// closes nc. An error in the middle of a parcel ends the connection, because the two sides no longer agree on what
+// comes next; a refusal before the parcel does not.
 func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, instance string) {
 	c := &courier{nc, d, worker, instance}
 	for {
-		_ = c.Net.SetReadDeadline(time.Now().Add(d.cfg.Idle)) // the port has places for so many only
+		_ = c.Net.SetReadDeadline(time.Now().Add(d.cfg.Idle)) // the port limits the number of connections
 		m, err := c.Recv(wire.MaxHello)
 		if err != nil {
 			return
@@ -49,10 +49,10 @@ func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, in
 	}
 }
 
-// handOut answers with the parcel of a job, or with why there is none: Unavailable if another try may help, since the
-// disk is full, say; Failed if an input cannot be read, which then fails the task; Unsatisfiable if it is fetched ahead
-// and has more than most bytes, or a folder, of which nobody knows how many it has. An error means that the connection
-// is of no more use.
+// handOut sends the parcel of a job, or the reason why it cannot: Unavailable if another attempt may succeed, for
+// example when the disk is full; Failed if an input cannot be read, which fails the task; Unsatisfiable if the parcel
+// is prefetched and has more than most bytes or contains a folder, whose size is unknown. An error means that the
+// connection can no longer be used.
 func (c *courier) handOut(ctx context.Context, key execution.Key, most int64) error {
 	refuse := func(err error) error { return c.refuse(wire.TypeParcel, err) }
 	ctx, job, over, err := c.carry(ctx, key)
@@ -65,7 +65,7 @@ func (c *courier) handOut(ctx context.Context, key execution.Key, most int64) er
 		return refuse(corral.Errorf(cannot(err), "%w", err))
 	}
 	if most > 0 && (direct == nil || direct.Bytes() > most) {
-		return refuse(corral.Errorf(corral.Unsatisfiable, "it has more than %d bytes, or a folder", most))
+		return refuse(corral.Errorf(corral.Unsatisfiable, "the parcel exceeds %d bytes or contains a folder", most))
 	}
 	if direct != nil {
 		c.Send(&wire.Message{Type: wire.TypeParcel})
@@ -86,7 +86,7 @@ func (c *courier) handOut(ctx context.Context, key execution.Key, most int64) er
 	return parcel.Send(c.Conn, dir, parcel.JobFile, parcel.InDir)
 }
 
-// cannot is what kind of refusal a parcel that cannot be made is.
+// cannot returns the kind of refusal for an error that prevents a parcel.
 func cannot(err error) corral.Kind {
 	if parcel.Passing(err) {
 		return corral.Unavailable
@@ -94,12 +94,12 @@ func cannot(err error) corral.Kind {
 	return corral.Failed
 }
 
-// takeIn receives what became of a task, puts its files where they belong, and answers with its result.
+// takeIn receives the results and files of a task, puts the files in place, and replies with the results.
 //
-// The job may be given back while its files are still on their way, and be done elsewhere. So the files are first
-// received into the attempt's directory, which is no other worker's; whether this one still has the job is asked again
-// then, and before each output that is published. A parcel that is refused before it is read must be read to its end
-// all the same, or the next message could not be found.
+// The job may be returned, and completed by another worker, while its files are in transit. The files are therefore
+// first received into the attempt's directory, which no other worker uses; takeIn checks that this worker still holds
+// the job after that, and again before it publishes each output. Even if a parcel is refused before it is read, it must
+// be read to its end to find the start of the next message.
 func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
 	refuse := func(err error) error { return c.refuse(wire.TypeDelivered, err) }
 	_, job, over, err := c.carry(ctx, key)
@@ -107,7 +107,7 @@ func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
 		return errors.Join(refuse(err), (&wire.BulkReader{Conn: c.Conn}).Finish())
 	}
 	defer over()
-	held := func() bool { // it may have been given back meanwhile
+	held := func() bool { // the job may have been returned in the meantime
 		_, err = c.held(key)
 		return err == nil
 	}
@@ -128,14 +128,14 @@ func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
 	return nil
 }
 
-// refuse answers with why there is nothing else to answer with. The connection stays.
+// refuse replies with the reason for a refusal. The connection stays open.
 func (c *courier) refuse(answer string, err error) error {
 	c.Send(&wire.Message{Type: answer, Kind: corral.KindOf(err), Reason: wire.Clip(err.Error())})
 	return nil
 }
 
-// carry returns a job that c's worker has, whose files are to travel over c: until over is called, a Detach of its
-// run waits, which ends ctx and c.
+// carry returns a job held by c's worker, whose files are about to travel over c. Until over is called, a Detach of the
+// job's run cancels ctx, closes c and waits.
 func (c *courier) carry(
 	ctx context.Context, key execution.Key,
 ) (_ context.Context, _ execution.Job, over func(), _ error) {
@@ -146,7 +146,7 @@ func (c *courier) carry(
 	if err != nil {
 		return nil, execution.Job{}, nil, err
 	}
-	f := d.feeds[key.Run] // there is one: without it no worker holds its jobs
+	f := d.feeds[key.Run] // never nil: without a feed no worker holds the run's jobs
 	ctx, cancel := context.WithCancel(ctx)
 	f.carries[c.Conn] = cancel
 	f.carried.Add(1)
@@ -159,16 +159,16 @@ func (c *courier) carry(
 	}, nil
 }
 
-// held returns a job that c's worker has. It is Unavailable while that may still become known.
+// held returns a job that c's worker holds. The error is Unavailable if that may still become known.
 func (c *courier) held(key execution.Key) (execution.Job, error) {
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
 	return c.heldLocked(key)
 }
 
-// heldLocked returns a job that c's worker has. After a restart of corrald that is not known until the worker has said
-// what it holds and the run has claimed it: for so long the answer is Unavailable, and later Conflict, which makes the
-// worker give up.
+// heldLocked returns a job that c's worker holds. After a restart of corrald, this is unknown until the worker has
+// reported its jobs and the run has claimed them. Until then the error is Unavailable; later it is Conflict, which
+// makes the worker give up.
 func (c *courier) heldLocked(key execution.Key) (execution.Job, error) {
 	d, m := c.d, c.d.members.get(c.worker)
 	switch {

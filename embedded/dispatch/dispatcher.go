@@ -1,27 +1,26 @@
-// Package dispatch gives the jobs of runs to the workers of one embedded cluster.
+// Package dispatch assigns the jobs of runs to the workers of one embedded cluster.
 //
-// The Dispatcher holds a matching.Matcher under its lock, which decides which worker gets which job. What it adds is
-// bookkeeping on both sides. A member is an instance of a worker with the jobs that it has; a feed calls a run's sink
-// in order, from one goroutine, so that a slow journal holds up neither heartbeats nor other runs.
+// The Dispatcher holds a matching.Matcher under its lock; the matcher decides which worker gets which job. The
+// Dispatcher adds bookkeeping on both sides. A member is a worker instance with the jobs that it holds; a feed calls a
+// run's sink in order, from one goroutine, so that a slow journal delays neither heartbeats nor other runs.
 //
-// The life of a job, with the file where each step is:
+// A job passes through these steps, each in the file named:
 //
-//	Submit    queued in the matcher                               dispatcher.go
-//	match     booked for a member; its feed is told               assign.go
-//	record    the sink notes who will get it                      feed.go
-//	dispatch  sent, or queued again if the member is gone         recorded.go
-//	result    taken in from the session, handed to the feed       session.go, results.go
-//	record    the sink notes the result                           feed.go
-//	ack       the worker forgets the result, the member the job   recorded.go
+//	Submit    queue the job in the matcher                           dispatcher.go
+//	match     book it for a member and notify its feed               assign.go
+//	record    have the sink record the chosen worker                 feed.go
+//	dispatch  send it, or queue it again if the member has left      recorded.go
+//	result    receive its results and pass them to the feed          session.go, results.go
+//	record    have the sink record the results                       feed.go
+//	ack       let the worker delete the results, the member the job  recorded.go
 //
-// Each step is taken only after the one before has been recorded, so a crash between two of them leaves something that
-// is repeated, and never something that is lost. Whatever goes wrong in between ends in one of three ways: the job is
-// queued again because it has not started, it is returned to its sink as never started, or it is returned as possibly
-// started.
+// Each step is taken only after the previous one has been recorded, so a crash between two steps may cause work to be
+// repeated but never to be lost. A failure in between ends in one of three ways: the job is queued again because it has
+// not started, it is returned to its sink as not started, or it is returned as possibly started.
 //
-// After a restart of corrald the dispatcher knows nothing. Runs tell which jobs may be running and where (Expect),
-// workers tell what they hold (reconcileLocked), in either order; for the length of a lease, claims, it waits for both
-// before it concludes that a job has no run, or no worker.
+// After a restart of corrald the dispatcher's state is empty. Runs report which jobs may be running and where (Expect),
+// and workers report which jobs they hold (reconcileLocked), in either order. Until claims, which is a lease and a
+// margin later, the dispatcher waits for both before it concludes that a job has no run or no worker.
 package dispatch
 
 import (
@@ -38,22 +37,22 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// Config sets the terms of a personal cluster. The zero value is what production uses.
+// Config configures a personal cluster. Production uses the zero value.
 type Config struct {
 	Lease     time.Duration // how long a worker keeps its tasks without an answer; 0: 15 s
-	Margin    time.Duration // beyond the lease, before its jobs are given back; 0: 5 s
-	Heartbeat time.Duration // between signs of life; 0: a fifth of the lease
-	Idle      time.Duration // how long a courier may have nothing to carry before it must dial in again; 0: 10 s
+	Margin    time.Duration // added to the lease before its jobs are returned; 0: 5 s
+	Heartbeat time.Duration // interval between heartbeats; 0: a fifth of the lease
+	Idle      time.Duration // how long a courier may be idle before its connection is closed; 0: 10 s
 
-	// OnChange is called when a worker registered, was lost, left, or changed in another way that
-	// Workers shows, except for what it runs. It must not block. Nil: nothing is called.
+	// OnChange is called when a worker registered, was lost, left, or changed in any other way that Workers shows,
+	// except for its running tasks. It must not block. Nil: no function is called.
 	OnChange func()
 
-	// Asked says what was asked of an attempt, for its workers that register. Nil: nothing was.
+	// Asked returns the request made to an attempt, for workers of that attempt that register later. Nil: no request.
 	Asked func(corral.JobID) corral.Ask
 }
 
-// Terms are those that c has for workers and pilots.
+// Terms returns the lease and the heartbeat interval for workers and pilots.
 func (c Config) Terms() wire.Terms {
 	c = c.withDefaults()
 	return wire.Terms{Lease: c.Lease, Heartbeat: c.Heartbeat}
@@ -76,24 +75,24 @@ func (c Config) withDefaults() Config {
 // A Dispatcher matches the jobs of runs to the workers of one personal cluster. Its methods may be called from any
 // goroutine, but not from within a Sink's method.
 //
-// One lock guards everything that is decided. It is held for short whiles only: sinks and connections, which may be
-// slow, are never waited for under it. Each run has a goroutine that calls its sink (feed), each connection one that
-// reads it (ServeWorker) and one that writes (wire.Conn), and watch does what the time brings.
+// One lock guards all decisions. It is held only briefly: the dispatcher never waits under it for sinks or connections,
+// which may be slow. Each run has a goroutine that calls its sink (feed), each connection has one that reads
+// (ServeWorker) and one that writes (wire.Conn), and watch handles timeouts.
 type Dispatcher struct {
 	lg   *slog.Logger
 	cfg  Config
 	quit chan struct{}
 	done chan struct{}
 
-	mu      sync.Mutex // guards what follows; never held while a Sink is called or a connection written
+	mu      sync.Mutex // guards the fields below; not held while a Sink is called or a connection is written to
 	closed  bool
 	matcher matching.Matcher[*entry] // a slot is open while its worker is connected and not draining
 	feeds   map[corral.RunID]*feed
 	members roster
-	missing map[string]corral.Worker // :: id → a worker that was given up for its silence; it may come back
-	ended   map[string]bool          // :: tag of an attempt → nothing of it runs any more
-	claims  time.Time                // until then a worker may hold jobs that are not known yet
-	stepped time.Time                // when step was called last
+	missing map[string]corral.Worker // :: id → a worker that was given up because it was silent; it may come back
+	ended   map[string]bool          // :: tag of an attempt → all its processes have ended
+	claims  time.Time                // until then a worker may hold jobs that have not been claimed yet
+	stepped time.Time                // when step was last called
 }
 
 // New starts a dispatcher with no workers and no runs. The caller must Close it.
@@ -110,8 +109,8 @@ func New(lg *slog.Logger, c Config) *Dispatcher {
 	return d
 }
 
-// Attach makes sink the owner of a run's jobs, until Detach. A run has one sink at a time; a second one is a defect of
-// the caller and panics.
+// Attach makes sink the owner of a run's jobs, until Detach. A run has one sink at a time; attaching a second one is a
+// bug in the caller and panics.
 func (d *Dispatcher) Attach(run corral.RunID, sink Sink) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,9 +123,9 @@ func (d *Dispatcher) Attach(run corral.RunID, sink Sink) {
 	d.feeds[run] = newFeed(d, run, sink)
 }
 
-// Detach ends the dispatcher's dealings with a run: its queued jobs are forgotten, and those that workers have are
-// killed. Once Detach has returned the sink is not called any more, and the files of the run are not touched: it waits
-// for a call that is under way, and ends the connections of couriers that are at those files.
+// Detach removes a run from the dispatcher: its queued jobs are dropped, and its jobs on workers are killed. After
+// Detach has returned, the sink is not called any more and the run's files are not accessed: Detach waits for a call in
+// progress, and closes the connections of couriers that access those files.
 func (d *Dispatcher) Detach(run corral.RunID) {
 	d.mu.Lock()
 	f := d.feeds[run]
@@ -149,7 +148,7 @@ func (d *Dispatcher) Detach(run corral.RunID) {
 	}
 }
 
-// Submit queues jobs of attached runs. The dispatcher owns what jobs point to until they end.
+// Submit queues jobs of attached runs. The dispatcher owns the data that the jobs point to until they end.
 func (d *Dispatcher) Submit(jobs []execution.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,8 +166,8 @@ func (d *Dispatcher) Submit(jobs []execution.Job) {
 	d.matchLocked(time.Now())
 }
 
-// Cancel drops the run's queued jobs (they are Returned, not started) and kills those that run: their
-// results come with status Cancelled. If jobs are named, by their numbers, it does so to them alone.
+// Cancel drops the run's queued jobs, which are Returned as not started, and kills the running ones, whose results have
+// the status Cancelled. If job numbers are given, only those jobs are affected.
 func (d *Dispatcher) Cancel(run corral.RunID, jobs ...int64) {
 	these := make(map[int64]bool, len(jobs))
 	for _, seq := range jobs {
@@ -195,8 +194,8 @@ func (d *Dispatcher) Cancel(run corral.RunID, jobs ...int64) {
 	}
 }
 
-// Withdraw drops those of the run's jobs that are queued: they are Returned, not started. What a worker has stays
-// there.
+// Withdraw drops those of the given jobs that are queued: they are Returned as not started. Jobs that a worker holds
+// are not affected.
 func (d *Dispatcher) Withdraw(run corral.RunID, seqs []int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -214,8 +213,8 @@ func (d *Dispatcher) Withdraw(run corral.RunID, seqs []int64) {
 	}
 }
 
-// Workers returns the workers that are registered, sorted by id. One that lost its connection is among
-// them, not connected, until its lease is over.
+// Workers returns the registered workers, sorted by id. A worker that lost its connection is included, as not
+// connected, until its lease ends.
 func (d *Dispatcher) Workers() []corral.Worker {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,7 +227,8 @@ func (d *Dispatcher) Workers() []corral.Worker {
 	return workers
 }
 
-// Load returns what the jobs need that no worker has, and how many jobs one has or is about to get.
+// Load returns the resource classes of the jobs that wait for a worker, and how many jobs are held by or booked for
+// one.
 func (d *Dispatcher) Load() (waiting []matching.Class, held int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -238,8 +238,8 @@ func (d *Dispatcher) Load() (waiting []matching.Class, held int) {
 	return d.matcher.Waiting(), held
 }
 
-// Ask has the attempt's workers that are connected drain or leave. Those that come later are told what Config.Asked
-// says, which must know of it by now.
+// Ask makes the connected workers of an attempt drain or leave. Workers that register later get the request that
+// Config.Asked returns, so the caller must have recorded it before.
 func (d *Dispatcher) Ask(attempt corral.JobID, ask corral.Ask) {
 	d.mu.Lock()
 	for _, m := range d.members {
@@ -252,8 +252,8 @@ func (d *Dispatcher) Ask(attempt corral.JobID, ask corral.Ask) {
 	d.cfg.OnChange()
 }
 
-// Close ends all connections and waits until no sink is being called. It tells workers nothing: they keep their tasks
-// and look for the dispatcher's successor until their leases are over, so that a restart of corrald costs no work.
+// Close ends all connections and waits until no sink is being called. It notifies no worker: workers keep their tasks
+// and look for the dispatcher's successor until their leases end, so that a restart of corrald costs no work.
 func (d *Dispatcher) Close() {
 	d.mu.Lock()
 	if d.closed {
@@ -262,7 +262,7 @@ func (d *Dispatcher) Close() {
 	}
 	d.closed = true
 	feeds := slices.Collect(maps.Values(d.feeds))
-	clear(d.feeds) // a Detach that comes later finds nothing to stop
+	clear(d.feeds) // a later Detach finds nothing to stop
 	for _, m := range d.members {
 		m.hangUp()
 	}

@@ -9,11 +9,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// pilotEnded is the reason of jobs whose workers went with their pilot.
+// pilotEnded is the reason for jobs whose workers ended with their pilot.
 const pilotEnded = "its pilot has ended, and its worker with it"
 
-// Ended says that nothing of the attempt with this tag runs any more. What its workers had need not wait for their
-// leases. One that is still connected has said something that is to be read first; the end of its connection follows.
+// Ended records that all processes of the attempt with this tag have ended. The jobs of its workers need not wait for
+// their leases. If a worker is still connected, the messages that it has sent are read first; the end of its connection
+// follows.
 func (d *Dispatcher) Ended(tag string) {
 	d.mu.Lock()
 	if d.closed {
@@ -23,7 +24,7 @@ func (d *Dispatcher) Ended(tag string) {
 	d.ended[tag] = true
 	maps.DeleteFunc(d.missing, func(id string, _ corral.Worker) bool { return strings.HasPrefix(id, tag+"/") })
 	lost := false
-	for _, m := range slices.Clone(d.members) { // some leave
+	for _, m := range slices.Clone(d.members) { // the loop removes members
 		if strings.HasPrefix(m.slot.ID, tag+"/") {
 			m.ended = true
 			if lost = lost || m.conn == nil; m.conn == nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A mark says how far the result of one task has come. A result is received, then recorded by the sink, and only then
-// acknowledged; a job is over for its worker's slot with the first, and for the books with the second.
+// A mark records the progress of one task's result. A result is received, then recorded by the sink, and only then
+// acknowledged. A job releases its worker's slot when its results are received, and is complete when they are recorded.
 type mark uint8
 
 const (
@@ -14,27 +14,27 @@ const (
 	recorded                  // by the sink
 )
 
-// An entry is a job that the dispatcher has: queued, on its way to a worker, or held by one. The
-// dispatcher's lock guards all of it except job, which does not change once the entry is queued.
+// An entry is a job that the dispatcher has: queued, on its way to a worker, or held by one. The dispatcher's lock
+// guards all fields except job, which does not change once the entry is queued.
 type entry struct {
 	job   execution.Job
-	match matching.Job[*entry] // what it is matched by
+	match matching.Job[*entry] // the matcher's view of the job
 
-	sent      bool   // to the worker that holds it; else its intent is still being recorded
-	recalled  bool   // its worker was asked to hand it back
+	sent      bool   // to the worker that holds it; if false, the assignment is still being recorded
+	recalled  bool   // its worker was asked to return it
 	cancelled bool   // its run was cancelled, or no sink claims it
-	marks     []mark // of its tasks, once there are results
+	marks     []mark // for its tasks, once there are results
 }
 
-// newEntry returns an entry of j, one of the jobs of run. run is nil while no sink claims the job, as after a restart,
-// when a worker may tell of a job before its run is attached.
+// newEntry returns an entry for j, one of the jobs of run. run is nil while no sink claims the job: after a restart, a
+// worker may report a job before its run is attached.
 func newEntry(j execution.Job, run *matching.Run[*entry]) *entry {
 	e := &entry{}
 	e.describe(j, run)
 	return e
 }
 
-// describe makes e the entry of j, without results so far. It must not be queued.
+// describe makes e the entry of j, without results. e must not be queued.
 func (e *entry) describe(j execution.Job, run *matching.Run[*entry]) {
 	e.job, e.marks = j, nil
 	e.match = matching.Job[*entry]{
@@ -43,8 +43,7 @@ func (e *entry) describe(j execution.Job, run *matching.Run[*entry]) {
 	}
 }
 
-// mark notes how far the result of the task with this index has come; it reports whether the job has
-// such a task.
+// mark records the progress of the result of the task with this index. It reports whether the job has such a task.
 func (e *entry) mark(index int, m mark) bool {
 	for i := range e.job.Tasks {
 		if e.job.Tasks[i].Index != index {
@@ -59,7 +58,7 @@ func (e *entry) mark(index int, m mark) bool {
 	return false
 }
 
-// complete reports whether the results of all its tasks have come as far as m. Without any result it is not.
+// complete reports whether the results of all tasks of the job have reached m. Without any result it returns false.
 func (e *entry) complete(m mark) bool {
 	for _, have := range e.marks {
 		if have&m == 0 {
@@ -69,8 +68,8 @@ func (e *entry) complete(m mark) bool {
 	return e.marks != nil
 }
 
-// unrecorded reports whether a result came that the sink has not recorded. Then the task has run, whatever the worker
-// says of the job afterwards.
+// unrecorded reports whether the job has a result that the sink has not recorded. Such a task has run, whatever its
+// worker later reports about the job.
 func (e *entry) unrecorded() bool {
 	for _, have := range e.marks {
 		if have&received != 0 && have&recorded == 0 {
@@ -80,7 +79,7 @@ func (e *entry) unrecorded() bool {
 	return false
 }
 
-// renew makes e as it was before any worker had it.
+// renew resets e to its state before it was assigned to a worker.
 func (e *entry) renew() {
 	e.sent, e.recalled = false, false
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// sinkRest is how long a sink that failed is left alone.
+// sinkRest is the pause after a sink has failed.
 const sinkRest = time.Second
 
-// A feed calls one run's sink from one goroutine of its own, in the order of the events, so that a slow journal holds
-// up neither heartbeats nor other runs. It also keeps what the dispatcher has of the run: the queued jobs, and the
-// couriers that are at the run's files.
+// A feed calls one run's sink from its own goroutine, in the order of the events, so that a slow journal delays neither
+// heartbeats nor other runs. It also holds the dispatcher's data about the run: the queued jobs, and the couriers that
+// access the run's files.
 type feed struct {
 	run  corral.RunID
 	sink Sink
@@ -25,42 +25,42 @@ type feed struct {
 	d    *Dispatcher
 	jobs *matching.Run[*entry] // guarded by d.mu
 
-	carries map[*wire.Conn]context.CancelFunc // of couriers at the run's files; guarded by d.mu
-	carried sync.WaitGroup                    // of the same
+	carries map[*wire.Conn]context.CancelFunc // of couriers that access the run's files; guarded by d.mu
+	carried sync.WaitGroup                    // counts the same couriers
 
 	wake chan struct{}
 	quit chan struct{} // closed by stop
-	done chan struct{} // closed when the goroutine is gone
+	done chan struct{} // closed when the goroutine has ended
 
 	mu     sync.Mutex // guards events
 	events []event
 }
 
-// An event is one thing that the sink must be told: exactly one field is set.
+// An event is a notification for the sink: exactly one field is set.
 type event struct {
 	assigned *assignment
 	finished []batch
 	returned *handBack
 }
 
-// An assignment is a worker's new jobs, to be sent once their intent is recorded.
+// An assignment is a list of new jobs for a worker, to be sent once the assignment has been recorded.
 type assignment struct {
 	to      *member
 	entries []*entry
 }
 
-// A batch is results that one worker sent; from is nil for results of the dispatcher's own making.
+// A batch is a list of results that one worker sent. from is nil for results that the dispatcher created itself.
 type batch struct {
 	from    *member
 	reports []wire.Report
-	entries []*entry // of the reports, one for one
+	entries []*entry // parallel to reports
 }
 
-// A handBack is jobs that no worker has any more.
+// A handBack is a list of jobs that no worker holds any longer.
 type handBack struct {
 	entries []*entry
 	started bool
-	until   time.Time // their worker was there; zero: now
+	until   time.Time // when their worker was last seen; zero: now
 	reason  string
 }
 
@@ -74,8 +74,8 @@ func newFeed(d *Dispatcher, run corral.RunID, sink Sink) *feed {
 	return f
 }
 
-// tell queues an event, in any number, and never waits. Results join those that are queued already, so that a journal
-// that is behind catches up with one call for all of them.
+// tell queues an event without blocking; the queue has no limit. Results are merged into results queued last, so that a
+// slow journal catches up with one call for all of them.
 func (f *feed) tell(e event) {
 	f.mu.Lock()
 	if n := len(f.events); n > 0 && e.finished != nil && f.events[n-1].finished != nil {
@@ -90,14 +90,14 @@ func (f *feed) tell(e event) {
 	}
 }
 
-// stop ends the feed and waits for a call that is under way; events that are queued are forgotten.
+// stop ends the feed and waits for a call in progress; queued events are dropped.
 func (f *feed) stop() {
 	close(f.quit)
 	<-f.done
 }
 
-// loop delivers events in their order, one batch after the other. It holds no lock while it does, so that whoever
-// posts an event never waits for whoever reads it.
+// loop delivers events in order, one batch after another. It holds no lock while it calls the sink, so tell never waits
+// for a delivery.
 func (f *feed) loop() {
 	defer close(f.done)
 	for {
@@ -119,7 +119,7 @@ func (f *feed) loop() {
 	}
 }
 
-// stopped reports whether no more events may be delivered.
+// stopped reports whether stop was called, after which no more events may be delivered.
 func (f *feed) stopped() bool {
 	select {
 	case <-f.quit:
@@ -140,8 +140,8 @@ func (f *feed) deliver(e event) {
 	}
 }
 
-// deliverAssigned has jobs recorded as assigned, and then sent. If the sink refuses they go back into the queue after a
-// rest, because to match them again at once would only be refused again.
+// deliverAssigned has the sink record jobs as assigned, and then sends them. If the sink fails, the jobs return to the
+// queue after a pause, because an immediate match would only fail again.
 func (f *feed) deliverAssigned(a *assignment) {
 	err := f.sink.Assigned(a.to.slot.ID, keysOf(a.entries))
 	if err != nil {
@@ -153,8 +153,8 @@ func (f *feed) deliverAssigned(a *assignment) {
 	f.dispatch(a)
 }
 
-// deliverFinished has results recorded, and then acknowledged. If the sink refuses, the workers keep the results and
-// send them again; only those that the dispatcher made itself are repeated here.
+// deliverFinished has the sink record results, and then acknowledges them. If the sink fails, the workers keep the
+// results and send them again; only results that the dispatcher created are retried here.
 func (f *feed) deliverFinished(batches []batch) {
 	var results []execution.Result
 	for _, b := range batches {
@@ -170,14 +170,15 @@ func (f *feed) deliverFinished(batches []batch) {
 	f.lg.Error("recording results", "results", len(results), "error", err)
 	f.rest()
 	for _, b := range batches {
-		if b.from == nil { // no worker will repeat them
+		if b.from == nil { // no worker will send them again
 			f.tell(event{finished: []batch{b}})
 		}
 	}
 }
 
-// deliverReturned tells of jobs that have come back, those that may have run apart from those that have not: the former
-// cost an attempt. A job whose last result was recorded before its return is over, and is left out.
+// deliverReturned reports jobs that were returned. Jobs that may have run are reported separately from those that have
+// not, because they use up an attempt. Jobs whose last result was recorded before their return are complete and are
+// skipped.
 func (f *feed) deliverReturned(h *handBack) {
 	var keys, started []execution.Key
 	f.d.mu.Lock()
@@ -199,7 +200,7 @@ func (f *feed) deliverReturned(h *handBack) {
 	}
 }
 
-// rest gives a sink that failed some time.
+// rest pauses after the sink has failed.
 func (f *feed) rest() {
 	t := time.NewTimer(sinkRest)
 	defer t.Stop()

@@ -11,23 +11,23 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A member is one instance of a worker, or the place of one that is expected back (then instance is empty). The
+// A member is one instance of a worker, or a placeholder for one that is expected back; then instance is empty. The
 // dispatcher's lock guards it.
 //
-// The worker's own word about what it has is the truth; held is what the dispatcher believes. Each connection begins
-// with a comparison of the two (reconcileLocked). strangers are on the slot like the others, because they use the
-// worker's cpus; they become held when a run claims them (Expect), or are killed when none does in time.
+// The worker's own report of its jobs is authoritative; held is the dispatcher's view. Each connection begins with a
+// comparison of the two (reconcileLocked). strangers occupy the slot like other jobs, because they use the worker's
+// cpus. They move to held when a run claims them (Expect), or are killed if no run does in time.
 type member struct {
 	instance string
-	retired  []string      // earlier instances with this id, which must not come back
-	about    corral.Worker // what is told of it; what slot and conn know is filled in when it is
+	retired  []string      // earlier instances with this id, which are rejected
+	about    corral.Worker // description of the worker; worker() fills in the fields that depend on slot and conn
 	conn     *wire.Conn    // nil while it is not connected
-	cutAt    time.Time     // when the last connection ended without farewell
-	ended    bool          // nothing of its attempt runs any more
+	cutAt    time.Time     // when the last connection ended without a bye message
+	ended    bool          // all processes of its attempt have ended
 
-	slot      matching.Slot[*entry]    // its id is the worker's
-	held      map[execution.Key]*entry // jobs that it has or is about to get
-	strangers map[execution.Key]*entry // jobs that it has and no run claims (yet)
+	slot      matching.Slot[*entry]    // its id is the worker's id
+	held      map[execution.Key]*entry // jobs that it holds or is about to get
+	strangers map[execution.Key]*entry // jobs that it holds and that no run has claimed (yet)
 }
 
 func newMember(id string) *member {
@@ -37,32 +37,32 @@ func newMember(id string) *member {
 	}
 }
 
-// send sends to the worker if it is connected.
+// send sends a message if the worker is connected.
 func (m *member) send(msg *wire.Message) {
 	if m.conn != nil {
 		m.conn.Send(msg)
 	}
 }
 
-// take makes a job one that the worker has or is about to get.
+// take records a job that the worker holds or is about to get.
 func (m *member) take(e *entry) { m.held[e.job.Key()] = e }
 
-// drop forgets a job that the worker has no more, or never got.
+// drop forgets a job that the worker no longer holds or never received.
 func (m *member) drop(key execution.Key) { delete(m.held, key) }
 
-// dropStranger forgets a job that no run claimed and that the worker has no more.
+// dropStranger forgets an unclaimed job that the worker no longer holds.
 func (m *member) dropStranger(key execution.Key) { delete(m.strangers, key) }
 
-// seen sets when the worker last gave a sign of life.
+// seen records when the worker last showed a sign of life.
 func (m *member) seen(at time.Time) { m.about.SeenAt = at }
 
-// drain keeps new jobs from the worker, for good.
+// drain permanently keeps new jobs from the worker.
 func (m *member) drain(of *matching.Matcher[*entry]) {
 	m.about.Draining = true
 	of.Close(&m.slot)
 }
 
-// hangUp ends the connection; its reading goroutine cleans up after it.
+// hangUp closes the connection; the goroutine that reads it cleans up.
 func (m *member) hangUp() {
 	if m.conn != nil {
 		_ = m.conn.Net.Close()
@@ -88,8 +88,8 @@ func (m *member) sendCancels() {
 	}
 }
 
-// disown has the worker kill the jobs of a run that has no sink any more. Until it says that they are gone they stay on
-// its slot as strangers, since their processes may still run.
+// disown makes the worker kill the jobs of a run that no longer has a sink. The jobs stay on its slot as strangers
+// until the worker reports that they have ended, because their processes may still run.
 func (m *member) disown(run corral.RunID, now time.Time) {
 	for key, e := range m.held {
 		if key.Run != run {
@@ -106,7 +106,8 @@ func (m *member) disown(run corral.RunID, now time.Time) {
 	m.sendCancels()
 }
 
-// lastSeen is when the worker was there for certain: its processes end its connection, unless that has broken.
+// lastSeen returns the last time at which the worker was certainly alive. A connection that ended counts, because it is
+// usually the worker's exit that ends it.
 func (m *member) lastSeen() time.Time {
 	if m.conn == nil && m.cutAt.After(m.about.SeenAt) {
 		return m.cutAt
@@ -118,7 +119,7 @@ func (m *member) worker() corral.Worker {
 	running := 0
 	for _, e := range m.slot.Running() {
 		if m.held[e.job.Key()] == e {
-			running++ // of a clustered job one task runs at a time
+			running++ // a clustered job runs one task at a time
 		}
 	}
 	w := m.about
@@ -128,9 +129,9 @@ func (m *member) worker() corral.Worker {
 	return w
 }
 
-// register makes an instance of a worker a member, connected through c, with what it said it holds. An id that comes
-// with another instance is a worker that was started again: what the earlier instance had is lost, and if that comes
-// back, it is turned away, or two workers of one id would get the same jobs.
+// register makes a worker instance a member, connected through c, with the jobs that it reported. A known id with
+// another instance is a restarted worker: the jobs of the earlier instance are lost. If the earlier instance connects
+// again, it is rejected, because otherwise two workers with one id would get the same jobs.
 func (d *Dispatcher) register(
 	c *wire.Conn, instance string, about corral.Worker, most int, held *wire.Message,
 ) (*session, error) {
@@ -139,7 +140,7 @@ func (d *Dispatcher) register(
 	if d.closed {
 		return nil, corral.Errorf(corral.Unavailable, "the dispatcher is closing")
 	}
-	have := d.members.besides(about) // among them may be one that has ended and is still connected
+	have := d.members.besides(about) // may include a worker that has ended but is still connected
 	if most > 0 && have+about.CPUs > most {
 		return nil, corral.Errorf(corral.Unavailable,
 			"worker %s offers %d cpus, and other workers have %d of the %d of its attempt",
@@ -184,15 +185,15 @@ func (d *Dispatcher) register(
 	return s, nil
 }
 
-// loseLocked gives up a worker: what it was sent goes back to the sinks as started. What was booked for it and not sent
-// yet is still with its feed, which finds the worker gone and queues it again.
+// loseLocked gives up a worker: the jobs sent to it are returned to their sinks as started. Jobs booked for it and not
+// sent yet are still with their feed, which finds the worker missing and queues them again.
 func (d *Dispatcher) loseLocked(m *member, reason string) {
 	d.matcher.Close(&m.slot)
 	d.members.drop(m)
 	m.hangUp()
 	back := &handBack{started: true, until: m.lastSeen(), reason: reason}
 	for key, e := range m.held {
-		if e.sent { // else its assignment finds the worker gone
+		if e.sent { // otherwise its assignment finds the worker missing
 			back.entries = append(back.entries, e)
 			m.drop(key)
 		}
@@ -204,9 +205,9 @@ func (d *Dispatcher) loseLocked(m *member, reason string) {
 	}
 }
 
-// Expect says that, before corrald was started again, jobs had been assigned to a worker. Those that
-// it still has go on, or are killed if that was decided before. The others are Returned as started: at
-// once if the worker is here without them, after lease and margin if it does not come back.
+// Expect records that jobs had been assigned to a worker before corrald was restarted. Jobs that the worker still holds
+// continue, or are killed if their cancellation was decided before. The other jobs are Returned as started: at once if
+// the worker is connected without them, or after lease and margin if it does not come back.
 func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -227,7 +228,7 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Jo
 		key := jobs[i].Key()
 		e := m.strangers[key]
 		switch {
-		case e != nil: // on the slot already, with the needs that the worker told
+		case e != nil: // already on the slot, with the needs that the worker reported
 			e.describe(jobs[i], f.jobs)
 			m.dropStranger(key)
 		case m.instance == "":

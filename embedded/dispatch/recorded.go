@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// dispatch sends jobs whose intent is recorded. Between the two the worker may have left or begun to drain: then the
-// jobs are queued again, and the record is superseded by the next. The run may have been detached, too: its jobs are
-// sent nevertheless, since the worker's slot counts them, and cancelled right behind.
+// dispatch sends jobs whose assignment has been recorded. In the meantime the worker may have left or begun to drain:
+// then the jobs are queued again, and the next record supersedes this one. If the run was detached, its jobs are sent
+// nevertheless, because the worker's slot counts them, and cancelled immediately afterwards.
 func (f *feed) dispatch(a *assignment) {
 	d := f.d
 	jobs := make([]*execution.Job, len(a.entries))
@@ -27,7 +27,7 @@ func (f *feed) dispatch(a *assignment) {
 	for _, e := range a.entries {
 		if a.to.held[e.job.Key()] == e {
 			e.sent = true
-		} else { // its run was detached just now: the cancel follows
+		} else { // its run was just detached: the cancel follows
 			e.cancelled = true
 			a.to.strangers[e.job.Key()] = e
 		}
@@ -41,15 +41,15 @@ func (f *feed) dispatch(a *assignment) {
 	a.to.sendCancels()
 }
 
-// unassign queues jobs again whose intent could not be recorded.
+// unassign queues jobs again whose assignment could not be recorded.
 func (f *feed) unassign(a *assignment) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	f.unassignLocked(a)
 }
 
-// unassignLocked takes jobs back that were booked for a worker and not sent. They have lost nothing, and get their old
-// places in the queue; those that were cancelled meanwhile go back to their sink.
+// unassignLocked takes back jobs that were booked for a worker but not sent. They return to their old places in the
+// queue; jobs that were cancelled in the meantime are returned to their sink.
 func (f *feed) unassignLocked(a *assignment) {
 	d := f.d
 	now := time.Now()
@@ -71,8 +71,8 @@ func (f *feed) unassignLocked(a *assignment) {
 	d.matchLocked(now)
 }
 
-// failLocked ends a job that no frame can hold. It could never be sent, so its tasks fail with that reason, as if a
-// worker had said so.
+// failLocked ends a job that is too large for a frame. It can never be sent, so its tasks fail with that reason, as if
+// a worker had reported it.
 func (f *feed) failLocked(m *member, key execution.Key) {
 	e := m.held[key]
 	if e == nil || f.d.feeds[key.Run] != f {
@@ -94,8 +94,8 @@ func (f *feed) failLocked(m *member, key execution.Key) {
 	f.tell(event{finished: []batch{b}})
 }
 
-// acknowledge forgets jobs whose results are recorded, and has their workers forget the results. Until then a result
-// may come any number of times.
+// acknowledge forgets jobs whose results have been recorded, and lets their workers delete the results. Until then a
+// result may arrive any number of times.
 func (f *feed) acknowledge(batches []batch) {
 	d := f.d
 	d.mu.Lock()

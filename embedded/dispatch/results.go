@@ -7,9 +7,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// takeResults has the results recorded that a worker sent, and gives it more to do. All results of one message go to
-// each run's feed as one batch. Those that belong to no job any more are acknowledged at once, or the worker would send
-// them for as long as it lives.
+// takeResults has the results that a worker sent recorded, and gives the worker more jobs. All results in one message
+// are passed to each run's feed as one batch. Results that no longer belong to a job are acknowledged at once, because
+// the worker would otherwise send them repeatedly until it ends.
 func (s *session) takeResults(reports []wire.Report) {
 	d, m := s.d, s.m
 	d.mu.Lock()
@@ -22,7 +22,7 @@ func (s *session) takeResults(reports []wire.Report) {
 	var drop []int64
 	for i := range reports {
 		r := &reports[i]
-		r.Worker = m.slot.ID // whatever it says
+		r.Worker = m.slot.ID // overrides the worker's own value
 		e, ok := s.settleLocked(r, now)
 		f := d.feeds[r.Key.Run]
 		switch {
@@ -47,8 +47,8 @@ func (s *session) takeResults(reports []wire.Report) {
 	d.matchLocked(now, &m.slot)
 }
 
-// settleLocked books one result. It returns the job that it belongs to; without one, drop says
-// whether the worker shall forget the result: not if a restarted corrald may still claim it.
+// settleLocked records one result. It returns the entry of its job. If there is none, drop reports whether the worker
+// should delete the result; it should not if a run may still claim the job after a restart of corrald.
 func (s *session) settleLocked(r *wire.Report, now time.Time) (e *entry, drop bool) {
 	d, m := s.d, s.m
 	if e = m.held[r.Key]; e == nil {
@@ -68,9 +68,9 @@ func (s *session) settleLocked(r *wire.Report, now time.Time) (e *entry, drop bo
 	return e, false
 }
 
-// settleStranger books a result of a job that the worker does not hold as far as is known, and reports whether the
-// worker shall forget it. Shortly after a restart the run of such a job may still claim it, so the result is left with
-// the worker, which sends it again. Later it is stale: the job was given back and is done elsewhere.
+// settleStranger records a result of a job that the worker is not known to hold, and reports whether the worker should
+// delete the result. Shortly after a restart the run of such a job may still claim it, so the worker keeps the result
+// and sends it again. Later the result is stale: the job was returned and is executed elsewhere.
 func (s *session) settleStranger(r *wire.Report, now time.Time) bool {
 	d, m := s.d, s.m
 	e := m.strangers[r.Key]
@@ -90,7 +90,7 @@ func (s *session) settleStranger(r *wire.Report, now time.Time) bool {
 	return true
 }
 
-// taskEstimate is the assumed runtime of the task with this index.
+// taskEstimate returns the estimated runtime of the task with this index.
 func (e *entry) taskEstimate(index int) time.Duration {
 	for i := range e.job.Tasks {
 		if e.job.Tasks[i].Index == index {
@@ -100,8 +100,8 @@ func (e *entry) taskEstimate(index int) time.Duration {
 	return 0
 }
 
-// takeReturned books jobs that a worker hands back. Those that were recalled, and of which nothing has run, are queued
-// again in their old places, perhaps for another worker; the others go back to their sinks.
+// takeReturned records jobs that a worker returns. Recalled jobs of which no task has run are queued again in their old
+// places, perhaps for another worker; the others are returned to their sinks.
 func (s *session) takeReturned(keys []execution.Key, reason string) {
 	d, m := s.d, s.m
 	d.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A roster has the members, sorted by the ids of their slots: hundreds at most, so a slice that is searched by halves
-// does, and Workers lists them in order.
+// A roster is a list of members, sorted by the ids of their slots. It has at most hundreds of entries, so a slice with
+// binary search is fast enough, and Workers can list them in order.
 type roster []*member
 
 // get returns the member with this id, or nil.
@@ -19,13 +19,13 @@ func (r roster) get(id string) *member {
 	return nil
 }
 
-// find returns where the member with this id is, or would be.
+// find returns the index of the member with this id, or the index where it belongs.
 func (r roster) find(id string) (int, bool) {
 	byID := func(m *member, id string) int { return strings.Compare(m.slot.ID, id) }
 	return slices.BinarySearchFunc(r, id, byID)
 }
 
-// besides is how many cpus the connected workers of about's attempt have, without about itself.
+// besides returns how many cpus the connected workers of about's attempt have in total, excluding about itself.
 func (r roster) besides(about corral.Worker) (cpus int) {
 	for _, m := range r {
 		if m.conn != nil && m.about.Attempt == about.Attempt && m.slot.ID != about.ID {
@@ -43,7 +43,7 @@ func (r *roster) add(id string) *member {
 	return m
 }
 
-// drop takes m out, unless another has its place.
+// drop removes m, unless another member has taken its place.
 func (r *roster) drop(m *member) {
 	if i, ok := r.find(m.slot.ID); ok && (*r)[i] == m {
 		*r = slices.Delete(*r, i, i+1)

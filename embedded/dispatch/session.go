@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// ServeWorker serves an instance of an admitted worker until its connection ends. The caller closes c. The first
-// message says what the worker holds, and which results it has not heard of; only after that is it registered and given
-// jobs. The connected workers of its attempt may have most cpus together; 0: any number.
+// ServeWorker serves an admitted worker instance until its connection ends. The caller closes c. The first message
+// lists the jobs that the worker holds and its unacknowledged results; only then is the worker registered and given
+// jobs. The connected workers of its attempt may have at most most cpus in total; 0: any number.
 func (d *Dispatcher) ServeWorker(c *wire.Conn, instance string, about corral.Worker, most int) {
 	held, err := c.Recv(wire.MaxFrame)
 	if err != nil || held.Type != wire.TypeHeld {
@@ -42,18 +42,18 @@ func (d *Dispatcher) ServeWorker(c *wire.Conn, instance string, about corral.Wor
 	d.cfg.OnChange()
 }
 
-// A session is one connection of a member. Once the member has another, or none, what still comes over this one is
-// left out of account: the next held message tells it all.
+// A session is one connection of a member. Once the member has another connection, or none, messages on this one are
+// ignored: the next held message reports the whole state.
 type session struct {
 	d    *Dispatcher
 	m    *member
 	conn *wire.Conn
 }
 
-// currentLocked reports whether the member is still connected by this session.
+// currentLocked reports whether the session is the member's current connection.
 func (s *session) currentLocked() bool { return s.m.conn == s.conn }
 
-// serveOne receives one message of a registered worker and does what it says.
+// serveOne receives one message of a registered worker and handles it.
 func (s *session) serveOne() error {
 	msg, err := s.conn.Recv(wire.MaxFrame)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *session) serveOne() error {
 	return nil
 }
 
-// drained books that the worker takes nothing more.
+// drained records that the worker accepts no more jobs.
 func (s *session) drained() {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -88,8 +88,8 @@ func (s *session) drained() {
 	}
 }
 
-// farewell books that a worker left in good order: it has killed what ran and holds nothing any more, so its jobs need
-// not wait for its lease to end.
+// farewell records that a worker left in an orderly way: it has killed its running tasks and holds nothing, so its jobs
+// need not wait for its lease to end.
 func (s *session) farewell(reason string) {
 	d, m := s.d, s.m
 	d.mu.Lock()
@@ -102,7 +102,7 @@ func (s *session) farewell(reason string) {
 	m.conn = nil
 	back := &handBack{started: true, reason: "its worker left: " + reason}
 	for key, e := range m.held {
-		if e.sent { // those whose results are on their way to the sink are left out there
+		if e.sent { // jobs whose results are on their way to the sink are skipped by the feed
 			back.entries = append(back.entries, e)
 			delete(m.held, key)
 		}
@@ -112,8 +112,8 @@ func (s *session) farewell(reason string) {
 	d.matchLocked(time.Now())
 }
 
-// end books the end of a connection without farewell. The worker may come back and go on, for as long as its lease
-// lasts; until then it only gets no new jobs. If its attempt is over, it will not.
+// end records that a connection ended without a bye message. The worker may reconnect and continue while its lease
+// lasts; until then it only gets no new jobs. If its attempt has ended, it will not reconnect.
 func (s *session) end() {
 	d, m := s.d, s.m
 	d.mu.Lock()
@@ -129,7 +129,7 @@ func (s *session) end() {
 	}
 }
 
-// touch notes a sign of life.
+// touch records a sign of life.
 func (s *session) touch() {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -138,9 +138,10 @@ func (s *session) touch() {
 	}
 }
 
-// reconcileLocked compares what the worker says it has with what it was sent. The worker is right. Jobs that it has and
-// is not known to have become strangers, cancelled at once unless a run may still claim them. Jobs that it lacks are
-// judged by missingLocked. In the end its slot is filled with what runs and what waits there.
+// reconcileLocked compares the jobs that the worker reports with those that it was sent. The worker's report is
+// authoritative. Jobs that it holds unexpectedly become strangers, which are cancelled at once unless a run may still
+// claim them. Jobs that it lacks are handled by missingLocked. Finally the slot is filled with the worker's running and
+// waiting jobs.
 func (s *session) reconcileLocked(held *wire.Message, now time.Time) {
 	m := s.m
 	listed := map[execution.Key]bool{}
@@ -170,7 +171,7 @@ func (s *session) reconcileLocked(held *wire.Message, now time.Time) {
 	}
 	for key, e := range m.held {
 		switch {
-		case !e.sent: // its assignment is still being recorded, and finds this session
+		case !e.sent: // its assignment is still being recorded, and will use this session
 			waiting = append(waiting, &e.match)
 		case !listed[key] && !e.complete(received):
 			s.missingLocked(e)
@@ -179,9 +180,9 @@ func (s *session) reconcileLocked(held *wire.Message, now time.Time) {
 	m.slot.Reset(now, running, waiting)
 }
 
-// missingLocked books a job that the worker was sent and does not have. An instance that was there all the time
-// never got it, or had handed it back; of one that a predecessor of this dispatcher knew, that cannot
-// be told.
+// missingLocked handles a job that was sent to the worker but that it does not hold. If this dispatcher has known the
+// instance all along, the worker never received the job or had returned it. If only a predecessor of this dispatcher
+// knew the instance, the two cases cannot be distinguished from a lost job.
 func (s *session) missingLocked(e *entry) {
 	d, m := s.d, s.m
 	m.drop(e.job.Key())

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// The terms that workers are told; what is not said follows from the rest.
+// The terms for workers; unset values are derived from the set ones.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -26,7 +26,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// Jobs of a run that is not attached, or not any more, are not kept.
+// Jobs are discarded if their run is not yet attached or already detached.
 func TestJobsAreKeptWhileTheirRunIsAttached(t *testing.T) {
 	t.Parallel()
 	d := New(slog.New(slog.DiscardHandler), Config{})
@@ -47,7 +47,7 @@ func TestJobsAreKeptWhileTheirRunIsAttached(t *testing.T) {
 	}
 }
 
-// load counts the jobs that no worker has, and those that one has.
+// load returns the number of queued jobs and of jobs that a worker holds.
 func load(d *Dispatcher) (queued, held int) {
 	waiting, held := d.Load()
 	for _, c := range waiting {

@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// watch is the dispatcher's own goroutine: it looks at the clock often enough for leases and for recalls, and does what
-// the mere passing of time demands.
+// watch runs in the dispatcher's own goroutine: it checks the clock often enough for leases and recalls, and does the
+// work that is due by time alone.
 func (d *Dispatcher) watch() {
 	defer close(d.done)
 	tick := time.NewTicker(min(d.cfg.Heartbeat, matching.RecallAfter) / 2)
@@ -28,8 +28,9 @@ func (d *Dispatcher) watch() {
 	}
 }
 
-// step does all that is due at now, and reports whether Workers changed. A worker that was silent for lease and margin
-// is given up: by then it has killed its tasks, because its own lease began earlier and has no margin.
+// step does all work that is due at now, and reports whether the result of Workers changed. A worker that was silent
+// for lease and margin is given up: by then it has killed its tasks, because its own lease began earlier and has no
+// margin.
 func (d *Dispatcher) step(now time.Time) (changed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,8 +60,8 @@ func (d *Dispatcher) step(now time.Time) (changed bool) {
 	return len(lost) > 0
 }
 
-// forgiveLocked leaves out of account the time in which this process stood still: no worker was answered
-// then, and what workers sent meanwhile is yet to be read.
+// forgiveLocked discounts the time during which this process was suspended: workers received no replies then, and their
+// messages from that time have not been read yet.
 func (d *Dispatcher) forgiveLocked(now time.Time) {
 	if still := now.Sub(d.stepped); still > d.cfg.Margin {
 		for _, m := range d.members {
@@ -71,7 +72,8 @@ func (d *Dispatcher) forgiveLocked(now time.Time) {
 	d.stepped = now
 }
 
-// disclaim has the worker kill jobs that no run claimed in time: their run is over, or never was this cluster's.
+// disclaim makes the worker kill jobs that no run claimed in time: their run has ended, or never belonged to this
+// cluster.
 func (m *member) disclaim() {
 	found := false
 	for _, e := range m.strangers {
@@ -83,7 +85,7 @@ func (m *member) disclaim() {
 	}
 }
 
-// recall asks for the jobs back that wait behind one that takes longer than was thought.
+// recall requests the return of jobs that wait behind one that runs longer than estimated.
 func (m *member) recall(now time.Time) {
 	var keys []execution.Key
 	for _, e := range m.slot.Overdue(now) {

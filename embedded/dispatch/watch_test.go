@@ -21,7 +21,7 @@ func (r *records) Returned(jobs []execution.Key, _ bool, _ time.Time, _ string) 
 	r.returned += len(jobs)
 }
 
-// connect has d serve an instance of a worker with one cpu, which says what it holds.
+// connect makes d serve an instance of a one-CPU worker, which reports the given held jobs.
 func connect(t *testing.T, d *Dispatcher, held *wire.Message) *wire.Conn {
 	ours, theirs := net.Pipe()
 	far := wire.NewConn(theirs)
@@ -43,8 +43,8 @@ func expect(t *testing.T, c *wire.Conn, kind string) {
 	}
 }
 
-// Time in which corrald itself did not run, and so answered no worker, does not count against workers:
-// they come back with what they have finished.
+// If corrald itself was stopped and did not answer workers, that time does not count against them: they return with
+// their results.
 func TestDispatcherThatStoodStillLosesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, sink := New(slog.New(slog.DiscardHandler), Config{}), &records{}

@@ -7,10 +7,10 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// These functions are about single workers, for the package that has them come and go one by one: stream, with its
-// worker jobs. The workers of an attempt are treated together, by methods of the Dispatcher.
+// These functions act on single workers, for package stream, whose workers are batch jobs that start and end one by
+// one. The methods of the Dispatcher act on all workers of an attempt together.
 
-// Retire has a worker that is connected drain: it finishes what it runs, and leaves.
+// Retire drains a connected worker: it finishes its running jobs and leaves.
 func Retire(d *Dispatcher, worker string) {
 	d.mu.Lock()
 	if m := d.members.get(worker); m != nil && m.conn != nil {
@@ -21,8 +21,8 @@ func Retire(d *Dispatcher, worker string) {
 	d.cfg.OnChange()
 }
 
-// Bury says that nothing of a worker runs any more: what it had need not wait for its lease. One that is connected is
-// left alone.
+// Bury records that all processes of a worker have ended: its jobs need not wait for its lease. A connected worker is
+// not affected.
 func Bury(d *Dispatcher, worker string) {
 	d.mu.Lock()
 	if m := d.members.get(worker); m != nil && m.conn == nil && !d.closed {
@@ -33,8 +33,8 @@ func Bury(d *Dispatcher, worker string) {
 	d.cfg.OnChange()
 }
 
-// Absent returns the ids of workers without a connection that may still come back: those that lost it, and those that
-// had jobs before corrald was started again.
+// Absent returns the ids of disconnected workers that may still come back: those that lost their connection, and those
+// that had jobs before corrald was restarted.
 func Absent(d *Dispatcher) (ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,7 +46,7 @@ func Absent(d *Dispatcher) (ids []string) {
 	return ids
 }
 
-// Behind is how many cpus the jobs want that wait at connected workers, behind others.
+// Behind returns how many cpus are requested by the jobs that wait at connected workers behind other jobs.
 func Behind(d *Dispatcher) (cpus int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

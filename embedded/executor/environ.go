@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// environ returns the task's environment and the PATH in it. The worker's own environment is not passed on, so that a
-// task behaves alike wherever it runs. What the task asks for wins over the base, and our names over what it asks for,
-// except for TMPDIR and the numbers of threads, which it may set.
+// environ returns the task's environment and its PATH. The worker's own environment is not passed on, so that a task
+// behaves the same on every worker. The task's variables override the base, and our variables override the task's,
+// except for TMPDIR and the numbers of threads, which the task may set.
 func (e *Attempt) environ() (env []string, path string) {
 	ours := []string{
 		corral.RunVariable + "=" + strconv.FormatInt(int64(e.job.Run), 10),
@@ -47,17 +47,18 @@ func (e *Attempt) environ() (env []string, path string) {
 	return env, path
 }
 
-// visibleGPUs is the variable by which CUDA, and what imitates it, learns which GPUs of the machine a process may use.
+// visibleGPUs is the variable that lists the GPUs of the machine that a process may use, for CUDA and compatible
+// libraries.
 const visibleGPUs = "CUDA_VISIBLE_DEVICES"
 
-// ShowGPUs lets the task see these GPUs of the machine and no other. Without a call it sees all that the batch system
-// lets the worker see. It is called before the attempt runs.
+// ShowGPUs restricts the task to these GPUs of the machine. Without a call the task sees all GPUs that the batch system
+// lets the worker see. ShowGPUs must be called before the attempt runs.
 func (e *Attempt) ShowGPUs(names []string) {
 	list := strings.Join(names, ",")
 	e.gpus = &list
 }
 
-// passGPUs lets the task see the GPUs that this process was given, if its environment says which.
+// passGPUs restricts the task to the GPUs that this process was given, if its environment lists them.
 func (e *Attempt) passGPUs() {
 	if list, ok := os.LookupEnv(visibleGPUs); ok && e.job.GPUs > 0 {
 		e.gpus = &list
@@ -71,8 +72,8 @@ func defines(env []string, kv string) bool {
 	return slices.ContainsFunc(env, func(have string) bool { return strings.HasPrefix(have, name) })
 }
 
-// BaseEnv is what every task gets of the worker's environment: where commands are, its user, the
-// language of its messages, and the marks by which the site finds the processes of a batch job.
+// BaseEnv returns the part of the worker's environment that every task inherits: the search path, the user, the
+// language of messages, and the variables by which the site finds the processes of a batch job.
 func BaseEnv() []string {
 	var env []string
 	for _, kv := range [][2]string{
@@ -86,7 +87,8 @@ func BaseEnv() []string {
 	return env
 }
 
-// program finds what a task's first word stands for. The pilot program is the one that runs this executor.
+// program returns the executable for a task's first argument. The pilot program is the executable that runs this
+// executor.
 func (x *Executor) program(name, path string) (string, error) {
 	if name == corral.PilotProgram {
 		return os.Executable()
@@ -94,7 +96,7 @@ func (x *Executor) program(name, path string) (string, error) {
 	return x.lookPath(name, path)
 }
 
-// usable reports why a task cannot run in a directory of its user's, if it names one.
+// usable reports why a task cannot run in the directory that its user has named, if any.
 func usable(dir string) error {
 	var st syscall.Stat_t
 	if dir == "" {
@@ -109,8 +111,8 @@ func usable(dir string) error {
 	return nil
 }
 
-// lookPath finds a command. A name with a slash is one of the task's directory, or absolute. What was found is
-// remembered: thousands of tasks run the same few programs, and each directory of PATH costs a system call.
+// lookPath finds a command. A name with a slash is absolute or relative to the task's directory. Results are cached:
+// thousands of tasks run the same few programs, and each directory of PATH costs a system call.
 func (x *Executor) lookPath(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -134,7 +136,8 @@ func (x *Executor) lookPath(name, path string) (string, error) {
 		1+strings.Count(path, ":"))
 }
 
-// forget drops what lookPath found, after it could not be executed: it may have been removed or replaced.
+// forget drops a cached result of lookPath after the command could not be executed: it may have been removed or
+// replaced.
 func (x *Executor) forget(name, path string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -1,18 +1,19 @@
-// Package executor runs the tasks of jobs as processes of this machine, each in a directory of its own below its run's.
+// Package executor runs the tasks of jobs as processes on this machine, each in its own directory below its run's.
 //
 // A run's directory D has D/data, which all its tasks share, and D/tasks, with a directory ID.ATTEMPT for each attempt.
-// A task sees its inputs there as symbolic links into D/data, and writes where it likes in its directory. Its outputs
-// are renamed into D/data when it has ended well: so an output is there whole or not at all, whatever kills the task.
-// Each publication asks whether the worker may still publish, since another worker may have the job by then. What the
-// task printed, and a record of how it ended, stay in its directory. Of a packed job, a task that is done and left
-// nothing but its outputs has no directory any more (pack.go): its result says as much as its record would.
+// A task finds its inputs in that directory as symbolic links into D/data, and may write anywhere in it. Its outputs
+// are renamed into D/data when it has succeeded, so an output is either complete or absent, even if the task is killed.
+// Each publication first asks whether the worker may still publish, because another worker may hold the job by then.
+// The task's printed output and a record of its end stay in its directory. In a packed job, the directory of a
+// successful task that left nothing but its outputs is removed (pack.go): its result contains the same information as
+// its record.
 //
-// The task's process leads a process group, which is killed with it: nothing of a task outlives it but what left its
-// group, and that is the supervisor's to find.
+// The task's process leads a process group, which is killed with it: only processes that left the group can outlive the
+// task, and the supervisor must find those.
 //
-// It is meant for tasks of a millisecond: one fork, one wait and plain system calls for each, no goroutine, no pipe.
-// What can be prepared once is: the base of the environment, the paths of commands, the directories for temporary
-// files.
+// The package is designed for tasks of a millisecond: one fork, one wait and plain system calls for each, without a
+// goroutine or a pipe. Everything that can be prepared once is: the base of the environment, the paths of commands, the
+// directories for temporary files.
 package executor
 
 import (
@@ -41,36 +42,36 @@ type Executor struct {
 	base    []string // environment of every task
 	null    int      // /dev/null
 	scratch scratch
-	tasks   opened         // of the run whose tasks it has
-	groups  *cgroup.Parent // nil: tasks are in no groups of their own
+	tasks   opened         // of the run whose tasks are running
+	groups  *cgroup.Parent // nil: tasks are not put into groups of their own
 	watch   memoryWatch
 
-	mu      sync.Mutex        // guards what follows
+	mu      sync.Mutex        // guards the fields below
 	paths   map[string]string // of commands, by PATH and name
-	threads map[int][]string  // :: cpus → variables that say how many threads libraries may have
+	threads map[int][]string  // :: cpus → variables that limit the threads of libraries
 }
 
-// An Attempt is one task on its way. Its guard says why it was killed, if it was.
+// An Attempt is one execution of a task. Its mutex guards the reason why it was killed, if it was.
 type Attempt struct {
 	x      *Executor
 	job    *execution.Job
 	task   *execution.Task
 	dir    TaskDir
-	tmp    tmpDir  // for its temporary files; none: it makes them in dir
-	gpus   *string // those that it sees, as a list; nil: nothing is said of them
+	tmp    tmpDir  // for its temporary files; empty: they are in dir
+	gpus   *string // the GPUs that it sees, as a list; nil: the variable is not set
 	memory memoryLimit
 	res    execution.Result
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	proc       *process
-	cause      execution.Status // why it was killed; a timeout is a failure
+	cause      execution.Status // why it was killed; a timeout counts as a failure
 	why        string
-	overMemory int64 // bytes that it used when it was killed for them; 0: it was not
-	overTime   bool  // it was killed for its time limit
+	overMemory int64 // bytes in use when it was killed for exceeding its memory; 0: it was not
+	overTime   bool  // it was killed because of its time limit
 }
 
-// New returns an executor of the worker with this id; scratch is a directory of it alone, for its tasks' TMPDIRs,
-// or empty: they are in their own directories then.
+// New returns an executor for the worker with this id. scratchDir is a directory of its own for the TMPDIRs of its
+// tasks; if empty, each task's TMPDIR is in its own directory.
 func New(worker, host, scratchDir string) (*Executor, error) {
 	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -82,7 +83,7 @@ func New(worker, host, scratchDir string) (*Executor, error) {
 	}, nil
 }
 
-// Close frees what New opened.
+// Close releases what New opened.
 func (x *Executor) Close() {
 	_ = syscall.Close(x.null)
 	x.Rest()
@@ -92,19 +93,19 @@ func (x *Executor) Close() {
 	}
 }
 
-// Rest lets go of what is kept open between tasks. It is called when there are none to come: a file system may be meant
-// to be unmounted.
+// Rest closes the descriptors that are kept open between tasks. It is called when no tasks are expected, because a file
+// system may have to be unmounted.
 func (x *Executor) Rest() { x.tasks.rest() }
 
-// Begin prepares the record of an attempt.
+// Begin prepares an attempt and its result.
 func (x *Executor) Begin(job *execution.Job, task *execution.Task) *Attempt {
 	return &Attempt{x: x, job: job, task: task, res: execution.Result{
 		Key: job.Key(), Index: task.Index, Attempt: task.Attempt, Exit: -1, Worker: x.worker,
 	}}
 }
 
-// Run runs the task to its end, publishes its outputs for as long as fresh allows it, and leaves its
-// record in its directory, unless the job is packed and that has nothing else worth keeping.
+// Run runs the task to its end, publishes its outputs while fresh returns true, and leaves its record in its directory,
+// unless the job is packed and the directory contains nothing else worth keeping.
 func (e *Attempt) Run(fresh func() bool) execution.Result {
 	began := time.Now()
 	e.res.StartedAt = began.UTC()
@@ -125,8 +126,8 @@ func (e *Attempt) Run(fresh func() bool) execution.Result {
 	return e.res
 }
 
-// prepareAndWait makes the task's directory, runs its process to the end, and notes what it used. An error is why the
-// task is not done, in words for its user.
+// prepareAndWait creates the task's directory, runs its process to the end, and records its resource usage. An error
+// explains to the user why the task failed.
 func (e *Attempt) prepareAndWait() error {
 	inputs, err := e.dir.furnish(e.job.CopyInputs)
 	if err != nil {
@@ -156,7 +157,7 @@ func (e *Attempt) prepareAndWait() error {
 	}
 	switch {
 	case e.killed():
-		return errKilled // whatever the task made of the signal
+		return errKilled // however the task handled the signal
 	case status.Signaled():
 		return errors.New("killed by " + e.res.Signal)
 	case e.res.Exit != 0:
@@ -166,19 +167,19 @@ func (e *Attempt) prepareAndWait() error {
 	return nil
 }
 
-// errKilled says that the attempt was stopped; its cause says why.
+// errKilled reports that the attempt was stopped; the attempt's cause has the reason.
 var errKilled = errors.New("killed")
 
-// killed reports whether the attempt was stopped. It outweighs the exit status: a task may end well on a signal that
-// was to stop it.
+// killed reports whether the attempt was stopped. This overrides the exit status: a task may exit with status 0 after
+// the signal that stops it.
 func (e *Attempt) killed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.cause != ""
 }
 
-// start starts the process, unless the attempt was stopped already. The lock is held from that question until the
-// process is known, so that a Stop either finds the process or keeps it from starting.
+// start starts the process, unless the attempt was already stopped. The lock is held from that check until the process
+// is recorded, so that a Stop either finds the process or prevents its start.
 func (e *Attempt) start() error {
 	if len(e.task.Argv) == 0 {
 		return errors.New("the task has no command")
@@ -215,7 +216,7 @@ func (e *Attempt) start() error {
 	return nil
 }
 
-// Stop kills the task at once, whether or not it has started. The first cause counts.
+// Stop kills the task at once, or prevents its start. The first cause counts.
 func (e *Attempt) Stop(cause execution.Status, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -227,11 +228,11 @@ func (e *Attempt) Stop(cause execution.Status, why string) {
 	}
 }
 
-// End asks the task to end, which may have something to tidy up, and kills it when its grace is over. One that has not
-// started never does. The first cause counts; a Stop does not wait for the grace.
+// End asks the task to terminate, so that it can clean up, and kills it when its grace period is over. A task that has
+// not started never will. The first cause counts; a Stop does not wait for the grace period.
 func (e *Attempt) End(cause execution.Status, why string) { e.end(cause, why, false) }
 
-// timeOut ends a task whose time is over, which is its own failure.
+// timeOut ends a task that has exceeded its time limit, which counts as the task's own failure.
 func (e *Attempt) timeOut() {
 	e.end(execution.Failed, "timed out after "+e.task.Timeout.String(), true)
 }
@@ -240,7 +241,7 @@ func (e *Attempt) end(cause execution.Status, why string, overTime bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cause != "" {
-		return // it ends already
+		return // it is already being stopped
 	}
 	e.cause, e.why, e.overTime = cause, why, overTime
 	if e.proc != nil {
@@ -248,7 +249,7 @@ func (e *Attempt) end(cause execution.Status, why string, overTime bool) {
 	}
 }
 
-// conclude sets the status: the reason that stopped the task, a failure, or done.
+// conclude sets the status: the cause if the task was stopped, otherwise failed or done.
 func (e *Attempt) conclude(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -270,7 +271,7 @@ func (e *Attempt) conclude(err error) {
 	}
 }
 
-// A Record is what RecordFile says of an attempt.
+// A Record is the content of an attempt's RecordFile.
 type Record struct {
 	Task string   `json:"task"`
 	Host string   `json:"host,omitempty"`
@@ -278,8 +279,8 @@ type Record struct {
 	*execution.Result
 }
 
-// record leaves what is known in the attempt's directory, for people. That it cannot be written is no reason for a task
-// to fail.
+// record writes the result to the attempt's directory, for people to read. A failure to write it does not fail the
+// task.
 func (e *Attempt) record() {
 	if e.dir.Path == "" {
 		return
@@ -293,7 +294,8 @@ func (e *Attempt) record() {
 	}
 }
 
-// RunUntil runs a task, which is cut off when ctx ends. It may have its part of slot, which is where the job runs.
+// RunUntil runs a task, which is stopped when ctx ends. The task may use its share of slot, the slot in which the job
+// runs.
 func (x *Executor) RunUntil(
 	ctx context.Context, slot corral.Resources, job *execution.Job, task *execution.Task,
 ) execution.Result {
@@ -305,7 +307,7 @@ func (x *Executor) RunUntil(
 	return e.Run(func() bool { return true })
 }
 
-// Fail ends an attempt that could not be started.
+// Fail returns the result of an attempt that could not be started.
 func (e *Attempt) Fail(why string) execution.Result {
 	e.res.StartedAt = time.Now().UTC()
 	e.res.EndedAt, e.res.Status, e.res.Reason = e.res.StartedAt, execution.Failed, wire.Clip(why)

@@ -8,19 +8,19 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/cgroup"
 )
 
-// groupAfter is how long a task runs before it is put into a control group of its own. That takes a millisecond, which
-// is as much as the shortest tasks have; and of those a group would tell nothing that the kernel does not tell anyway.
+// groupAfter is how long a task runs before it is moved to a control group of its own. The move takes a millisecond, as
+// long as the shortest tasks run; and for those a group would add nothing to the kernel's own accounting.
 const groupAfter = 100 * time.Millisecond
 
-// groupLeast is the least memory that a group is given, in bytes: the kernel counts there what it needs itself to run
-// the processes, and the pages of files that they use just now.
+// groupLeast is the minimum memory of a group, in bytes: the kernel also charges the group for its own memory to run
+// the processes, and for cached pages of files that they use.
 const groupLeast = 16 << 20
 
-// MeasureBy has the executor put tasks that run for long into control groups below parent, which Close closes.
+// MeasureBy makes the executor put long-running tasks into control groups below parent, which Close closes.
 func (x *Executor) MeasureBy(parent *cgroup.Parent) { x.groups = parent }
 
-// grouped waits for a process, which is in a group meanwhile once it has run for long. There it may have this much
-// memory; 0: any amount.
+// grouped waits for a process, which is moved to a group if it runs long enough. The group may use the given memory, in
+// bytes; 0: any amount.
 func (x *Executor) grouped(p *process, memory int64) (end ending) {
 	if x.groups == nil {
 		return p.wait()
@@ -28,7 +28,7 @@ func (x *Executor) grouped(p *process, memory int64) (end ending) {
 	later := time.AfterFunc(groupAfter, func() { p.join(x.groups, memory) })
 	end = p.wait()
 	later.Stop()
-	if p.group != nil { // nothing joins a process that is gone
+	if p.group != nil { // nothing joins a process that has ended
 		end.refused = p.group.Refused()
 		addGroup(&end.used, p.group.Usage(), x.groups.Version())
 		p.group.Remove()
@@ -36,8 +36,8 @@ func (x *Executor) grouped(p *process, memory int64) (end ending) {
 	return end
 }
 
-// join puts the process, unless it is gone, and its descendants into a group. Without one, what the kernel tells at its
-// end has to do.
+// join moves the process and its descendants to a group, unless it has ended. If that fails, only the kernel's
+// accounting at the end of the process is available.
 func (p *process) join(parent *cgroup.Parent, memory int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,14 +49,15 @@ func (p *process) join(parent *cgroup.Parent, memory int64) {
 	}
 }
 
-// refused reports whether the kernel has killed a process of the group rather than give it more memory.
+// refused reports whether the kernel has killed a process of the group because the group reached its memory limit.
 func (p *process) refused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.group != nil && p.group.Refused()
 }
 
-// addGroup adds what only a group tells: cpu time of processes that nobody waited for, and memory of all together.
+// addGroup adds the values that only a group measures: cpu time of processes that were not waited for, and the memory
+// of all processes together.
 func addGroup(u *execution.Usage, g cgroup.Usage, version int) {
 	u.UserCPU += max(0, g.CPU-u.UserCPU-u.SysCPU)
 	u.MaxRSSKiB = max(u.MaxRSSKiB, g.MemoryBytes>>10)

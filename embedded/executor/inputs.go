@@ -12,18 +12,19 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// Inputs are links into D/data, and from there perhaps to files of the user, because a link costs nothing. A task that
-// writes into one changes it for everybody, and for its own retry; it is found out afterwards and told. A task gets
-// copies where the run wants that, and of what it names among its inputs and its outputs: of such a file the task makes
-// a new version, and its retry must begin with the old one.
+// Inputs are links into D/data, which may link to files of the user, because a link costs nothing. A task that writes
+// to a linked input changes the file for all tasks, and for its own retry; the executor detects this afterwards and
+// reports it. A task gets copies if the run requests them, and of each file that is both an input and an output: the
+// task makes a new version of such a file, and its retry must start with the old one.
 
-// OriginalsDir is the folder in a run's directory of files that a task has replaced by its own version.
+// OriginalsDir is the folder in a run's directory for files that a task has replaced with its own version.
 const OriginalsDir = "originals"
 
 // updates reports whether a task makes a new version of its input.
 func updates(t *execution.Task, input string) bool { return slices.Contains(t.Outputs, input) }
 
-// Source is where an input of a task is, as the task's first attempt found it: another may have published its version.
+// Source returns the path of a task's input as its first attempt found it: an earlier attempt may have published a new
+// version.
 func Source(run string, t *execution.Task, input string) string {
 	if updates(t, input) {
 		original := run + "/" + OriginalsDir + "/" + input
@@ -34,7 +35,8 @@ func Source(run string, t *execution.Task, input string) string {
 	return run + "/" + DataDir + "/" + input
 }
 
-// setAside keeps what the task's version of an input replaces, unless an attempt before has done so.
+// setAside saves the version of an input that the task's output replaces, unless an earlier attempt has already done
+// so.
 func (d TaskDir) setAside(name string) error {
 	original := d.run + "/" + OriginalsDir + "/" + name
 	if _, err := os.Lstat(original); err == nil {
@@ -46,14 +48,14 @@ func (d TaskDir) setAside(name string) error {
 	return os.Rename(d.run+"/"+DataDir+"/"+name, original)
 }
 
-// A brought input is one that is in the task's directory, as it was before the task ran.
+// A brought input is an input in the task's directory, in its state before the task ran.
 type brought struct {
 	name   string
-	copied bool // else it is a link
+	copied bool // false: it is a link
 	stamp  stamp
 }
 
-// A stamp tells versions of a file apart.
+// A stamp distinguishes versions of a file.
 type stamp struct {
 	size     int64
 	modified syscall.Timespec
@@ -61,8 +63,8 @@ type stamp struct {
 
 func stampOf(st *syscall.Stat_t) stamp { return stamp{st.Size, st.Mtim} }
 
-// bring makes the inputs visible in the directory, by links or by copies. An input that is missing is found out here,
-// and not by the task.
+// bring makes the inputs visible in the directory, as links or copies. It detects missing inputs, so that the task need
+// not.
 func (d TaskDir) bring(copies bool) ([]brought, error) {
 	inputs := make([]brought, 0, len(d.task.Inputs))
 	for _, name := range d.task.Inputs {
@@ -81,7 +83,7 @@ func (d TaskDir) bring(copies bool) ([]brought, error) {
 	return inputs, nil
 }
 
-// copyIn makes a copy of an input, and tells what it is like.
+// copyIn copies an input into the directory and returns the status of the copy.
 func (d TaskDir) copyIn(name string) (st syscall.Stat_t, err error) {
 	if err := d.parents(name); err != nil {
 		return st, err
@@ -99,8 +101,8 @@ func (d TaskDir) copyIn(name string) (st syscall.Stat_t, err error) {
 	return st, nil
 }
 
-// dropCopies removes the copies of a task that is done: nobody asks for them any more. One that the task has changed,
-// or that is to be published, stays; so does a folder.
+// dropCopies removes the copies of a completed task's inputs, which are not needed any more. A copy that the task has
+// changed or that is to be published stays; so does a folder.
 func (d TaskDir) dropCopies(inputs []brought) {
 	for _, in := range inputs {
 		var st syscall.Stat_t
@@ -118,8 +120,8 @@ func (d TaskDir) Link(name string) error {
 	return err
 }
 
-// link makes a relative symbolic link to an input, and tells what it leads to: the run's directory may be mounted
-// elsewhere on another machine.
+// link makes a symbolic link to an input and returns the status of its target. The link is relative because the run's
+// directory may be mounted elsewhere on another machine.
 func (d TaskDir) link(name string) (st syscall.Stat_t, err error) {
 	if err := d.parents(name); err != nil {
 		return st, err
@@ -135,8 +137,7 @@ func (d TaskDir) link(name string) (st syscall.Stat_t, err error) {
 	return st, nil
 }
 
-// changed names those of the inputs that are links and are not as they were, a few of them: the task, most likely, has
-// written into them.
+// changed returns the names of linked inputs that have changed, up to a limit: the task has probably written to them.
 func (d TaskDir) changed(inputs []brought) (names []string) {
 	for _, in := range inputs {
 		var st syscall.Stat_t

@@ -12,16 +12,16 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
-// A memoryLimit is how much memory the processes of a task may have together.
+// A memoryLimit limits the total memory of a task's processes.
 type memoryLimit struct {
 	mib   int  // 0: any amount
-	asked bool // by the task; else it is a share of its worker's
+	asked bool // by the task; false: it is a share of its worker's memory
 }
 
 func (l memoryLimit) bytes() int64 { return int64(l.mib) << 20 }
 
-// why says that a task had used bytes of memory when it was killed, or, if that is not more than the limit, that the
-// kernel gave it no more.
+// why explains that a task used the given bytes of memory when it was killed or, if this does not exceed the limit,
+// that the kernel refused it more.
 func (l memoryLimit) why(used int64) string {
 	said, wanted := fmt.Sprintf("used %d MiB", used>>20), ""
 	if used>>20 <= int64(l.mib) {
@@ -30,16 +30,17 @@ func (l memoryLimit) why(used int64) string {
 	if l.asked {
 		return fmt.Sprintf("%s%s the %d MiB of memory that it asked for", said, cmp.Or(wanted, " of"), l.mib)
 	}
-	return fmt.Sprintf("%s%s the %d MiB of memory that its cpus' share of its worker is; memory_mib asks for more",
+	return fmt.Sprintf("%s%s the %d MiB of memory that its share of the worker allows; request more with memory_mib",
 		said, cmp.Or(wanted, " of"), l.mib)
 }
 
-// LimitMemory has the task killed when its processes together use more memory than this. asked says that the task asked
-// for so much; else it is its share of its worker's. It is called before the attempt runs.
+// LimitMemory has the task killed when its processes together use more than mib MiB of memory. If asked is true, the
+// task requested this amount; otherwise it is the task's share of its worker. It must be called before the attempt
+// runs.
 func (e *Attempt) LimitMemory(mib int, asked bool) { e.memory = memoryLimit{mib, asked} }
 
-// exceed kills the attempt's processes because of the memory that they use, and strays, which belong to it although
-// they have left its group. An attempt that was stopped for another reason, or has ended, stays as it is.
+// exceed kills the attempt's processes because of their memory use, including strays, which belong to it although they
+// have left its process group. It does nothing if the attempt was stopped for another reason or has ended.
 func (e *Attempt) exceed(used int64, strays []int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,13 +49,13 @@ func (e *Attempt) exceed(used int64, strays []int) {
 	}
 }
 
-// blameLocked makes memory the reason why the attempt failed.
+// blameLocked records memory as the reason why the attempt failed.
 func (e *Attempt) blameLocked(used int64) {
 	e.cause, e.why, e.overMemory = execution.Failed, e.memory.why(used), used
 }
 
-// refused makes memory the reason why an attempt failed to which the kernel gave no more, and of which it killed a
-// process: also if the others went on without that one and the task seems to be done.
+// refused records memory as the reason for failure if the kernel killed one of the attempt's processes instead of
+// giving it more memory. This also applies if the other processes continued and the task appears to have succeeded.
 func (e *Attempt) refused(end ending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,27 +65,27 @@ func (e *Attempt) refused(end ending) {
 }
 
 const (
-	// watchAfter is how long a task runs before its memory is looked at: those that are shorter cost nothing.
+	// watchAfter is how long a task runs before its memory is checked; shorter tasks cost nothing.
 	watchAfter = 100 * time.Millisecond
-	// watchShare bounds what looking takes of a cpu: for each moment of it there are so many of rest, up to watchRest.
-	// That a look waits for a cpu, as it may on a worker whose tasks compute, costs nobody anything.
+	// watchShare limits the cpu time of the checks: each is followed by a pause of watchShare times its own cpu time,
+	// up to watchRest. Waiting for a cpu, which is common on a worker with busy tasks, does not count.
 	watchShare = 100
 	watchRest  = 2 * time.Second
 )
 
-// A memoryWatch looks at the memory of the tasks that have run for long, all of them at once. Groups of the kernel's
-// are exact where the worker may make them, but they count from when a task has joined one; and mostly it may not.
+// A memoryWatch checks the memory of all long-running tasks together. The kernel's control groups are exact, but they
+// count only from the time when a task has joined one, and most workers may not create them.
 //
-// What all processes of a task have in their resident sets is more than what they have together, by what they share,
-// and by files that they have mapped, which the kernel can drop. It is asked for first, because it costs little; the
-// real number only of tasks that seem to have too much.
+// The sum of the resident set sizes of a task's processes exceeds their real memory by their shared pages, and by
+// mapped files, which the kernel can drop. The sum is read first, because it is cheap; the real number is read only for
+// tasks that seem to exceed their limit.
 type memoryWatch struct {
-	mu    sync.Mutex             // guards what follows
+	mu    sync.Mutex             // guards the fields below
 	tasks map[*Attempt]time.Time // :: attempt → when it began
-	armed bool                   // a look is to come
+	armed bool                   // a check is scheduled
 }
 
-// add begins to watch an attempt whose process has started.
+// add starts watching an attempt whose process has started.
 func (w *memoryWatch) add(e *Attempt) {
 	if e.memory.mib == 0 {
 		return
@@ -101,14 +102,14 @@ func (w *memoryWatch) add(e *Attempt) {
 	}
 }
 
-// drop ends the watch over an attempt.
+// drop stops watching an attempt.
 func (w *memoryWatch) drop(e *Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.tasks, e)
 }
 
-// due returns the attempts that have run for long at now.
+// due returns the attempts that have been running for at least watchAfter at now.
 func (w *memoryWatch) due(now time.Time) (long []*Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,8 +121,8 @@ func (w *memoryWatch) due(now time.Time) (long []*Attempt) {
 	return long
 }
 
-// look looks at all tasks that have run for long, and has the next look come, unless there are none. A look that took
-// long, on a machine with many processes, is followed by a longer rest.
+// look checks all long-running tasks and schedules the next check while tasks are watched. A check that took long, on a
+// machine with many processes, is followed by a longer pause.
 func (w *memoryWatch) look() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -139,16 +140,16 @@ func (w *memoryWatch) look() {
 	}
 }
 
-// threadTime is how long the thread has had a cpu.
+// threadTime returns the cpu time that the thread has used.
 func threadTime() time.Duration {
 	const thisThread = 1 // RUSAGE_THREAD
 	var used syscall.Rusage
-	_ = syscall.Getrusage(thisThread, &used) // it cannot fail for oneself
+	_ = syscall.Getrusage(thisThread, &used) // it cannot fail for the calling thread
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// judge ends the attempt if its processes have more memory than they may, or if the kernel has killed one of them for
-// it: the others may wait for that without end. all are the processes of the machine.
+// judge stops the attempt if its processes exceed their memory limit, or if the kernel has killed one of them because
+// of it: the others might wait for that process indefinitely. all lists the processes of the machine.
 func (e *Attempt) judge(all []proc.Process) {
 	tree := proc.Tree(all, e.proc.pid)
 	var used int64
@@ -167,7 +168,7 @@ func (e *Attempt) judge(all []proc.Process) {
 	e.exceed(max(used, e.memory.bytes()), strays)
 }
 
-// resident adds up what is cheap to know.
+// resident returns the sum of the resident set sizes, which are cheap to read.
 func resident(tree []proc.Process) (sum int64) {
 	for _, p := range tree {
 		sum += p.ResidentBytes
@@ -175,7 +176,8 @@ func resident(tree []proc.Process) (sum int64) {
 	return sum
 }
 
-// held adds up what the processes have together. Where the kernel does not tell it of one, its resident set counts.
+// held returns the memory that the processes use together. If the kernel does not report it for a process, its resident
+// set size counts.
 func held(tree []proc.Process) (sum int64) {
 	for _, p := range tree {
 		size, ok := proc.Held(p.ID)

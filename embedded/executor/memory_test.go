@@ -15,12 +15,12 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
-// hog is a shell command that takes some MiB of memory and keeps them until its input ends.
+// hog is a shell command that allocates mib MiB of memory and keeps them until its input ends.
 func hog(mib int) string {
 	return "(head -c " + strconv.Itoa(mib<<20) + " /dev/zero; exec sleep 600) | tail"
 }
 
-// runLimited runs a shell command that may use 100 MiB, by an executor that is as made says.
+// runLimited runs a shell command with a limit of 100 MiB, with an executor that made configures.
 func runLimited(t *testing.T, made func(*Executor), command string) execution.Result {
 	t.Helper()
 	x, err := New("w", "h", "")
@@ -40,12 +40,11 @@ func runLimited(t *testing.T, made func(*Executor), command string) execution.Re
 	return e.Run(func() bool { return true })
 }
 
-// watched has no groups, which is how it is on most sites; grouped has those that this machine gives.
+// watched has no control groups, like most sites; grouped has those of this machine.
 func watched(*Executor)   {}
 func grouped(x *Executor) { x.MeasureBy(cgroup.Open("/")) }
 
-// A task is killed with all its processes when they use more than they may together, and its result says how much that
-// was.
+// A task is killed with all its processes when their total memory exceeds the limit, and its result reports the amount.
 func TestTaskOverItsMemory(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]string{
@@ -72,7 +71,7 @@ func TestTaskOverItsMemory(t *testing.T) {
 	}
 }
 
-// A task within its memory is left alone, and so is one that nobody set a limit for.
+// A task within its memory limit is not killed, and neither is one without a limit.
 func TestTaskWithinItsMemory(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"head -c 60m /dev/zero | tail -c 10m >/dev/null; sleep 0.5", "true"} {
@@ -84,7 +83,7 @@ func TestTaskWithinItsMemory(t *testing.T) {
 	}
 }
 
-// A task that ends by itself, or is cancelled, does not become a memory kill by a look that comes too late.
+// A memory check that comes too late does not turn a task that has ended or was cancelled into a memory kill.
 func TestEndBeforeTheLook(t *testing.T) {
 	t.Parallel()
 	x, err := New("w", "h", "")
@@ -107,10 +106,10 @@ func TestEndBeforeTheLook(t *testing.T) {
 	}
 }
 
-// Memory that processes share counts once, although each of them has it in its resident set.
+// Shared memory counts once, although it is in the resident set of each process.
 func TestSharedMemoryCountsOnce(t *testing.T) {
 	t.Parallel()
-	// A shell with a long string, and three that it forks and that do not become other programs.
+	// A shell with a long string, and three forked shells that execute no other program.
 	cmd := exec.Command("sh", "-c", `x=$(head -c 40000000 /dev/zero | tr '\0' a)
 for i in 1 2 3; do (read line <&3; echo $line) & done; echo ready; wait`)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -149,7 +148,7 @@ func TestMemoryLimit(t *testing.T) {
 		{memoryLimit{300, true}, 612 << 20, "used 612 MiB of the 300 MiB of memory that it asked for"},
 		{memoryLimit{300, true}, 300 << 20, "needed more than the 300 MiB of memory that it asked for"},
 		{memoryLimit{300, false}, 612 << 20,
-			"used 612 MiB of the 300 MiB of memory that its cpus' share of its worker is; memory_mib asks for more"},
+			"used 612 MiB of the 300 MiB of memory that its share of the worker allows; request more with memory_mib"},
 	} {
 		if got := c.l.why(c.used); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.l, got, c.want)

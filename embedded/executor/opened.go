@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An opened is a directory that stays open while tasks work in it: what is in there is found from it, which costs less
-// than the way from the root for each of the ten names that a task takes. It is the directory of the tasks of one run;
-// tasks of another run beside these are found from the root.
+// An opened is a directory that stays open while tasks work in it: resolving names relative to it costs less than a
+// walk from the root for each of the ten names that a task needs. It is the directory of the tasks of one run;
+// concurrent tasks of another run are resolved from the root.
 type opened struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	path  string
-	fd    int // AT_FDCWD: none is open
+	fd    int // AT_FDCWD: no directory is open
 	users int
 }
 
-// take returns a descriptor of the directory, for give, or AT_FDCWD if it cannot be had.
+// take returns a descriptor of the directory, to be passed to give later, or AT_FDCWD if none is available.
 func (o *opened) take(path string) (fd int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -28,7 +28,7 @@ func (o *opened) take(path string) (fd int) {
 		o.closeLocked()
 		fd, err := syscall.Open(path, unix.O_PATH|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 		if err != nil {
-			return unix.AT_FDCWD // there was no task of this run yet
+			return unix.AT_FDCWD // the run has not had a task yet
 		}
 		o.path, o.fd = path, fd
 	}
@@ -36,7 +36,7 @@ func (o *opened) take(path string) (fd int) {
 	return o.fd
 }
 
-// give takes back what take returned.
+// give releases a descriptor returned by take.
 func (o *opened) give(fd int) {
 	if fd == unix.AT_FDCWD {
 		return

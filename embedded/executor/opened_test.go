@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// The directory of a run's tasks stays open between them, until it is put to rest; beside it there is no other.
+// The directory of a run's tasks stays open between tasks until rest closes it; only one is open at a time.
 func TestOpened(t *testing.T) {
 	t.Parallel()
 	o := opened{fd: unix.AT_FDCWD}
@@ -41,7 +41,7 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-// Tasks run where their run says, whatever became of its directory since the task before.
+// Tasks run below their run's path even if the directory was replaced since the previous task.
 func TestTasksAfterTheirDirectoryWasReplaced(t *testing.T) {
 	t.Parallel()
 	x, err := New("tag/0", "host", "")

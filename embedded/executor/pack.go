@@ -11,12 +11,12 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Pack removes the directory of a task that is done, if there is nothing in it that the task made: what is to be known
-// of such a task is in its result, and most tasks are such ones. It reports whether the directory is gone. One that has
-// more, a line on stderr say, stays as it is.
+// Pack removes the directory of a completed task if it contains nothing that the task made: the task's result has all
+// information about such a task, and most tasks are like this. It reports whether the directory was removed. A
+// directory with anything else, such as a line on stderr, stays unchanged.
 //
-// While a task runs it has its directory, so that a person can look on, and so that whoever finds a damaged journal
-// finds every attempt that may still run.
+// While a task runs it has its directory, so that users can look into it, and so that all attempts that may still be
+// running can be found if the journal is damaged.
 func (d TaskDir) Pack() bool {
 	if !d.silent() {
 		return false
@@ -28,7 +28,7 @@ func (d TaskDir) Pack() bool {
 	}
 	linked := d.unlinkInputs()
 	for _, folder := range folders(d.task) {
-		_ = syscall.Rmdir(d.Path + "/" + folder) // one that is not empty keeps the directory, too
+		_ = syscall.Rmdir(d.Path + "/" + folder) // a folder that is not empty keeps the directory, too
 	}
 	if unix.Unlinkat(d.at, d.name, unix.AT_REMOVEDIR) == nil {
 		return true
@@ -37,8 +37,8 @@ func (d TaskDir) Pack() bool {
 	return false
 }
 
-// silent reports whether the task has written nothing to its streams. One that it removed, or that was published as an
-// output, is no trace of it.
+// silent reports whether the task has written nothing to its streams. A stream file that was removed, or published as
+// an output, counts as empty.
 func (d TaskDir) silent() bool {
 	var st unix.Stat_t
 	stdout, stderr := d.task.Streams()
@@ -49,8 +49,8 @@ func (d TaskDir) silent() bool {
 	return empty(stdout) && (stderr == stdout || empty(stderr))
 }
 
-// unlinkInputs removes the links to inputs, and returns the names of those that were links: a file that a task put in
-// place of one is its own.
+// unlinkInputs removes the links to inputs, and returns the names that were links: a file that a task put in place of a
+// link belongs to the task.
 func (d TaskDir) unlinkInputs() (linked []string) {
 	var st syscall.Stat_t
 	for _, name := range d.task.Inputs {
@@ -62,11 +62,11 @@ func (d TaskDir) unlinkInputs() (linked []string) {
 	return linked
 }
 
-// restore puts back what Pack has removed of a directory that turned out to have more: a person finds it as the task
-// left it.
+// restore recreates what Pack has removed from a directory that turned out to contain more, so that users find it as
+// the task left it.
 func (d TaskDir) restore(stdout, stderr string, linked []string) {
 	for _, name := range linked {
-		_ = d.Link(name) // for people; an input that is gone since is not missing any more
+		_ = d.Link(name) // for users; an input that has since been removed does not matter now
 	}
 	for _, name := range d.task.Outputs {
 		_ = d.parents(name)
@@ -81,7 +81,7 @@ func (d TaskDir) restore(stdout, stderr string, linked []string) {
 	}
 }
 
-// folders lists the folders that furnish made for a task's files, the deepest first.
+// folders lists the folders that furnish created for a task's files, the deepest first.
 func folders(t *execution.Task) (all []string) {
 	stdout, stderr := t.Streams()
 	for _, names := range [][]string{t.Inputs, t.Outputs, {stdout, stderr}} {
@@ -99,6 +99,6 @@ func folders(t *execution.Task) (all []string) {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	slices.Reverse(all) // what is in a folder follows it in order
+	slices.Reverse(all) // in sorted order the contents of a folder follow it
 	return all
 }

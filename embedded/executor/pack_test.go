@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// ran runs one task of a packed or a kept job in a run's directory with the input "in/word", and returns what is left
-// of its own directory: nil if that is gone.
+// ran runs one task of a packed or a kept job in a run's directory with the input "in/word", and returns the contents
+// of the task's directory: nil if it was removed.
 func ran(t *testing.T, pack bool, task execution.Task) (execution.Result, []string) {
 	t.Helper()
 	run := t.TempDir()
@@ -49,7 +49,8 @@ func ran(t *testing.T, pack bool, task execution.Task) (execution.Result, []stri
 	return r, left
 }
 
-// A task that is done and left nothing leaves no directory; whatever it left keeps all of it, as does a failure.
+// A successful task that leaves nothing has no directory afterwards; any file left keeps the whole directory, and so
+// does a failure.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	all := []string{"record.json", "stderr", "stdout"}

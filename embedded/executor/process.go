@@ -17,40 +17,41 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// termGrace is how long a task has after SIGTERM that says nothing of it.
+// termGrace is the default time between SIGTERM and SIGKILL, for tasks without a grace period of their own.
 const termGrace = 2 * time.Second
 
-// A process is a running task: the leader of a process group of its own.
+// A process is a running task: the leader of its own process group.
 type process struct {
 	pid    int
-	traced chan ptrace.Result // has what its tracer noted, once it has ended; nil: it has none
-	moved  transfer           // what it has read and written, once it has ended
+	traced chan ptrace.Result // receives the tracer's result when the process has ended; nil: it is not traced
+	moved  transfer           // bytes read and written, set when it has ended
 
-	mu    sync.Mutex    // guards what follows
-	gone  bool          // reaped: its number may be another process's by now
-	group *cgroup.Group // that it is in; nil: none of its own
-	force *time.Timer   // kills it if asking it to end was in vain; nil: it was not asked
-	stray []stray       // what had left its process group when it was asked
+	mu    sync.Mutex    // guards the fields below
+	gone  bool          // reaped: another process may have its pid by now
+	group *cgroup.Group // the group that it is in; nil: none of its own
+	force *time.Timer   // kills it if it ignores SIGTERM; nil: it was not asked to end
+	stray []stray       // processes that had left its process group when it was asked to end
 }
 
-// A stray is a process that descends from a task's and has left its group. Once the task's process has ended nothing
-// else tells whose it was.
+// A stray is a descendant of a task's process that has left its group. Once the task's process has ended, nothing else
+// shows which task it belonged to.
 type stray struct {
 	pid   int
-	began time.Duration // tells it from a later process of its number
+	began time.Duration // distinguishes it from a later process with the same pid
 }
 
-// An ending is how a process ended, and what it used.
+// An ending describes how a process ended and what resources it used.
 type ending struct {
 	status  syscall.WaitStatus
 	used    execution.Usage
-	refused bool         // the kernel killed a process of it rather than give its group more memory
+	refused bool         // the kernel killed one of its processes because its group reached the memory limit
 	trace   *trace.Trace // nil: it was not traced
 }
 
-// startProcess starts argv in dir with files as its standard input, output and error. It is meant to be cheap: no
-// goroutine, no pipe but the one that tells whether exec worked. The kernel kills the process should this one die first
-// (strictly: should its thread, but Go keeps those); the rest of its group is left to whoever supervises the worker.
+// startProcess starts argv in dir with files as its standard input, output and error. It is designed to be cheap: it
+// uses no goroutine, and no pipe except the one that reports whether exec succeeded. The kernel kills the process if
+// this process dies first (strictly, if its thread does, but Go keeps threads); the worker's supervisor handles the
+// rest of the group.
 func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process, error) {
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	pid, err := syscall.ForkExec(path, argv, attr)
@@ -60,8 +61,8 @@ func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process,
 	return &process{pid: pid}, nil
 }
 
-// wait waits for the process to end and kills what is left of its group. It does so before it reaps the leader: until
-// then no other group can have its number.
+// wait waits for the process to end and kills the rest of its group. It kills before it reaps the leader: until then no
+// other group can have the same number.
 func (p *process) wait() ending {
 	if p.traced != nil {
 		return p.waitTraced()
@@ -82,29 +83,31 @@ func (p *process) wait() ending {
 	return ending{status: status, used: usageOf(used, p.moved)}
 }
 
-// endLocked kills what is left of a process that has ended, and reads what only /proc tells of it, until it is reaped.
+// endLocked kills what is left of a process that has ended, and reads the values that /proc provides only until the
+// process is reaped.
 func (p *process) endLocked() {
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	p.killStraysLocked()
 	p.moved = transferred(p.pid)
 }
 
-// kill kills the group, and strays that descend from the process; false if it is gone. Until then no other process can
-// have its number, so whatever was found below it is its own.
+// kill kills the group and strays, which are descendants of the process. It returns false if the process was reaped.
+// Until then no other process can have its pid, so all processes found below it are its own.
 func (p *process) kill(strays []int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gone {
 		return false
 	}
-	for _, pid := range append([]int{-p.pid}, strays...) { // else a shell goes on when what it waits for is killed
+	for _, pid := range append([]int{-p.pid}, strays...) { // without the group, a shell would continue
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now
 	}
 	return true
 }
 
-// killTree kills the group, and whatever else descends from the process: a daemon that a task has started has left the
-// group. To find it takes a look at all processes of the machine, which only a task is worth that is ended early.
+// killTree kills the group and all other descendants of the process: a daemon that a task has started has left the
+// group. Finding it requires a scan of all processes on the machine, so this is done only for tasks that are stopped
+// early.
 func (p *process) killTree() {
 	if !p.reaped() {
 		p.kill(p.strays())
@@ -117,7 +120,7 @@ func (p *process) reaped() bool {
 	return p.gone
 }
 
-// strays finds what descends from the process and has left its group.
+// strays returns the descendants of the process that have left its group.
 func (p *process) strays() (pids []int) {
 	for _, q := range proc.Tree(proc.All(), p.pid) {
 		if q.Group != p.pid {
@@ -127,8 +130,9 @@ func (p *process) strays() (pids []int) {
 	return pids
 }
 
-// terminate asks the process to end, with all that descends from it, and kills what is left when the process has ended,
-// or when the grace is over. What was stopped is let go on: it could not hear otherwise. To ask again changes nothing.
+// terminate asks the process and its descendants to end, and kills the remaining ones when the process has ended or the
+// grace period is over. Stopped processes are continued, because they could not handle the signal otherwise. Repeated
+// calls have no effect.
 func (p *process) terminate(grace time.Duration) {
 	pids := p.strays()
 	p.mu.Lock()
@@ -149,8 +153,8 @@ func (p *process) terminate(grace time.Duration) {
 	}
 }
 
-// killStraysLocked ends what the process has left that was asked to end: those that had left its group by then, with
-// what descends from them.
+// killStraysLocked kills the remaining descendants of a process that was asked to end: those that had left its group by
+// then, and their descendants.
 func (p *process) killStraysLocked() {
 	if p.force != nil {
 		p.force.Stop()

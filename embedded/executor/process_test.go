@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
-// eventually waits for a condition. Only a hang reaches its end.
+// eventually waits for a condition. Only a hang exceeds its limit.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -23,14 +23,14 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A begun attempt runs in a goroutine of its own.
+// A begun is an attempt that runs in its own goroutine.
 type begun struct {
 	*Attempt
 	dir   string // of the attempt
 	ended chan execution.Result
 }
 
-// prepared is a script as a task with a grace, not begun yet.
+// prepared returns a task with a script and a grace that has not begun.
 func prepared(t *testing.T, script string, grace time.Duration) *begun {
 	t.Helper()
 	x, err := New("w", "h", "")
@@ -45,14 +45,14 @@ func prepared(t *testing.T, script string, grace time.Duration) *begun {
 	return &begun{x.Begin(&job, &job.Tasks[0]), dir + "/tasks/t.1", make(chan execution.Result, 1)}
 }
 
-// run runs it; it has begun when it has printed a line.
+// run runs the attempt and waits until the script has printed a line.
 func (b *begun) run(t *testing.T) {
 	t.Helper()
 	go func() { b.ended <- b.Run(func() bool { return true }) }()
 	eventually(t, "the task prints a line", func() bool { return strings.Contains(b.file("stdout"), "\n") })
 }
 
-// begin starts a script as a task with a grace; it has begun when it has printed a line.
+// begin starts a task with a script and a grace, and waits until the script has printed a line.
 func begin(t *testing.T, script string, grace time.Duration) *begun {
 	t.Helper()
 	b := prepared(t, script, grace)
@@ -61,11 +61,11 @@ func begin(t *testing.T, script string, grace time.Duration) *begun {
 }
 
 func (b *begun) file(name string) string {
-	text, _ := os.ReadFile(b.dir + "/" + name) // which comes later
+	text, _ := os.ReadFile(b.dir + "/" + name) // missing until the task writes it
 	return string(text)
 }
 
-// gone waits until the process has ended that the task has told of.
+// gone waits until the process whose id the task printed has ended.
 func (b *begun) gone(t *testing.T) {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(b.file("stdout")))
@@ -75,7 +75,7 @@ func (b *begun) gone(t *testing.T) {
 	eventually(t, "the stray is gone", func() bool { _, ok := proc.Look(pid); return !ok })
 }
 
-// A task that is stopped takes with it what has left its process group.
+// Stopping a task also kills its processes outside its process group.
 func TestStopKillsWhatLeftTheGroup(t *testing.T) {
 	t.Parallel()
 	b := begin(t, "trap '' TERM; setsid sh -c 'echo $$; exec sleep 1000' & wait", 0)
@@ -86,8 +86,8 @@ func TestStopKillsWhatLeftTheGroup(t *testing.T) {
 	b.gone(t)
 }
 
-// A task that is asked to end has a grace to tidy up in, and so has what left its process group. What does not catch the
-// signal ends at once, and so does what was stopped.
+// A task that is asked to end has a grace period for cleaning up, and so have its processes outside its group.
+// Processes that do not catch the signal end immediately, and so do stopped ones.
 func TestEndLeavesTimeToTidyUp(t *testing.T) {
 	t.Parallel()
 	const stray = `setsid sh -c 'trap "echo heard >&2; exit" TERM; echo $$; while :; do sleep 0.01; done' & `
@@ -111,14 +111,14 @@ func TestEndLeavesTimeToTidyUp(t *testing.T) {
 			if r.Status != execution.Cancelled || r.Exit != want.exit || r.Signal != want.signal || r.Reason != "cancelled" {
 				t.Errorf("result = %+v, want %+v", r, want)
 			}
-			if got := b.file("stderr"); !strings.HasSuffix(got, want.says) { // of what it ran a shell says more
+			if got := b.file("stderr"); !strings.HasSuffix(got, want.says) { // a shell adds messages about its commands
 				t.Errorf("it said %q, want %q", got, want.says)
 			}
 		})
 	}
 }
 
-// What a task has left when it ended as it was asked to is killed.
+// Processes that are left when a task has ended on request are killed.
 func TestEndKillsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	b := begin(t, `setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.01; done' & wait`, time.Hour)
@@ -127,7 +127,7 @@ func TestEndKillsWhatIsLeft(t *testing.T) {
 	b.gone(t)
 }
 
-// A worker that has to leave does not wait for the grace of a task that was cancelled.
+// A worker that must leave does not wait for the grace period of a cancelled task.
 func TestStopAfterEnd(t *testing.T) {
 	t.Parallel()
 	b := begin(t, "trap 'echo heard >&2' TERM; echo x; while :; do sleep 0.01; done", time.Hour)

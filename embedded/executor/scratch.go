@@ -10,25 +10,25 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// A scratch lends directories for temporary files, an empty one to each task that runs: what a task
-// leaves there must neither meet the next one nor fill the disk of a worker that stays for days.
+// A scratch provides directories for temporary files, an empty one for each running task: files that a task leaves
+// there must neither affect the next task nor fill the disk of a worker that runs for days.
 type scratch struct {
-	base string // a directory of this worker alone; empty: none is lent
+	base string // a directory used by this worker alone; empty: no directories are provided
 
-	mu   sync.Mutex // guards following
-	free []tmpDir   // empty
+	mu   sync.Mutex // guards the fields below
+	free []tmpDir   // empty directories
 	made int
 }
 
-// A tmpDir is a directory for temporary files. While it is empty its time of modification is 1970, which the kernel
-// changes with the first file that a task makes: one system call tells whether there is anything to remove.
+// A tmpDir is a directory for temporary files. While it is empty, its modification time is set to 1970; the kernel
+// changes it when a task creates the first file, so one system call shows whether there is anything to remove.
 type tmpDir struct {
-	path    string           // empty: there is none
-	fd      int              // of it, open
-	changed syscall.Timespec // the time of that change to 1970, which nobody can set
+	path    string           // empty: there is no directory
+	fd      int              // descriptor of the directory
+	changed syscall.Timespec // when the modification time was set to 1970; programs cannot forge it
 }
 
-// emptied makes path, an empty directory, one that can be lent.
+// emptied prepares path, an empty directory, for use.
 func emptied(path string) (d tmpDir, ok bool) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -39,14 +39,14 @@ func emptied(path string) (d tmpDir, ok bool) {
 	return tmpDir{path, fd, st.Ctim}, ok
 }
 
-// untouched reports whether nothing was made in the directory since it was lent.
+// untouched reports whether no file was created in the directory since take returned it.
 func (d tmpDir) untouched() bool {
 	var st syscall.Stat_t
 	return syscall.Fstat(d.fd, &st) == nil && st.Mtim == syscall.Timespec{} && st.Ctim == d.changed
 }
 
-// take returns an empty directory, none if none can be had; the task then makes its temporary files in its own. A
-// directory that was given back is lent again: to make one costs more than to empty one that is mostly empty.
+// take returns an empty directory, or an empty tmpDir if none is available; the task then puts its temporary files in
+// its own directory. Directories are reused: creating one costs more than emptying one that is usually empty already.
 func (s *scratch) take() tmpDir {
 	if s.base == "" {
 		return tmpDir{}
@@ -60,7 +60,7 @@ func (s *scratch) take() tmpDir {
 	}
 	s.made++
 	path := filepath.Join(s.base, strconv.Itoa(s.made))
-	if err := atomicfile.RemoveAll(path); err != nil { // of an instance that died
+	if err := atomicfile.RemoveAll(path); err != nil { // left by an instance that died
 		return tmpDir{}
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -70,24 +70,24 @@ func (s *scratch) take() tmpDir {
 	return d
 }
 
-// give takes d back. One that cannot be emptied is left to whoever removes base.
+// give takes d back. If it cannot be emptied, it is left to the code that removes base.
 func (s *scratch) give(d tmpDir) {
 	if d.path == "" {
 		return
 	}
 	if !d.untouched() {
-		_ = syscall.Close(d.fd) // the task may have put another in its place
+		_ = syscall.Close(d.fd) // the task may have replaced it
 		if Empty(d.path) != nil {
 			return
 		}
-		d, _ = emptied(d.path) // without the times it is looked through again
+		d, _ = emptied(d.path) // if setting the times fails, it is scanned again next time
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, d)
 }
 
-// close closes the directories that are lent to nobody.
+// close closes the directories that are not in use.
 func (s *scratch) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *scratch) close() {
 	s.free = nil
 }
 
-// Empty removes all that is in dir, mostly nothing.
+// Empty removes all contents of dir, which is usually empty.
 func Empty(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

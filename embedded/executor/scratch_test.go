@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Tasks side by side do not share a directory, and one that cannot be made costs no task.
+// Concurrent tasks do not share a directory, and no task fails because its directory cannot be made.
 func TestScratchLends(t *testing.T) {
 	t.Parallel()
 	s := scratch{base: t.TempDir()}
@@ -27,7 +27,7 @@ func TestScratchLends(t *testing.T) {
 	}
 }
 
-// What a task leaves is gone when the directory is lent again, whatever it does to hide that.
+// A directory is empty when it is lent again, even if the previous task tries to hide files.
 func TestScratchIsEmptyAgain(t *testing.T) {
 	t.Parallel()
 	s := scratch{base: t.TempDir()}

@@ -16,29 +16,29 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// Names in a run's directory and in an attempt's.
+// Names in the directories of runs and attempts.
 const (
 	DataDir    = "data"
 	TasksDir   = "tasks"
 	RecordFile = "record.json"
 )
 
-// ErrStale says that the worker may not publish any more.
+// ErrStale reports that the worker may no longer publish.
 var ErrStale = errors.New("the worker had no answer from its dispatcher for longer than its lease")
 
 // A TaskDir is the directory of one attempt of a task: D/tasks/ID.ATTEMPT. Its methods use plain system calls and no
-// path functions of the standard library: they run once for each task of a millisecond, and such functions would be the
-// larger part of it.
+// path functions of the standard library: they run for every task, and in a task of a millisecond such functions would
+// take most of the time.
 type TaskDir struct {
 	run  string // D
 	Path string
-	at   int    // a directory that is open; AT_FDCWD: none
-	name string // that Path has there
+	at   int    // descriptor of an open directory; AT_FDCWD: none
+	name string // name of Path relative to at
 	task *execution.Task
 }
 
-// furnish makes the directory afresh, brings the inputs into it, and makes the directories that outputs are to be
-// in, so that no task has to. Its errors are sentences about the task.
+// furnish creates a fresh directory, brings the inputs into it, and creates the directories for outputs, so that the
+// task need not. Its errors are sentences about the task.
 func (d *TaskDir) furnish(copies bool) (inputs []brought, err error) {
 	if err := d.make(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (d *TaskDir) furnish(copies bool) (inputs []brought, err error) {
 	return inputs, nil
 }
 
-// BareTaskDir makes the directory afresh, without inputs.
+// BareTaskDir creates a fresh directory without inputs.
 func BareTaskDir(run string, t *execution.Task) (TaskDir, error) {
 	d, err := taskDir(run, t, unix.AT_FDCWD)
 	if err == nil {
@@ -63,7 +63,7 @@ func BareTaskDir(run string, t *execution.Task) (TaskDir, error) {
 	return d, err
 }
 
-// taskDir returns what the directory is to be; tasks is D/tasks, open, or AT_FDCWD.
+// taskDir describes the directory without creating it; tasks is a descriptor of D/tasks, or AT_FDCWD.
 func taskDir(run string, t *execution.Task, tasks int) (TaskDir, error) {
 	if err := checkNames(t); err != nil {
 		return TaskDir{}, err
@@ -76,8 +76,8 @@ func taskDir(run string, t *execution.Task, tasks int) (TaskDir, error) {
 	return d, nil
 }
 
-// checkNames refuses names that lead out of the directories that they are meant for. The workflow was checked when the
-// run was made; a worker does not rely on that, because its jobs come over the network.
+// checkNames refuses names that lead out of the intended directories. The workflow was checked when the run was
+// created, but a worker does not rely on that, because its jobs come over the network.
 func checkNames(t *execution.Task) error {
 	if !filepath.IsLocal(t.ID) || strings.Contains(t.ID, "/") {
 		return fmt.Errorf("task id %q cannot be the name of a directory", t.ID)
@@ -98,12 +98,12 @@ func checkNames(t *execution.Task) error {
 	return nil
 }
 
-// make makes the directory itself. One that is there is of an instance of the worker that died while it ran the same
-// attempt: it goes, with whatever it left.
+// make creates the directory itself. An existing directory was left by a worker instance that died while it ran the
+// same attempt; it is removed with its contents.
 func (d *TaskDir) make() error {
 	err := syscall.Mkdirat(d.at, d.name, 0o777)
 	switch err {
-	case syscall.ENOENT, syscall.ESTALE: // the first task of the run; or what is open has been removed
+	case syscall.ENOENT, syscall.ESTALE: // the first task of the run; or the open directory has been removed
 		d.at, d.name = unix.AT_FDCWD, d.Path
 		if err = syscall.Mkdir(d.run+"/"+TasksDir, 0o777); err == nil || err == syscall.EEXIST {
 			err = syscall.Mkdir(d.Path, 0o777)
@@ -119,7 +119,7 @@ func (d *TaskDir) make() error {
 	return nil
 }
 
-// parents makes the directories that name has below the task's.
+// parents creates the parent directories of name below the task's directory.
 func (d TaskDir) parents(name string) error {
 	if !strings.Contains(name, "/") {
 		return nil
@@ -130,8 +130,8 @@ func (d TaskDir) parents(name string) error {
 	return nil
 }
 
-// create opens a new file of the task for writing, but not what a link leads to: an input is a link, and must not be
-// written.
+// create opens a new file of the task for writing without following links: an input is a link, and must not be written
+// to.
 func (d TaskDir) create(name string) (int, error) {
 	if err := d.parents(name); err != nil {
 		return -1, err
@@ -144,7 +144,7 @@ func (d TaskDir) create(name string) (int, error) {
 	return fd, nil
 }
 
-// stdio opens the task's standard input, output and error; null is what stdin is without a file.
+// stdio opens the task's standard input, output and error; null is used as stdin if the task names no file.
 func (d TaskDir) stdio(null int) (in, out, err int, trouble error) {
 	in, out, err = null, -1, -1
 	outName, errName := d.task.Streams()
@@ -165,7 +165,7 @@ func (d TaskDir) stdio(null int) (in, out, err int, trouble error) {
 	return in, out, err, nil
 }
 
-// closeStdio closes what stdio opened.
+// closeStdio closes the files that stdio opened.
 func closeStdio(null, in, out, err int) {
 	if in != null {
 		_ = syscall.Close(in)
@@ -178,9 +178,10 @@ func closeStdio(null, in, out, err int) {
 	}
 }
 
-// Publish renames the outputs into D/data, if all are there and for as long as fresh says that this worker still may:
-// ErrStale if not. First all are looked at, so that a task which lacks one publishes none. An output that an attempt
-// before left there is replaced. fresh is asked last of all, too: a result that comes too late must not count.
+// Publish renames the outputs into D/data, if all are present and while fresh reports that this worker may publish;
+// otherwise it returns ErrStale. All outputs are checked first, so that a task that lacks one publishes none. An output
+// left by an earlier attempt is replaced. fresh is also called at the end, because a result that comes too late must
+// not count.
 func (d TaskDir) Publish(fresh func() bool) error {
 	var st syscall.Stat_t
 	for _, name := range d.task.Outputs {
@@ -190,8 +191,8 @@ func (d TaskDir) Publish(fresh func() bool) error {
 		switch st.Mode & syscall.S_IFMT {
 		case syscall.S_IFREG, syscall.S_IFDIR:
 		case syscall.S_IFLNK:
-			return fmt.Errorf("output %q is a symbolic link, which would lead nowhere", name)
-		default: // whatever reads a named pipe may wait without end
+			return fmt.Errorf("output %q is a symbolic link, which would break when published", name)
+		default: // reading from a named pipe may block indefinitely
 			return fmt.Errorf("output %q is neither a file nor a directory", name)
 		}
 	}
@@ -201,7 +202,7 @@ func (d TaskDir) Publish(fresh func() bool) error {
 		}
 		if slices.Contains(d.task.Inputs, name) {
 			if err := d.setAside(name); err != nil {
-				return fmt.Errorf("keeping what output %q replaces: %w", name, err)
+				return fmt.Errorf("saving the file that output %q replaces: %w", name, err)
 			}
 		}
 		if err := d.move(name); err != nil {
@@ -214,8 +215,8 @@ func (d TaskDir) Publish(fresh func() bool) error {
 	return nil
 }
 
-// PublishLeft publishes those outputs that an attempt has left which ended with an exit status other than 0. A POST
-// script is to see them, and may say that the task has succeeded, as with DAGMan. To repeat it does no harm.
+// PublishLeft publishes the outputs left by an attempt that ended with a nonzero exit status. A POST script is meant to
+// see them, and may declare the task successful, as in DAGMan. Repeating the call is harmless.
 func PublishLeft(run string, t *execution.Task) error {
 	left := *t
 	d, err := taskDir(run, &left, unix.AT_FDCWD)
@@ -231,9 +232,9 @@ func PublishLeft(run string, t *execution.Task) error {
 	return d.Publish(func() bool { return true })
 }
 
-// move renames one output to its place in D/data. What stands in the way is dealt with only when the rename fails,
-// which it hardly ever does: a directory that is missing is made, one that is there is removed, and one that the task
-// made read-only is unlocked for the move.
+// move renames one output to its place in D/data. Obstacles are handled only when the rename fails, which is rare: a
+// missing directory is created, an existing one is removed, and one that the task made read-only is made writable for
+// the move.
 func (d TaskDir) move(name string) error {
 	from, to := d.Path+"/"+name, d.run+"/"+DataDir+"/"+name
 	err := syscall.Rename(from, to)
@@ -244,7 +245,7 @@ func (d TaskDir) move(name string) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return err
 		}
-	case syscall.ENOTEMPTY, syscall.EEXIST, syscall.EISDIR, syscall.ENOTDIR: // directories are not replaced by renaming
+	case syscall.ENOTEMPTY, syscall.EEXIST, syscall.EISDIR, syscall.ENOTDIR: // rename does not replace directories
 		if err := atomicfile.RemoveAll(to); err != nil {
 			return err
 		}
@@ -263,8 +264,8 @@ func (d TaskDir) move(name string) error {
 	return syscall.Rename(from, to)
 }
 
-// unlock makes a directory writable that its task made read-only, and returns the mode that it had: only root can give
-// a read-only directory another parent, because its entry ".." changes.
+// unlock makes a read-only directory of a task writable, and returns its previous mode: only root can move a read-only
+// directory to another parent, because its entry ".." changes.
 func unlock(dir string) (mode uint32, ok bool) {
 	var st syscall.Stat_t
 	if syscall.Lstat(dir, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR || st.Mode&0o200 != 0 {
@@ -274,9 +275,9 @@ func unlock(dir string) (mode uint32, ok bool) {
 	return mode, syscall.Chmod(dir, mode|0o200) == nil
 }
 
-// write writes a small file of ours into the directory, in place of what has its name there.
+// write writes a small file of the executor into the directory and replaces any existing file with that name.
 func (d TaskDir) write(name string, content []byte) error {
-	_ = syscall.Unlink(d.Path + "/" + name) // mostly there is none
+	_ = syscall.Unlink(d.Path + "/" + name) // usually there is none
 	fd, err := d.create(name)
 	if err != nil {
 		return err
@@ -285,16 +286,16 @@ func (d TaskDir) write(name string, content []byte) error {
 	return errors.Join(err, syscall.Close(fd))
 }
 
-// Sees reports whether tasks can work in a job's run's directory from here.
+// Sees reports whether tasks on this machine can work in the run's directory of a job.
 func Sees(j *execution.Job) bool {
 	const all = 4 | 2 | 1 // R_OK, W_OK, X_OK
 	return syscall.Access(j.Dir, all) == nil && syscall.Access(j.Dir+"/"+DataDir, all) == nil &&
 		(j.Mark == "" || j.Mark == Mark(j.Dir))
 }
 
-// Mark tells a run's directory from what has the same name on another machine, such as the directory of another run. It
-// is the same wherever most file systems are mounted; where it differs, files travel although they need not. It is
-// empty if there is no such directory.
+// Mark identifies a run's directory, to distinguish it from a directory with the same name on another machine, such as
+// that of another run. On most file systems the mark is the same on every machine; where it differs, files travel
+// unnecessarily. It is empty if the directory does not exist.
 func Mark(run string) string {
 	var dir, data syscall.Stat_t
 	if syscall.Stat(run, &dir) != nil || syscall.Stat(run+"/"+DataDir, &data) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A directory that its task made read-only is published as it is, though only root could simply rename it.
+// A directory that its task made read-only is published unchanged, although only root could simply rename it.
 func TestReadOnlyDirectoryIsPublished(t *testing.T) {
 	t.Parallel()
 	run, err := os.MkdirTemp("/tmp", "pool")
@@ -22,7 +22,7 @@ func TestReadOnlyDirectoryIsPublished(t *testing.T) {
 	go func() {
 		defer close(done)
 		if os.Getuid() == 0 {
-			runtime.LockOSThread() // for good: the thread ends with this goroutine
+			runtime.LockOSThread() // the thread ends with this goroutine
 			const nobody = 65534
 			if err := os.Chown(run, nobody, nobody); err != nil {
 				t.Error(err)

@@ -7,20 +7,21 @@ import (
 	"strings"
 )
 
-// Libraries start as many threads as the machine has cpus unless a variable tells them otherwise; with a worker full of
-// tasks, that is the square of what there should be.
+// Libraries start one thread for each cpu of the machine unless a variable limits them; on a worker full of tasks, this
+// gives the square of the right number.
 var (
-	// openMP are those that, without a value of their own, take OMP_NUM_THREADS, which comes first.
+	// openMP are variables that default to OMP_NUM_THREADS, which comes first.
 	openMP = []string{"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS",
 		"NUMEXPR_NUM_THREADS"}
-	// others are of runtimes and libraries that have threads of their own.
+	// others are variables of runtimes and libraries with their own threads.
 	others = []string{"GOMAXPROCS", "JULIA_NUM_THREADS", "NUMBA_NUM_THREADS", "PYTHON_CPU_COUNT", "RAYON_NUM_THREADS",
 		"ROOT_MAX_THREADS"}
 )
 
-// threadsOf returns the variables that say how many threads a task with so many cpus may have: as many, or fewer if the
-// worker's own environment says fewer. More, which the worker may have been given for all its tasks together, is not
-// passed on. What the task sets itself stays; if that is OMP_NUM_THREADS, libraries that heed it are told nothing else.
+// threadsOf returns the variables that limit the threads of a task with the given cpus: one thread for each cpu, or
+// fewer if the worker's own environment sets fewer. A higher number, which may be meant for all tasks of the worker
+// together, is not passed on. Variables that the task sets itself are kept; if it sets OMP_NUM_THREADS, the other
+// OpenMP variables are not set.
 func (x *Executor) threadsOf(cpus int, task []string) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -43,8 +44,8 @@ func (x *Executor) threadsOf(cpus int, task []string) []string {
 	return all
 }
 
-// fewer is a number of threads for a task with so many cpus, of which the worker's environment says something. OpenMP
-// takes a list, a number for each level of nesting, of which the first counts here.
+// fewer returns the number of threads for a task with the given cpus; said is the value from the worker's environment.
+// OpenMP accepts a list with a number for each level of nesting; the first one counts here.
 func fewer(cpus int, said string) int {
 	first, _, _ := strings.Cut(said, ",")
 	if n, err := strconv.Atoi(strings.TrimSpace(first)); err == nil && n > 0 {

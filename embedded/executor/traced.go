@@ -11,13 +11,15 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// TraceFile is where the trace of an attempt is, if it was traced.
+// TraceFile is the file with the trace of an attempt, if it was traced.
 const TraceFile = "trace.json"
 
-// startTraced is startProcess of a process that is watched with all that it starts. A goroutine has the tracer's thread
-// until then. What is left when the process has ended, daemons too, is killed: it could not go on without its tracer.
+// startTraced is startProcess for a process that is traced with all its descendants. A goroutine occupies the tracer's
+// thread until the process has ended. Processes that remain then, daemons included, are killed: they could not continue
+// without their tracer.
 //
-// Where nobody may trace, the process is started without: a task is not to fail for that, and what measured it says so.
+// If tracing is not permitted, the process is started without it: that must not fail a task, and the usage record shows
+// how the task was measured.
 func startTraced(path string, argv []string, attr *syscall.ProcAttr, how string) (*process, error) {
 	mode := trace.Processes
 	if how == corral.TraceIO {
@@ -45,41 +47,42 @@ func startTraced(path string, argv []string, attr *syscall.ProcAttr, how string)
 	return p, err
 }
 
-// ended is told by the tracer that the process has ended and is not reaped yet, and does what wait does then.
+// ended is called by the tracer when the process has ended but has not been reaped, and does the work that wait does at
+// this point.
 func (p *process) ended() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.endLocked()
-	p.gone = true // nobody but the tracer can reap it, which does so now
+	p.gone = true // only the tracer can reap it, and does so now
 }
 
-// waitTraced is wait of a process that is traced.
+// waitTraced is wait for a traced process.
 func (p *process) waitTraced() ending {
 	r, ok := <-p.traced
 	if !ok {
-		return ending{status: syscall.WaitStatus(syscall.SIGKILL)} // unreachable: the kernel refuses no wait
+		return ending{status: syscall.WaitStatus(syscall.SIGKILL)} // unreachable: the wait cannot fail
 	}
 	end := ending{status: r.Status, used: usageOf(r.Used, p.moved), trace: &r.Trace}
 	addTrace(&end.used, end.trace)
 	return end
 }
 
-// addTrace adds what only a trace tells: processes that nobody waited for, the memory of all together, which is an
-// upper bound, and bytes: in mode io those of sockets, too, and of processes that have ended, which some kernels (6.18)
-// tell root alone.
+// addTrace adds the values that only a trace contains: processes that were not waited for; the memory of all processes
+// together, which is an upper bound; and bytes. In mode io, these include the bytes of sockets and of ended processes,
+// which some kernels (6.18) report only to root.
 func addTrace(u *execution.Usage, t *trace.Trace) {
 	if cpu := t.CPU(); cpu > u.UserCPU+u.SysCPU {
 		u.UserCPU += cpu - u.UserCPU - u.SysCPU
 	}
 	if peak := t.Peak() >> 10; peak > u.MaxRSSKiB || peak > 0 && t.Whole() {
-		u.MaxRSSKiB = peak // without the worker's own, of which a process is a copy at first
+		u.MaxRSSKiB = peak // without the memory of the worker, of which the process is first a copy
 	}
 	sum := t.Bytes()
 	u.ReadBytes, u.WrittenBytes = max(u.ReadBytes, sum.Read), max(u.WrittenBytes, sum.Written)
 	u.MeasuredBy += execution.ByTrace
 }
 
-// leaveTrace writes the trace of an attempt to its directory. That it cannot be written is no reason to fail.
+// leaveTrace writes the trace of an attempt to its directory. A failure to write it does not fail the task.
 func (e *Attempt) leaveTrace(t *trace.Trace) {
 	if t == nil {
 		return

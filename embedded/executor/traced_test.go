@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// beginTraced is begin of a task that is traced.
+// beginTraced is begin for a traced task.
 func beginTraced(t *testing.T, script string) *begun {
 	t.Helper()
 	b := prepared(t, script, 0)
@@ -26,8 +26,8 @@ func beginTraced(t *testing.T, script string) *begun {
 	return b
 }
 
-// A task that is traced leaves what was seen in its directory, and its result has what only that tells. Nothing of it
-// goes on, not even what has left its process group.
+// A traced task leaves the trace in its directory, and its result contains the usage that only the trace knows. None of
+// its processes survives, not even those outside its process group.
 func TestTracedTask(t *testing.T) {
 	t.Parallel()
 	b := beginTraced(t, `setsid sleep 1000 & echo $! >&2; echo text | cat >copy; echo; exit 7`)
@@ -55,7 +55,7 @@ func TestTracedTask(t *testing.T) {
 	}
 }
 
-// A traced task is stopped and asked to end as any other.
+// A traced task is stopped and asked to end like any other.
 func TestTracedTaskEnds(t *testing.T) {
 	t.Parallel()
 	b := beginTraced(t, "trap '' TERM; setsid sh -c 'echo $$; exec sleep 1000' & wait")
@@ -79,11 +79,11 @@ func TestTracedTaskEnds(t *testing.T) {
 	}
 }
 
-// Where nobody may trace, as in some containers, a task runs without, and what measured it says so.
+// Where tracing is forbidden, as in some containers, a task runs untraced, and its result names the other source.
 func TestWhereNobodyMayTrace(t *testing.T) {
 	t.Parallel()
 	const inside = "CORRAL_TEST_INSIDE"
-	if os.Getenv(inside) == "" { // a filter stays for good: another process is to have it
+	if os.Getenv(inside) == "" { // the filter is permanent, so another process installs it
 		cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), inside+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
@@ -102,7 +102,7 @@ func TestWhereNobodyMayTrace(t *testing.T) {
 	}
 }
 
-// refusePtrace has the kernel refuse ptrace(2) to this process.
+// refusePtrace makes the kernel refuse ptrace(2) to this process.
 func refusePtrace(t *testing.T) {
 	t.Helper()
 	program := []unix.SockFilter{
@@ -111,7 +111,7 @@ func refusePtrace(t *testing.T) {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
-	runtime.LockOSThread() // what the first call does is of this thread
+	runtime.LockOSThread() // the first call affects only this thread
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// usageOf returns what a process used of which wait4 has told usage, and /proc before it the bytes.
+// usageOf returns the resources that a process used: r is from wait4, and moved was read from /proc before that.
 func usageOf(r syscall.Rusage, moved transfer) execution.Usage {
 	u := execution.Usage{
 		UserCPU: time.Duration(r.Utime.Nano()), SysCPU: time.Duration(r.Stime.Nano()), MaxRSSKiB: r.Maxrss,
@@ -21,15 +21,15 @@ func usageOf(r syscall.Rusage, moved transfer) execution.Usage {
 	return u
 }
 
-// A transfer is how many bytes a process has read and written, if that is known.
+// A transfer is the number of bytes that a process has read and written, if known.
 type transfer struct {
 	read, written int64
 	known         bool
 }
 
-// transferred reads how many bytes a process of ours has read and written, with those of its children that it has
-// waited for. The process must have ended and must not have been reaped: then the numbers are whole, and the kernel
-// still has them. Where /proc does not tell, it is not known. It takes some ten microseconds of a task's thousand.
+// transferred reads how many bytes a child process has read and written, including those of its own reaped children.
+// The process must have ended but not been reaped: only then are the numbers complete and still available. If /proc
+// does not provide them, the result is unknown. The call takes some ten microseconds, of a task's thousand.
 func transferred(pid int) (moved transfer) {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/io"...)

@@ -2,7 +2,7 @@ package executor
 
 import "testing"
 
-// TestCounters: the two lines that count are read, and anything else says that the bytes are not known.
+// TestCounters: the two byte counts are read; without them the bytes are unknown.
 func TestCounters(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -1,8 +1,9 @@
-// Package link is a pilot's connection to the worker port: by it the pilot takes its attempt's lease, reports, hears
-// that it shall drain or leave, and has its node called back.
+// Package link is a pilot's connection to the worker port. Over it the pilot takes its attempt's lease, sends reports,
+// receives requests to drain or leave, and requests connections back to its node.
 //
-// The connection is made again whenever it breaks. A report waits for that, and is repeated over each new connection
-// until it is answered; answers are told apart by the numbers of what was asked. Each side finds out by heartbeats that
+// The connection is restored whenever it breaks. A report waits for a connection, and is repeated over each new one
+// until it is answered; answers carry the number of the request. Each side detects by heartbeats that the other is
+// gone.
 // the other is gone.
 package link
 
@@ -18,18 +19,18 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// A Config is what a pilot needs to reach its dispatcher.
+// A Config has the settings by which a pilot reaches its dispatcher.
 type Config struct {
 	Tag, Token string   // of the attempt
-	Holder     string   // names this pilot process and no other
-	Secret     string   // that this process has made, and only its workers share
+	Holder     string   // identifies this pilot process uniquely
+	Secret     string   // created by this process, and shared only with its workers
 	Host       string   // for people
 	PID        int      // likewise
 	Addresses  []string // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
 }
 
-// A Link connects a pilot with its dispatcher, again and again until Close.
+// A Link keeps a pilot connected to its dispatcher until Close; it reconnects when needed.
 type Link struct {
 	lg     *slog.Logger
 	cfg    Config
@@ -38,20 +39,20 @@ type Link struct {
 	lease  time.Duration
 
 	cancel   context.CancelFunc
-	done     chan struct{} // closed when the link's goroutines are gone
+	done     chan struct{} // closed when the link's goroutines have ended
 	commands chan corral.Ask
-	heard    corral.Ask // the last one; belongs to the goroutine of keep
+	heard    corral.Ask // the last one; used only by the goroutine of keep
 
-	mu      sync.Mutex    // guards what follows
-	conn    *wire.Conn    // nil while there is none
+	mu      sync.Mutex    // guards the fields below
+	conn    *wire.Conn    // nil while there is no connection
 	changed chan struct{} // closed and replaced when conn changes
-	last    int64         // number of what was asked last
+	last    int64         // number of the last request
 	answers map[int64]chan *wire.Message
 }
 
-// Dial takes the attempt's lease for cfg.Holder and keeps a connection from then on. It tries each
-// address once. The error is an ErrDuplicate if another pilot has the lease, an ErrRefused if the
-// dispatcher does not want this one; else there is no route now, and it may be called again.
+// Dial takes the attempt's lease for cfg.Holder and keeps a connection from then on. It tries each address once. The
+// error is an ErrDuplicate if another pilot has the lease, or an ErrRefused if the dispatcher rejects this one;
+// otherwise there is currently no route, and Dial may be called again.
 func Dial(ctx context.Context, lg *slog.Logger, cfg Config) (*Link, error) {
 	g, err := wire.Dial(ctx, cfg.Addresses, cfg.CertDigest, cfg.hello())
 	if err != nil {
@@ -75,23 +76,23 @@ func (c Config) hello() *wire.Hello {
 	}
 }
 
-// ClockOffset is how far the dispatcher's clock was ahead of this one's when the link was made, as
-// exactly as half a round trip.
+// ClockOffset returns how far the dispatcher's clock was ahead of this one when the link was made, accurate to half a
+// round trip.
 func (l *Link) ClockOffset() time.Duration { return l.offset }
 
-// By is the address at which the dispatcher was reached when the link was made.
+// By returns the address at which the dispatcher was reached when the link was made.
 func (l *Link) By() string { return l.by }
 
-// Lease is how long workers of the dispatcher keep their tasks without an answer, as it said when the
-// link was made.
+// Lease returns how long the dispatcher's workers keep their tasks without an answer, as announced when the link was
+// made.
 func (l *Link) Lease() time.Duration { return l.lease }
 
-// Commands returns what the dispatcher asks of the attempt, each ask once; nothing follows AskCancel, which is also
-// what a pilot hears that the dispatcher refuses later on. The channel is never closed.
+// Commands returns the requests that the dispatcher makes to the attempt, each request once. Nothing follows AskCancel,
+// which is also sent if the dispatcher later refuses the pilot. The channel is never closed.
 func (l *Link) Commands() <-chan corral.Ask { return l.commands }
 
-// Report tells how the attempt is doing and waits until that is recorded, over a new connection if
-// must be, for as long as ctx lasts.
+// Report reports the state of the attempt and waits until the report is recorded, if necessary over a new connection,
+// until ctx ends.
 func (l *Link) Report(ctx context.Context, phase, reason string) error {
 	_, err := l.ask(ctx, &wire.Message{Type: wire.TypeReport, Phase: phase, Reason: wire.Clip(reason)})
 	if err != nil {
@@ -100,19 +101,19 @@ func (l *Link) Report(ctx context.Context, phase, reason string) error {
 	return nil
 }
 
-// LoseHost tells that the attempt goes on without a host and waits until that is recorded, as Report does.
+// LoseHost reports that the attempt continues without a host and waits until this is recorded, like Report.
 func (l *Link) LoseHost(ctx context.Context, lost corral.LostHost) error {
 	lost.Why = wire.Clip(lost.Why)
 	if _, err := l.ask(ctx, &wire.Message{Type: wire.TypeLost, Lost: &lost}); err != nil {
-		return fmt.Errorf("that %s was not recorded: %w", lost, err)
+		return fmt.Errorf("the loss was not recorded (%s): %w", lost, err)
 	}
 	return nil
 }
 
-// CallBack has the dispatcher's machine dial addresses, each IP:PORT of a listener that sends nonce and a
-// newline to whoever connects, and returns the one that was reached. An error of kind corral.Failed says
-// that they were dialled and none was reached, and what became of each. That machine is also the schedd's
-// if corrald runs the pool itself; for an attached pool it stands in for the schedd's.
+// CallBack makes the dispatcher's machine dial addresses, and returns the one that was reached. Each is the IP:PORT of
+// a listener that sends nonce and a newline to each client. An error of kind corral.Failed means that all were dialled
+// without success, and gives the result of each. That machine is also the schedd's if corrald runs the pool itself; for
+// an attached pool it stands in for the schedd's.
 func (l *Link) CallBack(ctx context.Context, addresses []string, nonce string) (reached string, err error) {
 	answer, err := l.ask(ctx, &wire.Message{Type: wire.TypeCallBack, Addresses: addresses, Nonce: nonce})
 	if err != nil {
@@ -121,9 +122,9 @@ func (l *Link) CallBack(ctx context.Context, addresses []string, nonce string) (
 	return answer.Addresses[0], nil
 }
 
-// ask sends m and waits for its answer, over a new connection if must be, for as long as ctx lasts. An answer with a
-// kind is the error. What was sent over a connection that broke may have arrived; so it must do no harm to say it
-// twice.
+// ask sends m and waits for its answer, if necessary over a new connection, until ctx ends. An answer with a kind is
+// returned as an error. A message sent over a connection that broke may have arrived, so repeated messages must be
+// harmless.
 func (l *Link) ask(ctx context.Context, m *wire.Message) (*wire.Message, error) {
 	l.mu.Lock()
 	l.last++
@@ -154,21 +155,21 @@ func (l *Link) ask(ctx context.Context, m *wire.Message) (*wire.Message, error) 
 	}
 }
 
-// forget no longer expects an answer.
+// forget stops waiting for an answer.
 func (l *Link) forget(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.answers, n)
 }
 
-// Close says goodbye and ends the link. It may be called more than once.
+// Close sends a bye message and ends the link. It may be called more than once.
 func (l *Link) Close() error {
 	l.cancel()
 	<-l.done
 	return nil
 }
 
-// keep serves one connection after the other until ctx ends or the dispatcher refuses.
+// keep serves one connection after another until ctx ends or the dispatcher refuses the pilot.
 func (l *Link) keep(ctx context.Context, g *wire.Greeting) {
 	defer close(l.done)
 	var b wire.Backoff
@@ -183,7 +184,7 @@ func (l *Link) keep(ctx context.Context, g *wire.Greeting) {
 			var err error
 			g, err = wire.Dial(ctx, l.cfg.Addresses, l.cfg.CertDigest, l.cfg.hello())
 			if errors.Is(err, wire.ErrRefused) {
-				l.lg.Warn("pilot is not wanted any more", "tag", l.cfg.Tag, "error", err)
+				l.lg.Warn("dispatcher refused the pilot", "tag", l.cfg.Tag, "error", err)
 				l.command(corral.AskCancel)
 				return
 			}
@@ -199,7 +200,7 @@ func (l *Link) serve(ctx context.Context, g *wire.Greeting) {
 	quit := make(chan struct{})
 	beats.Go(func() { l.beat(ctx, g.Conn, heartbeat, quit) })
 	for {
-		_ = g.Net.SetReadDeadline(time.Now().Add(10 * heartbeat)) // each beat is answered
+		_ = g.Net.SetReadDeadline(time.Now().Add(10 * heartbeat)) // each heartbeat is answered
 		m, err := g.Recv(wire.MaxFrame)
 		if err != nil {
 			break
@@ -219,7 +220,7 @@ func (l *Link) serve(ctx context.Context, g *wire.Greeting) {
 	g.Close()
 }
 
-// beat sends heartbeats; when ctx ends it says goodbye, which ends the connection.
+// beat sends heartbeats; when ctx ends it sends a bye message, which ends the connection.
 func (l *Link) beat(ctx context.Context, c *wire.Conn, every time.Duration, quit <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -237,7 +238,7 @@ func (l *Link) beat(ctx context.Context, c *wire.Conn, every time.Duration, quit
 	}
 }
 
-// use makes c the connection, nil for none, and wakes those who wait for one.
+// use sets the connection, nil for none, and wakes the goroutines that wait for one.
 func (l *Link) use(c *wire.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,20 +247,20 @@ func (l *Link) use(c *wire.Conn) {
 	l.changed = make(chan struct{})
 }
 
-// answered hands an answer to whoever asked, if that still waits.
+// answered passes an answer to the call of ask that waits for it, if any.
 func (l *Link) answered(m *wire.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if answer := l.answers[m.N]; answer != nil {
 		select {
 		case answer <- m:
-		default: // a second answer to what was sent twice
+		default: // a second answer to a repeated request
 		}
 	}
 }
 
-// command passes a command on, unless the pilot heard it before: the port repeats it over each new connection.
-// There is always room, since only leave follows drain.
+// command passes a command on, unless the pilot has already received it: the port repeats it over each new connection.
+// The channel always has room, because only leave follows drain.
 func (l *Link) command(ask corral.Ask) {
 	if l.heard == corral.AskCancel || l.heard == ask {
 		return

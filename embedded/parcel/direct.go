@@ -19,35 +19,35 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A Direct is a parcel that needs no folder: its files are sent from where they are.
+// A Direct is a parcel without a folder of its own: its files are sent from their original places.
 type Direct struct {
-	file, folder string   // names of the description and of the folder of the files
+	file, folder string   // names of the description and of the folder for files
 	text         []byte   // the description
 	files        []string // :: number in the folder → the file
 	bytes        int64
 }
 
-// DirectOf makes the parcel of a job whose inputs are all files; nil if one is a folder, which must be archived first.
-// What Pack leaves out, it leaves out. An error names the first file that cannot be read: in the middle of sending it
-// would be too late to refuse.
+// DirectOf returns the parcel of a job whose inputs are all files; nil if one is a folder, which must be archived
+// first. It omits the same files as Pack. An error names the first file that cannot be read: a refusal is not possible
+// once sending has begun.
 func DirectOf(job execution.Job) (*Direct, error) {
 	var described sentInputs
 	d := &Direct{file: JobFile, folder: InDir}
 	taken := map[string]bool{}
 	for i := range job.Tasks {
 		for _, name := range job.Tasks[i].Inputs {
-			if taken[name] || !filepath.IsLocal(name) { // the task will say that too
+			if taken[name] || !filepath.IsLocal(name) { // the task will report that, too
 				continue
 			}
 			taken[name] = true
 			from := executor.Source(job.Dir, &job.Tasks[i], name)
 			info, err := os.Stat(from)
 			switch {
-			case err != nil: // whatever it is, its task says it better
+			case err != nil: // the task gives a better error for it
 				continue
 			case info.IsDir():
 				return nil, nil
-			case !info.Mode().IsRegular(): // whatever reads a named pipe may wait without end
+			case !info.Mode().IsRegular(): // reading from a named pipe may block indefinitely
 				return nil, fmt.Errorf("packing input %q: %s is neither a file nor a directory", name, from)
 			}
 			f, err := os.Open(from)
@@ -63,17 +63,17 @@ func DirectOf(job execution.Job) (*Direct, error) {
 	return d, err
 }
 
-// add adds a file, and returns its number.
+// add adds a file and returns its number.
 func (d *Direct) add(from string, info fs.FileInfo) string {
 	d.files, d.bytes = append(d.files, from), d.bytes+info.Size()
 	return strconv.Itoa(len(d.files) - 1)
 }
 
-// leavings lists what travels back of a task: what it published, if it is done, or made for a POST script to judge;
-// what it printed; its record, and its trace if there is one.
+// leavings lists the files of a task that travel back: its outputs, if it succeeded or if a POST script judges it; its
+// printed output; its record, and its trace if there is one.
 func leavings(t *execution.Task, r *execution.Result) []item {
 	var items []item
-	done := r.Status == execution.Done // else they are where the task has left them
+	done := r.Status == execution.Done // false: they are still where the task created them
 	if done || t.Judged && r.Status == execution.Failed && r.Exit > 0 {
 		for _, name := range t.Outputs {
 			items = append(items, item{Name: name, Data: done})
@@ -88,7 +88,7 @@ func leavings(t *execution.Task, r *execution.Result) []item {
 	return items
 }
 
-// lies is where the task left the file, in the run's directory below the folder of a parcel.
+// lies returns the path at which the task left the file, in the run's directory below a parcel's folder.
 func (i *item) lies(dir string, t *execution.Task) string {
 	run := filepath.Join(dir, "run")
 	if i.Data {
@@ -97,7 +97,8 @@ func (i *item) lies(dir string, t *execution.Task) string {
 	return filepath.Join(run, executor.TasksDir, t.ID+"."+strconv.Itoa(t.Attempt), i.Name)
 }
 
-// Leavings makes the parcel of what one task of the job that travelled to dir left there. Folders are archived in dir.
+// Leavings returns the parcel with the files that one task left, of a job that travelled to dir. Folders are archived
+// in dir.
 func Leavings(ctx context.Context, dir, worker string, t *execution.Task, r execution.Result) (*Direct, error) {
 	d := &Direct{file: ResultFile, folder: OutDir}
 	done := sentTask{Result: r}
@@ -105,7 +106,7 @@ func Leavings(ctx context.Context, dir, worker string, t *execution.Task, r exec
 		from := i.lies(dir, t)
 		info, err := os.Lstat(from)
 		switch {
-		case !filepath.IsLocal(i.Name), err != nil: // the task was refused for it, or has printed nothing
+		case !filepath.IsLocal(i.Name), err != nil: // the task was refused because of the name, or has printed nothing
 			continue
 		case info.IsDir():
 			archive := filepath.Join(dir, "archive"+strconv.Itoa(len(d.files)))
@@ -127,10 +128,10 @@ func Leavings(ctx context.Context, dir, worker string, t *execution.Task, r exec
 	return d, err
 }
 
-// Bytes is how many bytes are sent, without the archive's headers.
+// Bytes returns how many bytes are sent, not counting the headers of the archive.
 func (d *Direct) Bytes() int64 { return int64(len(d.text)) + d.bytes }
 
-// Send sends the parcel as Send does that of a folder.
+// Send sends the parcel in the same format as the function Send.
 func (d *Direct) Send(c *wire.Conn) error {
 	return sendArchive(c, func(archive *tar.Writer) error {
 		h := &tar.Header{Name: d.file, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(d.text))}
@@ -149,25 +150,26 @@ func (d *Direct) Send(c *wire.Conn) error {
 	})
 }
 
-// Fetched receives the parcel of a job and puts its inputs below dir, where none of them is. bytes came.
+// Fetched receives the parcel of a job and puts its inputs below dir, which must not contain any of them. It returns
+// the number of bytes received.
 func Fetched(c *wire.Conn, dir string) (bytes int64, err error) {
 	u := unloading{conn: c, file: JobFile, folder: InDir, most: -1}
 	trouble, err := u.take(func(text []byte) (string, []item, error) {
 		var p sentInputs
 		if err := json.Unmarshal(text, &p); err != nil {
-			return "", nil, fmt.Errorf("reading what its files are: %w", err)
+			return "", nil, fmt.Errorf("reading the parcel's description: %w", err)
 		}
 		return dir, p.Inputs, nil
 	})
 	if err == nil && trouble != nil {
-		err = corral.Errorf(corral.Failed, "taking inputs: %w", trouble)
+		err = corral.Errorf(corral.Failed, "receiving inputs: %w", trouble)
 	}
 	return u.bytes, err
 }
 
-// Delivered receives what one task of a job left, puts it where a worker would have, and publishes its outputs for as
-// long as fresh says that it may. The files go straight into the attempt's directory, which nobody else has: whoever
-// delivers again begins it anew. trouble is of this side, as that of UnpackWhile.
+// Delivered receives the files that one task of a job left, puts them where a worker would have, and publishes its
+// outputs while fresh returns true. The files are written directly into the attempt's directory, which no other worker
+// uses; a repeated delivery starts with a fresh one. trouble is an error on this side, as in UnpackWhile.
 func Delivered(c *wire.Conn, job execution.Job, fresh func() bool) (results []execution.Result, trouble, err error) {
 	var done sentTask
 	var t *execution.Task
@@ -176,7 +178,7 @@ func Delivered(c *wire.Conn, job execution.Job, fresh func() bool) (results []ex
 	trouble, err = u.take(func(text []byte) (_ string, files []item, err error) {
 		var back sentResult
 		if err := json.Unmarshal(text, &back); err != nil || len(back.Tasks) != 1 {
-			return "", nil, fmt.Errorf("%w: a description that is none (%v)", wire.ErrProtocol, err)
+			return "", nil, fmt.Errorf("%w: invalid description of a parcel (%v)", wire.ErrProtocol, err)
 		}
 		done = back.Tasks[0]
 		for i := range job.Tasks {
@@ -206,17 +208,17 @@ func Delivered(c *wire.Conn, job execution.Job, fresh func() bool) (results []ex
 	return []execution.Result{r}, trouble, nil
 }
 
-// An unloading is a parcel that is being received and put where its description says.
+// An unloading is a parcel that is being received and placed as its description specifies.
 type unloading struct {
 	conn         *wire.Conn
 	file, folder string
-	most         int // files, the description included; -1: any number
+	most         int // number of files, including the description; -1: no limit
 	bytes        int64
 }
 
-// take receives the parcel. begin is given the description, and returns the directory below which the files go, each
-// under its name. trouble is of this side; the parcel is read to its end all the same, or the next message could not be
-// found. An error means that the connection is of no more use.
+// take receives the parcel. begin is called with the description, and returns the directory for the files, each of
+// which is created under its name. trouble is an error on this side; the parcel is still read to its end to find the
+// start of the next message. An error means that the connection can no longer be used.
 func (u *unloading) take(begin func(text []byte) (dir string, files []item, err error)) (trouble, err error) {
 	from := &wire.BulkReader{Conn: u.conn}
 	archive := tar.NewReader(from)
@@ -252,20 +254,20 @@ func (u *unloading) take(begin func(text []byte) (dir string, files []item, err 
 	}
 }
 
-// check refuses what is no parcel, or more than was asked for.
+// check refuses an entry that does not belong in a parcel, or that was not requested.
 func (u *unloading) check(h *tar.Header, first bool) error {
 	u.most--
 	switch {
 	case h.Typeflag != tar.TypeReg:
-		return fmt.Errorf("%w: %q in a parcel is no file", wire.ErrProtocol, h.Name)
+		return fmt.Errorf("%w: %q in a parcel is not a regular file", wire.ErrProtocol, h.Name)
 	case u.most == -1 || first && (h.Name != u.file || h.Size > wire.MaxDescription) ||
 		!first && h.Name != u.folder+"/"+filepath.Base(h.Name):
-		return fmt.Errorf("%w: a parcel with more than was asked for", wire.ErrProtocol)
+		return fmt.Errorf("%w: a parcel contains more than was requested", wire.ErrProtocol)
 	}
 	return nil
 }
 
-// open begins with the description: it notes the files by their numbers, and opens the directory that they go to.
+// open handles the description: it records the files by their numbers, and opens the directory for them.
 func (u *unloading) open(
 	text []byte, files map[string]item, begin func([]byte) (string, []item, error),
 ) (*os.Root, error) {
@@ -281,11 +283,11 @@ func (u *unloading) open(
 	return os.OpenRoot(dir)
 }
 
-// land puts a file that is being received to its place below root.
+// land writes a file that is being received to its place below root.
 func (i *item) land(r io.Reader, h *tar.Header, root *os.Root) error {
 	if at := filepath.Dir(i.Name); at != "." {
 		if err := root.MkdirAll(at, 0o777); err != nil {
-			return fmt.Errorf("taking %q: %w", i.Name, err)
+			return fmt.Errorf("receiving %q: %w", i.Name, err)
 		}
 	}
 	var err error
@@ -295,7 +297,7 @@ func (i *item) land(r io.Reader, h *tar.Header, root *os.Root) error {
 		err = write(root, i.Name, os.O_EXCL, h.FileInfo(), r)
 	}
 	if err != nil {
-		return fmt.Errorf("taking %q: %w", i.Name, err)
+		return fmt.Errorf("receiving %q: %w", i.Name, err)
 	}
 	return nil
 }

@@ -1,25 +1,25 @@
 // Package parcel carries the files of a job to a machine that does not see its run's directory, and back.
 //
-// A parcel is a folder. The sender has [Pack] fill it: the job's description, and in/ with its inputs. On the other
-// machine, in a folder with the same two, [Execute] runs the tasks as a worker does, and leaves the description of what
-// became of them, and out/ with their files. Once these two are back in the first folder, [Unpack] puts them where a
-// worker would have.
+// A parcel is a folder. [Pack] fills it on the sender's side with the job's description, and in/ with its inputs. On
+// the other machine, in a folder with the same contents, [Execute] runs the tasks as a worker does, and adds a
+// description of their results, and out/ with their files. Once these two are back in the first folder, [Unpack] puts
+// the files where a worker would have.
 //
 //	job.json     the job, and which file of in/ is which input
-//	in/          0, 1, 2 …: files as they are, folders as tar archives
-//	result.json  the results of the tasks that were begun, and which file of out/ is which
-//	out/         0, 1, 2 …: what the tasks printed, their records, their outputs
-//	run/         on the other machine only: a run's directory of one job
+//	in/          0, 1, 2 …: files unchanged, folders as tar archives
+//	result.json  the results of the tasks that were started, and which file of out/ is which
+//	out/         0, 1, 2 …: the printed output of the tasks, their records, their outputs
+//	run/         on the other machine only: the run's directory of a single job
 //
-// Files travel under a number because their names may be anything, and HTCondor makes a flat list of what it transfers.
-// Only the directory of a run is on the sender's side; so the folder is made below it ([Spool]), where a link to an
-// input costs nothing and a file that has come back can be renamed to its place.
+// Files travel under numbers because their names are arbitrary, and HTCondor transfers a flat list of files. The
+// sender's side has only the run's directory, so the folder is created below it ([Spool]), where a link to an input
+// costs nothing and a returned file can be renamed to its place.
 //
-// HTCondor transfers the folders of its jobs itself; couriers of embedded workers use [Send] and [Receive], and bring
-// back what one task left at a time ([Wrap]).
+// HTCondor transfers the folders of its jobs itself; couriers of embedded workers use [Send] and [Receive], and return
+// the files of one task at a time ([Wrap]).
 //
-// What comes back comes from a machine that may be hostile: names are checked against what the job asked for, and
-// nothing is written through a link that leads out of the run's directory.
+// Returned files come from a machine that may be hostile: their names are checked against those that the job requested,
+// and no file is written through a link that leads out of the run's directory.
 package parcel
 
 import (
@@ -48,41 +48,41 @@ const (
 	OutDir     = "out"
 )
 
-// A sentJob is the description of a job that travels: the job as a worker gets it, and where its inputs are in the
-// folder.
+// A sentJob is the description of a job that travels: the job as a worker receives it, and the locations of its inputs
+// in the folder.
 type sentJob struct {
 	Job execution.Job `json:"job"`
 	sentInputs
 }
 
-// sentInputs is the description of a parcel for a worker, which has the job already.
+// sentInputs is the description of a parcel for a worker that already has the job.
 type sentInputs struct {
 	Inputs []item `json:"inputs,omitempty"`
 }
 
-// A sentResult is the description of what became of its tasks, as far as they were begun.
+// A sentResult is the description of the results of a job's tasks, as far as they were started.
 type sentResult struct {
 	Worker string     `json:"worker"`
 	Tasks  []sentTask `json:"tasks"`
 }
 
-// A sentTask is what became of one task: its result, and where its files are in the folder.
+// A sentTask is the outcome of one task: its result, and the locations of its files in the folder.
 type sentTask struct {
 	Result execution.Result `json:"result"`
 	Files  []item           `json:"files,omitempty"`
 }
 
-// An item is a file of a task and where it travels.
+// An item is a file of a task and its location in a parcel.
 type item struct {
-	Name string `json:"name"`           // for the task
-	At   string `json:"at"`             // in in/ or out/
+	Name string `json:"name"`           // the name that the task uses
+	At   string `json:"at"`             // name in in/ or out/
 	Tar  bool   `json:"tar,omitempty"`  // it is a directory
 	Data bool   `json:"data,omitempty"` // it is an output that was published
 }
 
-// Pack makes dir, in place of what is there, and fills it for a job: with links to what the job needs of its run's
-// directory, so that no byte is copied before it is sent, and with archives of folders. An input that several tasks of
-// the job share travels once. One that is missing is left out; the task will say so. It stops when ctx ends.
+// Pack creates dir, replacing any existing one, and fills it for a job: with links to the files that the job needs from
+// its run's directory, so that nothing is copied before it is sent, and with archives of folders. An input shared by
+// several tasks of the job travels once. A missing input is omitted; its task will report it. Pack stops when ctx ends.
 func Pack(ctx context.Context, dir string, job execution.Job) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -91,10 +91,10 @@ func Pack(ctx context.Context, dir string, job execution.Job) error {
 		return err
 	}
 	p := sentJob{Job: job}
-	packed := map[string]bool{} // or made by a task of the job before it is read
+	packed := map[string]bool{} // packed, or created by a task of the job before it is read
 	for i := range job.Tasks {
 		for _, name := range job.Tasks[i].Inputs {
-			if packed[name] || !filepath.IsLocal(name) { // the task will say that too
+			if packed[name] || !filepath.IsLocal(name) { // the task will report that, too
 				continue
 			}
 			packed[name] = true
@@ -113,31 +113,31 @@ func Pack(ctx context.Context, dir string, job execution.Job) error {
 	return writeJSON(filepath.Join(dir, JobFile), p)
 }
 
-// pack makes file from travel in dir; false if there is none.
+// pack adds the file at from to dir; it returns false if the file does not exist.
 func (i *item) pack(ctx context.Context, from, dir string) (bool, error) {
 	info, err := os.Stat(from)
 	if err != nil {
-		return false, nil // whatever it is, its task says it better
+		return false, nil // the task gives a better error for it
 	}
 	to := filepath.Join(dir, i.At)
 	switch i.Tar = info.IsDir(); {
 	case i.Tar:
 		return true, tarFolder(ctx, from, to)
-	case !info.Mode().IsRegular(): // whatever reads a named pipe may wait without end
+	case !info.Mode().IsRegular(): // reading from a named pipe may block indefinitely
 		return false, fmt.Errorf("%s is neither a file nor a directory", from)
 	}
 	return true, os.Symlink(from, to)
 }
 
-// Execute runs the tasks of the job in dir one after the other, as a worker of that name would that has what slot has.
-// When ctx ends, the task that runs is cut off, and the others are not begun; nor are they behind one that is not done,
-// where they depend on each other.
+// Execute runs the tasks of the job in dir one after another, as a worker of that name with the resources of slot
+// would. When ctx ends, the running task is stopped, and the others are not started. If tasks depend on each other, a
+// task that fails also prevents the later ones from starting.
 func Execute(ctx context.Context, dir, worker string, slot corral.Resources) error {
 	job, err := Unwrap(dir)
 	if err != nil {
 		return err
 	}
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // for information only
 	tmp := filepath.Join(dir, "tmp")
 	x, err := executor.New(worker, host, tmp)
 	if err != nil {
@@ -163,8 +163,8 @@ func Execute(ctx context.Context, dir, worker string, slot corral.Resources) err
 	return writeJSON(filepath.Join(dir, ResultFile), back)
 }
 
-// Unwrap makes a run's directory in dir for the job that travelled there, with its inputs. From then on the executor
-// needs to know nothing of the journey.
+// Unwrap creates a run's directory in dir for the job that travelled there, with its inputs. The executor then works as
+// it does for a local job.
 func Unwrap(dir string) (execution.Job, error) {
 	var p sentJob
 	if err := readJSON(filepath.Join(dir, JobFile), &p); err != nil {
@@ -176,20 +176,20 @@ func Unwrap(dir string) (execution.Job, error) {
 	}
 	for _, i := range p.Inputs {
 		if err := i.put(filepath.Join(dir, InDir), job.Dir, filepath.Join(executor.DataDir, i.Name)); err != nil {
-			return execution.Job{}, fmt.Errorf("taking input %q: %w", i.Name, err)
+			return execution.Job{}, fmt.Errorf("receiving input %q: %w", i.Name, err)
 		}
 	}
 	return job, nil
 }
 
-// Away makes a run's directory without files in dir, and returns the job as it is there.
+// Away creates a run's directory without files in dir, and returns the job with its path changed to that directory.
 func Away(dir string, job execution.Job) (execution.Job, error) {
 	job.Dir = filepath.Join(dir, "run")
 	return job, os.MkdirAll(filepath.Join(job.Dir, executor.DataDir), 0o700)
 }
 
-// Nothing reports whether there is nothing to bring back of a task of a job that was away: it is done, has no outputs,
-// and its directory is packed.
+// Nothing reports whether a task of a job that travelled has no files to bring back: it succeeded, has no outputs, and
+// its directory was removed by packing.
 func Nothing(job *execution.Job, t *execution.Task, r execution.Result) bool {
 	if !job.Pack || r.Status != execution.Done || len(t.Outputs) > 0 {
 		return false
@@ -198,15 +198,15 @@ func Nothing(job *execution.Job, t *execution.Task, r execution.Result) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// left is what one task of a job left.
+// left identifies the files that one task of a job left.
 type left struct {
 	job    *execution.Job
 	task   *execution.Task
 	result *execution.Result
 }
 
-// collect makes the files of a task travel back. n numbers them across the tasks of a job. What others of the job may
-// read stays, too.
+// collect adds a task's files to those that travel back. n numbers them across the tasks of a job. Files that other
+// tasks of the job may read are also kept in place.
 func collect(ctx context.Context, dir string, l left, n *int) ([]item, error) {
 	items := leavings(l.task, l.result)
 	kept := items[:0]
@@ -228,10 +228,11 @@ func collect(ctx context.Context, dir string, l left, n *int) ([]item, error) {
 	return kept, nil
 }
 
-// collect moves a file in some way; what is neither a file nor a directory stays, as does what is not there.
+// collect moves one file by calling move. It ignores a missing file, and anything that is neither a file nor a
+// directory.
 func (i *item) collect(ctx context.Context, from, dir string, move func(from, to string) error) (bool, error) {
 	if !filepath.IsLocal(i.Name) {
-		return false, nil // the task was refused for it
+		return false, nil // the task was refused because of the name
 	}
 	info, err := os.Lstat(from)
 	to := filepath.Join(dir, i.At)
@@ -247,18 +248,18 @@ func (i *item) collect(ctx context.Context, from, dir string, move func(from, to
 	return true, move(from, to)
 }
 
-// ErrNoResult says that a parcel came back without a description of what became of its tasks.
+// ErrNoResult reports that a parcel came back without a description of the results of its tasks.
 var ErrNoResult = errors.New("its executor left no result")
 
-// Unpack puts into the run's directory what came back in dir for a job, and publishes the outputs of tasks that
-// are done. It returns the results of the tasks that were begun. It can be repeated.
+// Unpack puts the files that came back in dir for a job into the run's directory, and publishes the outputs of
+// successful tasks. It returns the results of the tasks that were started. It can be repeated.
 func Unpack(dir string, job execution.Job) ([]execution.Result, error) {
 	results, _, err := UnpackWhile(dir, job, func() bool { return true })
 	return results, err
 }
 
-// UnpackWhile is Unpack that publishes for as long as fresh says that it may. trouble is of this side: a disk that is
-// full, say, which has made failures of tasks that are done; the caller may have the worker deliver again.
+// UnpackWhile is like Unpack, but publishes only while fresh returns true. trouble is an error on this side, for
+// example a full disk, that made successful tasks fail; the caller may have the worker deliver again.
 func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []execution.Result, trouble, err error) {
 	var back sentResult
 	if err := readJSON(filepath.Join(dir, ResultFile), &back); err != nil {
@@ -284,9 +285,9 @@ func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []ex
 	return results, trouble, nil
 }
 
-// unpackTask makes the attempt's directory as a worker would have left it, links of inputs included, and publishes the
-// outputs of a task that is done. Only files that the job asked for are taken. Where nothing but outputs came back of a
-// packed job's task, no directory stays.
+// unpackTask creates the attempt's directory as a worker would have left it, including links to inputs, and publishes
+// the outputs of a successful task. It accepts only files that the job requested. If nothing but outputs came back for
+// a task of a packed job, the directory is removed.
 func unpackTask(
 	out string, job *execution.Job, t *execution.Task, done sentTask, fresh func() bool,
 ) error {
@@ -297,7 +298,7 @@ func unpackTask(
 	var errs []error
 	for _, i := range done.asked(t) {
 		if err := i.put(out, job.Dir, filepath.Join(executor.TasksDir, filepath.Base(d.Path), i.Name)); err != nil {
-			errs = append(errs, fmt.Errorf("taking %q: %w", i.Name, err))
+			errs = append(errs, fmt.Errorf("receiving %q: %w", i.Name, err))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -306,7 +307,7 @@ func unpackTask(
 	return done.settle(job, t, d, fresh)
 }
 
-// asked returns the files that came back which the job asked for.
+// asked returns the files that came back and that the job requested.
 func (d *sentTask) asked(t *execution.Task) (asked []item) {
 	stdout, stderr := t.Streams()
 	wanted := append([]string{stdout, stderr, executor.RecordFile, executor.TraceFile}, t.Outputs...)
@@ -318,7 +319,7 @@ func (d *sentTask) asked(t *execution.Task) (asked []item) {
 	return asked
 }
 
-// settle does the rest once a task's files are in its attempt's directory.
+// settle completes a task after its files have been placed in its attempt's directory.
 func (d *sentTask) settle(
 	job *execution.Job, t *execution.Task, dir executor.TaskDir, fresh func() bool,
 ) error {
@@ -327,7 +328,7 @@ func (d *sentTask) settle(
 	if !bare {
 		for _, name := range t.Inputs {
 			if !slices.Contains(t.Outputs, name) {
-				_ = dir.Link(name) // for people; one that is gone since is not missing any more
+				_ = dir.Link(name) // for users; an input that has since been removed does not matter now
 			}
 		}
 	}
@@ -341,12 +342,12 @@ func (d *sentTask) settle(
 	return nil
 }
 
-// put puts what travelled in dir to its place, a name below base that no link leads out of. What travelled stays where
-// it is, so that this can be repeated after a crash. On the same file system a link costs nothing; elsewhere the file
-// is copied.
+// put places the item that travelled in dir at name, below base; no link can lead out of base. The original stays in
+// dir, so that the call can be repeated after a crash. On the same file system a hard link costs nothing; otherwise the
+// file is copied.
 func (i *item) put(dir, base, name string) error {
 	if i.At != filepath.Base(i.At) || !filepath.IsLocal(i.At) {
-		return fmt.Errorf("%q is no name of a file that travels", i.At)
+		return fmt.Errorf("%q is not a valid file name in a parcel", i.At)
 	}
 	root, err := os.OpenRoot(base)
 	if err != nil {
@@ -365,7 +366,7 @@ func (i *item) put(dir, base, name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%q is no regular file", i.At)
+		return fmt.Errorf("%q is not a regular file", i.At)
 	}
 	if near, err := filepath.Rel(base, from); err == nil && filepath.IsLocal(near) && root.Link(near, name) == nil {
 		return nil
@@ -373,21 +374,22 @@ func (i *item) put(dir, base, name string) error {
 	return copyFile(from, info, root, name)
 }
 
-// copyFile is for file systems without hard links, and for a name that is there: what has it goes, as it may be a link.
+// copyFile is used on file systems without hard links, and if name exists: the existing file is removed, because it may
+// be a link.
 func copyFile(from string, info fs.FileInfo, root *os.Root, name string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	_ = root.Remove(name) // mostly there is none
+	_ = root.Remove(name) // usually there is none
 	return write(root, name, os.O_EXCL, info, in)
 }
 
-// maxParcelText is how long either description may be: that of a job of 100,000 tasks stays below it.
+// maxParcelText limits the length of each description: a job with 100,000 tasks stays below it.
 const maxParcelText = 256 << 20
 
-// readJSON reads one of the two descriptions, of bounded length.
+// readJSON reads one of the two descriptions, with a limited length.
 func readJSON(name string, v any) error {
 	text, err := input.ReadFile(name, maxParcelText)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// TestParcelFromAnEnemy shows what a worker cannot do to the run's directory or beyond.
+// TestParcelFromAnEnemy: a malicious parcel cannot harm the run's directory or files outside it.
 func TestParcelFromAnEnemy(t *testing.T) {
 	t.Parallel()
 	task := execution.Task{ID: "t", Attempt: 1, Outputs: []string{"a/b"}}
@@ -59,7 +59,7 @@ func TestParcelFromAnEnemy(t *testing.T) {
 	}
 }
 
-// A trip is a run's directory, the folder of a parcel, and one on another machine.
+// A trip is a run's directory, a parcel's folder, and a directory on another machine.
 type trip struct {
 	run, parcel, away string
 }
@@ -76,7 +76,7 @@ func newTrip(t *testing.T) trip {
 	return p
 }
 
-// An output is not published once its job is another worker's.
+// An output is not published once another worker has its job.
 func TestOutputOfWhoLostTheJobIsNotPublished(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// FilesOf is how many files one task of a job brings back at most.
+// FilesOf returns the maximum number of files that one task of a job brings back.
 func FilesOf(job execution.Job) int {
 	const described, printed, recorded = 1, 2, 2
 	most := 0
@@ -22,15 +22,15 @@ func FilesOf(job execution.Job) int {
 	return described + printed + recorded + most
 }
 
-// SpoolDir is the folder in a run's directory, while there are any, of the parcels on their way. It is there because
-// only the same file system lets links to the run's files be made.
+// SpoolDir is the folder in a run's directory for parcels in transit, which exists only while there are any. It is
+// there because hard links to the run's files require the same file system.
 const SpoolDir = ".parcels"
 
-// Spool makes a folder for a parcel, in one that keeps its place when Pack makes the folder again; Unspool removes
-// both.
+// Spool creates a folder for a parcel inside another folder, which stays when Pack recreates the parcel's; Unspool
+// removes both.
 func Spool(job execution.Job) (dir string, err error) {
 	in := filepath.Join(job.Dir, SpoolDir)
-	for range 10 { // another parcel's end may remove in
+	for range 10 { // the end of another parcel may remove in
 		if err = os.Mkdir(in, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
 			dir, err = os.MkdirTemp(in, "")
 		}
@@ -45,19 +45,18 @@ func Spool(job execution.Job) (dir string, err error) {
 	return "", err
 }
 
-// Unspool removes a folder that Spool made.
+// Unspool removes a folder that Spool created.
 func Unspool(dir string) {
 	place := filepath.Dir(dir)
-	_ = os.RemoveAll(place)            // what stays goes with Sweep
-	_ = os.Remove(filepath.Dir(place)) // unless others are in it
+	_ = os.RemoveAll(place)            // Sweep removes what remains
+	_ = os.Remove(filepath.Dir(place)) // unless it contains others
 }
 
-// Sweep removes the parcels from a run's directory that a dispatcher which was killed has left there. The run must have
-// no dispatcher.
+// Sweep removes parcels that a killed dispatcher has left in a run's directory. The run must not have a dispatcher.
 func Sweep(run string) error { return os.RemoveAll(filepath.Join(run, SpoolDir)) }
 
-// Readable returns an error that names the first file of a folder that cannot be read. It is asked before a parcel is
-// promised: in the middle of sending it would be too late to refuse.
+// Readable returns an error that names the first file of a folder that cannot be read. It is called before a parcel is
+// announced, because a refusal is not possible once sending has begun.
 func Readable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -76,8 +75,8 @@ func Readable(dir string) error {
 	return nil
 }
 
-// Passing reports whether the trouble is this machine's and may be over soon: something has run short. Then the files
-// wait where they are.
+// Passing reports whether the error is caused by a temporary shortage on this machine. Then the files stay where they
+// are.
 func Passing(err error) bool {
 	short := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
 	return slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) })

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are. It stops
-// when ctx ends.
+// tarFolder writes the contents of a folder to an archive: files, folders, and symbolic links as links. It stops when
+// ctx ends.
 func tarFolder(ctx context.Context, folder, archive string) error {
 	out, err := os.OpenFile(archive, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -33,7 +33,7 @@ func tarFolder(ctx context.Context, folder, archive string) error {
 	return errors.Join(err, w.Close(), out.Close())
 }
 
-// tarEntry writes one file, folder or link. The names of users and groups stay out: they mean nothing on the other
+// tarEntry writes one file, folder or link. It omits the names of users and groups, which are meaningless on the other
 // machine.
 func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEntry) error {
 	info, err := d.Info()
@@ -48,7 +48,7 @@ func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEnt
 			return err
 		}
 	default:
-		return nil // whatever reads a named pipe may wait without end
+		return nil // reading from a named pipe may block indefinitely
 	}
 	h, err := tar.FileInfoHeader(info, target)
 	if err != nil {
@@ -70,8 +70,9 @@ func tarEntry(ctx context.Context, w *tar.Writer, folder, at string, d fs.DirEnt
 	return err
 }
 
-// untarFolder makes a folder of an archive. The archive may come from a machine that is hostile: os.Root sees to it
-// that nothing is written where a link leads out of root, nor where one of the archive's own leads out of the folder.
+// untarFolder extracts an archive to a folder. The archive may come from a hostile machine: os.Root ensures that
+// nothing is written through a link that leads out of root, nor through a link in the archive that leads out of the
+// folder.
 func untarFolder(archive string, root *os.Root, name string) error {
 	in, err := os.Open(archive)
 	if err != nil {
@@ -81,7 +82,7 @@ func untarFolder(archive string, root *os.Root, name string) error {
 	return untar(in, root, name)
 }
 
-// untar is untarFolder of an archive that is being read.
+// untar is untarFolder for an archive that is read from a stream.
 func untar(in io.Reader, root *os.Root, name string) error {
 	if err := root.MkdirAll(name, 0o777); err != nil {
 		return err
@@ -109,7 +110,7 @@ func untar(in io.Reader, root *os.Root, name string) error {
 	}
 }
 
-// untarEntry makes what an archive has next.
+// untarEntry creates the archive's next entry.
 func untarEntry(r io.Reader, h *tar.Header, root *os.Root, at string) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -122,15 +123,15 @@ func untarEntry(r io.Reader, h *tar.Header, root *os.Root, at string) error {
 	return nil
 }
 
-// write writes what r gives to a file with the mode that info has. The file is as old as info says, for tasks that ask
-// which of two is newer. how is what becomes of a file that is there.
+// write copies r to a file with the mode and modification time of info, for tasks that compare the ages of files. how
+// is the flag for opening an existing file.
 func write(root *os.Root, name string, how int, info fs.FileInfo, r io.Reader) error {
 	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|how, info.Mode().Perm())
 	if err != nil {
 		return err
 	}
 	buffer := copiers.Get().(*[32 << 10]byte)
-	_, err = io.CopyBuffer(struct{ io.Writer }{out}, r, buffer[:]) // the file itself would make a buffer of its own
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, r, buffer[:]) // hides File.ReadFrom
 	copiers.Put(buffer)
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err

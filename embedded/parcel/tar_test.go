@@ -35,8 +35,8 @@ func archive(t *testing.T, path string, entries ...tar.Header) {
 	}
 }
 
-// The folder that a task left is unpacked within itself: its links, which tasks may follow, lead its own files nowhere else
-// in the run's directory.
+// A task's folder is unpacked within itself: links in it, which tasks may follow, cannot redirect its own files to
+// another place in the run's directory.
 func TestArchiveThatWritesThroughItsLinks(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)

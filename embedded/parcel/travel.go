@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// Send sends a file of the folder of a parcel, and all files of a folder there, as one tar archive in raw frames. What
-// is a link travels as the file that it leads to.
+// Send sends one file from a parcel's folder, and all files of a subfolder, as one tar archive in raw frames. A link is
+// sent as the file that it leads to.
 func Send(c *wire.Conn, dir, file, folder string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, folder))
 	if err != nil {
@@ -33,8 +33,8 @@ func Send(c *wire.Conn, dir, file, folder string) error {
 	})
 }
 
-// sendArchive sends what fill writes into an archive. It is written in pieces of 512 bytes and less, which are
-// collected, so that a small parcel is one frame.
+// sendArchive sends the archive that fill writes. The archive is written in pieces of at most 512 bytes, which are
+// buffered, so that a small parcel fits into one frame.
 func sendArchive(c *wire.Conn, fill func(*tar.Writer) error) error {
 	to := collectors.Get().(*bufio.Writer)
 	defer collectors.Put(to)
@@ -46,13 +46,14 @@ func sendArchive(c *wire.Conn, fill func(*tar.Writer) error) error {
 	return errors.Join(archive.Close(), to.Flush(), wire.BulkWriter{Conn: c}.Close())
 }
 
-// Buffers are used again: those of a parcel are larger than most parcels.
+// Buffers are reused, because a buffer is larger than most parcels.
 var (
 	collectors = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 	copiers    = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 )
 
-// tarFile writes one file as it is now: should it grow meanwhile, no more of it is sent than its header says.
+// tarFile writes one file in its current state: if the file grows in the meantime, no more bytes are sent than its
+// header announces.
 func tarFile(w *tar.Writer, path, name string) error {
 	in, err := os.Open(path)
 	if err != nil {

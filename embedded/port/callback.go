@@ -11,26 +11,27 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// A pilot may have this machine dial its node, which must not make a port scanner of it: see ADR 27.
+// A pilot may make this machine dial its node, which must not turn this machine into a port scanner: see ADR 27.
 const (
-	maxCalls     = 128                    // at a time, of all pilots
-	callInterval = 500 * time.Millisecond // between two calls for one attempt, when each of its hosts has had one
+	maxCalls     = 128                    // concurrent calls for all pilots together
+	callInterval = 500 * time.Millisecond // between two calls for one attempt, after each of its hosts has had one
 )
 
-// callBacks bounds the calls that pilots ask for, in two ways: so many at a time, and so many for each attempt. A pilot
-// may name any addresses; without a bound one pilot could have corrald knock at every port of a network.
+// callBacks limits the calls that pilots request: the number of concurrent calls, and the rate for each attempt. A
+// pilot may name any address; without a limit, one pilot could make corrald probe every port of a network.
 type callBacks struct {
 	slots chan struct{} // one for each call
 
-	mu   sync.Mutex                 // guards what follows
-	used map[corral.JobID]time.Time // until when the calls of an attempt last, at one each callInterval; not past
+	mu   sync.Mutex                 // guards the fields below
+	used map[corral.JobID]time.Time // :: attempt → end of its last call, one each callInterval; if not past
 }
 
 func newCallBacks() callBacks {
 	return callBacks{slots: make(chan struct{}, maxCalls), used: map[corral.JobID]time.Time{}}
 }
 
-// admit reports whether the attempt may have a call now. The hosts of one start at the same time, and each asks once.
+// admit reports whether the attempt may have a call now. The hosts of an attempt start at the same time, and each
+// requests one call.
 func (c *callBacks) admit(attempt corral.JobID, hosts int, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,12 +51,13 @@ func (c *callBacks) admit(attempt corral.JobID, hosts int, now time.Time) bool {
 	return true
 }
 
-// callBack dials the addresses that a pilot names and returns the answer: the one that was reached, or why none was.
+// callBack dials the addresses that a pilot names and returns the answer: the address that was reached, or the reason
+// why none was.
 func (p *Port) callBack(ctx context.Context, c *wire.Conn, adm Admission, m *wire.Message) *wire.Message {
 	answer := &wire.Message{Type: wire.TypeCalled, N: m.N}
 	reached, err := p.call(ctx, c, adm, m)
 	if err != nil {
-		p.lg.Info("a pilot is not reached", "attempt", adm.Attempt, "addresses", m.Addresses, "error", err)
+		p.lg.Info("pilot cannot be reached", "attempt", adm.Attempt, "addresses", m.Addresses, "error", err)
 		answer.Kind, answer.Reason = corral.KindOf(err), wire.Clip(err.Error())
 		return answer
 	}
@@ -63,13 +65,13 @@ func (p *Port) callBack(ctx context.Context, c *wire.Conn, adm Admission, m *wir
 	return answer
 }
 
-// call dials the addresses for a pilot. A pilot of another machine must not name addresses of this one, at which only
-// local programs are to be reached. It waits for a slot as long as the pilot's connection lasts.
+// call dials the addresses for a pilot. A pilot on another machine must not name loopback addresses of this machine,
+// where local programs listen. call waits for a slot as long as the pilot's connection lasts.
 func (p *Port) call(ctx context.Context, c *wire.Conn, adm Admission, m *wire.Message) (string, error) {
 	if !isLocal(c.Net.RemoteAddr()) {
 		for _, address := range m.Addresses {
 			if ap, err := netip.ParseAddrPort(address); err == nil && ap.Addr().Unmap().IsLoopback() {
-				return "", corral.Errorf(corral.Forbidden, "%s is not at another machine's pilot", address)
+				return "", corral.Errorf(corral.Forbidden, "%s is a loopback address of another machine", address)
 			}
 		}
 	}
@@ -86,7 +88,7 @@ func (p *Port) call(ctx context.Context, c *wire.Conn, adm Admission, m *wire.Me
 	return p.reach(ctx, m.Addresses, m.Nonce)
 }
 
-// isLocal reports whether a peer is on this machine as far as its address says.
+// isLocal reports whether a peer is on this machine, according to its address.
 func isLocal(a net.Addr) bool {
 	if a.Network() == "unix" {
 		return true

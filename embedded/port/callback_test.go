@@ -21,7 +21,7 @@ func TestCallsOfAnAttemptAreAnIntervalApart(t *testing.T) {
 		want    bool
 	}{
 		{1, 1, 0, true}, {1, 1, callInterval - 1, false}, {2, 1, callInterval - 1, true}, {1, 1, callInterval, true}, {1, 1, callInterval + 1, false},
-		// All hosts of an attempt ask when it starts; and then they have an interval together.
+		// All hosts of an attempt ask when it starts; afterwards they share an interval.
 		{3, 3, 0, true}, {3, 3, 0, true}, {3, 3, 1, true}, {3, 3, 2, false}, {3, 3, callInterval, true}, {3, 3, callInterval + 1, false},
 		{3, 3, time.Minute, true}, {3, 3, time.Minute, true}, {3, 3, time.Minute, true}, {3, 3, time.Minute, false},
 	} {
@@ -35,7 +35,7 @@ func TestCallsOfAnAttemptAreAnIntervalApart(t *testing.T) {
 	}
 }
 
-// A pilot elsewhere has no business with this machine's own loopback addresses.
+// A remote pilot must not name this machine's loopback addresses.
 func TestRemotePilotNamesNoLoopbackAddress(t *testing.T) {
 	t.Parallel()
 	p := New(slog.New(slog.DiscardHandler), nil, nil)
@@ -51,7 +51,7 @@ func TestRemotePilotNamesNoLoopbackAddress(t *testing.T) {
 	}
 }
 
-// remote is a connection that comes from another machine.
+// remote is a connection from another machine.
 type remote struct{ net.Conn }
 
 func (remote) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5} }

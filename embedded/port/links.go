@@ -10,26 +10,26 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// Links are the connections of pilots, of embedded and of HTCondor clusters, and what was asked of their attempts:
-// to drain or to leave. A pilot hears what was asked as soon as it is connected, so what is asked stays in memory
-// for as long as corrald runs: a pilot may come back at any time.
+// Links holds the connections of pilots, of embedded and of HTCondor clusters, and the requests made to their attempts:
+// to drain or to leave. A pilot receives the request as soon as it is connected, so requests stay in memory as long as
+// corrald runs: a pilot may come back at any time.
 type Links struct {
-	Terms wire.Terms // of every connection
+	Terms wire.Terms // for every connection
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	asked  map[corral.JobID]corral.Ask
 	conns  map[*wire.Conn]corral.JobID // :: connection → attempt of its pilot
-	cut    map[corral.JobID]time.Time  // when the pilot's last connection ended without farewell
+	cut    map[corral.JobID]time.Time  // when the pilot's last connection ended without a bye message
 }
 
-// NewLinks returns a set without links. Pilots get these terms: their workers die if corrald is silent for a lease.
+// NewLinks returns a set without links. Pilots receive these terms: their workers end if corrald is silent for a lease.
 func NewLinks(terms wire.Terms) *Links {
 	return &Links{Terms: terms, asked: map[corral.JobID]corral.Ask{}, conns: map[*wire.Conn]corral.JobID{},
 		cut: map[corral.JobID]time.Time{}}
 }
 
-// Ask tells the pilots of an attempt what they shall do, now or when they connect next.
+// Ask sends a request to the pilots of an attempt, now or when they next connect.
 func (l *Links) Ask(attempt corral.JobID, ask corral.Ask) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,14 +41,14 @@ func (l *Links) Ask(attempt corral.JobID, ask corral.Ask) {
 	}
 }
 
-// Asked returns what was asked of an attempt.
+// Asked returns the request made to an attempt.
 func (l *Links) Asked(attempt corral.JobID) corral.Ask {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asked[attempt]
 }
 
-// Close ends all connections of pilots, and those that are made later. Pilots look for another corrald.
+// Close closes all connections of pilots, now and in the future. Pilots then look for another corrald.
 func (l *Links) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *Links) Close() {
 	}
 }
 
-// join adds a connection and tells its pilot what was asked before.
+// join adds a connection and sends its pilot the request made before, if any.
 func (l *Links) join(c *wire.Conn, attempt corral.JobID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *Links) join(c *wire.Conn, attempt corral.JobID) {
 	}
 }
 
-// part forgets a connection that has ended, with or without farewell.
+// part removes a connection that has ended, with or without a bye message.
 func (l *Links) part(c *wire.Conn, farewell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,15 +84,15 @@ func (l *Links) part(c *wire.Conn, farewell bool) {
 	}
 }
 
-// Cut returns the attempts whose pilots have lost their connection, and since when. The caller, once it knows
-// that an attempt is over, calls Forget.
+// Cut returns the attempts whose pilots have lost their connection, and the time of the loss. The caller must call
+// Forget when it learns that an attempt has ended.
 func (l *Links) Cut() map[corral.JobID]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.cut)
 }
 
-// Forget forgets that the pilot of an attempt which is over has lost its connection.
+// Forget removes an ended attempt from the result of Cut.
 func (l *Links) Forget(attempt corral.JobID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

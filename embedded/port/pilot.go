@@ -9,7 +9,7 @@ import (
 )
 
 // servePilot serves an admitted pilot until its connection ends. The caller closes c. Reports are recorded one after
-// the other, in their order; a call back takes seconds, so it goes on beside.
+// another, in their order; a call back takes seconds, so it runs concurrently.
 func (p *Port) servePilot(ctx context.Context, c *wire.Conn, adm Admission) {
 	adm.Links.join(c, adm.Attempt)
 	farewell := false
@@ -40,7 +40,7 @@ func (p *Port) servePilot(ctx context.Context, c *wire.Conn, adm Admission) {
 	}
 }
 
-// report records what a pilot reports and returns the answer. The pilot repeats a report that was not recorded.
+// report records a pilot's report and returns the answer. The pilot repeats a report that was not recorded.
 func (p *Port) report(ctx context.Context, attempt corral.JobID, m *wire.Message) *wire.Message {
 	answer := &wire.Message{Type: wire.TypeReported, N: m.N}
 	ctx, cancel := context.WithTimeout(ctx, wire.AdmitTimeout)

@@ -1,15 +1,15 @@
-// Package port is where workers, their couriers and pilots dial in.
+// Package port is the endpoint where workers, their couriers and pilots connect.
 //
-// The port reads one hello, asks its Gate whether the sender may come in, and hands the connection on: to the
-// dispatcher of the cluster if it is a worker's or a courier's, to the links if it is a pilot's. Pilots of HTCondor
-// clusters come here too, for their lease, their reports, and what is asked of them; they need no dispatcher.
+// The port reads one hello, asks its Gate to admit the sender, and passes the connection on: to the cluster's
+// dispatcher for a worker or courier, to the links for a pilot. Pilots of HTCondor clusters also connect here, for
+// their lease, reports and requests; they need no dispatcher.
 //
-// It listens on a Unix socket for this machine, with TLS for others, and takes what a relay brings from a site's
-// network. All three are one to it: what admits a peer is its token. The certificate is known to peers by its digest,
-// so no authority is needed.
+// The port listens on a Unix socket for this machine and with TLS for others, and accepts connections that a relay
+// forwards from a site's network. All three are treated alike: a peer is admitted by its token. Peers know the
+// certificate by its digest, so no certificate authority is needed.
 //
-// Before it is admitted, a connection costs a place, one small frame, and some seconds at most. Places are bounded, for
-// couriers apart from the others, so that files on their way do not keep workers out.
+// Before it is admitted, a connection costs one slot, one small frame, and at most a few seconds. Slots are limited,
+// separately for couriers, so that file transfers do not keep workers out.
 package port
 
 import (
@@ -34,52 +34,52 @@ import (
 )
 
 const (
-	maxConnections = 4096 // at one port, admitted or not
-	maxCouriers    = 1024 // of them: workers and pilots must find places while many files are carried
+	maxConnections = 4096 // at one port, whether admitted or not
+	maxCouriers    = 1024 // of them: workers and pilots must get slots while many files are transferred
 )
 
-// Credentials are what a hello shows.
+// Credentials are the contents of a hello that the Gate checks.
 type Credentials struct {
 	Role        wire.Role
 	Tag         string // of the attempt
-	TokenDigest string // SHA-256 of the token, hex: the token itself goes no further than the port
-	Holder      string // the pilot process that says it has the attempt's lease
-	Session     string // SHA-256 of the secret that this process has made, hex; empty: none was shown
+	TokenDigest string // SHA-256 of the token, hex: the token itself stays in the port
+	Holder      string // the pilot process that claims the attempt's lease
+	Session     string // SHA-256 of the secret that this process has created, hex; empty: no secret was sent
 
 	Worker string           // the worker's id; empty for a pilot
 	Shape  corral.Resources // of the worker
 }
 
-// An Admission says what the sender of a hello belongs to.
+// An Admission describes what the sender of a hello belongs to.
 type Admission struct {
 	Attempt    corral.JobID
-	Hosts      int // of the attempt, each of which has a worker; 0: one
-	CPUs       int // of the attempt, on all hosts: those of its workers are no more; 0: any
+	Hosts      int // of the attempt, with one worker each; 0: one
+	CPUs       int // of the attempt, on all hosts; its workers may not have more; 0: any number
 	Glidein    corral.GlideinID
 	Cluster    corral.ClusterID
-	Links      *Links               // that a pilot joins; their terms are those of every connection
-	Dispatcher *dispatch.Dispatcher // that a worker takes its jobs from; nil for pilots of HTCondor clusters
+	Links      *Links               // for the pilot; they define the terms of every connection
+	Dispatcher *dispatch.Dispatcher // the source of a worker's jobs; nil for pilots of HTCondor clusters
 }
 
-// A Gate knows the attempts. Its errors are corral.Errors: their sentences are sent to the peer,
-// which gives up on Unauthenticated, Forbidden, Conflict and Invalid, and tries again otherwise.
+// A Gate decides which attempts are admitted. Its errors are corral.Errors: their messages are sent to the peer, which
+// gives up on Unauthenticated, Forbidden, Conflict and Invalid, and tries again otherwise.
 type Gate interface {
-	// Admit checks the token, comparing digests in constant time, that the Holder of a worker and of its couriers has
-	// the attempt's lease and the secret of its session, and that the worker is one of the attempt's.
+	// Admit checks the token, comparing digests in constant time; that the Holder of a worker and its couriers has the
+	// attempt's lease and the secret of its session; and that the worker belongs to the attempt.
 	Admit(ctx context.Context, c Credentials) (Admission, error)
 
-	// Lease gives the attempt's lease to holder, and opens the session whose secret has that digest; it is a Conflict
-	// if another pilot has it, or the same one with another secret.
+	// Lease gives the attempt's lease to holder, and opens the session whose secret has the given digest. The error is
+	// a Conflict if another pilot has the lease, or the same pilot with another secret.
 	Lease(ctx context.Context, attempt corral.JobID, holder, session string) error
 
-	// Report records how an attempt is doing.
+	// Report records the phase of an attempt.
 	Report(ctx context.Context, attempt corral.JobID, phase, reason string) error
 
-	// LoseHost records that an attempt goes on without one of its hosts; it may be said again.
+	// LoseHost records that an attempt continues without one of its hosts; it may be repeated.
 	LoseHost(ctx context.Context, attempt corral.JobID, lost corral.LostHost) error
 }
 
-// A Port is where workers and pilots dial in. It speaks the worker protocol and nothing else.
+// A Port is the endpoint where workers and pilots connect. It accepts only the worker protocol.
 type Port struct {
 	lg    *slog.Logger
 	gate  Gate
@@ -89,11 +89,11 @@ type Port struct {
 	reach Reacher
 }
 
-// A Reacher dials addresses, each IP:PORT of a listener that sends nonce and a newline to whoever connects, and returns
-// the one that it reached. An error of kind corral.Failed says what became of each of them.
+// A Reacher dials addresses and returns the one that it reached. Each is the IP:PORT of a listener that sends nonce and
+// a newline to each client. An error of kind corral.Failed describes the result for each address.
 type Reacher func(ctx context.Context, addresses []string, nonce string) (reached string, err error)
 
-// New returns a port that admits whatever gate admits; reach dials pilots that ask to be called back.
+// New returns a port that admits the peers that gate admits; reach dials pilots that request to be called back.
 func New(lg *slog.Logger, gate Gate, reach Reacher) *Port {
 	return &Port{
 		lg: lg, gate: gate, calls: newCallBacks(), reach: reach,
@@ -101,8 +101,8 @@ func New(lg *slog.Logger, gate Gate, reach Reacher) *Port {
 	}
 }
 
-// ServeUnix serves on a Unix socket that only this user can connect to, until ctx is done; then the
-// socket is removed and all connections are closed. A socket that no process serves is replaced.
+// ServeUnix serves on a Unix socket that only this user can connect to, until ctx is done; then it removes the socket
+// and closes all connections. It replaces a socket that no process serves.
 func (p *Port) ServeUnix(ctx context.Context, path string) error {
 	ln, err := ListenUnix(path)
 	if err != nil {
@@ -112,14 +112,14 @@ func (p *Port) ServeUnix(ctx context.Context, path string) error {
 	return p.Serve(ctx, ln)
 }
 
-// CheckUnix says what keeps ListenUnix from opening this socket, and changes nothing.
+// CheckUnix returns the error that would keep ListenUnix from opening this socket, and changes nothing.
 func CheckUnix(path string) error {
 	if nc, err := net.Dial("unix", path); err == nil {
 		nc.Close()
 		return corral.ErrorAt(corral.Conflict, path, "another process serves this socket")
 	}
 	if old, err := os.Lstat(path); err == nil && old.Mode().Type() != fs.ModeSocket {
-		return corral.ErrorAt(corral.Conflict, path, "is there, and no socket")
+		return corral.ErrorAt(corral.Conflict, path, "exists and is not a socket")
 	}
 	if len(path) >= len(syscall.RawSockaddrUnix{}.Path) {
 		return corral.ErrorAt(corral.Invalid, path, "the path is too long for a socket")
@@ -127,14 +127,14 @@ func CheckUnix(path string) error {
 	return nil
 }
 
-// ListenUnix opens a Unix socket that only this user can connect to. The socket is made under another
-// name first, so that it is never there with a wider mode. One that no process serves is replaced; one
-// that a process serves, or a file that is not a socket, is a Conflict. The caller removes it at the end.
+// ListenUnix opens a Unix socket that only this user can connect to. The socket is first created under another name, so
+// that it never exists with wider permissions. A socket that no process serves is replaced; a socket in use, or a file
+// that is not a socket, is a Conflict. The caller must remove the socket at the end.
 func ListenUnix(path string) (net.Listener, error) {
 	if err := CheckUnix(path); err != nil {
 		return nil, err
 	}
-	fresh := path[:len(path)-1] + "~" // no longer than path, and its own
+	fresh := path[:len(path)-1] + "~" // not longer than path, and unique to it
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("removing stale socket: %w", err)
 	}
@@ -151,8 +151,7 @@ func ListenUnix(path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// ListenTLS opens a TLS 1.3 listener for Serve and returns the digest of its certificate, which
-// peers must know.
+// ListenTLS opens a TLS 1.3 listener for Serve and returns the digest of its certificate, which peers must know.
 func (p *Port) ListenTLS(addr string, cert tls.Certificate) (net.Listener, string, error) {
 	ln, err := tls.Listen("tcp", addr, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13})
 	if err != nil {
@@ -161,14 +160,14 @@ func (p *Port) ListenTLS(addr string, cert tls.Certificate) (net.Listener, strin
 	return ln, wire.CertDigest(cert), nil
 }
 
-// Serve accepts connections from ln until ctx is done; then it closes ln and all connections, and
-// returns nil once they are gone. It takes ln over.
+// Serve accepts connections from ln until ctx is done; then it closes ln and all connections, and returns nil once they
+// have ended. Serve owns ln.
 func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 	var conns sync.WaitGroup
 	defer conns.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer ln.Close() // by now, even if it was about to be
+	defer ln.Close() // before Serve returns, even if stop is about to close it
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
 	for {
@@ -196,12 +195,12 @@ func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// acceptGap is for an error of Accept to pass: no file descriptor is free, or the peer is gone already.
+// acceptGap is the pause after an error of Accept that may pass: no file descriptor is free, or the peer has already
+// closed the connection.
 const acceptGap = 100 * time.Millisecond
 
-// serveConn serves one connection to its end. Until the hello has been admitted there is AdmitTimeout for everything,
-// so that a peer which says nothing cannot keep a place; from then on silence is judged by whoever the connection is
-// handed to.
+// serveConn serves one connection to its end. AdmitTimeout limits the time until the hello is admitted, so that a
+// silent peer cannot occupy a slot; afterwards, the handler of the connection decides how long a peer may be silent.
 func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
@@ -225,7 +224,7 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 		case p.bulk <- struct{}{}:
 			defer func() { <-p.bulk }()
 		default:
-			wire.Refuse(c, corral.Errorf(corral.Unavailable, "files of %d jobs are on their way", maxCouriers))
+			wire.Refuse(c, corral.Errorf(corral.Unavailable, "the files of %d jobs are in transit", maxCouriers))
 			return
 		}
 	}
@@ -242,13 +241,13 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 	}
 }
 
-// admit asks the gate. Token and secret themselves go no further: the gate compares digests. A pilot is given its
-// attempt's lease in the same step, which is what it dials in for.
+// admit asks the gate. Token and secret are not passed on: the gate compares digests. In the same step a pilot receives
+// its attempt's lease, which is its reason to connect.
 func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 	if h.Version != wire.Version {
 		return Admission{}, corral.Errorf(corral.Invalid,
-			"version %d of the worker protocol is not spoken here, only %d: "+
-				"pilots of another version of corrald have to be replaced", h.Version, wire.Version)
+			"version %d of the worker protocol is not supported, only version %d: "+
+				"pilots started by another version of corrald must be replaced", h.Version, wire.Version)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wire.AdmitTimeout)
 	defer cancel()
@@ -269,13 +268,13 @@ func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 	return adm, err
 }
 
-// digestOf is what is kept of a secret.
+// digestOf returns the digest of a secret, which is kept in its place.
 func digestOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// worker describes the worker that h, which came at began, introduces.
+// worker describes the worker of the hello h, which was received at began.
 func (a Admission) worker(h *wire.Hello, began time.Time) corral.Worker {
 	return corral.Worker{
 		ID: h.ID, Cluster: a.Cluster, Glidein: a.Glidein, Attempt: a.Attempt, Host: h.Host, PID: h.PID,

@@ -6,26 +6,26 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// A call is a system call that a filter stops at, and what is to be noted of it.
+// A call describes a system call that a filter stops at, and what to record about it.
 type call struct {
 	name string
 	how  how
-	from int // which argument is the descriptor that is read, -1: none
-	to   int // likewise, that is written
+	from int // the argument with the descriptor that is read from; -1: none
+	to   int // likewise, written to
 }
 
-// A how says what of a call is noted.
+// A how specifies how a call is recorded.
 type how int
 
 const (
-	moving  how = iota // it returns how many bytes it has moved
-	sending            // it returns 0; the third argument is how many bytes it has moved
-	batch              // it returns how many messages it has moved; the second argument is where their sizes are
-	piping             // it moves bytes into a pipe or out of it, by which end the descriptor is
+	moving  how = iota // it returns the number of bytes moved
+	sending            // it returns 0; the third argument is the number of bytes moved
+	batch              // it returns the number of messages moved; the second argument points to their sizes
+	piping             // it moves bytes into or out of a pipe, depending on the end that the descriptor belongs to
 	opening            // it returns a descriptor
-	mapping            // the fifth argument is a descriptor, the second how much of the address space it gets
-	loading            // it replaces the program, whose peak of memory is lost then
-	missing            // it moves bytes of which nothing is known
+	mapping            // the fifth argument is a descriptor, the second the length of the mapping
+	loading            // it replaces the program, after which its peak memory can no longer be read
+	missing            // it moves bytes that cannot be accounted for
 )
 
 func reads(name string, fd int) call  { return call{name, moving, fd, -1} }
@@ -33,7 +33,7 @@ func writes(name string, fd int) call { return call{name, moving, -1, fd} }
 func opens(name string) call          { return call{name, opening, -1, -1} }
 func misses(name string) call         { return call{name, missing, -1, -1} }
 
-// calls are those that both architectures have, by number; older ones are in olderCalls.
+// calls maps numbers to the calls that both architectures have; older ones are in olderCalls.
 var calls = map[uint64]call{
 	unix.SYS_READ: reads("read", 0), unix.SYS_PREAD64: reads("pread64", 0),
 	unix.SYS_READV: reads("readv", 0), unix.SYS_PREADV: reads("preadv", 0), unix.SYS_PREADV2: reads("preadv2", 0),
@@ -55,9 +55,9 @@ var calls = map[uint64]call{
 
 	unix.SYS_EXECVE: {"execve", loading, -1, -1}, unix.SYS_EXECVEAT: {"execveat", loading, -1, -1},
 
-	unix.SYS_MMAP:           {"mmap", mapping, -1, -1}, // of a file: pages of it are read and written without any call
+	unix.SYS_MMAP:           {"mmap", mapping, -1, -1}, // of a file: its pages are read and written without any call
 	unix.SYS_IO_URING_ENTER: misses("io_uring_enter"), unix.SYS_IO_SUBMIT: misses("io_submit"),
-	unix.SYS_IO_URING_SETUP:   misses("io_uring_setup"), // with a thread of the kernel's nothing else is ever called
+	unix.SYS_IO_URING_SETUP:   misses("io_uring_setup"), // with a kernel thread, no other call is ever made
 	unix.SYS_PROCESS_VM_READV: misses("process_vm_readv"), unix.SYS_PROCESS_VM_WRITEV: misses("process_vm_writev"),
 	unix.SYS_IOCTL:  misses(cloning), // the filter lets all other requests through
 	unix.SYS_MSGSND: misses("msgsnd"), unix.SYS_MSGRCV: misses("msgrcv"), unix.SYS_SHMAT: misses("shmat"),
@@ -69,20 +69,21 @@ func init() {
 	}
 }
 
-// foreign is what calls of programs for another architecture are counted as: their numbers mean something else.
+// foreign is the name under which calls of programs for another architecture are counted: their numbers mean other
+// calls.
 const foreign = "32-bit programs"
 
-// cloning is what requests of ioctl(2) are called by which files come to share their blocks.
+// cloning is the name for the ioctl(2) requests that make files share their blocks.
 const cloning = "ioctl FICLONE"
 
-// moves is what a thread's call moves, as far as it was known when it began.
+// moves describes the transfer of a thread's call, as far as it was known when the call began.
 type moves struct {
 	in, out *entry
-	count   uint64 // sending: bytes; batch: where the headers of the messages are
+	count   uint64 // sending: bytes; batch: address of the message headers
 }
 
-// begin notes that a thread has begun a call. What it is in the middle of is kept with it if its end matters. replaces
-// says that its process's program is about to be replaced.
+// begin records that a thread has begun a call. If the end of the call matters, the call is stored with the thread.
+// replaces reports whether the process's program is about to be replaced.
 func (x *books) begin(th *thread, info *callInfo) (replaces bool) {
 	c, known := calls[info.nr]
 	if info.arch != nativeArch || !known && info.nr >= otherABI {
@@ -103,7 +104,7 @@ func (x *books) begin(th *thread, info *callInfo) (replaces bool) {
 	return known && c.how == loading
 }
 
-// movesOf looks up where the descriptors of a call lead.
+// movesOf looks up the entries of a call's descriptors.
 func (x *books) movesOf(th *thread, c *call, info *callInfo) (m moves) {
 	switch c.how {
 	case opening:
@@ -130,7 +131,7 @@ func (x *books) movesOf(th *thread, c *call, info *callInfo) (m moves) {
 	return m
 }
 
-// end notes what a thread has got back of the call that it was in the middle of.
+// end records the result of the call that a thread was in.
 func (x *books) end(th *thread, info *callInfo) {
 	c, m := th.call, th.moves
 	th.call, th.moves = nil, moves{}
@@ -150,7 +151,7 @@ func (x *books) end(th *thread, info *callInfo) {
 	x.ledger.moved(m.in, m.out, n)
 }
 
-// opened notes that a file was opened, with the size that it has now: an input is as large as that.
+// opened records that a file was opened, with its current size: the size of an input is its size at that time.
 func (x *books) opened(th *thread, fd int) {
 	e := x.entryOf(th.tid, fd)
 	if e == nil || !e.listed {
@@ -162,7 +163,7 @@ func (x *books) opened(th *thread, fd int) {
 	}
 }
 
-// mapped notes that a file becomes part of the address space. How many of its pages are ever read nobody tells.
+// mapped records that a file was mapped into the address space. The number of pages that are actually read is unknown.
 func (x *books) mapped(th *thread, info *callInfo) {
 	if info.args[3]&unix.MAP_ANONYMOUS != 0 {
 		return
@@ -174,7 +175,7 @@ func (x *books) mapped(th *thread, info *callInfo) {
 	}
 }
 
-// isClone reports whether a request of ioctl(2) has the kernel share blocks between files.
+// isClone reports whether an ioctl(2) request makes the kernel share blocks between files.
 func isClone(req uint64) bool {
 	return req == unix.FICLONE || req == unix.FICLONERANGE || req == unix.FIDEDUPERANGE
 }

@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const (
 	nativeArch = unix.AUDIT_ARCH_AARCH64
-	otherABI   = 1 << 32 // there is none
+	otherABI   = 1 << 32 // there is no other ABI
 )
 
-// olderCalls are none here.
+// olderCalls is empty on this architecture.
 var olderCalls = map[uint64]call{}

@@ -19,10 +19,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// The test's own program is what is traced where a shell does not do: with this variable it does one of the deeds.
+// deedVariable makes the test's own program perform one of the deeds, where a shell cannot be the traced command.
 const deedVariable = "CORRAL_TEST_DEED"
 
-// deeds are what it can do, with the arguments that follow.
+// deeds are the program's actions, with the arguments that follow.
 var deeds = map[string]func(args []string) error{
 	"copy": copyDeed, "otherways": otherWays, "foreignexec": foreignExec, "hold": hold, "overlap": overlap,
 	"burn": burn, "trace": traceDeed, "threads": threadsDeed,
@@ -40,21 +40,21 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// self is a command of this program that does a deed.
+// self returns a command that makes this program perform a deed.
 func self(deed string, args ...string) Command {
 	return Command{Path: "/proc/self/exe", Argv: append([]string{deed}, args...), Attr: syscall.ProcAttr{
 		Env: append(os.Environ(), deedVariable+"="+deed), Files: []uintptr{0, 1, 2},
 	}}
 }
 
-// shell is a command of the shell.
+// shell returns a command that runs a shell script.
 func shell(script string) Command {
 	return Command{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Attr: syscall.ProcAttr{
 		Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, Files: []uintptr{0, 1, 2},
 	}}
 }
 
-// traced runs a command that must be over within minutes.
+// traced traces a command that must end within minutes.
 func traced(t *testing.T, c Command) Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -69,7 +69,7 @@ func traced(t *testing.T, c Command) Result {
 	return r
 }
 
-// well is traced of a command that must succeed.
+// well is traced for a command that must succeed.
 func well(t *testing.T, c Command) trace.Trace {
 	t.Helper()
 	r := traced(t, c)
@@ -79,7 +79,8 @@ func well(t *testing.T, c Command) trace.Trace {
 	return r.Trace
 }
 
-// copyDeed copies the first file to the second in pieces of a size, and that through a pipe and a pair of sockets.
+// copyDeed copies the first file to the second in pieces of a size, and the content through a pipe and a pair of
+// sockets.
 func copyDeed(args []string) error {
 	piece, _ := strconv.Atoi(args[2])
 	content, err := os.ReadFile(args[0])
@@ -114,7 +115,7 @@ func copyDeed(args []string) error {
 	return to.Close()
 }
 
-// through writes to one end and reads all of it from the other.
+// through writes to one end and reads everything from the other.
 func through(w io.WriteCloser, r io.Reader, content []byte) error {
 	sent := make(chan error)
 	go func() {
@@ -128,7 +129,8 @@ func through(w io.WriteCloser, r io.Reader, content []byte) error {
 	return errors.Join(err, <-sent)
 }
 
-// otherWays moves 1,000 bytes of the first file to the second in every way but read and write, 1,000 further ones each.
+// otherWays moves bytes of the first file to the second by every call but read and write, 1,000 further bytes with
+// each.
 func otherWays(args []string) error {
 	const size = 1000
 	in, err := os.Open(args[0])
@@ -175,7 +177,8 @@ func otherWays(args []string) error {
 	return messages()
 }
 
-// messages sends two datagrams with one call and receives both with another, and does what is not accounted for.
+// messages sends two datagrams with one call and receives both with another, and makes a call that is not accounted
+// for.
 func messages() error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -199,20 +202,20 @@ func messages() error {
 			return fmt.Errorf("%d messages: %w", n, errno)
 		}
 	}
-	_, _, _ = unix.Syscall(unix.SYS_IO_URING_SETUP, 0, 0, 0) // it fails, and is counted all the same
+	_, _, _ = unix.Syscall(unix.SYS_IO_URING_SETUP, 0, 0, 0) // fails, and is counted nevertheless
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(pair[0]), unix.FICLONE, uintptr(pair[1]))
 	local := []unix.Iovec{{Base: &room[0][0], Len: 8}}
 	_, err = unix.ProcessVMReadv(os.Getpid(), local, []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&room[1])), Len: 8}}, 0)
 	return err
 }
 
-// foreignExec executes a program by a thread that is not the process's first one, while others run.
+// foreignExec executes a program from a thread that is not the process's first one, while others run.
 func foreignExec(args []string) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == os.Getpid() {
-			go func() { done <- foreignExec(args) }() // this thread is taken
+			go func() { done <- foreignExec(args) }() // this thread is the first one
 			select {}
 		}
 		done <- syscall.Exec(args[0], args, os.Environ())
@@ -225,7 +228,7 @@ func threadsDeed([]string) error {
 	done := make(chan bool)
 	for range 10 {
 		go func() {
-			runtime.LockOSThread() // and never unlocks it: the thread ends with this
+			runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 			done <- true
 		}()
 	}
@@ -235,7 +238,7 @@ func threadsDeed([]string) error {
 	return nil
 }
 
-// hold has as many MiB as the argument says, says so, and ends when its input does.
+// hold allocates the given number of MiB, prints a line, and ends when its input does.
 func hold(args []string) error {
 	mib, _ := strconv.Atoi(args[0])
 	_, err := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
@@ -246,8 +249,8 @@ func hold(args []string) error {
 	return err
 }
 
-// child starts this program for another deed, whose input and output are the other ends of what is returned. Package
-// os/exec would make processes of its own.
+// child starts this program for another deed, and returns the other ends of its input and output. Package os/exec would
+// start additional processes.
 func child(deed, arg string) (pid int, in, out *os.File, err error) {
 	childIn, in, err1 := os.Pipe()
 	out, childOut, err2 := os.Pipe()
@@ -257,20 +260,20 @@ func child(deed, arg string) (pid int, in, out *os.File, err error) {
 	defer childIn.Close()
 	defer childOut.Close()
 	pid, err = syscall.ForkExec("/proc/self/exe", []string{deed, arg}, &syscall.ProcAttr{
-		Env:   append([]string{deedVariable + "=" + deed}, os.Environ()...), // the first one counts
+		Env:   append([]string{deedVariable + "=" + deed}, os.Environ()...), // the first value counts
 		Files: []uintptr{childIn.Fd(), childOut.Fd(), 2},
 	})
 	return pid, in, out, err
 }
 
-// collectChild waits for one of child's, which has no input any more.
+// collectChild ends the input of a process that child started, and waits for the process.
 func collectChild(pid int, in *os.File) error {
 	err := in.Close()
 	_, waiting := syscall.Wait4(pid, nil, 0, nil)
 	return errors.Join(err, waiting)
 }
 
-// overlap has two processes hold memory at once, or one after the other.
+// overlap makes two processes hold memory at the same time, or one after the other.
 func overlap(args []string) error {
 	var pids []int
 	var inputs []*os.File
@@ -298,7 +301,7 @@ func overlap(args []string) error {
 	return nil
 }
 
-// burn uses a cpu for as many milliseconds of its time as the argument says; with a second argument in two processes.
+// burn uses the given number of milliseconds of CPU time, with a second argument in two processes.
 func burn(args []string) error {
 	ms, _ := strconv.Atoi(args[0])
 	pid, in := 0, (*os.File)(nil)
@@ -316,7 +319,7 @@ func burn(args []string) error {
 	return collectChild(pid, in)
 }
 
-// traceDeed is a tracer itself, of another user perhaps.
+// traceDeed is itself a tracer, possibly of another user.
 func traceDeed(args []string) error {
 	if unix.Geteuid() == 0 && args[0] != "root" {
 		return errors.New("it is still root")

@@ -12,24 +12,24 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// Books are what is kept of the calls of a trace: a ledger, and where descriptors lead, which is looked up without any
-// room of its own for each call.
+// books records the calls of a trace: it has a ledger, and buffers for looking up the targets of descriptors without an
+// allocation for each call.
 type books struct {
 	ledger *ledger
 	path   [48]byte
 	target [4096]byte
 }
 
-// standards notes where the three streams lead that the command begins with.
+// standards records the targets of the command's three standard streams.
 func (x *books) standards(pid int) {
 	for fd, name := range []string{"stdin", "stdout", "stderr"} {
 		x.ledger.standard(fd, name, string(x.link(pid, fd)))
 	}
 }
 
-// entryOf returns the entry of what a descriptor leads to; nil if there is no such descriptor, or if it leads to a
-// directory, out of which no bytes come. This is done for each call that moves bytes, so that it costs one system call
-// and no memory when the place is known already.
+// entryOf returns the entry for the target of a descriptor; nil if the descriptor does not exist, or if its target is a
+// directory, from which no bytes can be read. It is called for each call that moves bytes, so it needs only one system
+// call and no memory if the target is already known.
 func (x *books) entryOf(tid, fd int) *entry {
 	if fd < 0 {
 		return nil
@@ -41,8 +41,8 @@ func (x *books) entryOf(tid, fd int) *entry {
 	if e := x.ledger.stream(fd, target); e != nil {
 		return e
 	}
-	target = bytes.TrimSuffix(target, removed)             // one file, whether it is removed before it is read or after
-	if e, known := x.ledger.files[string(target)]; known { // the compiler does not copy a key that is looked up
+	target = bytes.TrimSuffix(target, removed)             // one entry for a file, removed or not
+	if e, known := x.ledger.files[string(target)]; known { // the compiler does not copy the key for a lookup
 		return e
 	}
 	kind, size := x.kindOf(tid, fd, string(target))
@@ -52,7 +52,7 @@ func (x *books) entryOf(tid, fd int) *entry {
 	return x.ledger.add(string(target), kind, size)
 }
 
-// settle notes how large the files are that were written to. One that has gone since has no size.
+// settle records the sizes of the files that were written to. A file that has been removed since has size -1.
 func (x *books) settle() {
 	for path, e := range x.ledger.files {
 		if e.Kind != trace.Regular || e.Written == 0 {
@@ -65,7 +65,7 @@ func (x *books) settle() {
 	}
 }
 
-// link reads /proc/TID/fd/FD. The result is good until the next call.
+// link reads /proc/TID/fd/FD. The result is valid until the next call.
 func (x *books) link(tid, fd int) []byte {
 	n, _, errno := unix.RawSyscall6(unix.SYS_READLINKAT, atCwd, uintptr(unsafe.Pointer(&x.fdPath(tid, fd)[0])),
 		uintptr(unsafe.Pointer(&x.target[0])), uintptr(len(x.target)), 0, 0)
@@ -75,13 +75,13 @@ func (x *books) link(tid, fd int) []byte {
 	return x.target[:n]
 }
 
-// removed is what the kernel puts behind the name of a file that is gone.
+// removed is the suffix that the kernel appends to the name of a removed file.
 var removed = []byte(" (deleted)")
 
 // atCwd is AT_FDCWD for a raw system call.
 const atCwd = ^uintptr(99)
 
-// fdPath makes the path of a descriptor, with a 0 behind it.
+// fdPath returns the path of a descriptor, terminated by a zero byte.
 func (x *books) fdPath(tid, fd int) []byte {
 	b := append(x.path[:0], "/proc/"...)
 	b = append(strconv.AppendInt(b, int64(tid), 10), "/fd/"...)
@@ -89,8 +89,8 @@ func (x *books) fdPath(tid, fd int) []byte {
 	return b
 }
 
-// kindOf returns what a descriptor leads to, and the size of a regular file, else -1. It is empty for a directory, and
-// for what has gone.
+// kindOf returns the kind of a descriptor's target, and the size if it is a regular file, otherwise -1. The kind is
+// empty for a directory, and for a target that has disappeared.
 func (x *books) kindOf(tid, fd int, target string) (kind trace.Kind, size int64) {
 	var st syscall.Stat_t
 	path := x.fdPath(tid, fd)
@@ -121,16 +121,16 @@ func (x *books) kindOf(tid, fd int, target string) (kind trace.Kind, size int64)
 // and /dev/tty, 136 to 143 pseudo-terminals.
 func isTerminal(major uint32) bool { return major == 4 || major == 5 || major >= 136 && major <= 143 }
 
-// writable reports whether a descriptor is open for writing: that is the mode of its link.
+// writable reports whether a descriptor is open for writing, according to the mode of its link.
 func writable(tid, fd int) bool {
 	var st syscall.Stat_t
 	path := "/proc/" + strconv.Itoa(tid) + "/fd/" + strconv.Itoa(fd)
 	return syscall.Lstat(path, &st) == nil && st.Mode&syscall.S_IWUSR != 0
 }
 
-// sizes adds up the bytes of messages, whose headers of type struct mmsghdr begin at an address.
+// sizes adds up the bytes of messages, whose headers of type struct mmsghdr are at the given address.
 func sizes(tid int, at uintptr, messages int) (sum int64) {
-	const size, length = 64, 56 // of a header, and where in it the length is
+	const size, length = 64, 56 // size of a header, and the offset of the length in it
 	headers := make([]byte, size*max(0, min(messages, maxMessages)))
 	if len(headers) == 0 {
 		return 0
@@ -147,5 +147,5 @@ func sizes(tid int, at uintptr, messages int) (sum int64) {
 	return sum
 }
 
-// maxMessages is how many messages the kernel moves with one call.
+// maxMessages is the maximum number of messages that the kernel moves in one call.
 const maxMessages = 1024

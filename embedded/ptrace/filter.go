@@ -7,22 +7,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where struct seccomp_data has what: numbers of 32 bits, and arguments of 64, of which the lower half comes first on
-// both architectures.
+// Offsets in struct seccomp_data. Numbers have 32 bits; arguments have 64, with the lower half first on both
+// architectures.
 const (
 	dataNumber = 0
 	dataArch   = 4
 	dataArgs   = 16
 )
 
-// What the kernel does with a call.
+// Verdicts of a filter.
 const (
 	let  = unix.SECCOMP_RET_ALLOW
 	stop = unix.SECCOMP_RET_TRACE
 )
 
-// filter is the program by which the kernel tells the calls to stop at from others. Kernels since 5.11 run it once for
-// each number of which the arguments do not matter, and remember what it said. For another architecture all calls stop.
+// filter returns the program by which the kernel selects the calls to stop at. If the arguments of a call do not
+// matter, kernels since 5.11 run it once for each number and cache the verdict. All calls of another architecture stop.
 func filter() []unix.SockFilter {
 	p := []unix.SockFilter{load(dataArch), branch(unix.BPF_JEQ, nativeArch, 1, 0), end(stop), load(dataNumber)}
 	if otherABI < 1<<32 {
@@ -49,12 +49,13 @@ func end(verdict uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
 }
 
-// branch compares what is loaded with k, and leaves out so many of the instructions that follow: if it holds, or not.
+// branch compares the loaded value with k, and skips yes instructions if the comparison holds, otherwise no
+// instructions.
 func branch(compare uint16, k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | compare, K: k, Jt: yes, Jf: no}
 }
 
-// only has a body for one call, which ends in a verdict whatever happens; for others it is left out.
+// only returns a body that runs for one call and must end in a verdict; for other calls it is skipped.
 func only(nr uint32, body ...unix.SockFilter) []unix.SockFilter {
 	return append([]unix.SockFilter{branch(unix.BPF_JEQ, nr, 0, uint8(len(body)))}, body...)
 }

@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A filter can be set only by the process that is to have it, and it has to be there before the program begins. So the
-// tracee, which has not run an instruction yet, is made to call seccomp(2): its registers are set, an instruction that
-// enters the kernel is written to where it is about to begin, and when it is back both are put as they were.
+// A filter can be set only by the process that it applies to, and must be set before the program begins. So the tracee,
+// which has not yet run an instruction, is made to call seccomp(2): its registers are set, an instruction that enters
+// the kernel is written to the address where it is about to begin, and both are restored after the call.
 //
-// Without privileges a filter is allowed only to a process that gives up set-user-ID programs (PR_SET_NO_NEW_PRIVS).
-// For a tracee of a tracer without privileges the kernel ignores these already, so nothing is lost.
+// Without privileges, a process may set a filter only if it gives up set-user-ID programs (PR_SET_NO_NEW_PRIVS). The
+// kernel already ignores these for the tracee of an unprivileged tracer, so nothing is lost.
 
-// errGone says that a tracee has ended.
+// errGone reports that a tracee has ended.
 var errGone = errors.New("the process has ended")
 
-// setFilter has a tracee that is about to begin set the filter.
+// setFilter makes a tracee that is about to begin set the filter.
 func setFilter(tid int) error {
 	program := filter()
 	state, err := begin(tid)
 	if err != nil {
 		return err
 	}
-	// The filter goes far below what the stack holds; the kernel makes a stack larger than that to begin with.
+	// The filter is placed far below the contents of the stack; the initial stack is larger than that distance.
 	const below = 16 << 10
 	at := (state.stack() - below) &^ 15
 	head := struct {
@@ -46,7 +46,7 @@ func setFilter(tid int) error {
 	return err
 }
 
-// set calls seccomp(2), and again without new privileges if it needs them.
+// set calls seccomp(2), and calls it again with PR_SET_NO_NEW_PRIVS if required.
 func (s *state) set(tid int, program uintptr) error {
 	seccomp := func() (int64, error) {
 		return s.enter(tid, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uint64(program))
@@ -63,13 +63,13 @@ func (s *state) set(tid int, program uintptr) error {
 	return err
 }
 
-// A state is what a tracee is given back after it was made to call something.
+// A state is the saved state of a tracee, to be restored after an injected call.
 type state struct {
 	registers
-	text []byte // where it was about to begin
+	text []byte // code at the address where it is about to begin
 }
 
-// begin keeps the state of a tracee, and writes the instruction.
+// begin saves the state of a tracee, and writes the instruction.
 func begin(tid int) (*state, error) {
 	s := &state{text: make([]byte, len(enterKernel))}
 	if err := s.get(tid); err != nil {
@@ -85,7 +85,7 @@ func begin(tid int) (*state, error) {
 	return s, err
 }
 
-// restore gives a tracee its state back. An error means that it has ended: nothing else can keep it from that.
+// restore restores the state of a tracee. An error means that the tracee has ended: there is no other cause.
 func (s *state) restore(tid int) error {
 	_, err := unix.PtracePokeText(tid, s.program(), s.text)
 	if err = errors.Join(err, s.registers.put(tid)); err != nil {
@@ -94,7 +94,7 @@ func (s *state) restore(tid int) error {
 	return nil
 }
 
-// enter has the tracee make one call, of which it returns the result.
+// enter makes the tracee execute one call, and returns its result.
 func (s *state) enter(tid int, nr uint64, a, b, c uint64) (int64, error) {
 	r := s.registers
 	r.prepare(nr, a, b, c)
@@ -117,9 +117,9 @@ func (s *state) enter(tid int, nr uint64, a, b, c uint64) (int64, error) {
 		switch {
 		case n.event == unix.PTRACE_EVENT_EXIT:
 			return 0, errGone
-		case n.event != 0: // it was stopped or asked to stop: it is not to stay so before it has begun
+		case n.event != 0: // it was stopped or asked to stop, but must not stay stopped before it has begun
 		case n.signal != callStop:
-			sig = n.signal // its program can have no handler yet: it is ignored or ends it
+			sig = n.signal // its program has no handlers yet: the signal is ignored or ends it
 		case callOf(tid, &info) == nil && info.op == atExit:
 			return int64(info.nr), nil
 		}

@@ -5,10 +5,10 @@ import "golang.org/x/sys/unix"
 // enterKernel is the instruction syscall.
 var enterKernel = []byte{0x0f, 0x05}
 
-// codeSegment64 is the code segment of programs with 64 bits.
+// codeSegment64 is the code segment of 64-bit programs.
 const codeSegment64 = 0x33
 
-// registers are those of a tracee.
+// registers holds the registers of a tracee.
 type registers struct{ r unix.PtraceRegs }
 
 func (r *registers) get(tid int) error { return unix.PtraceGetRegs(tid, &r.r) }
@@ -18,7 +18,7 @@ func (r *registers) native() bool     { return r.r.Cs == codeSegment64 }
 func (r *registers) program() uintptr { return uintptr(r.r.Rip) }
 func (r *registers) stack() uintptr   { return uintptr(r.r.Rsp) }
 
-// prepare makes them those of a call. No call is under way that the kernel would begin again.
+// prepare sets the registers for a call. No interrupted call must be restarted by the kernel.
 func (r *registers) prepare(nr, a, b, c uint64) {
 	r.r.Rax, r.r.Rdi, r.r.Rsi, r.r.Rdx, r.r.R10, r.r.R8, r.r.R9 = nr, a, b, c, 0, 0, 0
 	r.r.Orig_rax = ^uint64(0)

@@ -12,7 +12,7 @@ var enterKernel = []byte{0x01, 0x00, 0x00, 0xd4}
 // generalRegisters is NT_PRSTATUS.
 const generalRegisters = 1
 
-// registers are those of a tracee. A program with 32 bits has fewer.
+// registers holds the registers of a tracee. A 32-bit program has fewer.
 type registers struct {
 	r    unix.PtraceRegsArm64
 	size int
@@ -31,7 +31,7 @@ func (r *registers) native() bool     { return r.size == int(unsafe.Sizeof(r.r))
 func (r *registers) program() uintptr { return uintptr(r.r.Pc) }
 func (r *registers) stack() uintptr   { return uintptr(r.r.Sp) }
 
-// prepare makes them those of a call.
+// prepare sets the registers for a call.
 func (r *registers) prepare(nr, a, b, c uint64) {
 	r.r.Regs[8] = nr
 	r.r.Regs[0], r.r.Regs[1], r.r.Regs[2], r.r.Regs[3] = a, b, c, 0

@@ -7,29 +7,29 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// A ledger books bytes to what descriptors lead to. Sums by kind are kept of everything; files are listed as long as
-// there is room.
+// A ledger records bytes by the targets of descriptors. It keeps sums by kind for all targets, and lists files up to a
+// limit.
 type ledger struct {
-	files  map[string]*entry // :: where a descriptor leads → what was booked to it
+	files  map[string]*entry // :: target of a descriptor → what was recorded for it
 	kinds  map[trace.Kind]*trace.Sum
 	missed map[string]*trace.Unaccounted
 	std    [3]stream
-	more   int64 // calls that were booked to no file
+	more   int64 // calls recorded for files that are not listed
 }
 
-// An entry is a file of the ledger. One for which there was no room has a kind and nothing else.
+// An entry is a file of the ledger. An unlisted one, beyond the limit, has only a kind and sums.
 type entry struct {
 	trace.File
 	listed bool
 }
 
-// A stream is one of the three that a command is started with.
+// A stream is one of the three standard streams of a command.
 type stream struct {
-	target string // where it leads; empty: it is none, and counts as any other descriptor
+	target string // its target; empty: the stream is treated like any other descriptor
 	entry
 }
 
-// maxFiles is how many files a trace lists.
+// maxFiles limits the number of files that a trace lists.
 const maxFiles = 20_000
 
 func newLedger() *ledger {
@@ -38,7 +38,8 @@ func newLedger() *ledger {
 	}
 }
 
-// standard notes where a standard stream leads. /dev/null is none: whoever opens it means nothing by it.
+// standard records the target of a standard stream. /dev/null is not recorded: every program may open it for its own
+// purposes.
 func (l *ledger) standard(fd int, name, target string) {
 	if target != "/dev/null" {
 		l.std[fd].target = target
@@ -46,8 +47,8 @@ func (l *ledger) standard(fd int, name, target string) {
 	}
 }
 
-// stream returns the standard stream that a descriptor is, nil if it is none. If several lead to one place, as on a
-// terminal, that of the same number counts, and for another number the first.
+// stream returns the standard stream that a descriptor refers to; nil if none. If several streams have the same target,
+// as on a terminal, the one with the descriptor's number is returned, or else the first.
 func (l *ledger) stream(fd int, target []byte) *entry {
 	if fd < len(l.std) && l.std[fd].target == string(target) {
 		return &l.std[fd].entry
@@ -60,7 +61,7 @@ func (l *ledger) stream(fd int, target []byte) *entry {
 	return nil
 }
 
-// add makes the entry of a place, whose kind and size have been looked up.
+// add creates the entry for a target whose kind and size are known.
 func (l *ledger) add(target string, kind trace.Kind, size int64) *entry {
 	e := &entry{trace.File{Path: target, Kind: kind, Size: size}, true}
 	if len(l.files) >= maxFiles {
@@ -70,7 +71,7 @@ func (l *ledger) add(target string, kind trace.Kind, size int64) *entry {
 	return e
 }
 
-// moved books a call that moved bytes: in is read from, out is written to, either may be nil.
+// moved records a call that moved n bytes: in was read from, out was written to; either may be nil.
 func (l *ledger) moved(in, out *entry, n int64) {
 	if in != nil {
 		l.book(in, trace.Sum{Read: n, Reads: 1})
@@ -93,7 +94,7 @@ func (l *ledger) book(e *entry, s trace.Sum) {
 	sum.Add(s)
 }
 
-// miss counts a call that moves bytes of which nothing is known but how many they are at most.
+// miss counts a call whose transfer is unknown; bytes is an upper bound.
 func (l *ledger) miss(call string, bytes int64) {
 	m := l.missed[call]
 	if m == nil {
@@ -104,7 +105,7 @@ func (l *ledger) miss(call string, bytes int64) {
 	m.Bytes += bytes
 }
 
-// write puts what was booked into a trace: first the standard streams, if they were used, then files by name.
+// write copies the records to a trace: first the standard streams, if they were used, then files by name.
 func (l *ledger) write(t *trace.Trace) {
 	t.Kinds = make(map[trace.Kind]trace.Sum, len(l.kinds))
 	for k, s := range l.kinds {

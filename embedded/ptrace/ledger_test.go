@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// On a terminal all three streams lead to one place: the number of the descriptor tells them apart. Elsewhere the place
-// does, whatever number they were duplicated to.
+// On a terminal all three streams lead to the same target: the descriptor's number tells them apart. Otherwise the
+// target identifies the stream, whatever number the descriptor was duplicated to.
 func TestStandardStreams(t *testing.T) {
 	t.Parallel()
 	names := []string{"stdin", "stdout", "stderr"}
@@ -42,7 +42,7 @@ func TestStandardStreams(t *testing.T) {
 	}
 }
 
-// Sums by kind have everything, also what the list of files has no room for.
+// The sums by kind include the files that do not fit in the list.
 func TestSumsAreComplete(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

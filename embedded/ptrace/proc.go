@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What /proc tells of a tracee. It has stopped, so that all of it is there; only a SIGKILL may take it away meanwhile,
-// and then what is read is empty.
+// The functions below read what /proc contains about a tracee. The tracee is stopped, so the data is complete; only a
+// SIGKILL may remove it in the meantime, and then the result is empty.
 
-// A reader reads it, without room of its own for each file.
+// A reader reads files in /proc without an allocation for each file.
 type reader struct{ text [4096]byte }
 
-// read reads the beginning of a file of a thread, as much as there is room for; the result is good until the next call.
+// read reads the beginning of a thread's file, up to the size of the buffer; the result is valid until the next call.
 func (x *reader) read(path string) []byte {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -35,7 +35,7 @@ func taskFile(pid, tid int, name string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/" + name
 }
 
-// field returns the number that follows a name in a text of lines such as "VmHWM:	1234 kB".
+// field returns the number after a name in a text with lines such as "VmHWM: 1234 kB".
 func field(text []byte, name string) (n int64, ok bool) {
 	at := bytes.Index(text, []byte(name))
 	if at < 0 {
@@ -50,7 +50,7 @@ func field(text []byte, name string) (n int64, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// peaks returns what a process had of memory and of address space at most, in bytes, by one of its threads.
+// peaks returns a process's peak memory and peak address space, in bytes, as read from one of its threads.
 func (x *reader) peaks(pid, tid int) (resident, virtual int64, ok bool) {
 	status := x.read(taskFile(pid, tid, "status"))
 	virtual, _ = field(status, "\nVmPeak:")
@@ -58,7 +58,7 @@ func (x *reader) peaks(pid, tid int) (resident, virtual int64, ok bool) {
 	return resident << 10, virtual << 10, ok
 }
 
-// transferred returns how many bytes a thread has read and written by read(2), write(2) and the like.
+// transferred returns how many bytes a thread has read and written with read(2), write(2) and similar calls.
 func (x *reader) transferred(pid, tid int) (read, written int64) {
 	text := x.read(taskFile(pid, tid, "io"))
 	read, _ = field(text, "rchar:")
@@ -66,7 +66,7 @@ func (x *reader) transferred(pid, tid int) (read, written int64) {
 	return read, written
 }
 
-// family returns the process of a thread and that process's parent; not ok if it is gone.
+// family returns the process of a thread and the parent of that process; ok is false if the thread has ended.
 func (x *reader) family(tid int) (pid, parent int, ok bool) {
 	text := x.read("/proc/" + strconv.Itoa(tid) + "/status")
 	group, ok1 := field(text, "\nTgid:")
@@ -74,21 +74,21 @@ func (x *reader) family(tid int) (pid, parent int, ok bool) {
 	return int(group), int(by), ok1 && ok2
 }
 
-// isThread reports whether tid is a thread of pid, and not a process of its own.
+// isThread reports whether tid is a thread of pid, and not a separate process.
 func isThread(pid, tid int) bool {
 	return syscall.Access("/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(tid), 0) == nil
 }
 
-// maxArgv bounds what a trace keeps of a command line, in bytes.
+// maxArgv limits the length of a command line in a trace, in bytes.
 const maxArgv = 1000
 
-// argv returns what a process was called with, cut off where it is long.
+// argv returns a process's arguments, truncated if they are long.
 func (x *reader) argv(pid int) []string {
 	line := x.read("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	return clip(strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"))
 }
 
-// clip cuts arguments off where they are long.
+// clip truncates arguments that are long in total.
 func clip(argv []string) []string {
 	argv = slices.Clone(argv)
 	left := maxArgv
@@ -101,15 +101,16 @@ func clip(argv []string) []string {
 	return argv
 }
 
-// Clocks of another process, by the kernel's encoding of its id: what its threads have had of cpus, those that have
-// ended included; in user mode; and in both modes, by the same way of counting as the latter.
+// Clocks of another process, by the kernel's encoding of its id. They measure the cpu time of its threads, including
+// ended ones: in both modes by sampling; in user mode by sampling; in both modes exactly.
 const (
 	clockBoth  = 0
 	clockUser  = 1
 	clockExact = 2
 )
 
-// cpuTime returns what a process has had of cpus. The sum is exact. How it is divided is known by samples.
+// cpuTime returns the cpu time of a process. The sum is exact; its division into user and system time is based on
+// samples.
 func cpuTime(pid int) (user, sys time.Duration) {
 	clock := func(which int) time.Duration {
 		var at unix.Timespec

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// fileOf returns what went through a file.
+// fileOf returns the traffic of a file.
 func fileOf(t *testing.T, tr *trace.Trace, path string) trace.File {
 	t.Helper()
 	for _, f := range tr.Files {
@@ -33,7 +33,7 @@ func fileOf(t *testing.T, tr *trace.Trace, path string) trace.File {
 	return trace.File{}
 }
 
-// Every byte is booked to its file and to its kind of descriptor, with a filter and without (F60).
+// Every byte is attributed to its file and to its kind of descriptor, with a filter and without (F60).
 func TestBytesByFile(t *testing.T) {
 	t.Parallel()
 	const size = 1_234_567
@@ -54,7 +54,7 @@ func TestBytesByFile(t *testing.T) {
 			t.Errorf("stopped by %s, want %s", tr.Overhead.By, by)
 		}
 		got := fileOf(t, &tr, in)
-		got.Reads = 0 // as the reader likes
+		got.Reads = 0 // depends on the reader
 		if diff := cmp.Diff(trace.File{Path: in, Kind: trace.Regular, Sum: trace.Sum{Read: size}, Opens: 1, Size: size}, got); diff != "" {
 			t.Errorf("what was read, -want +got:\n%s", diff)
 		}
@@ -81,7 +81,7 @@ func TestBytesByFile(t *testing.T) {
 	}
 }
 
-// What moves bytes by other ways is booked as well, or counted (F61).
+// Bytes that other calls move are attributed too, or the calls are counted (F61).
 func TestOtherWays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +92,8 @@ func TestOtherWays(t *testing.T) {
 	c := self("otherways", in, out)
 	c.Mode = trace.IO
 	tr := well(t, c)
-	// Read: sendfile, copy_file_range, splice, preadv2, pread. Written: those but preadv2 by the other side, pwritev2.
+	// Read by sendfile, copy_file_range, splice, preadv2 and pread; written by the other side of these calls except
+	// preadv2, and by pwritev2.
 	want := trace.File{Path: in, Kind: trace.Regular, Sum: trace.Sum{Read: 5000, Reads: 5}, Opens: 1, Mapped: 1000, Size: 1000}
 	if diff := cmp.Diff(want, fileOf(t, &tr, in)); diff != "" {
 		t.Errorf("what was read, -want +got:\n%s", diff)
@@ -108,7 +109,7 @@ func TestOtherWays(t *testing.T) {
 		missed[m.Call] = m.Calls
 	}
 	for _, call := range []string{"mmap", "io_uring_setup", "process_vm_readv", "ioctl FICLONE"} {
-		if n := missed[call]; n != 1 && (call != "mmap" || n < 1) { // its libraries are mapped, too
+		if n := missed[call]; n != 1 && (call != "mmap" || n < 1) { // its libraries are mapped too
 			t.Errorf("%s was counted %d times: %v", call, missed[call], missed)
 		}
 	}
@@ -117,8 +118,8 @@ func TestOtherWays(t *testing.T) {
 	}
 }
 
-// All processes are there, each once: children, those of a shell that executes nothing, those whose parents have ended,
-// those that replace themselves (F62).
+// All processes are listed, each once: children, those of a shell that executes nothing, those whose parents have
+// ended, and those that replace themselves (F62).
 func TestTree(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -151,7 +152,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// A process stays one when another thread than its first executes a program, and its threads are counted.
+// A process stays the same when a thread other than its first executes a program, and its threads are counted.
 func TestThreads(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []trace.Mode{trace.Processes, trace.IO} {
@@ -188,7 +189,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A command that is stopped stays so, for its shell to see, until it is told to go on.
+// A stopped command stays stopped, so that its shell can see it, until it is continued.
 func TestStopAndContinue(t *testing.T) {
 	t.Parallel()
 	c := shell("kill -STOP $$; exit 5")
@@ -202,7 +203,7 @@ func TestStopAndContinue(t *testing.T) {
 				if err != nil {
 					return
 				}
-				if bytes.Contains(status, []byte("\nState:\tt")) { // or it is just being traced, and not harmed by this
+				if bytes.Contains(status, []byte("\nState:\tt")) { // or in a trace stop: SIGCONT is harmless
 					_ = unix.Kill(pid, unix.SIGCONT)
 				}
 			}
@@ -213,7 +214,7 @@ func TestStopAndContinue(t *testing.T) {
 	}
 }
 
-// What is left when a command has ended is killed if that was asked for, or when the context ends.
+// Processes that remain when a command has ended are killed on request, or when the context ends.
 func TestWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	c := shell("setsid sleep 1000 & exit 0")
@@ -229,20 +230,20 @@ func TestWhatIsLeft(t *testing.T) {
 	}
 }
 
-// The peak of memory is that of processes that are there at once (F63).
+// The memory peak is that of processes that exist at the same time (F63).
 func TestPeak(t *testing.T) {
 	t.Parallel()
 	const mib = 100
 	for how, times := range map[string]int64{"at once": 2, "in turn": 1} {
 		tr := well(t, self("overlap", how, strconv.Itoa(mib)))
-		// The three programs themselves have 10 MiB each, and with the race detector 30.
+		// The three programs themselves need 10 MiB each, and 30 with the race detector.
 		if peak := tr.Peak(); peak < times*mib<<20 || peak > (times*mib+95)<<20 {
 			t.Errorf("%s: peak of %d MiB, want %d and a bit", how, peak>>20, times*mib)
 		}
 	}
 }
 
-// Cpu time is that of all processes, as the kernel adds it up for whoever waits for them (F64).
+// CPU time includes all processes, and agrees with the kernel's sum for the process that waits for them (F64).
 func TestCPU(t *testing.T) {
 	t.Parallel()
 	r := traced(t, self("burn", "150", "too"))
@@ -253,7 +254,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// An ordinary user traces as root does, whose filter needs no other rights; rights of programs are not had then.
+// An ordinary user traces like root, whose filter needs no other privileges; set-user-ID programs then gain none.
 func TestOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("/proc/self/exe", "user", "echo x | cat")
@@ -265,7 +266,7 @@ func TestOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	_, line, _ := strings.Cut(string(out), "x\n") // what the command prints comes first
+	_, line, _ := strings.Cut(string(out), "x\n") // the command's output comes first
 	err = trace.Read(strings.NewReader(strings.Replace(line, `"id":""`, `"id":"1"`, 1)), "out", func(tr *trace.Trace) error {
 		if tr.Overhead.By != "seccomp" || tr.Kinds[trace.Pipe].Written != 2 || len(tr.Processes) != 3 {
 			t.Errorf("by an ordinary user: %+v", tr)
@@ -300,14 +301,14 @@ func TestTracerIsKilled(t *testing.T) {
 	status := "/proc/" + strings.TrimSpace(line) + "/status"
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); <-tick.C {
 		text, err := os.ReadFile(status)
-		if err != nil || bytes.Contains(text, []byte("\nState:\tZ")) { // nobody may have collected it yet
+		if err != nil || bytes.Contains(text, []byte("\nState:\tZ")) { // possibly not yet reaped
 			return
 		}
 	}
 	t.Errorf("process %s goes on", line)
 }
 
-// Several are traced at once, beside children that are not: nobody collects another's.
+// Several commands are traced at the same time, next to untraced children: no tracer reaps another's process.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup
@@ -329,7 +330,7 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// A command begins with the signals blocked and ignored that it would have without a tracer.
+// A command begins with the same blocked and ignored signals as without a tracer.
 func TestSignalsAtTheStart(t *testing.T) {
 	t.Parallel()
 	const script = "exec grep -E '^Sig(Blk|Ign)' /proc/self/status"

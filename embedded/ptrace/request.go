@@ -14,12 +14,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// options are what each tracee is seized with, and what its children inherit.
+// options are the options with which each tracee is seized and which its children inherit.
 const options = unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACECLONE |
 	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACEEXIT | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACESECCOMP |
 	unix.PTRACE_O_EXITKILL
 
-// request is ptrace(2). A call of it never blocks, so Go's scheduler need not know of it.
+// request calls ptrace(2). The call never blocks, so Go's scheduler need not be informed.
 func request(req, tid int, addr, data uintptr) error {
 	if _, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(req), uintptr(tid), addr, data, 0, 0); errno != 0 {
 		return errno
@@ -27,7 +27,7 @@ func request(req, tid int, addr, data uintptr) error {
 	return nil
 }
 
-// message returns what an event has to tell: the new thread of a fork, the former one of an exec.
+// message returns the message of an event: the new thread after a fork, the former thread id after an exec.
 func message(tid int) (int, error) {
 	var msg uint64
 	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(tid), 0,
@@ -38,25 +38,25 @@ func message(tid int) (int, error) {
 	return int(msg), nil
 }
 
-// A callInfo is struct ptrace_syscall_info. What its words are depends on op.
+// A callInfo is struct ptrace_syscall_info. The meaning of its fields depends on op.
 type callInfo struct {
 	op   uint8
 	_    [3]uint8
 	arch uint32
-	_, _ uint64    // where it was called, and the stack
-	nr   uint64    // atEntry, atSeccomp; atExit: what was returned
-	args [6]uint64 // atEntry, atSeccomp; atExit: the first byte says whether that is an error
+	_, _ uint64    // the address of the call, and the stack pointer
+	nr   uint64    // atEntry, atSeccomp; atExit: the return value
+	args [6]uint64 // atEntry, atSeccomp; atExit: the first byte is 1 if the return value is an error
 	_    uint64
 }
 
-// What op says of a stop.
+// Values of op.
 const (
 	atEntry   = 1
 	atExit    = 2
 	atSeccomp = 3
 )
 
-// callOf returns what a tracee that has stopped at a call calls, or has got back.
+// callOf returns the call at which a tracee has stopped, or its result.
 func callOf(tid int, info *callInfo) error {
 	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(tid), unsafe.Sizeof(*info),
 		uintptr(unsafe.Pointer(info)), 0, 0)
@@ -66,16 +66,16 @@ func callOf(tid int, info *callInfo) error {
 	return nil
 }
 
-// A news is what waitid(2) tells of a child or tracee.
+// A news is an event that waitid(2) reports for a child or tracee.
 type news struct {
 	tid    int
 	ended  bool
-	signal int // of a stop: the signal, or SIGTRAP with 0x80 for a call
-	event  int // of a stop: PTRACE_EVENT_…, or 0
+	signal int // for a stop: the signal, or SIGTRAP with 0x80 for a call
+	event  int // for a stop: PTRACE_EVENT_…, or 0
 }
 
-// next waits for news of any tracee of this thread and leaves it to be collected: of one that has ended, the kernel's
-// counters are there until then. of is P_ALL, or P_PID for the one with this id. more is false if there is none left.
+// next waits for an event of any tracee of this thread without collecting it: the kernel's counters of an ended tracee
+// are available until then. of is P_ALL, or P_PID for the one with this id. more is false if no tracee is left.
 func next(of, id int) (n news, more bool, err error) {
 	var info unix.Siginfo
 	for {
@@ -90,7 +90,7 @@ func next(of, id int) (n news, more bool, err error) {
 	if err != nil {
 		return news{}, false, err
 	}
-	// The union of siginfo_t begins behind three words and, with 64 bits, padding: si_pid, si_uid, si_status.
+	// The union in siginfo_t follows three words and, on 64-bit systems, padding: si_pid, si_uid, si_status.
 	fields := (*[3]int32)(unsafe.Add(unsafe.Pointer(&info), 16))
 	n.tid = int(fields[0])
 	switch status := int(fields[2]); info.Code {
@@ -109,7 +109,7 @@ const (
 	cldDumped = 3
 )
 
-// collect collects a tracee that has ended, or a stop.
+// collect reaps a tracee that has ended, or consumes a stop.
 func collect(tid int) (status syscall.WaitStatus, used syscall.Rusage) {
 	for {
 		_, err := syscall.Wait4(tid, &status, unix.WALL|unix.WNOTHREAD|unix.WUNTRACED, &used)
@@ -119,9 +119,9 @@ func collect(tid int) (status syscall.WaitStatus, used syscall.Rusage) {
 	}
 }
 
-// onOwnThread has do run on a thread that traces and waits for nobody else. A thread is turned down if it has children,
-// which a wait for all would take from whoever forked them there, or if it is the process's first one, which inherits
-// the children of others that end. It stays locked until a better one is found, so that Go has to offer another.
+// onOwnThread runs do on a thread that has no other tracees or children. It rejects a thread that has children, because
+// a wait for all would take them from the code that forked them, and the process's first thread, which inherits
+// orphaned children. A rejected thread stays locked until a suitable one is found, so that Go must provide another.
 func onOwnThread(do func()) {
 	done := make(chan struct{})
 	var try func()
@@ -140,10 +140,11 @@ func onOwnThread(do func()) {
 	<-done
 }
 
-// quieten has the kernel send no SIGCHLD to this process when a child stops. Go has a handler for it, which would run
-// for each stop of a tracee, in whichever thread, and take as long as all the rest. That a child ends is still told.
+// quieten stops the kernel from sending SIGCHLD to this process when a child stops. Go has a handler for the signal,
+// which would run for each stop of a tracee, in any thread, and take as long as all other work. The end of a child is
+// still signalled.
 var quieten = sync.OnceFunc(func() {
-	var action struct { // struct sigaction, as the kernel has it on both architectures
+	var action struct { // struct sigaction, as the kernel defines it on both architectures
 		handler, flags, restorer, mask uint64
 	}
 	set := func(to, from unsafe.Pointer) bool {
@@ -164,22 +165,22 @@ func childless() bool {
 	return errors.Is(err, unix.ECHILD)
 }
 
-// yamaFile says who may trace whom, where the kernel has that module.
+// yamaFile contains who may trace which processes, if the kernel has that module.
 const yamaFile = "/proc/sys/kernel/yama/ptrace_scope"
 
-// Permitted returns an error of kind Forbidden, with the reason, if this machine lets nobody trace, as a container may.
-// Whether a program may be traced is known only when it is started.
+// Permitted returns an error of kind Forbidden, with the reason, if tracing is not permitted on this machine, as in
+// some containers. Whether a particular program may be traced becomes known only when it is started.
 func Permitted() error {
 	if text, err := os.ReadFile(yamaFile); err == nil {
 		switch scope := strings.TrimSpace(string(text)); {
 		case scope == "3", scope == "2" && unix.Geteuid() != 0:
-			return corral.Errorf(corral.Forbidden, "this machine lets nobody trace processes: %s is %s", yamaFile,
+			return corral.Errorf(corral.Forbidden, "tracing is not permitted on this machine: %s is %s", yamaFile,
 				scope)
 		}
 	}
-	// A thread is no tracee of its own: where the call is let through, that is the answer.
+	// A thread cannot be its own tracee: if the call is permitted, ESRCH is the answer.
 	if err := request(unix.PTRACE_CONT, unix.Gettid(), 0, 0); !errors.Is(err, unix.ESRCH) {
-		return corral.Errorf(corral.Forbidden, "this machine lets nobody trace processes: ptrace: %w", err)
+		return corral.Errorf(corral.Forbidden, "tracing is not permitted on this machine: ptrace: %w", err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// start starts the command and has it stand before its first instruction, seized, with its filter; then it goes.
+// start starts the command, seizes it before its first instruction, sets its filter, and resumes it.
 func (x *tracer) start() error {
 	attr := x.command.Attr
 	sys := syscall.SysProcAttr{}
@@ -51,9 +51,9 @@ func (x *tracer) start() error {
 	return nil
 }
 
-// blockSignals keeps signals from this thread, and from the process that it forks until that is given the mask which is
-// returned. A signal would stop that process, as a tracee, before it has executed its program; and until it has done so
-// this thread stands still in fork (as of vfork) and cannot let it go on. SIGTRAP is what it stops by once it has.
+// blockSignals blocks signals for this thread, and for the process that it forks until that is given the returned mask.
+// A signal would stop that process, as a tracee, before it has executed its program; and until then this thread is
+// blocked in fork (as in vfork) and cannot resume it. SIGTRAP is not blocked: the process stops with it after exec.
 func blockSignals() (before unix.Sigset_t) {
 	var all unix.Sigset_t
 	for i := range all.Val {
@@ -64,7 +64,7 @@ func blockSignals() (before unix.Sigset_t) {
 	return before
 }
 
-// refusal is why a process could not be started: that of tracing if it was not permitted.
+// refusal returns the reason why a process could not be started: the error of Permitted if tracing is not permitted.
 func refusal(err error) error {
 	if not := Permitted(); not != nil {
 		return not
@@ -77,8 +77,9 @@ func refusal(err error) error {
 	return err
 }
 
-// take seizes a process that has traced itself until its program was loaded. It is let go as a stopped process, and
-// seized before it goes on. If it ends meanwhile, there is nothing to do: it is told of as any other that ends.
+// take seizes a process that called PTRACE_TRACEME and stopped after its program was loaded. It detaches the process in
+// a stopped state, and seizes it before it continues. If the process ends in the meantime, nothing need be done: its
+// end is reported like any other.
 func (x *tracer) take(pid int) error {
 	n, more, err := next(unix.P_PID, pid)
 	if err != nil || !more || n.ended {
@@ -94,17 +95,17 @@ func (x *tracer) take(pid int) error {
 		if err := step(); errors.Is(err, unix.ESRCH) {
 			return nil // it was killed
 		} else if errors.Is(err, unix.EPERM) {
-			return corral.Errorf(corral.Forbidden, "the kernel does not let you trace this program: it may be "+
-				"executed, but not read, or it has rights that you have not (ptrace: %w)", err)
+			return corral.Errorf(corral.Forbidden, "the kernel does not permit you to trace this program: it may be "+
+				"executable but not readable, or have rights that you do not have (ptrace: %w)", err)
 		} else if err != nil {
-			return fmt.Errorf("taking over a process that is to be traced: %w", err)
+			return fmt.Errorf("seizing the process to be traced: %w", err)
 		}
 	}
 	return x.settle(pid)
 }
 
-// settle waits until a process that was seized stands where it was asked to, and is not stopped any more. What signals
-// it gets meanwhile it has no handlers for: they are ignored or end it.
+// settle waits until a seized process has stopped as requested, and is no longer in a group stop. The process has no
+// handlers for signals that arrive in the meantime: they are ignored or end it.
 func (x *tracer) settle(pid int) error {
 	for {
 		n, more, err := next(unix.P_PID, pid)
@@ -115,7 +116,7 @@ func (x *tracer) settle(pid int) error {
 		switch {
 		case n.event == unix.PTRACE_EVENT_STOP && n.signal == int(unix.SIGTRAP):
 			return nil
-		case n.event == unix.PTRACE_EVENT_STOP: // it stands as a stopped process: it was not woken yet, or again
+		case n.event == unix.PTRACE_EVENT_STOP: // group stop: not yet resumed, or stopped again
 			_ = unix.Kill(pid, unix.SIGCONT)
 			_ = request(unix.PTRACE_INTERRUPT, pid, 0, 0)
 		case n.event == unix.PTRACE_EVENT_EXIT:

@@ -13,36 +13,36 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// A Command is what is to be run, and how.
+// A Command specifies what to run, and how.
 type Command struct {
-	Path string // of the program; Argv[0] is only what it is called
+	Path string // of the program; Argv[0] is only its name
 	Argv []string
 	Attr syscall.ProcAttr
 	Mode trace.Mode // empty: processes
 
-	// Started is called with the process's id before it runs its first instruction; nil: nobody is interested.
+	// Started is called with the process's id before its first instruction; nil: no function is called.
 	Started func(pid int)
-	// Ended is called when the process has ended, while its id is still its own; nil: nobody is interested.
+	// Ended is called when the process has ended but has not been reaped; nil: no function is called.
 	Ended func()
-	// Alone: what is still there when the process has ended is killed. Otherwise a Run waits for it.
+	// Alone: processes that remain when the command's process has ended are killed. Otherwise Run waits for them.
 	Alone bool
-	// Unfiltered: calls are stopped at without a filter, as where none can be set.
+	// Unfiltered: all calls are stopped at, without a filter, as on systems where no filter can be set.
 	Unfiltered bool
 }
 
-// A Result is what became of a command.
+// A Result is the outcome of a command.
 type Result struct {
-	Trace  trace.Trace // without run and id, which are its caller's to give
+	Trace  trace.Trace // without run and id, which the caller adds
 	Status syscall.WaitStatus
-	Used   syscall.Rusage // as wait4(2) tells it of the command's process
+	Used   syscall.Rusage // as wait4(2) reports it for the command's process
 }
 
-// A tracer is one Run.
+// A tracer holds the state of one Run.
 type tracer struct {
 	command *Command
 	root    int
 	began   time.Time
-	plain   bool // every call is stopped at
+	plain   bool // every call stops
 	result  Result
 	roster  roster
 	tree    *tree
@@ -51,8 +51,8 @@ type tracer struct {
 	stops   int64
 }
 
-// Run runs a command until it and all that it has started have ended; when ctx ends, all of it is killed. An error is
-// of kind Forbidden if tracing is not permitted; otherwise it says why the command could not be started.
+// Run runs a command until it and all processes that it has started have ended; when ctx ends, they are all killed. An
+// error is of kind Forbidden if tracing is not permitted; otherwise it explains why the command could not be started.
 func Run(ctx context.Context, c Command) (result Result, err error) {
 	c.Mode = cmp.Or(c.Mode, trace.Processes)
 	x := &tracer{command: &c, tree: newTree(), books: books{ledger: newLedger()}}
@@ -62,7 +62,7 @@ func Run(ctx context.Context, c Command) (result Result, err error) {
 	return result, err
 }
 
-// run is Run, on the thread that it needs.
+// run is Run on the thread that Run requires.
 func (x *tracer) run() (Result, error) {
 	quieten()
 	before := threadTime()
@@ -71,7 +71,7 @@ func (x *tracer) run() (Result, error) {
 	}
 	for {
 		n, more, err := next(unix.P_ALL, 0)
-		if err != nil { // unreachable: the kernel refuses no such wait, but nothing must stay stopped
+		if err != nil { // unreachable: such a wait cannot fail, but no process must stay stopped
 			x.roster.close()
 		}
 		if err != nil || !more {
@@ -87,15 +87,15 @@ func (x *tracer) run() (Result, error) {
 	}
 }
 
-// threadTime is what this thread has had of cpus.
+// threadTime returns the cpu time that this thread has used.
 func threadTime() time.Duration {
 	const thisThread = 1 // RUSAGE_THREAD
 	var used syscall.Rusage
-	_ = syscall.Getrusage(thisThread, &used) // it cannot fail for oneself
+	_ = syscall.Getrusage(thisThread, &used) // it cannot fail for the calling thread
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// now is the time since the trace began.
+// now returns the time since the trace began.
 func (x *tracer) now() time.Duration { return time.Since(x.began) }
 
 // finish writes the trace.
@@ -118,7 +118,7 @@ func (x *tracer) finish(spent time.Duration) {
 	}
 }
 
-// outcome is how a process ended, by its status.
+// outcome converts the status of a process.
 func outcome(s syscall.WaitStatus) trace.Outcome {
 	if s.Signaled() {
 		return trace.Outcome{Exit: -1, Signal: unix.SignalName(s.Signal())}
@@ -126,10 +126,10 @@ func outcome(s syscall.WaitStatus) trace.Outcome {
 	return trace.Outcome{Exit: s.ExitStatus()}
 }
 
-// callStop is the signal of a stop at a call, by PTRACE_O_TRACESYSGOOD.
+// callStop is the signal of a stop at a call, as set by PTRACE_O_TRACESYSGOOD.
 const callStop = int(unix.SIGTRAP) | 0x80
 
-// stopped deals with a tracee that has stopped, and has it go on.
+// stopped handles a tracee that has stopped, and resumes it.
 func (x *tracer) stopped(n news) {
 	th := x.thread(n.tid)
 	switch n.event {
@@ -142,7 +142,7 @@ func (x *tracer) stopped(n news) {
 		return
 	case unix.PTRACE_EVENT_STOP:
 		switch unix.Signal(n.signal) {
-		case unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU: // its process was stopped, and stays so
+		case unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU: // its process was stopped, and stays stopped
 			_ = request(unix.PTRACE_LISTEN, n.tid, 0, 0)
 			return
 		}
@@ -160,7 +160,8 @@ func (x *tracer) stopped(n news) {
 	x.resume(th, 0)
 }
 
-// resume has a tracee go on, with a signal if there is one. One that was killed meanwhile is told of later.
+// resume resumes a tracee, and delivers a signal if there is one. If it was killed in the meantime, its end is reported
+// later.
 func (x *tracer) resume(th *thread, signal int) {
 	req := unix.PTRACE_CONT
 	if x.plain || th.call != nil {
@@ -169,7 +170,7 @@ func (x *tracer) resume(th *thread, signal int) {
 	_ = request(req, th.tid, 0, uintptr(signal))
 }
 
-// called deals with a stop at a call, or behind one.
+// called handles a stop before or after a call.
 func (x *tracer) called(th *thread) {
 	var info callInfo
 	if callOf(th.tid, &info) != nil {
@@ -185,7 +186,7 @@ func (x *tracer) called(th *thread) {
 	}
 }
 
-// thread returns a thread that has stopped. One that is not known is new, and seen before whoever made it has told.
+// thread returns a thread that has stopped. An unknown one is new, and its stop precedes the event of its creator.
 func (x *tracer) thread(tid int) *thread {
 	if th := x.tree.threads[tid]; th != nil {
 		return th
@@ -198,7 +199,8 @@ func (x *tracer) thread(tid int) *thread {
 	return x.tree.threads[tid]
 }
 
-// fork adds a process that parent has made. It is what its parent is until it executes a program.
+// fork adds a process that parent has created. The process shares its parent's command line until it executes a
+// program.
 func (x *tracer) fork(pid, parent int) {
 	p := x.tree.begin(pid, parent, x.now())
 	if from := x.tree.procs[parent]; from != nil {
@@ -207,10 +209,10 @@ func (x *tracer) fork(pid, parent int) {
 	x.roster.add(pid)
 }
 
-// made deals with a thread or process that a thread says it has made.
+// made handles the event that a thread has created a thread or process.
 func (x *tracer) made(by *thread, id, event int) {
 	if th := x.tree.threads[id]; th != nil && th.tid != th.of.ID {
-		return // a thread that is known
+		return // a known thread
 	}
 	if x.tree.procs[id] == nil && x.tree.untold[id] == nil {
 		switch {
@@ -218,15 +220,15 @@ func (x *tracer) made(by *thread, id, event int) {
 			x.tree.join(by.of, id)
 			return
 		case event == unix.PTRACE_EVENT_CLONE && unix.Kill(id, 0) != nil:
-			return // a thread that was killed, and was counted when that was told
+			return // a thread that was killed, and was counted when its end was reported
 		}
 		x.fork(id, by.of.ID)
 	}
 	x.tree.told(by.of, id, event == unix.PTRACE_EVENT_VFORK, x.now())
 }
 
-// executed deals with a process that has executed a program. If another thread than its first did so, the kernel has
-// it go on only when this stop has been collected: whoever has not heard of it might mean the thread that had the id.
+// executed handles a process that has executed a program. If a thread other than its first did so, the kernel resumes
+// it only after this stop has been collected: before that, its id might still refer to the former first thread.
 func (x *tracer) executed(pid int) *thread {
 	collect(pid)
 	former, err := message(pid)
@@ -238,7 +240,7 @@ func (x *tracer) executed(pid int) *thread {
 	return x.tree.threads[pid]
 }
 
-// leaving deals with a thread that is about to end: what the kernel counts of it is complete but for its clock.
+// leaving handles a thread that is about to end: all of the kernel's counters for it are complete except its clock.
 func (x *tracer) leaving(th *thread) {
 	read, written := x.proc.transferred(th.of.ID, th.tid)
 	th.of.ReadBytes += read
@@ -248,7 +250,7 @@ func (x *tracer) leaving(th *thread) {
 	}
 }
 
-// peak notes what a process has had of memory until now, unless that is its parent's.
+// peak records a process's peak memory up to now, unless the memory is its parent's.
 func (x *tracer) peak(th *thread) {
 	if th.of.borrowed {
 		return
@@ -262,9 +264,9 @@ func (x *tracer) peak(th *thread) {
 	p.PeakBy = trace.ByHighWater
 }
 
-// ended deals with a thread that has ended, and with its process if that has.
+// ended handles a thread that has ended, and its process if it has ended, too.
 func (x *tracer) ended(tid int) {
-	if x.tree.threads[tid] == nil { // it was killed before it stopped for the first time
+	if x.tree.threads[tid] == nil { // it was killed before its first stop
 		th := x.thread(tid)
 		th.of.Unwatched = th.of.ID == tid
 	}
@@ -294,12 +296,12 @@ func (x *tracer) ended(tid int) {
 	}
 }
 
-// A roster has the ids of the processes that have not been collected, for others than the tracer's thread to kill them:
+// A roster holds the ids of processes that have not been reaped, so that other threads than the tracer's can kill them:
 // until then no other process can have such an id.
 type roster struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	pids    map[int]bool
-	closing bool // what is there is killed, and what appears yet
+	closing bool // all processes are killed, including ones added later
 }
 
 func (r *roster) add(pid int) {
@@ -320,7 +322,7 @@ func (r *roster) remove(pid int) {
 	delete(r.pids, pid)
 }
 
-// close kills all.
+// close kills all processes.
 func (r *roster) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

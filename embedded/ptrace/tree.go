@@ -6,35 +6,35 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// A tree is what is known of the processes of a trace and of their threads. It is told of events in whichever order the
-// kernel tells of them, and does nothing itself.
+// A tree describes the known processes of a trace and their threads. It receives events in the order in which the
+// kernel reports them, and has no side effects.
 //
-// A thread becomes known by its first stop or by the event of the one that made it, whichever comes first. With a
-// SIGKILL at the wrong moment either may be missing.
+// A thread becomes known by its first stop or by the event of its creator, whichever comes first. With a SIGKILL at the
+// wrong moment either may be missing.
 type tree struct {
-	threads map[int]*thread  // :: tid → one that has not ended
-	procs   map[int]*process // :: pid → one that has not ended
-	untold  map[int]*process // :: pid → one that has ended before the event of the one that made it
+	threads map[int]*thread  // :: tid → a thread that has not ended
+	procs   map[int]*process // :: pid → a process that has not ended
+	untold  map[int]*process // :: pid → a process that has ended before the event of its creator
 	all     []*process
-	more    int // processes for which all has no room
+	more    int // processes beyond the limit of all
 }
 
-// maxProcesses is how many processes a trace lists.
+// maxProcesses limits the number of processes that a trace lists.
 const maxProcesses = 100_000
 
-// A thread is one that is traced.
+// A thread is a traced thread.
 type thread struct {
 	tid     int
 	of      *process
 	exiting bool
-	call    *call // that it is in the middle of, whose end is waited for; nil: none
-	moves   moves // what that call moves, and where
+	call    *call // the call that it is in and whose end matters; nil: none
+	moves   moves // the transfer of that call
 }
 
-// A process is one that is traced, with what its trace will say of it.
+// A process is a traced process, with its entry for the trace.
 type process struct {
 	trace.Process
-	told     bool // the one that made it has told of it
+	told     bool // the event of its creator has been received
 	borrowed bool // it uses its parent's memory until it executes a program: vfork
 	live     int  // threads that are not about to end
 }
@@ -43,7 +43,7 @@ func newTree() *tree {
 	return &tree{threads: map[int]*thread{}, procs: map[int]*process{}, untold: map[int]*process{}}
 }
 
-// begin adds a process with its first thread, which parent made; 0: not known yet.
+// begin adds a process with its first thread, created by parent; 0: not yet known.
 func (t *tree) begin(pid, parent int, at time.Duration) *process {
 	p := &process{Process: trace.Process{ID: pid, Parent: parent, Start: at, Threads: 1}, live: 1}
 	t.procs[pid] = p
@@ -65,7 +65,7 @@ func (t *tree) join(p *process, tid int) *thread {
 	return th
 }
 
-// told notes that a process says it has forked another, which may be known already, or even have ended.
+// told records that a process reports the fork of another, which may already be known or even have ended.
 func (t *tree) told(parent *process, pid int, borrowed bool, at time.Duration) {
 	p := t.procs[pid]
 	if p == nil || p.told {
@@ -78,9 +78,9 @@ func (t *tree) told(parent *process, pid int, borrowed bool, at time.Duration) {
 	p.told, p.Parent, p.borrowed = true, parent.ID, borrowed && p.Execs == 0
 }
 
-// executed notes that a thread of a process, which was called former, has executed a program. It has the process's id
-// now and is its only thread. Of the process's others those that are still listed will be told of as they end; the one
-// whose id it has taken will not.
+// executed records that a thread of a process, with the id former, has executed a program. It now has the process's id
+// and is its only thread. The ends of the process's other listed threads will be reported, except that of the thread
+// whose id it has taken.
 func (t *tree) executed(pid, former int, at time.Duration) *process {
 	p := t.procs[pid]
 	if p == nil {
@@ -100,7 +100,7 @@ func (t *tree) executed(pid, former int, at time.Duration) *process {
 	return p
 }
 
-// endOthers takes all threads of a process for such as are about to end.
+// endOthers marks all threads of a process as about to end.
 func (t *tree) endOthers(p *process) {
 	for _, th := range t.threads {
 		if th.of == p {
@@ -109,7 +109,7 @@ func (t *tree) endOthers(p *process) {
 	}
 }
 
-// leaving notes that a thread is about to end, and reports whether it is the last one of its process.
+// leaving records that a thread is about to end, and reports whether it is the last one of its process.
 func (t *tree) leaving(th *thread) (last bool) {
 	if th.exiting {
 		return false
@@ -119,8 +119,8 @@ func (t *tree) leaving(th *thread) (last bool) {
 	return th.of.live == 0
 }
 
-// ended forgets a thread that has ended, and returns its process if that has ended with it: which is told by the thread
-// with the process's own id, the last to end.
+// ended removes a thread that has ended, and returns its process if it has ended, too: this is so for the thread with
+// the process's own id, which is the last to end.
 func (t *tree) ended(tid int, at time.Duration) *process {
 	th := t.threads[tid]
 	if th == nil {
@@ -139,7 +139,7 @@ func (t *tree) ended(tid int, at time.Duration) *process {
 	if !p.told {
 		t.untold[tid] = p
 	}
-	for id, q := range t.untold { // whoever has ended tells nothing any more
+	for id, q := range t.untold { // an ended process reports no more events
 		if q.Parent == p.ID {
 			delete(t.untold, id)
 		}

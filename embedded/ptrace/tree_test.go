@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whichever of a child's first stop, its end and its parent's word comes first, and whichever of them is missing, the
-// child is listed once.
+// A child is listed once, in whatever order its first stop, its end and its parent's event come, and whichever of them
+// is missing.
 func TestOrderOfEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -15,10 +15,10 @@ func TestOrderOfEvents(t *testing.T) {
 		root := tree.begin(1, 0, 0)
 		root.told = true
 		children := rapid.IntRange(0, 5).Draw(t, "children")
-		var left [][]string // :: child − 2 → what is to be told of it
-		var order []int     // children, each as often as something is told of it
+		var left [][]string // :: child − 2 → its remaining events
+		var order []int     // children, each once per event
 		for c := range children {
-			// A child may not be seen at all before it has ended, and its parent may be killed before it tells.
+			// A child may end before it is seen, and its parent may be killed before its event.
 			events := rapid.SampledFrom([][]string{
 				{"seen", "told", "ended"}, {"told", "ended"}, {"seen", "ended"}, {"told", "seen", "ended"},
 				{"seen", "ended", "told"}, {"ended", "told"}, {"ended"},

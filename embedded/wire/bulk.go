@@ -9,14 +9,14 @@ import (
 
 const (
 	maxChunk       = 256 << 10        // bytes of a raw frame
-	MaxDescription = 2 * MaxFrame     // bytes: of a job that fits into a frame, with the list of its files
-	bulkTimeout    = 60 * time.Second // a peer that sends nothing of what it began for so long is gone
+	MaxDescription = 2 * MaxFrame     // bytes: for a job that fits into a frame, with the list of its files
+	bulkTimeout    = 60 * time.Second // a peer that sends nothing for this long in the middle of a transfer has failed
 )
 
-// A BulkWriter sends what is written as raw frames. It waits while the peer is behind.
+// A BulkWriter sends the bytes written to it as raw frames. It blocks while the peer is behind.
 type BulkWriter struct{ Conn *Conn }
 
-// Write sends p; it fails once the connection is closed.
+// Write sends p; it fails once the connection has been closed.
 func (b BulkWriter) Write(p []byte) (int, error) {
 	for sent := 0; sent < len(p); {
 		chunk := p[sent:min(len(p), sent+maxChunk)]
@@ -28,11 +28,11 @@ func (b BulkWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close sends the frame that ends the others.
+// Close sends the frame that ends the transfer.
 func (b BulkWriter) Close() error { return b.Conn.sendBulk(nil) }
 
-// sendBulk queues a raw frame as soon as little waits to be written. Messages are never held up by a slow peer, but
-// files may be: memory is for many couriers.
+// sendBulk queues a raw frame when little data is waiting to be written. A slow peer never blocks messages, but it may
+// block files, because many couriers share the memory.
 func (c *Conn) sendBulk(body []byte) error {
 	c.mu.Lock()
 	for len(c.out) > maxChunk && !c.closing {
@@ -47,14 +47,14 @@ func (c *Conn) sendBulk(body []byte) error {
 	return nil
 }
 
-// A BulkReader reads the bytes of raw frames, up to the one that ends them.
+// A BulkReader reads the bytes of raw frames, up to the frame that ends the transfer.
 type BulkReader struct {
 	Conn *Conn
 	rest []byte
 	over bool
 }
 
-// Read reads what the peer writes; a connection that ends before the last frame is an error.
+// Read reads the bytes that the peer writes; if the connection ends before the last frame, it returns an error.
 func (b *BulkReader) Read(p []byte) (int, error) {
 	for len(b.rest) == 0 {
 		if b.over {
@@ -72,14 +72,14 @@ func (b *BulkReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Finish reads what an archive has behind its end, so that the next message can be read.
+// Finish discards the data after an archive's end, so that the next message can be read.
 func (b *BulkReader) Finish() error {
 	_, err := io.Copy(io.Discard, b)
 	_ = b.Conn.Net.SetReadDeadline(time.Time{})
 	return err
 }
 
-// NoEOF returns err, but io.ErrUnexpectedEOF for the end of a connection where an answer was to come.
+// NoEOF returns err, but io.ErrUnexpectedEOF if the connection ended where an answer was expected.
 func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

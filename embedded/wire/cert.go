@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// certFile holds certificate and key of the worker port, PEM, in the directory that its owner chose.
+// certFile contains the certificate and key of the worker port, in PEM, in the directory that its owner chose.
 const certFile = "worker-port.pem"
 
-// LoadOrCreateCertificate returns the worker port's certificate from dir, or makes one there, with dir
-// if need be: peers pin its digest, so it must outlive corrald. The file is private (0600).
+// LoadOrCreateCertificate returns the worker port's certificate from dir, or creates one there, and dir if necessary:
+// peers pin its digest, so it must outlive corrald. The file is private (0600).
 func LoadOrCreateCertificate(dir string) (tls.Certificate, error) {
 	path := filepath.Join(dir, certFile)
 	if pair, err := os.ReadFile(path); err == nil {
@@ -36,17 +36,17 @@ func LoadOrCreateCertificate(dir string) (tls.Certificate, error) {
 	}
 	pair, err := createCertificate(time.Now())
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("making worker port's certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("creating worker port's certificate: %w", err)
 	}
 	tmp := path + ".new"
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(tmp, pair, 0o600), os.Rename(tmp, path)); err != nil {
-		return tls.Certificate{}, fmt.Errorf("keeping worker port's certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("saving worker port's certificate: %w", err)
 	}
 	return tls.X509KeyPair(pair, pair)
 }
 
-// createCertificate returns a self-signed certificate and its key. Its names and
-// times do not count, only its digest does.
+// createCertificate returns a self-signed certificate and its key. Only its digest matters; its names and times are not
+// checked.
 func createCertificate(now time.Time) ([]byte, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// Errors of dialling in that repeating does not help.
+// Errors of dialling after which retrying is useless.
 var (
-	// ErrRefused says that the dispatcher does not want this worker or pilot.
+	// ErrRefused reports that the dispatcher does not accept this worker or pilot.
 	ErrRefused = errors.New("refused by the dispatcher")
 
-	// ErrDuplicate says that another pilot has the attempt's lease. It is an ErrRefused too.
+	// ErrDuplicate reports that another pilot holds the attempt's lease. It is also an ErrRefused.
 	ErrDuplicate = fmt.Errorf("%w: another pilot holds the attempt's lease", ErrRefused)
 )
 
-// AdmitTimeout is for handshake, hello and admission together.
+// AdmitTimeout limits handshake, hello and admission together.
 const AdmitTimeout = 10 * time.Second
 
 const (
@@ -32,17 +32,17 @@ const (
 	backoffMost  = 2 * time.Second
 )
 
-// A Greeting is a connection on which this side was admitted.
+// A Greeting is a connection on which this side has been admitted.
 type Greeting struct {
 	*Conn
 	By     string // the address that was dialled
 	Terms  *Welcome
-	SentAt time.Time // of the hello: a lease counts from here
-	GotAt  time.Time // of the welcome
+	SentAt time.Time // when the hello was sent: the lease counts from here
+	GotAt  time.Time // when the welcome was received
 }
 
-// Dial tries the addresses in order until one admits or refuses h. A refusal counts from any of them, because all lead
-// to the same port; an address that cannot be reached says nothing.
+// Dial tries the addresses in order until one admits or refuses h. A refusal from any of them is final, because all
+// lead to the same port; an unreachable address proves nothing.
 func Dial(ctx context.Context, addresses []string, digest string, h *Hello) (*Greeting, error) {
 	var all []error
 	for _, address := range addresses {
@@ -64,8 +64,8 @@ func Dial(ctx context.Context, addresses []string, digest string, h *Hello) (*Gr
 	return nil, fmt.Errorf("dialling the dispatcher: %w", errors.Join(all...))
 }
 
-// connect connects to unix:PATH, tls:HOST:PORT or relay:HOST:PORT, where the certificate must have the digest: a relay
-// understands as little of what is said as the net does.
+// connect connects to unix:PATH, tls:HOST:PORT or relay:HOST:PORT, where the certificate must have the digest: like the
+// network, a relay sees only encrypted data.
 func (h *Hello) connect(ctx context.Context, address, digest string) (net.Conn, error) {
 	at, relayed := strings.CutPrefix(address, "relay:")
 	if !relayed {
@@ -85,9 +85,9 @@ func (h *Hello) connect(ctx context.Context, address, digest string) (net.Conn, 
 	return secure, nil
 }
 
-// throughRelay connects by a relay, which has corrald check a proof of what h knows. That is the secret of the session,
-// as soon as corrald knows one. A pilot cannot tell whether it does, since an answer may be lost; so it proves the
-// token next.
+// throughRelay connects through a relay, which has corrald check a proof of a secret that h knows. That is the
+// session's secret, once corrald knows it. A pilot cannot know whether it does, because an answer may be lost, so it
+// tries to prove the token next.
 func (h *Hello) throughRelay(ctx context.Context, at string) (nc net.Conn, err error) {
 	for _, known := range []string{h.Secret, h.Token} {
 		if known == "" || known == h.Token && h.Secret != "" && h.Role != RolePilot {
@@ -112,14 +112,14 @@ func dialAddress(ctx context.Context, address, digest string) (net.Conn, error) 
 	case "tls":
 		return (&tls.Dialer{Config: pinned(digest)}).DialContext(ctx, "tcp", where)
 	}
-	return nil, corral.Errorf(corral.Invalid, "it is not unix:PATH, tls:HOST:PORT or, with a token, relay:HOST:PORT")
+	return nil, corral.Errorf(corral.Invalid, "want unix:PATH, tls:HOST:PORT or, with a token, relay:HOST:PORT")
 }
 
-// pinned accepts exactly the certificate with this digest, whatever names and times it has.
+// pinned accepts only the certificate with this digest, whatever its names and times.
 func pinned(digest string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
-		InsecureSkipVerify: true, // the chain is not looked at; VerifyConnection decides
+		InsecureSkipVerify: true, // the chain is not checked; VerifyConnection decides
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if got := digestOf(s.PeerCertificates[0].Raw); got != digest {
 				return fmt.Errorf("the certificate has digest %s, not %s", got, digest)
@@ -129,7 +129,7 @@ func pinned(digest string) *tls.Config {
 	}
 }
 
-// Greet says hello and waits for the answer. It takes nc over.
+// Greet sends the hello and waits for the answer. It owns nc.
 func Greet(ctx context.Context, nc net.Conn, h *Hello) (*Greeting, error) {
 	_ = nc.SetDeadline(time.Now().Add(2 * AdmitTimeout))
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
@@ -149,8 +149,8 @@ func Greet(ctx context.Context, nc net.Conn, h *Hello) (*Greeting, error) {
 	return nil, Refusal(h.Role, m)
 }
 
-// Refusal returns the error for an answer that is not a welcome. Kinds that may pass are errors to be repeated; all
-// others are an ErrRefused, after which the sender gives up.
+// Refusal returns the error for an answer that is not a welcome. Temporary kinds are errors after which the sender may
+// retry; all others are an ErrRefused, after which it gives up.
 func Refusal(role Role, m *Message) error {
 	if m.Type != TypeRefuse {
 		return fmt.Errorf("%w: %s instead of welcome", ErrProtocol, m.Type)
@@ -169,23 +169,23 @@ func Refusal(role Role, m *Message) error {
 // A Backoff is the waiting time between attempts to connect. The zero value is ready.
 type Backoff struct{ next time.Duration }
 
-// Forgive starts from the shortest wait again after a connection that lasted: one that always breaks at once is a
-// failure too.
+// Forgive resets the wait to the shortest one after a connection that lasted: a connection that breaks at once also
+// counts as a failure.
 func (b *Backoff) Forgive(lasted time.Duration) {
 	if lasted > backoffMost {
 		b.next = 0
 	}
 }
 
-// Wait waits a little longer than the time before, with jitter, so that the workers of a dispatcher
-// that was started again do not come back in step. It reports false if ctx ended.
+// Wait waits a little longer than the previous time, with jitter, so that the workers of a restarted dispatcher do not
+// reconnect in step. It returns false if ctx ended.
 func (b *Backoff) Wait(ctx context.Context) bool {
 	b.next = min(max(backoffFirst, 2*b.next), backoffMost)
 	return retry.For(ctx, b.next/2+rand.N(b.next/2))
 }
 
-// Reach connects to the worker port at unix:PATH or tls:HOST:PORT, makes sure that it is the one with the
-// certificate's digest, and hangs up. It needs no token.
+// Reach connects to the worker port at unix:PATH or tls:HOST:PORT, checks that its certificate has the digest, and
+// closes the connection. It needs no token.
 func Reach(ctx context.Context, address, certDigest string) error {
 	nc, err := dialAddress(ctx, address, certDigest)
 	if err != nil {

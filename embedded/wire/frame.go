@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	writeTimeout  = 30 * time.Second // a peer that does not read a writePiece for so long is gone
-	writePiece    = 64 << 10         // bytes: at 2 KiB/s a slow way with many connections is still one
-	finishTimeout = 2 * time.Second  // to read the last words
-	maxUnsent     = 64 << 20         // bytes; a peer this far behind is cut off
+	writeTimeout  = 30 * time.Second // a peer that does not read a writePiece within this time has failed
+	writePiece    = 64 << 10         // bytes: even at 2 KiB/s, a link shared by many connections works
+	finishTimeout = 2 * time.Second  // time to read the peer's last message
+	maxUnsent     = 64 << 20         // bytes; the connection to a peer this far behind is closed
 )
 
-// A Conn carries messages over one connection. Sending never blocks: messages are encoded into a
-// buffer that one goroutine writes, so that all that were sent during one write leave together
-// with the next. One goroutine at a time may receive.
+// A Conn carries messages over one connection. Sending never blocks: messages are encoded into a buffer that one
+// goroutine writes, so that all messages sent during one write leave together with the next. Only one goroutine at a
+// time may receive.
 type Conn struct {
 	Net net.Conn
 	br  *bufio.Reader
 	in  []byte // the last frame; reused
 
 	wake chan struct{} // something to write, or closing
-	done chan struct{} // closed when the writing goroutine is gone
+	done chan struct{} // closed when the writing goroutine has ended
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	out     []byte
 	closing bool
-	room    sync.Cond // of mu: out is shorter than it was, or the connection is closing
+	room    sync.Cond // uses mu: out has become shorter, or the connection is closing
 }
 
-// NewConn takes nc over. The caller must close it with Close or Finish.
+// NewConn returns a Conn that owns nc. The caller must close it with Close or Finish.
 func NewConn(nc net.Conn) *Conn {
 	c := &Conn{
 		Net: nc, br: bufio.NewReaderSize(nc, 64<<10),
@@ -50,20 +50,20 @@ func NewConn(nc net.Conn) *Conn {
 	return c
 }
 
-// Recv returns the next message; it refuses frames of more than limit bytes before reading them.
-// The error is io.EOF only between frames.
+// Recv returns the next message; it refuses frames of more than limit bytes before it reads them. The error is io.EOF
+// only between frames.
 func (c *Conn) Recv(limit int) (*Message, error) {
 	frame, err := readFrame(c.br, c.in, limit)
 	if err != nil {
 		return nil, err
 	}
 	if cap(frame) <= maxBatch {
-		c.in = frame // one huge frame must not stay in memory for the rest
+		c.in = frame // a huge frame must not stay in memory permanently
 	}
 	return decode(frame)
 }
 
-// readFrame reads one frame into buf or, if that is too small, a larger one.
+// readFrame reads one frame into buf or, if that is too small, into a larger buffer.
 func readFrame(r io.Reader, buf []byte, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -71,7 +71,7 @@ func readFrame(r io.Reader, buf []byte, limit int) ([]byte, error) {
 	}
 	n := int(binary.BigEndian.Uint32(head[:]))
 	if n > limit {
-		return nil, fmt.Errorf("%w: a frame of %d bytes where %d are allowed", ErrProtocol, n, limit)
+		return nil, fmt.Errorf("%w: a frame has %d bytes, but at most %d are allowed", ErrProtocol, n, limit)
 	}
 	if cap(buf) < n {
 		buf = make([]byte, n, max(n, 4<<10))
@@ -83,16 +83,16 @@ func readFrame(r io.Reader, buf []byte, limit int) ([]byte, error) {
 	return buf, nil
 }
 
-// Send queues m. On a connection that is closed it does nothing: the reader learns of the end.
+// Send queues m. It does nothing on a closed connection: the reader detects the end.
 func (c *Conn) Send(m *Message) {
 	b, err := json.Marshal(m)
 	if err != nil {
-		panic("embedded: a message that JSON cannot hold: " + err.Error()) // unreachable: no such field
+		panic("embedded: a message cannot be encoded as JSON: " + err.Error()) // unreachable: no such field
 	}
 	c.SendFrame(b)
 }
 
-// SendFrame queues one message that is already encoded.
+// SendFrame queues one encoded message.
 func (c *Conn) SendFrame(body []byte) {
 	c.mu.Lock()
 	if !c.closing && len(body) <= MaxFrame {
@@ -107,7 +107,7 @@ func (c *Conn) SendFrame(body []byte) {
 	c.rouse()
 }
 
-// rouse wakes the writing goroutine, unless it has been woken already.
+// rouse wakes the writing goroutine, unless it has already been woken.
 func (c *Conn) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -115,8 +115,8 @@ func (c *Conn) rouse() {
 	}
 }
 
-// write is the writing goroutine. It closes the connection when it ends: at once if all was written, else a little
-// later, because a peer that closed its end may have said why, and that is still to be read.
+// write runs in the writing goroutine. It closes the connection when it ends: at once if everything was written,
+// otherwise after a delay, because a peer that closed its end may have sent the reason, which must still be read.
 func (c *Conn) write() {
 	defer close(c.done)
 	var spare []byte
@@ -144,11 +144,11 @@ func (c *Conn) write() {
 	}
 }
 
-// writeOut writes a batch, each piece of which may take its time.
+// writeOut writes a batch in pieces, each with its own timeout.
 func (c *Conn) writeOut(batch []byte) error {
 	for len(batch) > 0 {
 		c.mu.Lock()
-		if !c.closing { // else what is left has its time
+		if !c.closing { // once closing, the remaining data has a common deadline
 			_ = c.Net.SetWriteDeadline(time.Now().Add(writeTimeout))
 		}
 		c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *Conn) writeOut(batch []byte) error {
 	return nil
 }
 
-// shut makes later sends do nothing and tells the writing goroutine to end, before long.
+// shut disables later sends and makes the writing goroutine end soon.
 func (c *Conn) shut() {
 	c.mu.Lock()
 	if !c.closing {
@@ -173,20 +173,21 @@ func (c *Conn) shut() {
 	c.rouse()
 }
 
-// Close ends the connection now and waits for its goroutine. It may be called more than once.
+// Close closes the connection now and waits for its goroutine. It may be called more than once.
 func (c *Conn) Close() {
 	_ = c.Net.Close()
 	c.Finish()
 }
 
-// Finish writes out what was sent, ends the connection and waits for its goroutine.
+// Finish writes the queued messages, closes the connection and waits for its goroutine.
 func (c *Conn) Finish() {
 	c.shut()
 	<-c.done
 }
 
-// EncodeAssign returns assign frames for jobs, in order, and the jobs that no frame can hold. Jobs are packed up to
-// maxBatch, so that many small ones cost one frame and a large one does not delay those before it.
+// EncodeAssign returns assign frames for jobs, in order, and the jobs that are too large for a frame. A frame holds up
+// to maxBatch bytes of jobs, so that many small jobs need only one frame and a large one does not delay those before
+// it.
 func EncodeAssign(jobs []*execution.Job) (frames [][]byte, tooLarge []*execution.Job) {
 	const head, tail = `{"type":"` + TypeAssign + `","jobs":[`, `]}`
 	var frame []byte
@@ -216,17 +217,17 @@ func EncodeAssign(jobs []*execution.Job) (frames [][]byte, tooLarge []*execution
 	return frames, tooLarge
 }
 
-// Refuse tells the peer why and closes the connection. Errors that are not meant for others stay here.
+// Refuse sends the reason to the peer and closes the connection. Internal errors are not revealed.
 func Refuse(c *Conn, err error) {
 	m := &Message{Type: TypeRefuse, Kind: corral.KindOf(err), Reason: Clip(err.Error())}
 	if m.Kind == corral.Internal {
-		m.Kind, m.Reason = corral.Unavailable, "the service has an error of its own; see its log"
+		m.Kind, m.Reason = corral.Unavailable, "internal error of the service; see its log"
 	}
 	c.Send(m)
 	c.Finish()
 }
 
-// Clip keeps reasons within what the protocol allows, and on one line, as whoever shows them wants it.
+// Clip limits a reason to the length that the protocol allows, and puts it on one line for display.
 func Clip(reason string) string {
 	reason = strings.ReplaceAll(strings.TrimSpace(reason), "\n", "; ")
 	if len(reason) > maxReasonLen {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A peer behind a slow way gets all of what is sent, however long that takes; one that reads nothing is given up.
+// A peer behind a slow connection gets the whole message, however long that takes; a peer that reads nothing is given
+// up.
 func TestSlowIsNotGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -35,7 +36,7 @@ func TestSlowIsNotGone(t *testing.T) {
 	})
 }
 
-// Who ends a connection does not wait for a slow peer for long, whatever is still to be written.
+// Ending a connection does not wait long for a slow peer, however much remains to be written.
 func TestEndOfASlowConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A peer that leaves says so and closes. What it said is heard even if an answer to something earlier finds the
-// connection closed: otherwise a worker that left in good order would be missed until its lease is over.
+// A peer that leaves sends a message and closes. The message is received even if an answer to an earlier one finds the
+// connection closed; otherwise a worker that left properly would be missed until its lease expires.
 func TestLastWordsAreHeard(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"unix", "tcp"} {

@@ -1,12 +1,12 @@
-// Package wire is the worker protocol: the messages between a worker port and what dials in there, the connections that
-// carry them, and dialling.
+// Package wire is the worker protocol: the messages between a worker port and its clients, the connections that carry
+// them, and dialling.
 //
-// A connection carries frames, each of which is one message or, where files travel, a piece of a tar archive. Sending
-// never blocks and never fails: what cannot be sent shows as the end of the connection at its reader, so that one place
-// of each side cleans up. Messages are checked when they are decoded; after that their receiver relies on them.
+// A connection carries frames, each of which is one message or, during a file transfer, a piece of a tar archive.
+// Sending never blocks and never fails: a failure ends the connection, which its reader detects, so that each side
+// cleans up in one place. Messages are checked when they are decoded; their receiver need not check them again.
 //
-// The two sides' clocks need not agree: what is due is told as a duration. Welcome tells the time of day only so that a
-// pilot can report how far its clock is off.
+// The clocks of the two sides need not agree: deadlines are sent as durations. Welcome contains the time of day only so
+// that a pilot can report the offset of its clock.
 package wire
 
 import (
@@ -24,37 +24,37 @@ import (
 // Version is the version of the worker protocol. Both ends must have the same.
 const Version = 3
 
-// The worker protocol: over one stream connection, both sides send frames of a length (4 bytes, big
-// endian) and that many bytes of JSON, an object whose "type" is one of these:
+// The worker protocol: over one stream connection, both sides send frames of a length (4 bytes, big endian) and that
+// many bytes of JSON, an object whose "type" is one of these:
 //
-//	type       from        carries                        means
-//	hello      dials       hello                          the first frame, at most 4 KiB: who dials in, its secrets
-//	welcome    dispatcher  welcome                        admitted; the terms
+//	type       from        carries                        meaning
+//	hello      client      hello                          the first frame, at most 4 KiB: the client and its secrets
+//	welcome    dispatcher  welcome                        the client is admitted, on these terms
 //	refuse     dispatcher  kind, reason                   not admitted, or no longer; the connection is closed
-//	held       worker      held, results                  follows welcome: the jobs it has, results not acknowledged
-//	heartbeat  both roles  n                              alive; starts lease number n
+//	held       worker      held, results                  follows welcome: jobs held, results not acknowledged
+//	heartbeat  both roles  n                              the sender is alive and requests lease number n
 //	pong       dispatcher  n                              lease number n is granted, counted from its heartbeat
-//	assign     dispatcher  jobs                           take these, in this order
-//	results    worker      results                        tasks that ended
-//	ack        dispatcher  numbers                        these results are journalled: forget them
-//	recall     dispatcher  keys                           hand these back if they have not started
-//	cancel     dispatcher  keys                           end these; those that have not started: hand back
-//	returned   worker      keys, reason                   will not run these; what has no result never started
-//	drain      dispatcher                                 take nothing more, finish what runs, leave
-//	draining   worker      reason                         takes nothing more
-//	leave      dispatcher                                 kill what runs and leave
-//	bye        worker      reason                         holds nothing any more and leaves
-//	report     pilot       n, phase, reason               how the attempt is doing
-//	lost       pilot       n, lost                        goes on without this host
-//	reported   dispatcher  n, kind, reason                report or loss n is recorded, or (with a kind) refused
-//	callback   pilot       n, addresses, nonce            dial these, which send nonce, to see whether that works
-//	called     dispatcher  n, addresses, kind, reason     the one that was reached, or (with a kind) why none was
-//	fetch      courier     keys, n                        send the parcel of this job, of at most n bytes; 0: any
-//	parcel     dispatcher  kind, reason                   it follows in raw frames, or (with a kind) why it does not
-//	deliver    courier     keys                           what became of a task of this job follows in raw frames
-//	delivered  dispatcher  results, kind, reason          it is where it belongs, or (with a kind) why it is not
+//	assign     dispatcher  jobs                           take these jobs, in this order
+//	results    worker      results                        results of tasks that have ended
+//	ack        dispatcher  numbers                        these results have been journalled: delete them
+//	recall     dispatcher  keys                           return these jobs if they have not started
+//	cancel     dispatcher  keys                           end these jobs; return those that have not started
+//	returned   worker      keys, reason                   will not run these jobs; tasks with no result never started
+//	drain      dispatcher                                 accept no more jobs, finish the running ones, leave
+//	draining   worker      reason                         accepts no more jobs
+//	leave      dispatcher                                 kill the running tasks and leave
+//	bye        worker      reason                         holds no jobs and leaves
+//	report     pilot       n, phase, reason               phase of the attempt
+//	lost       pilot       n, lost                        the attempt continues without this host
+//	reported   dispatcher  n, kind, reason                report or loss n is recorded or, with a kind, refused
+//	callback   pilot       n, addresses, nonce            test whether these addresses, which send nonce, answer
+//	called     dispatcher  n, addresses, kind, reason     the address that was reached or, with a kind, why none was
+//	fetch      courier     keys, n                        send the parcel of this job, at most n bytes; 0: any size
+//	parcel     dispatcher  kind, reason                   it follows in raw frames; with a kind, why it does not
+//	deliver    courier     keys                           a task's results and files follow in raw frames
+//	delivered  dispatcher  results, kind, reason          the files are in place; with a kind, why they are not
 //
-// Raw frames have bytes of a tar archive for a body; an empty one ends them.
+// The body of a raw frame is a piece of a tar archive; an empty frame ends the transfer.
 const (
 	TypeHello     = "hello"
 	TypeWelcome   = "welcome"
@@ -83,26 +83,26 @@ const (
 	TypeDelivered = "delivered"
 )
 
-// Limits of the protocol. A batch is cut so that its frame stays far below maxFrame.
+// Limits of the protocol. A batch is cut so that its frame stays far below MaxFrame.
 const (
 	MaxFrame     = 16 << 20 // bytes in any frame
 	MaxHello     = 4 << 10  // bytes in the first frame, before the sender is admitted
 	maxBatch     = 1 << 20  // bytes of jobs in one assign frame, unless one job alone is larger
 	MaxResults   = 2048     // results in one frame
-	maxName      = 512      // bytes in an id, tag, holder, host
+	maxName      = 512      // bytes in an id, tag, holder or host
 	maxReasonLen = 1024     // bytes in a reason that a worker sends
 )
 
-// A Role says what dials in.
+// A Role is the kind of a client.
 type Role string
 
 const (
 	RoleWorker  Role = "worker"  // takes jobs
-	RolePilot   Role = "pilot"   // the attempt's own process: takes its lease, reports, hears commands
-	RoleCourier Role = "courier" // carries the files of a worker that does not see a run's directory
+	RolePilot   Role = "pilot"   // the attempt's own process: takes its lease, sends reports, receives commands
+	RoleCourier Role = "courier" // carries files for a worker that does not see a run's directory
 )
 
-// Message is the one wire type: which fields count depends on Type, as the table above says.
+// Message is the only wire type: its Type determines which fields are used, as listed in the table above.
 type Message struct {
 	Type    string          `json:"type"`
 	Hello   *Hello          `json:"hello,omitempty"`
@@ -123,14 +123,14 @@ type Message struct {
 	Lost *corral.LostHost `json:"lost,omitempty"`
 }
 
-// Hello introduces a worker or a pilot. A pilot has no ID, Instance and shape. Token says whose attempt it is; Secret,
-// which the pilot has made and its workers have from it, says that they belong to the pilot with the attempt's lease.
+// Hello introduces a worker or a pilot. A pilot has no ID, Instance or shape. Token identifies the attempt; Secret,
+// which the pilot created and passes to its workers, proves that they belong to the pilot with the attempt's lease.
 type Hello struct {
 	Version   int    `json:"version"`
 	Role      Role   `json:"role"`
 	Tag       string `json:"tag"`
 	Token     string `json:"token"`
-	Secret    string `json:"secret,omitempty"` // not of worker jobs
+	Secret    string `json:"secret,omitempty"` // not sent by worker jobs
 	ID        string `json:"id,omitempty"`
 	Instance  string `json:"instance,omitempty"`
 	Holder    string `json:"holder"`
@@ -140,23 +140,23 @@ type Hello struct {
 	MemoryMiB int    `json:"memory_mib,omitempty"`
 	GPUs      int    `json:"gpus,omitempty"`
 	DiskMiB   int    `json:"disk_mib,omitempty"`
-	LeftMS    int64  `json:"left_ms,omitempty"` // until it stops running tasks
+	LeftMS    int64  `json:"left_ms,omitempty"` // time until it stops running tasks
 }
 
-// Terms are what a dispatcher and those who dial in agree on: how long silence may last.
+// Terms are the limits on silence that a dispatcher announces to its clients.
 type Terms struct {
 	Lease     time.Duration // how long a worker keeps its tasks without an answer
-	Heartbeat time.Duration // between signs of life
+	Heartbeat time.Duration // interval between heartbeats
 }
 
-// Welcome returns the message that admits the sender of a hello and tells the terms.
+// Welcome returns the message that admits the sender of a hello and announces the terms.
 func (t Terms) Welcome(now time.Time) *Message {
 	return &Message{Type: TypeWelcome, Welcome: &Welcome{
 		Now: now.UTC(), LeaseMS: t.Lease.Milliseconds(), HeartbeatMS: t.Heartbeat.Milliseconds(),
 	}}
 }
 
-// AskMessage says what is asked of an attempt.
+// AskMessage returns the message that makes a request to an attempt.
 func AskMessage(ask corral.Ask) *Message {
 	if ask == corral.AskCancel {
 		return &Message{Type: TypeLeave}
@@ -164,41 +164,41 @@ func AskMessage(ask corral.Ask) *Message {
 	return &Message{Type: TypeDrain}
 }
 
-// Welcome tells the terms of the connection.
+// Welcome announces the terms of the connection.
 type Welcome struct {
 	Now         time.Time `json:"now"`
 	LeaseMS     int64     `json:"lease_ms"`
 	HeartbeatMS int64     `json:"heartbeat_ms"`
 }
 
-// HeldJob is a job that a worker has, as it tells a dispatcher that may know nothing of it.
+// HeldJob is a job that a worker holds, as reported to a dispatcher that may not know it.
 type HeldJob struct {
 	Key       execution.Key `json:"key"`
-	Running   bool          `json:"running"` // else it waits
+	Running   bool          `json:"running"` // false: it waits
 	CPUs      int           `json:"cpus"`
 	MemoryMiB int           `json:"memory_mib"`
 	GPUs      int           `json:"gpus,omitempty"`
 	DiskMiB   int           `json:"disk_mib,omitempty"`
 }
 
-// Job returns what is known of the job from that alone.
+// Job returns the job as far as it can be derived from the report.
 func (h HeldJob) Job() execution.Job {
 	return execution.Job{
 		Run: h.Key.Run, Seq: h.Key.Seq, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, GPUs: h.GPUs, DiskMiB: h.DiskMiB,
 	}
 }
 
-// Report is a result under the number that its worker's instance gave it, 1 for the first.
+// Report is a result with the number that its worker's instance gave it, starting with 1.
 type Report struct {
 	N int64 `json:"n"`
 	execution.Result
 }
 
-// ErrProtocol is what a peer that does not keep to the protocol gets; its connection is closed.
+// ErrProtocol reports that the peer violated the protocol; its connection is closed.
 var ErrProtocol = errors.New("worker protocol violated")
 
-// decode reads one message and checks that it is whole: after it the fields that Type needs are there
-// and within their limits.
+// decode reads one message and checks that it is complete: afterwards the fields that its Type requires are present and
+// within their limits.
 func decode(frame []byte) (*Message, error) {
 	m := new(Message)
 	if err := json.Unmarshal(frame, m); err != nil {
@@ -218,7 +218,7 @@ func decode(frame []byte) (*Message, error) {
 		trouble = jobsTrouble(m.Jobs)
 	case TypeLost:
 		if m.Lost == nil || max(len(m.Lost.Node), len(m.Lost.Why)) > maxReasonLen {
-			trouble = "a host that is lost without saying which, or with too many words"
+			trouble = "a lost host without a name, or with too long a text"
 		}
 	case TypeCalled:
 		if m.Kind == "" && len(m.Addresses) != 1 {
@@ -228,7 +228,7 @@ func decode(frame []byte) (*Message, error) {
 		TypeDraining, TypeLeave, TypeBye, TypeReport, TypeReported, TypeCallBack, TypeParcel:
 	case TypeFetch, TypeDeliver:
 		if len(m.Keys) != 1 {
-			trouble = "a parcel that is not of one job"
+			trouble = "a parcel must be for exactly one job"
 		}
 	default:
 		trouble = fmt.Sprintf("unknown type %.40q", m.Type)
@@ -242,12 +242,12 @@ func decode(frame []byte) (*Message, error) {
 	return m, nil
 }
 
-// onHolder follows the holder's name in the ids of workers that run on another worker, which is their holder: those of
-// worker jobs (jobfiles.StreamWorker).
+// onHolder separates the holder's name in the id of a worker that runs inside another worker, its holder: this is the
+// case for worker jobs (jobfiles.StreamWorker).
 const onHolder = "+"
 
-// trouble says what is wrong with h, or nothing. The version is not looked at: another version is
-// refused with a sentence of its own.
+// trouble describes what is wrong with h; empty if nothing is. It does not check the version, for which there is a
+// separate refusal.
 func (h *Hello) trouble() string {
 	switch {
 	case h == nil:
@@ -261,23 +261,23 @@ func (h *Hello) trouble() string {
 	case h.Role == RolePilot:
 		return ""
 	case !strings.HasPrefix(h.ID, h.Tag+"/") && !strings.HasPrefix(h.ID, h.Holder+onHolder) || h.Instance == "":
-		return "a worker whose id does not start with its tag, or without instance"
+		return "a worker without an instance, or with an id that does not start with its tag"
 	case h.CPUs < 1 || h.CPUs > 1<<16 || min(h.MemoryMiB, h.GPUs, h.DiskMiB) < 0 || h.GPUs > 1<<16,
 		h.LeftMS < 0 || h.LeftMS > int64(maxLeft/time.Millisecond):
-		return "a worker of impossible shape"
+		return "a worker with impossible resources"
 	}
 	return ""
 }
 
-// maxLeft bounds the time that a worker may claim to have left.
+// maxLeft limits the remaining time that a worker may announce.
 const maxLeft = 10 * 365 * 24 * time.Hour
 
-// heldTrouble says what is wrong with the jobs and results of a message. Its words come from a worker, whose machine
-// others share.
+// heldTrouble describes what is wrong with the jobs and results of a message. The message comes from a worker, whose
+// machine may be shared with other users.
 func heldTrouble(m *Message) string {
 	for _, h := range m.Held {
 		if h.CPUs < 1 || min(h.MemoryMiB, h.GPUs, h.DiskMiB) < 0 {
-			return "a held job of impossible shape"
+			return "a held job with impossible resources"
 		}
 	}
 	for i := range m.Results {
@@ -291,24 +291,24 @@ func heldTrouble(m *Message) string {
 			return fmt.Sprintf("unknown cause %.40q", r.Cause)
 		}
 		if max(len(r.Reason), len(r.Signal), len(r.Worker)) > 4*maxReasonLen {
-			return "a result of too many words"
+			return "a result with too long a text"
 		}
 		if len(r.Changed) > execution.MostChanged || slices.ContainsFunc(r.Changed, tooLong) {
-			return "a result with too many inputs that were changed"
+			return "a result with too many changed inputs, or with too long a name"
 		}
 	}
 	return ""
 }
 
-// tooLong reports whether a name cannot be that of a file.
+// tooLong reports whether a name is too long for a file.
 func tooLong(name string) bool { return len(name) > 4*maxReasonLen }
 
-// jobsTrouble says what is wrong with jobs that a dispatcher assigns.
+// jobsTrouble describes what is wrong with jobs that a dispatcher assigns.
 func jobsTrouble(jobs []execution.Job) string {
 	for i := range jobs {
 		j := &jobs[i]
 		if j.CPUs < 1 || min(j.MemoryMiB, j.GPUs, j.DiskMiB) < 0 || len(j.Tasks) == 0 {
-			return "a job of impossible shape"
+			return "a job with impossible resources"
 		}
 	}
 	return ""

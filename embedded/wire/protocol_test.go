@@ -23,7 +23,7 @@ var goodHello = &Hello{
 	Holder: "pilot", CPUs: 1, MemoryMiB: 1, LeftMS: 1000,
 }
 
-// job is a job of one task that runs a line of shell.
+// job is a job with one task that runs a shell command.
 func job(seq int64, line string) execution.Job {
 	return execution.Job{Run: 1, Seq: seq, Dir: "/d", CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{{
 		ID: "task", Attempt: 1, Argv: []string{"sh", "-c", line}, Estimate: time.Second,

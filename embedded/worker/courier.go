@@ -13,18 +13,18 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// couriers are the connections over which a worker carries files, one for each job at a time. An idle one is kept for
-// the next job, because to dial, and to be admitted, takes longer than a small file.
+// couriers are the connections over which a worker transfers files, one job at a time on each. Idle connections are
+// kept for the next job, because dialling and admission take longer than the transfer of a small file.
 type couriers struct {
 	lg   *slog.Logger
 	dial func(context.Context, wire.Role) (*wire.Greeting, error)
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	idle   []*wire.Greeting
 	closed bool
 }
 
-// take returns one that is idle, or nil.
+// take returns an idle connection, or nil.
 func (c *couriers) take() *wire.Greeting {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *couriers) give(g *wire.Greeting) {
 	c.idle = append(c.idle, g)
 }
 
-// close ends the idle ones, and each of the others when its job gives it back.
+// close closes the idle connections, and the others when their jobs return them.
 func (c *couriers) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,9 +58,9 @@ func (c *couriers) close() {
 	c.idle = nil
 }
 
-// carry does something over a courier's connection, again if that breaks, until ctx ends, the dispatcher says no, or a
-// file of this machine makes trouble. The dispatcher hangs up on couriers that are idle, so a connection that was kept
-// may turn out to be dead: then another is tried at once, without a pause.
+// carry calls do with a courier's connection, and retries if the connection breaks, until ctx ends, the dispatcher
+// refuses, or a local file causes an error. The dispatcher closes idle couriers, so a kept connection may turn out to
+// be closed: then another is tried without a pause.
 func (c *couriers) carry(ctx context.Context, do func(*wire.Conn) error) error {
 	var b wire.Backoff
 	for {
@@ -78,20 +78,20 @@ func (c *couriers) carry(ctx context.Context, do func(*wire.Conn) error) error {
 	}
 }
 
-// final reports whether another try would end alike: the dispatcher has said no, or a file of this machine makes
-// trouble.
+// final reports whether a retry would fail in the same way: the dispatcher has refused, or a local file caused the
+// error.
 func final(err error) bool {
 	_, here := errors.AsType[*fs.PathError](err)
 	return unwanted(err) || corral.KindOf(err) == corral.Failed || here
 }
 
-// unwanted reports whether the dispatcher does not count on this worker for the job any more.
+// unwanted reports whether the dispatcher no longer expects this worker to run the job.
 func unwanted(err error) bool {
 	return errors.Is(err, wire.ErrRefused) || corral.KindOf(err) == corral.Conflict
 }
 
-// tryCarry does it over one connection, which may be one that was used before. A connection over which something failed
-// is closed: the two sides may no longer agree on what comes next.
+// tryCarry calls do with one connection, which may be reused. It closes the connection after an error: the two sides
+// may no longer agree on what comes next.
 func (c *couriers) tryCarry(ctx context.Context, do func(*wire.Conn) error) (reused bool, err error) {
 	g := c.take()
 	if reused = g != nil; !reused {
@@ -109,7 +109,7 @@ func (c *couriers) tryCarry(ctx context.Context, do func(*wire.Conn) error) (reu
 	return reused, nil
 }
 
-// answered waits for an answer of this type; it puts the result that it carries into r, unless that is nil.
+// answered waits for an answer of this type; if r is not nil, it stores the answer's result in r.
 func answered(c *wire.Conn, kind string, r *execution.Result) error {
 	m, err := c.Recv(wire.MaxFrame)
 	switch {

@@ -2,14 +2,14 @@ package worker
 
 import "time"
 
-// An idleWatch decides when the pilot is told that the worker has nothing to do, or has something again.
+// An idleWatch decides when to notify the pilot that the worker has become idle or busy.
 type idleWatch struct {
 	since time.Time // when the last job ended
-	told  time.Time // when the pilot was last told for how long; zero while there are jobs
-	busy  bool      // the pilot was told that there are jobs
+	told  time.Time // when the pilot was last notified that the worker is idle; zero while there are jobs
+	busy  bool      // the pilot was notified that there are jobs
 }
 
-// look says whether to tell the pilot now, and what: how long the worker has had nothing to do, 0 if it has jobs.
+// look reports whether to notify the pilot now, and how long the worker has been idle, 0 if it has jobs.
 func (i *idleWatch) look(now time.Time, jobs int) (idle time.Duration, tell bool) {
 	if jobs > 0 {
 		tell = !i.busy

@@ -9,23 +9,23 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// jobs are those that the worker has: some run, the others wait, in the order in which they came.
+// jobs are the jobs that the worker holds: some are running, the others wait in order of arrival.
 type jobs struct {
 	all     map[execution.Key]*work
 	waiting []*work
-	room    matching.Room // what those that run leave
-	gpus    []string      // those that none of them uses
-	vacated int           // how many have vacated their place
-	sight   sight         // of the directories of their runs; it has a lock of its own
+	room    matching.Room // resources not used by running jobs
+	gpus    []string      // GPUs not used by running jobs
+	vacated int           // number of jobs that have vacated their place
+	sight   sight         // of the directories of their runs; it has its own lock
 }
 
-// add takes in a job, which waits.
+// add adds a waiting job.
 func (j *jobs) add(k *work) {
 	j.all[k.job.Key()] = k
 	j.waiting = append(j.waiting, k)
 }
 
-// next returns the job that waits first, and what becomes of it; nil: none waits.
+// next returns the first waiting job and the verdict on it; nil if no job waits.
 func (j *jobs) next(now time.Time) (*work, matching.Verdict) {
 	if len(j.waiting) == 0 {
 		return nil, matching.Keep
@@ -33,7 +33,7 @@ func (j *jobs) next(now time.Time) (*work, matching.Verdict) {
 	return j.waiting[0], j.room.Judge(now, j.waiting[0].needs())
 }
 
-// start books that the job which waits first runs.
+// start marks the first waiting job as running.
 func (j *jobs) start() {
 	k := j.waiting[0]
 	j.waiting = j.waiting[1:]
@@ -43,9 +43,9 @@ func (j *jobs) start() {
 	k.gpus, j.gpus = slices.Clone(j.gpus[:n]), j.gpus[n:]
 }
 
-// vacate books that a job which runs needs its place no longer, and reports whether it does: all that it still does is
-// to bring back files. At most as many jobs do so at a time as the worker has cpus, since their folders take up disk,
-// and none that has asked for disk.
+// vacate records that a running job only has to return files and no longer needs its place; it reports whether this is
+// allowed. The number of such jobs is limited to the worker's cpus, because their folders use disk space; a job that
+// requested disk space may not vacate.
 func (j *jobs) vacate(k *work, cpus int) bool {
 	if j.vacated >= cpus || k.job.DiskMiB > 0 {
 		return false
@@ -56,7 +56,7 @@ func (j *jobs) vacate(k *work, cpus int) bool {
 	return true
 }
 
-// free gives back what a job that ran took of the machine.
+// free releases the resources of a job that ran.
 func (j *jobs) free(k *work) {
 	j.room.Free(k.needs())
 	j.gpus = append(slices.Clip(j.gpus), k.gpus...)
@@ -72,7 +72,7 @@ func (j *jobs) over(k *work) {
 	j.free(k)
 }
 
-// notStarted returns those of the jobs that wait.
+// notStarted returns the jobs among keys that are waiting.
 func (j *jobs) notStarted(keys []execution.Key) []*work {
 	var found []*work
 	for _, key := range keys {
@@ -83,8 +83,8 @@ func (j *jobs) notStarted(keys []execution.Key) []*work {
 	return found
 }
 
-// giveUp forgets jobs that wait, and returns their keys. The list of what waits becomes a new one, because the caller
-// may be going through the old one.
+// giveUp forgets waiting jobs, and returns their keys. It replaces the list of waiting jobs, because the caller may be
+// iterating over the old one.
 func (j *jobs) giveUp(these []*work) []execution.Key {
 	keys := make([]execution.Key, len(these))
 	for i, k := range these {
@@ -98,7 +98,7 @@ func (j *jobs) giveUp(these []*work) []execution.Key {
 	return keys
 }
 
-// held lists the jobs as the worker tells a dispatcher of them: those that run, then those that wait, in their order.
+// held lists the jobs for a report to the dispatcher: first the running ones, then the waiting ones in order.
 func (j *jobs) held() []wire.HeldJob {
 	var held []wire.HeldJob
 	list := func(k *work) {

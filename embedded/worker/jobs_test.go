@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A job that has no task left gives up its place once, for the next job, and counts until its files are back.
+// A job without remaining tasks vacates its place once, for the next job, and counts until its files have been brought
+// back.
 func TestVacatedPlaces(t *testing.T) {
 	w, first := newWorker(t)
 	j := &w.jobs
@@ -53,7 +54,7 @@ func TestVacatedPlaces(t *testing.T) {
 	}
 }
 
-// A directory that was not seen counts as unseen until it is seen again.
+// A directory that was not seen counts as missed until it is seen.
 func TestMissedUntilItIsSeen(t *testing.T) {
 	var s sight
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// newWorker returns a worker that nothing drives, with a job that runs.
+// newWorker returns a worker without a running loop that has a running job.
 func newWorker(t *testing.T) (*worker, *work) {
 	w := &worker{
 		lg: slog.New(slog.DiscardHandler), cfg: Config{ID: "tag/0", Resources: corral.Resources{CPUs: 1, MemoryMiB: 1000}},
@@ -26,7 +26,7 @@ func newWorker(t *testing.T) (*worker, *work) {
 	return w, k
 }
 
-// dialled returns the greeting of a connection that was just made; what is sent over it goes nowhere.
+// dialled returns the greeting of a new connection; messages that are sent over it are discarded.
 func dialled(t *testing.T) *wire.Greeting {
 	ours, theirs := net.Pipe()
 	far := wire.NewConn(theirs)
@@ -41,8 +41,8 @@ func dialled(t *testing.T) *wire.Greeting {
 	return &wire.Greeting{Conn: wire.NewConn(ours), Terms: &wire.Welcome{LeaseMS: 15000, HeartbeatMS: 3000}, SentAt: time.Now()}
 }
 
-// A worker that was stopped for longer than its lease may have a new connection before it notices. The
-// new lease is not for the old jobs: others may be doing them.
+// A worker that was stopped for longer than its lease may get a new connection before it notices. The new lease does
+// not cover the old jobs, which other workers may already run.
 func TestNewLeaseIsNotForJobsOfTheOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, old := newWorker(t)
@@ -91,7 +91,7 @@ func longJob(seq int64) execution.Job {
 	return execution.Job{Run: 1, Seq: seq, Dir: "/d", CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{{ID: "t", Estimate: time.Minute}}}
 }
 
-// A worker that nobody answers leaves when it has been alone for as long as it may.
+// A worker that gets no answer leaves when it has been alone for the permitted time.
 func TestWorkerLeavesWhenItIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reason, err := Run(t.Context(), slog.New(slog.DiscardHandler), Config{
@@ -104,7 +104,7 @@ func TestWorkerLeavesWhenItIsAlone(t *testing.T) {
 	})
 }
 
-// What it runs is its own until its lease is over, also if it may not be alone for as long.
+// A worker keeps its jobs until its lease expires, even if the permitted time alone is shorter.
 func TestWorkerIsNotAloneBeforeItsLeaseIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, k := newWorker(t)

@@ -6,23 +6,23 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// A lease is the time for which the dispatcher counts on this worker. It lasts from when a heartbeat was sent that was
-// answered; what the dispatcher counts from is when that arrived, which is later.
+// A lease is the period in which the dispatcher relies on this worker. It starts when a heartbeat that was answered was
+// sent; the dispatcher counts from its arrival, which is later.
 type lease struct {
-	began  time.Time  // heartbeats are numbered by the time since
+	began  time.Time  // heartbeats are numbered by the time since then
 	terms  wire.Terms // zero before the first welcome
-	from   time.Time  // likewise
+	from   time.Time  // start of the lease; zero before the first welcome
 	beatAt time.Time
 }
 
-// grant starts a lease for a hello that was sent at sentAt and was answered with a welcome.
+// grant starts a lease for a hello that was sent at sentAt and answered with a welcome.
 func (l *lease) grant(w *wire.Welcome, sentAt time.Time) {
 	l.terms.Lease = time.Duration(w.LeaseMS) * time.Millisecond
 	l.terms.Heartbeat = time.Duration(w.HeartbeatMS) * time.Millisecond
 	l.from = sentAt
 }
 
-// beat returns a heartbeat to be sent at now. Its number says when that was.
+// beat returns a heartbeat to be sent at now. Its number encodes this time.
 func (l *lease) beat(now time.Time) *wire.Message {
 	l.beatAt = now
 	return &wire.Message{Type: wire.TypeHeartbeat, N: int64(now.Sub(l.began))}
@@ -31,21 +31,21 @@ func (l *lease) beat(now time.Time) *wire.Message {
 // beatDue reports whether it is time for a heartbeat.
 func (l *lease) beatDue(now time.Time) bool { return now.Sub(l.beatAt) >= l.terms.Heartbeat }
 
-// extend makes the lease last from the heartbeat with number n, which was answered. An answer to an older heartbeat,
-// which was long on its way, changes nothing.
+// extend restarts the lease at the heartbeat with number n, which was answered. A delayed answer to an older heartbeat
+// has no effect.
 func (l *lease) extend(n int64) {
 	if from := l.began.Add(time.Duration(n)); from.After(l.from) {
 		l.from = from
 	}
 }
 
-// lasts reports whether the worker may still publish: the dispatcher has not given its jobs back yet.
+// lasts reports whether the worker may still publish: the dispatcher has not yet returned its jobs.
 func (l *lease) lasts(now time.Time) bool { return now.Sub(l.from) < l.terms.Lease }
 
-// over reports whether there was a lease, and it has ended.
+// over reports whether there was a lease that has ended.
 func (l *lease) over(now time.Time) bool { return !l.from.IsZero() && now.Sub(l.from) > l.terms.Lease }
 
-// silent is how long no dispatcher has answered.
+// silent returns the time since a dispatcher last answered.
 func (l *lease) silent(now time.Time) time.Duration {
 	if l.from.IsZero() {
 		return now.Sub(l.began)
@@ -53,7 +53,7 @@ func (l *lease) silent(now time.Time) time.Duration {
 	return now.Sub(l.from)
 }
 
-// tick is how long the main loop may wait between two looks at the lease.
+// tick returns how long the main loop may wait between two checks of the lease.
 func (l *lease) tick() time.Duration {
 	if l.terms.Heartbeat <= 0 {
 		return workerTick

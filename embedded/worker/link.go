@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// keepConnected connects again and again until ctx ends or the dispatcher refuses for good. A connection that lasted
-// shortens the next pause again.
+// keepConnected connects repeatedly until ctx ends or the dispatcher refuses permanently. After a connection that
+// lasted, the next pause is short again.
 func (w *worker) keepConnected(ctx context.Context, refused chan<- error) {
 	var b wire.Backoff
 	for {
@@ -33,8 +33,8 @@ func (w *worker) keepConnected(ctx context.Context, refused chan<- error) {
 	}
 }
 
-// dial says hello, as the worker or as one of its couriers. The time that is left is told as a duration, because clocks
-// differ.
+// dial sends the hello, as the worker or as one of its couriers. The remaining time is sent as a duration, because
+// clocks differ.
 func (w *worker) dial(ctx context.Context, role wire.Role) (*wire.Greeting, error) {
 	return wire.Dial(ctx, w.cfg.Addresses, w.cfg.CertDigest, &wire.Hello{
 		Version: wire.Version, Role: role, Tag: w.cfg.Tag, Token: w.cfg.Token, Secret: w.cfg.Secret, ID: w.cfg.ID,
@@ -68,8 +68,8 @@ func (w *worker) serve(ctx context.Context, g *wire.Greeting) error {
 	}
 }
 
-// attach begins to use a connection: it tells what the worker has, and starts the lease. What began under a lease that
-// is over must not go on under the new one: the dispatcher may have given it to another worker by now.
+// attach starts using a connection: it reports the worker's jobs, and starts the lease. Tasks that began under an
+// expired lease must not continue under the new one: the dispatcher may have given their jobs to another worker.
 func (w *worker) attach(g *wire.Greeting) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,12 +84,12 @@ func (w *worker) attach(g *wire.Greeting) {
 		w.stoppedLocked(stopped...)
 	}
 	if w.phase != taking {
-		w.line.send(&wire.Message{Type: wire.TypeDraining, Reason: "draining since before"})
+		w.line.send(&wire.Message{Type: wire.TypeDraining, Reason: "already draining"})
 	}
 	w.line.send(w.lease.beat(time.Now()))
 }
 
-// detach ends the use of a connection, unless there is another one already.
+// detach stops using a connection, unless it has already been replaced.
 func (w *worker) detach(c *wire.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,9 +99,9 @@ func (w *worker) detach(c *wire.Conn) {
 	}
 }
 
-// obey does what a message says; it reports whether it is the first answer over this connection, which says that the
-// worker is registered. Jobs that have not started are handed back at once when they are recalled or cancelled; those
-// that run are asked to end when they are cancelled, and recalling them comes too late.
+// obey handles a message; it reports whether this is the first answer over this connection, which means that the worker
+// is registered. Jobs that have not started are returned at once when they are recalled or cancelled; running jobs are
+// asked to end when they are cancelled, and ignore a recall.
 func (w *worker) obey(m *wire.Message) (first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,13 +137,13 @@ func (w *worker) obey(m *wire.Message) (first bool) {
 	return first
 }
 
-// takeLocked takes jobs in, or hands them back at once.
+// takeLocked accepts jobs, or returns them at once.
 func (w *worker) takeLocked(jobs []execution.Job) {
 	var back []execution.Key
 	for i := range jobs {
 		key := jobs[i].Key()
 		switch {
-		case w.jobs.all[key] != nil: // it has it already
+		case w.jobs.all[key] != nil: // the worker already has it
 		case w.phase != taking:
 			back = append(back, key)
 		default:
@@ -156,11 +156,11 @@ func (w *worker) takeLocked(jobs []execution.Job) {
 	idle := w.jobs.room.Empty()
 	w.startLocked(time.Now(), nil)
 	if idle {
-		w.rouse() // to say that it is not idle any more
+		w.rouse() // to report that it is not idle any more
 	}
 }
 
-// handBackLocked gives up jobs that have not started, and tells the dispatcher.
+// handBackLocked returns jobs that have not started to the dispatcher.
 func (w *worker) handBackLocked(jobs []*work, reason string) {
 	if len(jobs) == 0 {
 		return
@@ -169,17 +169,17 @@ func (w *worker) handBackLocked(jobs []*work, reason string) {
 	w.endedLocked()
 }
 
-// flushLocked sends the results that were not sent yet.
+// flushLocked sends the results that have not been sent yet.
 func (w *worker) flushLocked() {
 	if w.line.conn != nil {
 		w.line.sendResults(w.results.unsent(time.Now()))
 	}
 }
 
-// A line is the connection to the dispatcher, if there is one. Without one nothing is sent: the first message over the
-// next one tells it all.
+// A line is the connection to the dispatcher, if there is one. Without a connection no message is sent: the first
+// message over the next connection reports the whole state.
 type line struct {
-	conn       *wire.Conn // nil while there is none
+	conn       *wire.Conn // nil while there is no connection
 	registered bool       // the dispatcher has answered over conn
 }
 

@@ -16,16 +16,17 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// loadPrefix begins the names of the folders in a worker's scratch that have files of its jobs.
+// loadPrefix is the prefix of folders for the files of jobs in a worker's scratch directory.
 const loadPrefix = "parcel-"
 
-// mostAhead is how many bytes are fetched for a job before it starts: its folder lies beside those of jobs that run,
-// and no job has asked for that room. The files of a job with more are worth the wait.
+// mostAhead limits how many bytes are prefetched for a job: its folder exists in addition to those of running jobs, and
+// no job has requested space for it. Jobs with larger inputs have to wait for them.
 const mostAhead = 16 << 20
 
-// sweepLoads removes what an instance that died has left in a worker's scratch. What cannot be removed goes with that.
+// sweepLoads removes folders that an earlier instance has left in a worker's scratch directory. Folders that cannot be
+// removed are deleted with that directory.
 func sweepLoads(scratch string) {
-	entries, _ := os.ReadDir(scratch) // without one there is nothing
+	entries, _ := os.ReadDir(scratch) // a missing directory is empty
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), loadPrefix) {
 			_ = atomicfile.RemoveAll(filepath.Join(scratch, e.Name()))
@@ -33,19 +34,19 @@ func sweepLoads(scratch string) {
 	}
 }
 
-// A load is a job whose files travel, with the folder that they are in. One goroutine at a time has it: the one that
-// fetches ahead until ready is closed, then the one that runs the job or gives it up. Only ctx is everybody's.
+// A load is a job whose files travel, with the folder for them. One goroutine at a time owns it: the one that
+// prefetches until ready is closed, then the one that runs the job or gives it up. Only ctx is shared.
 type load struct {
 	w      *worker
 	ctx    context.Context // ends when the job must
 	cancel func()
 	key    execution.Key
-	ready  chan struct{}    // closed when fetching ahead is over; nil: nothing was fetched ahead
-	dir    string           // empty: there is none yet
-	begun  bool             // something of the job's inputs may be in dir
-	here   bool             // all of them are
+	ready  chan struct{}    // closed when prefetching has ended; nil: no prefetch
+	dir    string           // empty: not created yet
+	begun  bool             // some of the job's inputs may be in dir
+	here   bool             // all inputs are in dir
 	job    execution.Job    // in a run's directory below dir
-	in     execution.Travel // of its inputs, until a task's result tells of it
+	in     execution.Travel // transfer of its inputs, until a task's result reports it
 }
 
 func (k *work) newLoad() *load {
@@ -54,7 +55,7 @@ func (k *work) newLoad() *load {
 	return l
 }
 
-// close ends the load: its folder goes. What stays of that goes with the scratch.
+// close ends the load and removes its folder. Any remains are deleted with the scratch directory.
 func (l *load) close() {
 	l.cancel()
 	if l.ready != nil {
@@ -70,9 +71,9 @@ func reads(job *execution.Job) bool {
 	return slices.ContainsFunc(job.Tasks, func(t execution.Task) bool { return len(t.Inputs) > 0 })
 }
 
-// fetchAheadLocked has the files fetched of jobs that start soon, while others run: of as many as run. So a worker
-// computes while files travel. It is done where the last directory that was looked for was not seen: to look takes
-// system calls, which must not hold up everything that waits for the worker's lock.
+// fetchAheadLocked prefetches files for the first waiting jobs, at most as many as are running, so that the worker
+// computes while files travel. It does so for jobs whose run's directory was not seen when it was last checked: a new
+// check needs system calls, which must not block other users of the worker's lock.
 func (j *jobs) fetchAheadLocked() {
 	running := len(j.all) - len(j.waiting)
 	for _, k := range j.waiting[:min(running, len(j.waiting))] {
@@ -84,8 +85,8 @@ func (j *jobs) fetchAheadLocked() {
 	}
 }
 
-// fetchAhead tries once to bring the job's inputs. If that fails, nothing is said: they are fetched again when the job
-// starts, and then what is wrong counts.
+// fetchAhead tries once to fetch the job's inputs. A failure is ignored: they are fetched again when the job starts,
+// and an error counts only then.
 func (l *load) fetchAhead(job *execution.Job) {
 	defer close(l.ready)
 	if l.make(job) != nil {
@@ -99,8 +100,8 @@ func (l *load) fetchAhead(job *execution.Job) {
 	}
 }
 
-// bring sees to it that the job's inputs are here. The worker knows the job itself, so one whose tasks read nothing
-// needs nobody.
+// bring ensures that the job's inputs are in dir. The worker already has the job itself, so nothing is fetched if its
+// tasks have no inputs.
 func (l *load) bring(job *execution.Job) error {
 	began := time.Now()
 	if l.ready != nil {
@@ -114,7 +115,7 @@ func (l *load) bring(job *execution.Job) error {
 	if !reads(job) {
 		return nil
 	}
-	if l.here { // ahead: nothing is learned of the way from bytes that nobody waited for
+	if l.here { // prefetched: bytes that no task waited for say nothing about the transfer rate
 		l.in = execution.Travel{In: time.Since(began)}
 		return nil
 	}
@@ -123,24 +124,24 @@ func (l *load) bring(job *execution.Job) error {
 	return err
 }
 
-// make makes a run's directory for the job in a folder of the worker's scratch.
+// make creates a run's directory for the job in a folder of the worker's scratch directory.
 func (l *load) make(job *execution.Job) (err error) {
 	if l.dir, err = os.MkdirTemp(l.w.cfg.Scratch, loadPrefix); err != nil {
 		return err
 	}
 	if l.job, err = parcel.Away(l.dir, *job); err != nil {
 		_ = atomicfile.RemoveAll(l.dir)
-		l.dir = "" // and it is tried again when the job starts
+		l.dir = "" // it is tried again when the job starts
 	}
 	return err
 }
 
-// fetch brings the job's inputs over a connection, unless they have more bytes than most; 0: they may have any number.
-// Nothing is fetched ahead that the dispatcher refuses.
+// fetch fetches the job's inputs over a connection, unless they have more bytes than most; 0: no limit. When
+// prefetching, a refusal by the dispatcher is ignored.
 func (l *load) fetch(most int64) func(*wire.Conn) error {
 	return func(c *wire.Conn) error {
 		data := filepath.Join(l.job.Dir, executor.DataDir)
-		if l.begun { // and a connection broke
+		if l.begun { // a connection broke before
 			if err := executor.Empty(data); err != nil {
 				return err
 			}
@@ -160,12 +161,12 @@ func (l *load) fetch(most int64) func(*wire.Conn) error {
 	}
 }
 
-// carry runs a job whose run's directory is not seen here: its inputs are fetched, and what each of its tasks leaves is
-// delivered before its result is. The folder goes with the job; nothing is kept for the next one. If the files cannot
-// be brought, all tasks of the job fail with that reason.
+// carry runs a job whose run's directory is not visible here: it fetches the job's inputs, and delivers the files of
+// each task before the task's result. The folder is removed with the job; nothing is kept for the next one. If the
+// inputs cannot be fetched, all tasks of the job fail with that reason.
 func (k *work) carry() {
 	l := k.carried()
-	defer func() { k.w.runners.Go(l.close) }() // no task waits for it
+	defer func() { k.w.runners.Go(l.close) }() // tasks do not wait for it
 	err := l.bring(&k.job)
 	switch {
 	case err == nil:
@@ -185,7 +186,7 @@ func (k *work) carry() {
 	}
 }
 
-// vacate lets the next job start on what k ran on: k has no task left.
+// vacate lets the next job use the resources of k, which has no task left.
 func (k *work) vacate() {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
@@ -194,8 +195,8 @@ func (k *work) vacate() {
 	}
 }
 
-// carried returns the load of a job that begins to be carried. Now that its directory is known not to be seen here, the
-// files of those that wait behind it are fetched.
+// carried returns the load of a job whose files begin to travel. Its directory is now known to be invisible here, so
+// the files of the jobs that wait behind it are prefetched.
 func (k *work) carried() *load {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
@@ -209,9 +210,9 @@ func (k *work) carried() *load {
 	return k.load
 }
 
-// deliver brings back what a task left, and returns the result as the dispatcher has it then: an output that could not
-// be published makes a failure of it. Of a task that left nothing, nothing is delivered. A task whose files could not
-// be delivered, because the worker had to stop, counts as cut, and is done again elsewhere.
+// deliver returns a task's files, and returns the result that the dispatcher then has: an output that could not be
+// published makes the task fail. If the task left no files, nothing is delivered. A task whose files could not be
+// delivered because the worker had to stop counts as cut, and is repeated elsewhere.
 func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
 	if r.Status == execution.Cut || r.Status == execution.Cancelled {
 		return r

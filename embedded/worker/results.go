@@ -9,24 +9,24 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// results are those that the dispatcher may not have recorded. The worker keeps each until it is acknowledged, and
-// sends it again over a new connection, or if the acknowledgement takes too long. Their numbers tell them apart: the
-// dispatcher acknowledges numbers, and a result may arrive twice.
+// results are the results that the dispatcher may not have recorded. The worker keeps each one until it is
+// acknowledged, and sends it again over a new connection, or if the acknowledgement takes too long. The dispatcher
+// acknowledges them by number, because a result may arrive twice.
 type results struct {
-	last    int64 // number given
+	last    int64 // last number assigned
 	unacked map[int64]*unacked
-	fresh   []wire.Report // those not sent yet, in order
-	due     time.Time     // when a timer will send them; zero: none will
+	fresh   []wire.Report // results not sent yet, in order
+	due     time.Time     // when a timer will send them; zero: no timer is set
 }
 
 // unacked is a result that the dispatcher may not have recorded.
 type unacked struct {
 	wire.Report
-	sentAt  time.Time // zero: not yet
+	sentAt  time.Time // zero: not sent yet
 	stopped bool      // its job was stopped before its last task
 }
 
-// add takes a result in, to be sent.
+// add adds a result to be sent.
 func (r *results) add(result execution.Result) {
 	r.last++
 	report := wire.Report{N: r.last, Result: result}
@@ -34,8 +34,8 @@ func (r *results) add(result execution.Result) {
 	r.fresh = append(r.fresh, report)
 }
 
-// delay notes that the results are to be sent after a delay; it reports whether a timer must be set for that, since
-// none will send them earlier.
+// delay schedules the sending of the results after a delay; it reports whether a timer must be set, because no existing
+// one fires earlier.
 func (r *results) delay(now time.Time, delay time.Duration) bool {
 	due := now.Add(delay)
 	if !r.due.IsZero() && !due.Before(r.due) {
@@ -45,7 +45,7 @@ func (r *results) delay(now time.Time, delay time.Duration) bool {
 	return true
 }
 
-// all returns everything that is not acknowledged, in order, to be sent at now.
+// all returns all unacknowledged results, in order, to be sent at now.
 func (r *results) all(now time.Time) []wire.Report {
 	var all []wire.Report
 	for _, u := range r.unacked {
@@ -57,7 +57,7 @@ func (r *results) all(now time.Time) []wire.Report {
 	return all
 }
 
-// unsent returns what was not sent yet, to be sent at now. It is valid until the next add.
+// unsent returns the results that have not been sent, to be sent at now. The slice is valid until the next add.
 func (r *results) unsent(now time.Time) []wire.Report {
 	for i := range r.fresh {
 		if u := r.unacked[r.fresh[i].N]; u != nil {
@@ -86,15 +86,15 @@ func (r *results) acknowledge(numbers []int64) {
 	}
 }
 
-// stop notes that jobs were stopped half way. As long as the dispatcher may lack one of a job's results it must be
-// told that again over a new connection: those results look as if the job went on.
+// stop records that jobs were stopped before their last task. While the dispatcher may lack one of a job's results,
+// this must be reported again over a new connection, because the results alone suggest that the job continues.
 func (r *results) stop(keys []execution.Key) {
 	for _, u := range r.unacked {
 		u.stopped = u.stopped || slices.Contains(keys, u.Key)
 	}
 }
 
-// stopped returns the jobs that were stopped half way and have results here.
+// stopped returns the jobs that were stopped before their last task and have unacknowledged results.
 func (r *results) stopped() []execution.Key {
 	var keys []execution.Key
 	for _, u := range r.unacked {

@@ -9,23 +9,23 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// sightLasts is how long a run's directory that was seen counts as seen: many tasks of a millisecond, and too short for
-// a person to mount something else there and start tasks.
+// sightLasts is how long a run's directory counts as visible after a check: long enough for many tasks of a
+// millisecond, and too short for a user to mount something else there and start tasks.
 const sightLasts = time.Second
 
-// A sight remembers which run's directory was seen last, and which was not. Its methods may be called from any
-// goroutine.
+// A sight remembers the last run's directory that was visible, and the last one that was not. Its methods may be called
+// from any goroutine.
 type sight struct {
-	unseen atomic.Pointer[string] // the last one that was not seen, unless it has been since; nil: all were
+	unseen atomic.Pointer[string] // the last invisible directory, unless it has been seen since; nil: none
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	dir   string
 	mark  string
 	until time.Time
 }
 
-// sees reports whether tasks can work in a job's run's directory from here, now or a moment ago. One that was not seen
-// is looked at again for each job.
+// sees reports whether tasks on this machine can work in a job's run's directory, now or a moment ago. An invisible
+// directory is checked again for each job.
 func (s *sight) sees(j *execution.Job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *sight) sees(j *execution.Job) bool {
 	}
 	if !executor.Sees(j) {
 		if !s.missed(j) {
-			dir := j.Dir // the job is not kept
+			dir := j.Dir // a copy, so that the job is not kept in memory
 			s.unseen.Store(&dir)
 		}
 		return false
@@ -47,8 +47,8 @@ func (s *sight) sees(j *execution.Job) bool {
 	return true
 }
 
-// missed reports whether the run's directory of a job is the one that was last looked for in vain. It does not look,
-// and waits for nobody who does.
+// missed reports whether the run's directory of a job is the last one that was not visible. It does not check the
+// directory, and does not block.
 func (s *sight) missed(j *execution.Job) bool {
 	dir := s.unseen.Load()
 	return dir != nil && *dir == j.Dir

@@ -9,29 +9,29 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// work is a job that the worker has. Its worker's lock guards all of it except job, which does not change.
+// work is a job that the worker holds. Its worker's lock guards all fields except job, which does not change.
 type work struct {
 	w         *worker
 	job       execution.Job
-	running   bool     // else it waits
-	gpus      []string // that it alone uses while it runs
-	vacated   bool     // what it ran on is another's; its last task's files are still on their way
+	running   bool     // false: it waits
+	gpus      []string // used exclusively while it runs
+	vacated   bool     // its resources are released; its last task's files are still in transit
 	cancelled bool
-	lapsed    bool              // the lease under which it began is over: it may not publish
-	now       *executor.Attempt // of the task that runs
-	load      *load             // its files, where they travel; nil: they do not, or not yet
-	next      *work             // which its goroutine runs after it; nil: none
+	lapsed    bool              // the lease under which it began has ended: it may not publish
+	now       *executor.Attempt // of the running task
+	load      *load             // its files, if they travel; nil: they do not, or not yet
+	next      *work             // the job that its goroutine runs next; nil: none
 }
 
-// needs is what the job takes of the machine.
+// needs returns the resources that the job uses.
 func (k *work) needs() matching.Resources {
 	return matching.Resources{Resources: k.job.Needs(), Time: k.job.Estimate()}
 }
 
-// startLocked starts what waits, in order, for as long as it fits. The dispatcher's slot of this worker does the same,
-// so that the two agree on what runs, but for jobs whose files are still on their way back. A job for which the time no
-// longer suffices goes back. The first that starts because another is over has the goroutine of that: to wake another
-// thread for it takes longer than some tasks.
+// startLocked starts waiting jobs, in order, while they fit. The dispatcher's slot for this worker follows the same
+// rule, so that both agree on the running jobs, except for jobs whose files are still being returned. A job for which
+// the remaining time is too short is returned. The first job started because another one ended uses that job's
+// goroutine: waking another thread takes longer than some tasks.
 func (w *worker) startLocked(now time.Time, after *work) {
 	for w.phase != leaving {
 		k, verdict := w.jobs.next(now)
@@ -52,14 +52,14 @@ func (w *worker) startLocked(now time.Time, after *work) {
 	}
 }
 
-// stoppedLocked hands back what was left of jobs that were stopped half way: of their tasks those without a result have
+// stoppedLocked returns the rest of jobs that were stopped before their last task: their tasks without a result have
 // not been started.
 func (w *worker) stoppedLocked(keys ...execution.Key) {
 	w.results.stop(keys)
 	w.line.send(&wire.Message{Type: wire.TypeReturned, Keys: keys, Reason: "its worker stopped before its last task"})
 }
 
-// endedLocked notes when the worker has no job left.
+// endedLocked records when the worker has no jobs left.
 func (w *worker) endedLocked() {
 	if len(w.jobs.all) > 0 {
 		return
@@ -71,12 +71,12 @@ func (w *worker) endedLocked() {
 	}
 }
 
-// run runs the tasks of the job in its run's directory or, where that is not seen, in one of the worker's own; and then
-// those of the job that follows.
+// run runs the tasks of the job in its run's directory or, if that is not visible, in a directory of the worker; then
+// it runs the next job.
 func (k *work) run() {
 	for ; k != nil; k = k.next {
 		if k.w.jobs.sight.sees(&k.job) {
-			if k.load != nil { // it was not seen when its files were fetched ahead
+			if k.load != nil { // it was invisible when its files were prefetched
 				k.load.close()
 			}
 			k.each(&k.job, func(e *executor.Attempt, _ *execution.Task) execution.Result { return e.Run(k.mayPublish) })
@@ -86,9 +86,9 @@ func (k *work) run() {
 	}
 }
 
-// each does something with the tasks of k, which are those of job, one after the other, in job's directory, and books
-// the results. A task that fails does not keep the next from running, unless the job says that they depend on each
-// other: then the others go back, as they do if the worker leaves.
+// each calls do for the tasks of k, one after another, in job's directory, and records the results. A failed task does
+// not prevent the next, unless the job's tasks depend on each other: then the remaining tasks are returned, as they are
+// when the worker leaves.
 func (k *work) each(job *execution.Job, do func(*executor.Attempt, *execution.Task) execution.Result) {
 	for i := range job.Tasks {
 		e := k.begin(job, i)
@@ -106,7 +106,7 @@ func (k *work) each(job *execution.Job, do func(*executor.Attempt, *execution.Ta
 	}
 }
 
-// begin makes a task of k the one that runs; nil if the job must stop before it.
+// begin makes a task of k the running one; nil if the job must stop before it.
 func (k *work) begin(job *execution.Job, i int) *executor.Attempt {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
@@ -121,15 +121,15 @@ func (k *work) begin(job *execution.Job, i int) *executor.Attempt {
 	return k.now
 }
 
-// mayPublish reports whether the lease under which k began still lasts: the dispatcher waits for this worker.
+// mayPublish reports whether the lease under which k began still lasts, so that the dispatcher waits for this worker.
 func (k *work) mayPublish() bool {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
 	return !k.lapsed && k.w.lease.lasts(time.Now())
 }
 
-// finish books a result; last says that the job is over with it. Without a result the job is over too, and the tasks
-// that it still had were not started. While there is more to run, results wait for others.
+// finish records a result; last reports that it ends the job. Without a result the job has also ended, and its
+// remaining tasks were not started. While jobs are running, results are collected and sent together.
 func (k *work) finish(result *execution.Result, last bool) {
 	w := k.w
 	w.mu.Lock()
@@ -162,8 +162,7 @@ func (k *work) finish(result *execution.Result, last bool) {
 	}
 }
 
-// stopLocked ends a job that runs: its task is killed, the carrying of its files is broken off, and no other task of it
-// begins.
+// stopLocked stops a running job: it kills the current task, aborts the transfer of files, and prevents further tasks.
 func (k *work) stopLocked(cause execution.Status, why string) {
 	if k.now != nil {
 		k.now.Stop(cause, why)
@@ -171,7 +170,7 @@ func (k *work) stopLocked(cause execution.Status, why string) {
 	k.breakOffLocked()
 }
 
-// endLocked ends a job that runs as stopLocked does, but leaves its task the time to tidy up.
+// endLocked stops a running job like stopLocked, but gives its task time to clean up.
 func (k *work) endLocked(cause execution.Status, why string) {
 	if k.now != nil {
 		k.now.End(cause, why)

@@ -1,19 +1,19 @@
 // Package worker is the process on a node that runs the jobs of an embedded cluster.
 //
-// One goroutine, the main loop (worker.go), watches time: its end, its lease, heartbeats, results that were not
-// acknowledged. Another (link.go) keeps a connection and does what messages say. Each job that runs has one more
-// (work.go). They share what the worker has, under one lock: the jobs (jobs.go), the results (results.go), the lease
-// (lease.go), and the connection. Whoever changes something that the main loop looks at rouses it.
+// One goroutine, the main loop (worker.go), handles time: the worker's end, its lease, heartbeats, unacknowledged
+// results. Another (link.go) keeps a connection and handles messages. Each running job has one more (work.go). They
+// share the worker's state under one lock: the jobs (jobs.go), the results (results.go), the lease (lease.go), and the
+// connection. Code that changes state that the main loop checks must rouse it.
 //
-// The lease counts from when a heartbeat was sent, not from when its answer came: the dispatcher counts from when it
-// arrived, which is later, so the worker always gives up first. A job remembers that the lease under which it began has
-// lapsed; a new lease does not let it publish.
+// The lease counts from when a heartbeat was sent, not from when its answer arrived: the dispatcher counts from the
+// heartbeat's arrival, which is later, so the worker always gives up first. A job remembers that the lease under which
+// it began has ended; a new lease does not let it publish.
 //
-// A worker comes to its end in phases. Draining, it takes nothing more and lets what runs go on; that ends when no job
-// is left and every result is recorded. Leaving, it kills what runs, because it was asked to, its time is over, or it
-// is not wanted. Jobs that have not started go back at once in either case.
+// A worker ends in phases. Draining, it accepts no more jobs and lets running ones continue; this ends when no job is
+// left and every result is recorded. Leaving, it kills the running jobs, because it was asked to, its time is over, or
+// the dispatcher refuses it. In either case, jobs that have not started are returned at once.
 //
-// Where the run's directory is not seen, the files of a job travel over connections of their own (courier.go).
+// If the run's directory is not visible, the files of a job travel over separate connections (courier.go).
 package worker
 
 import (
@@ -31,75 +31,75 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/cgroup"
 )
 
-// A Config is what a worker needs to know.
+// A Config configures a worker.
 type Config struct {
 	ID         string   // TAG/HOSTINDEX: unique in the cluster
-	Instance   string   // of this process and no other
+	Instance   string   // identifies this process uniquely
 	Holder     string   // the pilot process that started it
-	Host       string   // for people; empty: as the machine calls itself
+	Host       string   // for display; empty: the machine's own name
 	Tag, Token string   // of the attempt
 	Secret     string   // of the pilot process that started it
 	Addresses  []string // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
 
-	corral.Resources          // that its tasks may use at once; the disk is that of Scratch
-	Devices          []string // the GPUs, by the names that CUDA_VISIBLE_DEVICES takes
+	corral.Resources          // limits for its tasks together; the disk is that of Scratch
+	Devices          []string // the GPUs, by the names used in CUDA_VISIBLE_DEVICES
 
-	EndsIn  time.Duration // it has left by then, counted from the call of Run
-	Scratch string        // a directory of this worker alone, for its tasks' TMPDIRs; empty: their own directories
+	EndsIn  time.Duration // it leaves within this time, counted from the call of Run
+	Scratch string        // a directory used by this worker alone, for its tasks' TMPDIRs; empty: their own directories
 
-	// Idle is called when the worker has registered and about every second from then on while it has
-	// nothing to do, with how long that has been; and with 0 when it has something. Nil: nothing is called.
+	// Idle is called when the worker has registered, and then about every second while it is idle, with the duration so
+	// far; and with 0 when it has jobs again. Nil: no function is called.
 	Idle func(time.Duration)
 
-	// Registered is called each time that a dispatcher has taken the worker in. Nil: nothing is called.
+	// Registered is called each time a dispatcher has registered the worker. Nil: no function is called.
 	Registered func()
 
-	// Alone is how long it stays although no dispatcher answers: it leaves then, as drained, but not before its lease
-	// is over. 0: it stays to its end.
+	// Alone is how long the worker stays without an answer from a dispatcher: then it leaves, as drained, but not
+	// before its lease has ended. 0: it stays to its end.
 	Alone time.Duration
 
-	// Drain asks, when it is closed, to finish what runs and then leave. It may be nil.
+	// Drain, when closed, makes the worker finish its running jobs and then leave. It may be nil.
 	Drain <-chan struct{}
 }
 
-// A Reason says why a worker left.
+// A Reason is the reason why a worker left.
 type Reason string
 
 const (
-	Drained Reason = "drained" // it was asked to finish what ran
+	Drained Reason = "drained" // it was asked to finish its running jobs
 	Expired Reason = "expired" // its time was over
 	Asked   Reason = "asked"   // it was asked to leave at once, or ctx ended
-	Refused Reason = "refused" // the dispatcher does not want it; the error says why
+	Refused Reason = "refused" // the dispatcher rejected it; the error has the reason
 )
 
 const (
-	lastAcks   = time.Second            // how long a worker that leaves waits for its last results to be recorded
-	workerTick = 250 * time.Millisecond // at most, between two looks at clock and lease
-	idleTick   = time.Second            // between two calls of Idle
+	lastAcks   = time.Second            // how long a leaving worker waits for its last results to be recorded
+	workerTick = 250 * time.Millisecond // maximum time between two checks of clock and lease
+	idleTick   = time.Second            // interval between two calls of Idle
 )
 
-// A phase says how a worker comes to its end.
+// A phase is a stage of a worker's shutdown.
 type phase uint8
 
 const (
-	taking   phase = iota // jobs
-	draining              // takes nothing more; what runs goes on
+	taking   phase = iota // accepts jobs
+	draining              // accepts no more jobs; running ones continue
 	leaving               // no task may start any more
 )
 
-// A worker has jobs, and the results that its dispatcher has not acknowledged.
+// A worker holds jobs, and the results that its dispatcher has not acknowledged.
 type worker struct {
 	lg       *slog.Logger
 	cfg      Config
 	exec     *executor.Executor
-	cutAt    time.Time     // when what runs is killed
-	asked    chan struct{} // holds a token when the dispatcher has asked to leave
-	moved    chan struct{} // holds a token when there is something for the main loop to look at
+	cutAt    time.Time     // when running jobs are killed
+	asked    chan struct{} // holds a token when the dispatcher has asked the worker to leave
+	moved    chan struct{} // holds a token when the main loop has to check the state
 	runners  sync.WaitGroup
 	couriers couriers
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	line    line
 	lease   lease
 	jobs    jobs
@@ -108,15 +108,15 @@ type worker struct {
 	phase   phase
 }
 
-// Run dials in and runs the tasks that it is given, until its time is over, it is asked to leave,
-// or it is refused. When it returns nothing of it runs any more. The error is not nil only for
-// Refused, and for a machine on which no task can run.
+// Run connects and runs the tasks that it receives, until its time is over, it is asked to leave, or it is refused.
+// When it returns, none of its processes is running. The error is not nil only for Refused, and for a machine on which
+// no task can run.
 //
-// Without its dispatcher it keeps its tasks for the lease, then kills them; it looks for a dispatcher
-// until its end.
+// Without its dispatcher the worker keeps its tasks for the length of the lease, then kills them; it looks for a
+// dispatcher until its end.
 func Run(ctx context.Context, lg *slog.Logger, cfg Config) (Reason, error) {
 	if cfg.Host == "" {
-		cfg.Host, _ = os.Hostname() // a worker without it is as good
+		cfg.Host, _ = os.Hostname() // the name is optional
 	}
 	x, err := executor.New(cfg.ID, cfg.Host, cfg.Scratch)
 	if err != nil {
@@ -144,8 +144,8 @@ func Run(ctx context.Context, lg *slog.Logger, cfg Config) (Reason, error) {
 	return w.run(ctx)
 }
 
-// run is the main loop. The connection outlives ctx: when the worker is asked to leave there is still something to say.
-// It ends with unlink, after leave has said good-bye.
+// run is the main loop. The connection outlives ctx, because a leaving worker still has to send messages. The
+// connection ends with unlink, after leave has sent the bye message.
 func (w *worker) run(ctx context.Context) (Reason, error) {
 	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
 	refused := make(chan error, 1)
@@ -182,7 +182,7 @@ func (w *worker) run(ctx context.Context) (Reason, error) {
 	}
 }
 
-// step does what is due at now; it reports whether the worker has drained.
+// step does the work that is due at now; it reports whether the worker has drained.
 func (w *worker) step(now time.Time, tick *time.Ticker) (drained bool) {
 	w.mu.Lock()
 	tick.Reset(w.lease.tick())
@@ -209,31 +209,31 @@ func (w *worker) step(now time.Time, tick *time.Ticker) (drained bool) {
 	return drained
 }
 
-// expireLocked gives up everything, as the dispatcher soon will: the lease is over. What waits is forgotten without a
-// word, because no connection is there; what runs is killed and may not publish. The worker itself stays and goes on
-// looking for a dispatcher.
+// expireLocked gives up all jobs when the lease has ended, as the dispatcher soon will. Waiting jobs are dropped
+// without a message, because there is no connection; running ones are killed and may not publish. The worker itself
+// stays and continues to look for a dispatcher.
 func (w *worker) expireLocked() {
 	if w.line.conn != nil {
-		_ = w.line.conn.Net.Close() // silent for so long: another connection may work
+		_ = w.line.conn.Net.Close() // it was silent for a whole lease: a new connection may work
 	}
 	w.jobs.giveUp(w.jobs.waiting)
 	for _, k := range w.jobs.all {
 		k.lapsed = true
 	}
 	if len(w.jobs.all) > 0 {
-		w.lg.Warn("lease is over: killing tasks", "jobs", len(w.jobs.all))
+		w.lg.Warn("lease has ended: killing tasks", "jobs", len(w.jobs.all))
 	}
 	w.killLocked(execution.Cut, executor.ErrStale.Error())
 }
 
-// killLocked ends what runs, and every job with it.
+// killLocked kills the running task of every job, and ends the job.
 func (w *worker) killLocked(cause execution.Status, why string) {
 	for _, k := range w.jobs.all {
 		k.stopLocked(cause, why)
 	}
 }
 
-// drainLocked takes nothing more and hands back what has not started.
+// drainLocked stops accepting jobs and returns those that have not started.
 func (w *worker) drainLocked(reason string) {
 	if w.phase != taking {
 		return
@@ -244,8 +244,8 @@ func (w *worker) drainLocked(reason string) {
 	w.rouse()
 }
 
-// leave kills what runs, tells the dispatcher, and waits until nothing is left. The last results have lastAcks to be
-// recorded; without that the tasks would be done again. The bye ends the lease at once.
+// leave kills the running jobs, notifies the dispatcher, and waits until all have ended. The last results must be
+// recorded within lastAcks; otherwise their tasks are repeated. The bye ends the lease at once.
 func (w *worker) leave(reason Reason) Reason {
 	w.lg.Info("leaving", "reason", reason)
 	w.mu.Lock()
@@ -282,7 +282,7 @@ func (w *worker) unsettled() bool {
 	return w.line.conn != nil && len(w.results.unacked) > 0
 }
 
-// rouse has the main loop look again.
+// rouse makes the main loop check the state again.
 func (w *worker) rouse() {
 	select {
 	case w.moved <- struct{}{}:

@@ -1,4 +1,4 @@
-// Package epigenomics is an example, and has only the test that writes its workflow.
+// Package epigenomics is an example workflow. The package contains only the test that writes the workflow.
 package epigenomics
 
 import (
@@ -18,18 +18,18 @@ var update = flag.Bool("update", false, "write workflow.json anew")
 
 const (
 	reads  = 10_000 // in reads_1.fq.gz
-	bases  = 36     // of each that are used
+	bases  = 36     // used of each
 	chunks = 16
 	merges = 4 // of the first level
 )
 
-// A step is a task: its parents are the steps that write what it reads.
+// A step is a task; its parents are the steps that write the files it reads.
 type step struct {
 	id, kind string
 	argv     []string
 	reads    []string
 	writes   []string
-	stdout   string // written besides writes
+	stdout   string // written in addition to writes
 }
 
 // maq returns a step that runs maq, which is a file of the workflow.
@@ -38,7 +38,7 @@ func maq(id, kind string, args, from, to []string) step {
 		writes: to}
 }
 
-// numbered returns format with the numbers below n.
+// numbered returns format with each number below n.
 func numbered(format string, n int) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf(format, i))
@@ -121,7 +121,7 @@ func document(t *testing.T) []byte {
 	return text.Bytes()
 }
 
-// estimates are what tasks of a kind take, about; of others nothing is known that matters.
+// estimates are approximate runtimes by kind of task; the runtimes of other kinds are negligible.
 var estimates = map[string]time.Duration{"map": 100 * time.Millisecond, "pileup": 200 * time.Millisecond}
 
 func TestGenerated(t *testing.T) {

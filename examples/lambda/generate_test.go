@@ -13,22 +13,21 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// chunks are what the genome is cut into: a power of two, so that the merge tree is binary.
+// chunks is the number of pieces of the genome: a power of two, so that the merge tree is binary.
 const chunks = 16
 
-// A step is a task before its place in the graph is known: its parents are the steps that write what
-// it reads.
+// A step is a task before its place in the graph is known; its parents are the steps that write the files it reads.
 type step struct {
-	id       string // what it does and, if several do, which one: "count.03"
+	id       string // its action and, if several share it, a number: "count.03"
 	argv     []string
 	stdin    string // one of reads
-	stdout   string // written besides writes
+	stdout   string // written in addition to writes
 	reads    []string
 	writes   []string
 	estimate time.Duration
 }
 
-// steps returns the workflow's tasks, each after those that it depends on.
+// steps returns the workflow's tasks, each after its dependencies.
 func steps() []step {
 	all := []step{
 		{id: "unpack", argv: []string{"gzip", "-dc", GenomeFile}, reads: []string{GenomeFile}, stdout: "lambda.fa", estimate: ms(10)},
@@ -60,7 +59,7 @@ func awk(script, file string, variables ...any) []string {
 	return argv
 }
 
-// names returns stem.00suffix, stem.01suffix, … to n names.
+// names returns n names: stem.00suffix, stem.01suffix, ….
 func names(stem, suffix string, n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -69,7 +68,7 @@ func names(stem, suffix string, n int) []string {
 	return all
 }
 
-// chunkSteps clean, count and sort chunk nn.
+// chunkSteps cleans, counts and sorts chunk nn.
 func chunkSteps(nn string) []step {
 	chunk, clean, count := "chunk"+nn+".fa", "clean"+nn+".txt", "count"+nn+".txt"
 	sorted := "table.0" + nn + ".txt"
@@ -80,7 +79,7 @@ func chunkSteps(nn string) []step {
 	}
 }
 
-// mergeSteps add tables up, two at a time; the last one writes words.txt.
+// mergeSteps adds tables, two at a time; the last step writes words.txt.
 func mergeSteps() []step {
 	var all []step
 	for level, n := 1, chunks/2; n > 0; level, n = level+1, n/2 {
@@ -102,7 +101,7 @@ func mergeSteps() []step {
 	return all
 }
 
-// controlSteps put the genome together again and compare it with shuffled ones.
+// controlSteps reassembles the genome and compares it with shuffled ones.
 func controlSteps() []step {
 	clean, chance := names("clean", ".txt", chunks), names("chance", ".txt", controls)
 	all := []step{{id: "genome", argv: append([]string{"awk", "FNR == 1"}, clean...), stdout: "genome.txt", reads: clean, estimate: ms(10)}}
@@ -124,7 +123,7 @@ func controlSteps() []step {
 	})
 }
 
-// reportSteps make the tables of the report from words.txt, and the report.
+// reportSteps makes the tables of the report from words.txt, and the report.
 func reportSteps() []step {
 	tables := []string{"bases.txt", "chance.txt", "spectrum.txt", "top.txt", "histogram.txt", "sites.txt"}
 	length := func(k int) string { return fmt.Sprintf("length($1) == %d", k) }
@@ -142,8 +141,8 @@ func reportSteps() []step {
 	}
 }
 
-// generate returns the workflow file. It is deterministic. Files that tasks write have no size, and
-// tasks no runtime: only a run could tell.
+// generate returns the workflow file. It is deterministic. Output files have no size, and tasks no runtime, because
+// these are known only after a run.
 func generate() ([]byte, error) {
 	wf := &workflow.Workflow{
 		Name:        "lambda-spectrum",

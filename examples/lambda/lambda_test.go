@@ -83,8 +83,8 @@ func TestWorkflowIsRunnable(t *testing.T) {
 	}
 }
 
-// TestKnownBiology compares with what is published of phage lambda, so that the two ways of computing
-// the report cannot be wrong together.
+// TestKnownBiology compares the report with published facts about phage lambda, so that a common error of the two
+// computations would be found.
 func TestKnownBiology(t *testing.T) {
 	t.Parallel()
 	genome, err := readFASTA(strings.NewReader(wholeGenome(t)))
@@ -112,7 +112,7 @@ func TestKnownBiology(t *testing.T) {
 
 func TestSinglePass(t *testing.T) {
 	t.Parallel()
-	// Read by hand: of the 3-mers AAN is left out, ACG and its reverse complement CGT are one word.
+	// Checked by hand: of the 3-mers AAN is left out, and ACG and its reverse complement CGT are one word.
 	report, err := SinglePass(strings.NewReader(">one\nacgt\nAA\n>two\nn\n"))
 	if err != nil {
 		t.Fatal(err)

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// letters are the codes 0 to 3 of the bases; what else stands in a sequence has the code unknown. The
-// complement of code c is 3-c, and words as numbers to the base 4 are in alphabetical order.
+// letters are the bases with codes 0 to 3; any other letter has the code unknown. The complement of code c is 3-c, and
+// words as numbers in base 4 sort alphabetically.
 const (
 	letters = "ACGT"
 	unknown = byte(len(letters))
 )
 
-// A wordCount is a canonical word and how often it occurs.
+// A wordCount is a canonical word with its number of occurrences.
 type wordCount struct {
 	word  string
 	times int
 }
 
-// SinglePass computes the workflow's report from FASTA text, of the whole genome at once: by tables
-// with one entry for each possible word, where the workflow sorts and merges.
+// SinglePass computes the workflow's report from FASTA text of the whole genome, with tables that have one entry per
+// possible word, where the workflow sorts and merges.
 func SinglePass(r io.Reader) (string, error) {
 	genome, err := readFASTA(r)
 	if err != nil {
@@ -67,7 +67,8 @@ func readFASTA(r io.Reader) ([]byte, error) {
 	return codes, nil
 }
 
-// appendCodes appends the codes of a line's letters. A letter that is no base has the code unknown, which ends a word.
+// appendCodes appends the codes of a line's letters. A letter other than a base has the code unknown, which ends a
+// word.
 func appendCodes(codes []byte, s string) []byte {
 	for i := range len(s) {
 		if c := strings.IndexByte(letters, s[i]); c >= 0 {
@@ -110,7 +111,7 @@ func count(genome []byte, k int) []wordCount {
 	return counts
 }
 
-// spell is the word as letters.
+// spell returns the word as letters.
 func spell(word, k int) string {
 	b := make([]byte, k)
 	for i := k - 1; i >= 0; i-- {
@@ -138,7 +139,7 @@ func chanceMeans(genome []byte) (mean [longest + 1]float64) {
 	return mean
 }
 
-// shuffle is Fisher and Yates's with Park and Miller's generator; it returns the generator's state.
+// shuffle is Fisher and Yates's algorithm with Park and Miller's generator; it returns the generator's state.
 func shuffle(s []byte, random int) int {
 	for i := len(s); i > 1; i-- {
 		random = 16807 * random % 2147483647
@@ -148,7 +149,7 @@ func shuffle(s []byte, random int) int {
 	return random
 }
 
-// different returns how many different canonical words of k letters the genome has.
+// different returns the number of different canonical words of k letters in the genome.
 func different(genome []byte, k int) int {
 	seen := make([]bool, 1<<(2*k))
 	n := 0
@@ -161,7 +162,7 @@ func different(genome []byte, k int) int {
 	return n
 }
 
-// writeHead writes the title, the share of G and C, and the head of the table of word lengths.
+// writeHead writes the title, the GC content, and the head of the table of word lengths.
 func writeHead(w io.Writer, bases []wordCount) {
 	all, gc := 0, 0
 	for _, c := range bases {
@@ -176,7 +177,7 @@ func writeHead(w io.Writer, bases []wordCount) {
 	fmt.Fprintf(w, "%4s%10s%11s%11s%8s%8s\n", "k", "words", "different", "shuffled", "once", "most")
 }
 
-// writeSpectrum writes the line of the words of one length.
+// writeSpectrum writes the line about the words of one length.
 func writeSpectrum(w io.Writer, k int, counts []wordCount, chance float64) {
 	words, once, most := 0, 0, 0
 	for _, c := range counts {
@@ -189,7 +190,7 @@ func writeSpectrum(w io.Writer, k int, counts []wordCount, chance float64) {
 	fmt.Fprintf(w, "%4d%10d%11d%11.1f%8d%8d\n", k, words, len(counts), chance, once, most)
 }
 
-// writeMostFrequent lists the words that occur most often; among equals in alphabetical order.
+// writeMostFrequent lists the most frequent words, equal ones in alphabetical order.
 func writeMostFrequent(w io.Writer, counts []wordCount) {
 	fmt.Fprintf(w, "\nMost frequent words of %d letters\n", shown)
 	ranked := slices.SortedStableFunc(slices.Values(counts), func(a, b wordCount) int {
@@ -216,7 +217,7 @@ func writeHistogram(w io.Writer, counts []wordCount) {
 	}
 }
 
-// writeSites lists the enzymes of enzymes.txt whose word, of six letters, occurs among counts.
+// writeSites lists the enzymes of enzymes.txt whose word of six letters occurs in counts.
 func writeSites(w io.Writer, counts []wordCount) error {
 	table, err := FS.ReadFile("enzymes.txt")
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command provision is a program that provisions for itself: it plans pilots for a workflow, asks for them, runs the
-// workflow on them and lets them go. It imports what Corral has for everybody: the root
-// package, api and plan.
+// Command provision is a program that does its own provisioning: it plans pilots for a workflow, requests them, runs
+// the workflow on them and releases them. It imports only public packages of Corral: the root package, api and plan.
 //
 //	provision [-deadline D] WORKFLOW.json
 //
@@ -27,7 +26,7 @@ import (
 )
 
 func main() {
-	deadline := flag.Duration("deadline", time.Hour, "within which the workflow is to end")
+	deadline := flag.Duration("deadline", time.Hour, "time within which the workflow must end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := provision(ctx, flag.Arg(0), *deadline)
@@ -38,7 +37,7 @@ func main() {
 	}
 }
 
-// provision runs a workflow on pilots that are asked for it alone.
+// provision runs a workflow on pilots that are requested for it alone.
 func provision(ctx context.Context, file string, deadline time.Duration) error {
 	workflow, err := os.ReadFile(file)
 	if err != nil {
@@ -65,7 +64,7 @@ func provision(ctx context.Context, file string, deadline time.Duration) error {
 	return errors.Join(err, release(ctx, cl, made.ID))
 }
 
-// run waits for the run's end. Workers may come later than the run: its tasks wait for them.
+// run waits for the run's end. Workers may arrive later than the run, whose tasks wait for them.
 func run(ctx context.Context, cl *api.Client, made corral.Plan, file string, workflow []byte) error {
 	dir, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
@@ -75,13 +74,13 @@ func run(ctx context.Context, cl *api.Client, made corral.Plan, file string, wor
 		Workflow: workflow, WorkflowName: filepath.Base(file), SourceDir: dir,
 		Labels: map[string]string{"plan": strconv.FormatInt(int64(made.ID), 10)},
 	}
-	key := rand.Text() // the same request under the same key makes one run
+	key := rand.Text() // a repetition with the same key creates no second run
 	r, err := cl.CreateRun(ctx, n, key)
 	if err == nil {
 		fmt.Println(r.ID)
 		r, err = cl.WaitRun(ctx, r.ID, 0)
 	}
-	if ctx.Err() != nil { // interrupted, perhaps before it had the run's id: nobody would ever run the rest
+	if ctx.Err() != nil { // interrupted, perhaps before the run's id was known: no pilots are left for it
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		r, again := cl.CreateRun(bounded, n, key)
@@ -96,7 +95,7 @@ func run(ctx context.Context, cl *api.Client, made corral.Plan, file string, wor
 	return err
 }
 
-// release lets the pilots go, also when the program was interrupted.
+// release releases the pilots, even if the program was interrupted.
 func release(ctx context.Context, cl *api.Client, id corral.PlanID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()

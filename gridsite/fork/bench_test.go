@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// The cost of one Submit, of one Poll of n running jobs, and of one job from Submit to its end.
+// The benchmarks measure one Submit, one Poll of n running jobs, and one job from Submit to its end.
 
 func BenchmarkForkSubmit(b *testing.B) {
 	batch := fork.New(local.Conn{}, b.TempDir())

@@ -16,9 +16,9 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// Tests of how the batch dialect finds out that a job has ended.
+// These tests check how the dialect detects that a job has ended.
 
-// countingConn counts what is run at the site.
+// countingConn counts the commands run at the site.
 type countingConn struct {
 	gridsite.Conn
 	runs int
@@ -57,7 +57,7 @@ func TestForkPollsAThousandInOneRun(t *testing.T) {
 	}
 }
 
-// copyJob makes another ended job out of one, as far as Poll looks.
+// copyJob copies an ended job under another tag, as far as Poll examines it.
 func copyJob(t *testing.T, root, from, to string) {
 	t.Helper()
 	control := filepath.Join(root, "jobs", to, ".corral")
@@ -83,8 +83,8 @@ func TestForkJobKillsItsGroup(t *testing.T) {
 	}
 }
 
-// A job that is cancelled ends its processes itself: only its first process is told, so that a pilot
-// can say of each of its tasks why it ended.
+// A cancelled job ends its processes itself: only its first process is told, so that a pilot can report why each of its
+// tasks ended.
 func TestForkCancelTellsTheFirstProcess(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -108,7 +108,7 @@ func TestForkWalltimeKillsWhatResists(t *testing.T) {
 	t.Parallel()
 	batch := fork.New(local.Conn{}, t.TempDir())
 	batch.SetGrace(time.Second)
-	for limit := gridsitetest.Walltime; ; limit *= 2 { // on a busy machine a job may need more to resist
+	for limit := gridsitetest.Walltime; ; limit *= 2 { // on a busy machine a job may take longer to resist
 		spec := shell("job-"+limit.String(), `trap "" TERM; while :; do sleep 60; done`)
 		spec.Walltime = limit
 		if _, err := batch.Submit(t.Context(), spec); err != nil {
@@ -125,7 +125,7 @@ func TestForkWalltimeKillsWhatResists(t *testing.T) {
 	}
 }
 
-// The walltime is enforced also when the leader is dead and nobody polls.
+// The walltime is enforced even if the leader is dead and no client polls.
 func TestForkWalltimeWithoutLeader(t *testing.T) {
 	t.Parallel()
 	for limit := gridsitetest.Walltime; !endsWithoutLeader(t, limit); limit *= 2 { // as a busy machine may need
@@ -135,7 +135,7 @@ func TestForkWalltimeWithoutLeader(t *testing.T) {
 	}
 }
 
-// endsWithoutLeader reports whether the job, whose leader was killed, was asked to go when its walltime was over.
+// endsWithoutLeader reports whether a job whose leader was killed was asked to end at its walltime.
 func endsWithoutLeader(t *testing.T, limit time.Duration) bool {
 	t.Helper()
 	root := t.TempDir()
@@ -158,7 +158,7 @@ func endsWithoutLeader(t *testing.T, limit time.Duration) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whoever watches over it without a leader has asked it before anybody looks.
+	// The process that watches over it without a leader asks it before a client looks.
 	gridsitetest.Until(t, "the job to be asked, or killed", func() bool { return there("asked") || len(processesOf(t, dir)) == 0 })
 	if job := gridsitetest.Await(t, batch, "job"); job.Killed != gridsite.ByWalltime {
 		t.Errorf("ended as %+v, want it killed by the walltime", job)
@@ -166,7 +166,7 @@ func endsWithoutLeader(t *testing.T, limit time.Duration) bool {
 	return res.Exit == 0 && there("asked")
 }
 
-// processesOf returns the processes that a job's directory is in the environment of.
+// processesOf returns the processes whose environment contains a job's directory.
 func processesOf(t *testing.T, dir string) (pids []string) {
 	t.Helper()
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -189,7 +189,7 @@ func awaitFile(t *testing.T, path string) {
 	})
 }
 
-// A look at the processes that could not be made is not one that found none.
+// A failed look at the processes must not count as one that found none.
 func TestForkCancelWithoutLooking(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -208,8 +208,8 @@ func TestForkCancelWithoutLooking(t *testing.T) {
 	}
 }
 
-// abandoned is a job whose leader file says what edit makes of its fields: PID, BIRTH, BOOT, STARTED,
-// DEADLINE and HOST. Its leader and its processes are gone.
+// abandoned returns a job whose leader file has the fields PID, BIRTH, BOOT, STARTED, DEADLINE and HOST, modified by
+// edit. Its leader and its processes are gone.
 func abandoned(t *testing.T, edit func(fields []string)) *fork.Batch {
 	t.Helper()
 	root, conn := t.TempDir(), local.Conn{}
@@ -247,9 +247,9 @@ func TestForkLeaderGone(t *testing.T) {
 		phase  gridsite.Phase
 		cancel string // part of Cancel's error
 	}{
-		// This test's own pid, with another birth: nothing of it may be touched.
+		// This test's own pid, with another start time: it must not be touched.
 		{"pid given away", func(f []string) { f[0] = fmt.Sprint(os.Getpid()) }, gridsite.Ended, ""},
-		// The same with its session: this test's, but in another boot.
+		// The same with its session: this test's, but of another boot.
 		{"machine rebooted", func(f []string) { f[0], f[2] = fmt.Sprint(os.Getpid()), "another-boot" }, gridsite.Ended, ""},
 		{"other machine", func(f []string) { f[2], f[5] = "another-boot", "elsewhere" }, gridsite.Running, "runs on elsewhere"},
 		{"other machine, walltime over", func(f []string) { f[2], f[4], f[5] = "another-boot", "1000", "elsewhere" }, gridsite.Ended, ""},
@@ -272,7 +272,7 @@ func TestForkLeaderGone(t *testing.T) {
 	}
 }
 
-// What a job prints is returned up to a limit, and of more than that the end.
+// A job's output is returned up to a limit; beyond that, only its end is returned.
 func TestForkReadsTheEnd(t *testing.T) {
 	t.Parallel()
 	batch := fork.New(local.Conn{}, t.TempDir())

@@ -1,10 +1,10 @@
-// Package fork is the batch system of a machine that has none: each job is started at once, as a session of processes
-// of its own. All state is in the jobs' directories, kept by POSIX shell scripts at the site (see jobdir/lib.sh), so
-// any client over any transport can follow a job that another one submitted.
+// Package fork is the batch system of a machine that has none: each job starts at once, as a session of processes. All
+// state is in the jobs' directories, maintained by POSIX shell scripts at the site (see jobdir/lib.sh), so that any
+// client over any transport can follow a job that another client submitted.
 //
-// A process escapes Cancel only by both leaving the job's session and removing CORRAL_JOB_DIR from its environment.
-// With a home directory that several machines share, a job can be cancelled only through the machine that it runs on;
-// on the others Poll reports it running until its walltime is over.
+// A process escapes Cancel only if it leaves the job's session and also removes CORRAL_JOB_DIR from its environment. If
+// several machines share the home directory, a job can be cancelled only through the machine that it runs on; on the
+// others Poll reports it as running until its walltime ends.
 package fork
 
 import (
@@ -24,10 +24,12 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
-// usualGrace is how long what a job leaves running, or a job whose walltime is over, has between SIGTERM and SIGKILL.
+// usualGrace is the time between SIGTERM and SIGKILL for a job whose walltime has ended, and for processes that it
+// leaves.
 const usualGrace = 5 * time.Second
 
-// atOnce is how many jobs of one machine are ended at a time: looking through all of its processes costs something.
+// atOnce is the number of jobs that are ended concurrently on one machine, because each requires a scan of all
+// processes.
 const atOnce = "8"
 
 //go:embed *.sh
@@ -44,7 +46,7 @@ var (
 	eachScript   = jobdir.Script([]string{"each"}, scripts)
 )
 
-// Batch runs the jobs of one site. Hosts, CPUs and MemoryMiB of a JobSpec are not enforced; the job's process runs
+// Batch runs the jobs of one site. It does not enforce Hosts, CPUs and MemoryMiB of a JobSpec; the job's process runs
 // once.
 type Batch struct {
 	jobdir.Dirs
@@ -52,14 +54,14 @@ type Batch struct {
 	grace time.Duration
 }
 
-// New follows the jobs below root, an absolute path at the site that is ours alone; it need not exist. The caller
+// New follows the jobs below root, an absolute path at the site for Corral alone, which need not exist. The caller
 // closes conn after the last use of the Batch.
 func New(conn gridsite.Conn, root string) *Batch {
 	return &Batch{Dirs: jobdir.At(conn, root, nil), conn: conn, grace: usualGrace}
 }
 
-// Submit starts the job, unless one was started under the tag before: at most one ever is. A submission that was broken
-// off before its start is completed, from its own script and files.
+// Submit starts the job, unless one was started under the tag before, so that at most one ever starts. A submission
+// that was interrupted before the start is completed from its own script and files.
 func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
 	if err := b.CheckSpec(spec); err != nil {
 		return "", err
@@ -80,12 +82,12 @@ func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 	return id, nil
 }
 
-// idPattern matches the leader's pid and its start time in ticks since boot, so that a pid that the system gave away
-// again is not mistaken; "unstarted.0" is the id of a job that was cancelled before it had a leader.
+// idPattern matches the leader's pid and its start time in ticks since boot, which detects a reused pid. "unstarted.0"
+// is the id of a job that was cancelled before it had a leader.
 var idPattern = regexp.MustCompile(`^([0-9]+\.[0-9]+|unstarted\.0)$`)
 
-// Poll asks for all tags with one command. A job whose leader vanished without leaving a status is ended completely
-// before it is reported, as ByDisappeared with an unknown exit status.
+// Poll queries all tags with one command. If a job's leader vanished without leaving a status, Poll ends the whole job
+// and reports it as ByDisappeared with an unknown exit status.
 func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
 	if err := b.Admits(tags...); err != nil {
 		return nil, err
@@ -101,28 +103,28 @@ func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.Jo
 	return jobs, nil
 }
 
-// Cancel fails if a process of the job resists SIGKILL for 10 s.
+// Cancel fails if a process of the job survives SIGKILL for 10 s.
 func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) error {
 	return b.CancelMany(ctx, []string{tag}, grace)
 }
 
-// CancelMany ends some jobs at a time.
+// CancelMany cancels up to atOnce jobs concurrently.
 func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Duration) error {
 	return b.Each(ctx, fault.SiteCancel, eachScript, tags, atOnce, cancelScript, jobdir.Seconds(grace))
 }
 
-// Forget refuses a job that has not ended. With the last job it removes root, if nothing else is in it.
+// Forget refuses a job that has not ended. With the last job it removes root if nothing else is in it.
 func (b *Batch) Forget(ctx context.Context, tag string) error {
 	return b.ForgetMany(ctx, []string{tag})
 }
 
-// ForgetMany forgets some jobs at a time.
+// ForgetMany forgets up to atOnce jobs concurrently.
 func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 	return b.Each(ctx, fault.SiteForget, eachScript, tags, atOnce, jobdir.Forget, rand.Text())
 }
 
-// parsePoll reads what poll.sh prints. It takes nothing that is not whole, because an answer that was cut short must
-// not look like jobs that the site does not know.
+// parsePoll parses the output of poll.sh. It rejects incomplete output, because jobs missing from it would seem unknown
+// to the site.
 func parsePoll(out []byte) (map[string]gridsite.JobStatus, error) {
 	body, ok := strings.CutSuffix(string(out), "end\n")
 	if !ok || len(body) > 0 && body[len(body)-1] != '\n' {
@@ -139,7 +141,7 @@ func parsePoll(out []byte) (map[string]gridsite.JobStatus, error) {
 	return jobs, nil
 }
 
-// parseStatus reads TAG ID running STARTED, or TAG ID ended STARTED ENDED EXIT KILLED.
+// parseStatus parses TAG ID running STARTED, or TAG ID ended STARTED ENDED EXIT KILLED.
 func parseStatus(fields []string) (job gridsite.JobStatus, err error) {
 	phases := map[int]gridsite.Phase{4: gridsite.Running, 7: gridsite.Ended}
 	phase, ok := phases[len(fields)]
@@ -153,7 +155,7 @@ func parseStatus(fields []string) (job gridsite.JobStatus, err error) {
 	return job, jobdir.ParseEnd(&job, fields[4:])
 }
 
-// Survey says of the machine what a batch system would of its queue.
+// Survey reports the facts about the machine that a batch system would report about its queue.
 func (b *Batch) Survey(ctx context.Context, _ corral.BatchOptions) (corral.SiteFacts, error) {
 	said, facts, err := survey.Ask(ctx, b.conn, b.Root(), "", surveyScript)
 	if err != nil {
@@ -168,7 +170,7 @@ func (b *Batch) Survey(ctx context.Context, _ corral.BatchOptions) (corral.SiteF
 		out, err := said.Of(m.section)
 		if err == nil {
 			if *m.to, err = strconv.Atoi(out); err != nil || *m.to < 0 {
-				*m.to, err = 0, fmt.Errorf("the machine said %q", gridsite.OneLine(out))
+				*m.to, err = 0, fmt.Errorf("the machine printed %q", gridsite.OneLine(out))
 			}
 		}
 		if err != nil {

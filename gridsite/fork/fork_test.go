@@ -20,8 +20,8 @@ func withShell(t testing.TB, shell string) gridsitetest.InPath {
 	return gridsitetest.InPath{Conn: local.Conn{}, Bin: bin}
 }
 
-// The scripts must mean the same to every POSIX shell: a site's sh may be any of these. The one that
-// is called sh is always tried, others where they are installed.
+// The scripts must work with every POSIX shell, because a site's sh may be any of these. The program sh is always
+// tested, the others if they are installed.
 func TestForkConformance(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{}

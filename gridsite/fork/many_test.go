@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// manyOf starts jobs of sh scripts, by tag.
+// manyOf starts jobs from sh scripts, by tag.
 func manyOf(t *testing.T, conn gridsite.Conn, scripts map[string]string) (f *fork.Batch, tags []string) {
 	t.Helper()
 	f = fork.New(conn, filepath.Join(t.TempDir(), "a 'root' of \"$HOME\""))
@@ -56,7 +56,7 @@ func untilEnded(t *testing.T, f *fork.Batch, tags []string) {
 	})
 }
 
-// What many jobs left is read with one command, and it is the same as Read says of each.
+// One command reads the files of many jobs, with the same result as Read of each.
 func TestReadMany(t *testing.T) {
 	t.Parallel()
 	for _, shell := range []string{"sh", "bash", "busybox"} {
@@ -147,7 +147,7 @@ func TestManyRefuses(t *testing.T) {
 	}
 }
 
-// cutShort is a connection that loses the end of what commands print.
+// cutShort is a connection that loses the end of commands' output.
 type cutShort struct {
 	gridsite.Conn
 	keep int
@@ -159,7 +159,7 @@ func (c cutShort) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Resul
 	return res, err
 }
 
-// An answer that is cut short is none: what is not in it must not look like a file that is not there.
+// A truncated answer is rejected: files missing from it must not count as files that do not exist.
 func TestReadManyCutShort(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// Tests of what stands between a Submit and the one start of its job.
+// These tests cover the steps between a Submit and the only start of its job.
 
 func shell(tag, script string) gridsite.JobSpec {
 	return gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sh", "-c", script}, Walltime: time.Minute}
@@ -90,8 +90,8 @@ func TestForkRefused(t *testing.T) {
 	}
 }
 
-// A submission that died after the directory was published, before the leader, is completed by the
-// next one, from its own script.
+// If a submission died after publishing the directory but before starting the leader, the next one completes it from
+// its own script.
 func TestForkHalfMade(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -127,8 +127,7 @@ func TestForkHalfMade(t *testing.T) {
 	}
 }
 
-// However often and wherever a submission is broken off, the job starts once, and forgetting it
-// leaves nothing.
+// However often and wherever a submission is interrupted, the job starts once, and forgetting it leaves nothing.
 func TestForkSubmitBrokenOff(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")

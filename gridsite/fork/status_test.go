@@ -35,18 +35,18 @@ func TestParsePoll(t *testing.T) {
 func TestParsePollRefuses(t *testing.T) {
 	for _, out := range []string{
 		"",
-		"a 1.2 running 17\n",                    // cut short: no end
-		"a 1.2 running 17 end\n",                // no line of its own
+		"a 1.2 running 17\n",                    // truncated: no end
+		"a 1.2 running 17 end\n",                // end is not on a line of its own
 		"a 1.2 runni\nend\n",                    // too few fields
 		"a 1.2 queued 17\nend\n",                // another phase
 		"a 1.2 running 17 18 0 -\nend\n",        // the fields of another phase
-		"-a 1.2 running 17\nend\n",              // no tag of ours
-		"a 12 running 17\nend\n",                // no id of ours
-		"a 1.2 running soon\nend\n",             // no time
-		"a 1.2 ended 17 late 0 -\nend\n",        // no time
-		"a 1.2 ended 17 18 256 -\nend\n",        // no exit status
-		"a 1.2 ended 17 18 -1 -\nend\n",         // no exit status
-		"a 1.2 ended 17 18 0 lightning\nend\n",  // no way to end
+		"-a 1.2 running 17\nend\n",              // not a tag of ours
+		"a 12 running 17\nend\n",                // not an id of ours
+		"a 1.2 running soon\nend\n",             // not a time
+		"a 1.2 ended 17 late 0 -\nend\n",        // not a time
+		"a 1.2 ended 17 18 256 -\nend\n",        // not an exit status
+		"a 1.2 ended 17 18 -1 -\nend\n",         // not an exit status
+		"a 1.2 ended 17 18 0 lightning\nend\n",  // not a cause of an end
 		"a 1.2 ended 17 18 0 - more\nend\n",     // too many fields
 		"a 1.2 running 17\nend\ngarbage behind", // not the end
 	} {
@@ -56,7 +56,7 @@ func TestParsePollRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is taken can be printed again in poll.sh's form and means the same.
+// Any accepted status can be formatted like poll.sh's output and then has the same meaning.
 func FuzzParsePoll(f *testing.F) {
 	f.Add([]byte("end\n"))
 	f.Add([]byte("a 12.345 running 1700000000.25\nend\n"))

@@ -8,16 +8,16 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// The tests of jobs that do not end by themselves.
+// These tests cover jobs that do not end by themselves.
 
-// stubborn is a shell script that says it is ready and then ignores every polite request.
+// stubborn is a shell script that reports that it is ready and then ignores every polite request to end.
 const stubborn = `trap '' TERM HUP INT; touch ready; while :; do sleep 60; done`
 
-// polite is one that leaves a file when it is asked to go.
+// polite is a shell script that leaves a file when it is asked to end.
 const polite = `trap 'touch asked; exit 9' TERM; touch ready; while :; do sleep 0.1; done`
 
-// cancelQueued: a job that waits leaves the queue, and is not started by a submission that comes late. Where nothing
-// waits, the job runs and is killed.
+// cancelQueued checks that a waiting job leaves the queue and is not started by a late submission. If the system queues
+// no jobs, the job runs and is killed.
 func cancelQueued(s *site) {
 	spec := gridsite.JobSpec{Tag: "job", Argv: []string{"/bin/sh", "-c", s.sleep},
 		BatchOptions: corral.BatchOptions{Queue: s.Held}}
@@ -33,7 +33,7 @@ func cancelQueued(s *site) {
 	}
 }
 
-// cancelRunning: a job is asked before it is killed, and has its time to answer.
+// cancelRunning checks that a job is asked to end, and has time to do so, before it is killed.
 func cancelRunning(s *site) {
 	s.submit("job", polite)
 	s.awaitFile("job", "ready")
@@ -42,9 +42,9 @@ func cancelRunning(s *site) {
 	s.expectFile("job", "asked", "")
 }
 
-// cancelDaemons: whatever a job has started ends with it. One process left the session, one became a daemon by forking
-// twice, one wiped its environment but stayed in the session, one is only in the background, and the name of one looks
-// like a line of /proc/PID/stat.
+// cancelDaemons checks that every process started by a job ends with it. One process left the session, one became a
+// daemon by forking twice, one cleared its environment but stayed in the session, one only runs in the background, and
+// one has a name that resembles a line of /proc/PID/stat.
 func cancelDaemons(s *site) {
 	s.submit("job", strings.ReplaceAll(`
 		setsid SLEEP &
@@ -58,7 +58,7 @@ func cancelDaemons(s *site) {
 	s.at.expectNone("cancelled", s.sleepers())
 }
 
-// cancelResisting: a job that ignores the request is killed after the grace.
+// cancelResisting checks that a job that ignores the request is killed after the grace period.
 func cancelResisting(s *site) {
 	s.submit("job", stubborn)
 	s.awaitFile("job", "ready")
@@ -66,7 +66,8 @@ func cancelResisting(s *site) {
 	s.expectCancelled("job")
 }
 
-// cancelEnded: to cancel a job that has ended, or never was, changes nothing, because the caller may repeat it.
+// cancelEnded checks that cancelling an ended or unknown job changes nothing, because the caller may repeat the
+// request.
 func cancelEnded(s *site) {
 	s.submit("job", "exit 6")
 	s.ended("job")
@@ -78,9 +79,9 @@ func cancelEnded(s *site) {
 	}
 }
 
-// killedByWalltime: the system ends the job, politely at first, and says why.
+// killedByWalltime checks that the system ends the job, politely at first, and reports the cause.
 func killedByWalltime(s *site) {
-	for walltime := Walltime; ; walltime *= 2 { // on a busy machine a job may need more to be ready
+	for walltime := Walltime; ; walltime *= 2 { // on a busy machine a job may take longer to be ready
 		tag := "job-" + walltime.String()
 		s.submitSpec(gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sh", "-c", polite}, Walltime: walltime})
 		job := s.ended(tag)
@@ -97,15 +98,15 @@ func killedByWalltime(s *site) {
 	}
 }
 
-// leftInBackground: what a job leaves running is ended before the job is reported as ended, or it would go on beside
-// the next attempt.
+// leftInBackground checks that a job's remaining processes are ended before the job is reported as ended. Otherwise
+// they would run beside the next attempt.
 func leftInBackground(s *site) {
 	s.submit("job", s.sleep+" & setsid "+s.sleep+" & exit 3")
 	s.expectEnd(s.ended("job"), 3, gridsite.NotKilled)
 	s.at.expectNone("reported as ended", s.sleepers())
 }
 
-// leaderKilled: what the crash leaves behind must be gone before the job is reported as ended.
+// leaderKilled checks that the remains of a crashed job are gone before the job is reported as ended.
 func leaderKilled(s *site) {
 	id := s.submit("job", "setsid "+s.sleep+" & "+stubborn)
 	s.awaitFile("job", "ready")

@@ -1,16 +1,16 @@
-// Package gridsitetest is the conformance suite of gridsite.Batch: what Corral relies on, shown on the real batch
-// system behind the real transport. Every combination runs the same tests, so that a dialect which passes can be used
-// wherever another is.
+// Package gridsitetest is the conformance suite of gridsite.Batch: it checks Corral's assumptions with the real batch
+// system behind the real transport. Every combination runs the same tests, so that all dialects that pass are
+// interchangeable.
 //
-// A package that makes a dialect or a transport calls Test with a function that opens a Fixture, and TestOutage if
-// there is a server that can be away. The tests speak in the words of site.go: submit, poll, cancel, ended, expectFile.
-// They look at the machine by means of their own (machine.go), never by the dialect's, so that a dialect that is wrong
-// about its processes is found out.
+// A package with a dialect or a transport calls Test with a function that opens a Fixture, and TestOutage if there is a
+// server that can fail. The tests use the verbs of site.go: submit, poll, cancel, ended, expectFile. They inspect the
+// machine with their own means (machine.go), never the dialect's, so that they detect a dialect that misreports its
+// processes.
 //
-// Beside the suite the package has what several tests need: a real Slurm (slurm.go), a real sshd (sshd.go), this
-// machine with other commands in its PATH (thismachine.go).
+// The package also has fixtures for several tests: a real Slurm (slurm.go), a real sshd (sshd.go), and this machine
+// with other commands in its PATH (thismachine.go).
 //
-// Its one invariant: each test leaves no process, found by the mark CORRAL_JOB_TAG that every dialect puts into the
+// Its one invariant: no test leaves a process. Processes are found by CORRAL_JOB_TAG, which every dialect puts into the
 // environment of its jobs.
 package gridsitetest
 
@@ -25,25 +25,25 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A Fixture is one batch system, as a test finds it.
+// A Fixture is one batch system, prepared for a test.
 type Fixture struct {
 	Conn gridsite.Conn // reaches the machine on which jobs run
 
-	// Open makes a new client of the same batch system, as after a restart of corrald.
+	// Open creates a new client of the same batch system, as after a restart of corrald.
 	Open func() gridsite.Batch
 
-	// Root is the directory at the site below which the batch keeps everything, spaces, quotes and
-	// '$' in its name.
+	// Root is the directory at the site below which the batch system keeps everything. Its name has spaces, quotes and
+	// '$'.
 	Root string
 
 	// Held is a queue whose jobs never start; empty if the system starts every job at once.
 	Held string
 
-	// Crash ends the site's own process that watches over the job, with SIGKILL.
+	// Crash kills the site's process that watches over the job, with SIGKILL.
 	Crash func(t testing.TB, id string)
 }
 
-// Test runs the suite. open is called once for each test, and cleans up after itself.
+// Test runs the suite. It calls open once for each test; open cleans up after itself.
 func Test(t *testing.T, open func(t testing.TB) Fixture) {
 	for _, c := range []struct {
 		name string
@@ -60,11 +60,11 @@ func Test(t *testing.T, open func(t testing.TB) Fixture) {
 		{"end between two polls", endBetweenPolls},
 		{"20 jobs in one poll", twentyJobs},
 		{"submit twice under a tag", submitTwice},
-		{"client opened anew", clientOpenedAnew},
+		{"client opened again", clientOpenedAnew},
 		{"cancel while queued", cancelQueued},
 		{"cancel while running", cancelRunning},
-		{"cancel what daemonised", cancelDaemons},
-		{"cancel what resists", cancelResisting},
+		{"cancel daemons", cancelDaemons},
+		{"cancel a resisting job", cancelResisting},
 		{"cancel ended and unknown", cancelEnded},
 		{"killed by the walltime", killedByWalltime},
 		{"left in the background", leftInBackground},
@@ -79,7 +79,7 @@ func Test(t *testing.T, open func(t testing.TB) Fixture) {
 	}
 }
 
-// finishZero: the status has the id and the tag of the job, and its times by the site's clock.
+// finishZero checks that the status has the job's id and tag, and its times by the site's clock.
 func finishZero(s *site) {
 	id := s.submit("job", "exit 0")
 	job := s.ended("job")
@@ -95,7 +95,7 @@ func finishZero(s *site) {
 	}
 }
 
-// finishNonZero: exit statuses come back as a shell tells them, for signals too.
+// finishNonZero checks that exit statuses are reported as by a shell, including those for signals.
 func finishNonZero(s *site) {
 	s.submit("seven", "exit 7")
 	s.submit("signal", "kill -9 $$")
@@ -103,13 +103,13 @@ func finishNonZero(s *site) {
 	s.expectEnd(s.ended("signal"), 128+9, gridsite.NotKilled)
 }
 
-// commandMissing: what cannot be started ends as a shell would have it.
+// commandMissing checks that a command that cannot be started ends with a shell's status for it.
 func commandMissing(s *site) {
 	s.submitSpec(gridsite.JobSpec{Tag: "job", Argv: []string{"/no/such/command"}})
 	s.expectEnd(s.ended("job"), 127, gridsite.NotKilled)
 }
 
-// outputComesBack: output is bytes, not text.
+// outputComesBack checks that output is returned as bytes, not as text.
 func outputComesBack(s *site) {
 	s.submit("job", "printf 'out\\000\\377'; printf 'err' >&2")
 	s.expectEnd(s.ended("job"), 0, gridsite.NotKilled)
@@ -117,8 +117,8 @@ func outputComesBack(s *site) {
 	s.expectFile("job", "stderr", "err")
 }
 
-// namesPassUnharmed: no shell on the way makes anything of arguments, names of files or their content. Files that came
-// with a job are private: tokens are among them.
+// namesPassUnharmed checks that no shell on the way interprets arguments, file names or content, and that a job's files
+// are private, because they may contain tokens.
 func namesPassUnharmed(s *site) {
 	const awkward = " a  'b' \"c\" $HOME `id` $(id) \\ \n -n é * ; & | "
 	spec := gridsite.JobSpec{
@@ -139,8 +139,8 @@ func namesPassUnharmed(s *site) {
 	}
 }
 
-// cleanEnvironment: a job has its mark, by which its processes are found, and nothing of the settings that our scripts
-// need for themselves.
+// cleanEnvironment checks that a job has the mark by which its processes are found, and none of the variables that
+// Corral's scripts set for themselves.
 func cleanEnvironment(s *site) {
 	s.submit("job", "env; touch ready; "+s.at.untilReleased())
 	s.awaitFile("job", "ready")
@@ -154,7 +154,7 @@ func cleanEnvironment(s *site) {
 	}
 }
 
-// findByTag: a tag that is the beginning of another is not mistaken for it.
+// findByTag checks that a tag is not confused with a longer one that begins with it.
 func findByTag(s *site) {
 	id := s.submit("wanted", s.at.untilReleased())
 	s.submit("wanted-2", "exit 0")
@@ -167,7 +167,7 @@ func findByTag(s *site) {
 	s.ended("wanted-2")
 }
 
-// pollUnknown: what the site does not know is absent from the answer, and is no error.
+// pollUnknown checks that unknown tags are missing from the answer and cause no error.
 func pollUnknown(s *site) {
 	s.submit("known", "exit 0")
 	s.ended("known")
@@ -180,14 +180,14 @@ func pollUnknown(s *site) {
 	}
 }
 
-// endBetweenPolls: an end that no poll was there for is known later, with its exit status.
+// endBetweenPolls checks that the exit status of a job that ended between two polls is reported later.
 func endBetweenPolls(s *site) {
 	s.submit("job", "exit 5")
 	Until(s, "the job's end, without a poll", func() bool { return len(s.processes("job")) == 0 })
 	s.expectEnd(s.ended("job"), 5, gridsite.NotKilled)
 }
 
-// twentyJobs: one poll tells of many jobs, and confuses none of them.
+// twentyJobs checks that one poll reports many jobs without confusing them.
 func twentyJobs(s *site) {
 	var tags []string
 	for i := range 20 {
@@ -209,7 +209,7 @@ func twentyJobs(s *site) {
 	}
 }
 
-// submitTwice: under one tag a job starts once, however often it is submitted, and also after its end.
+// submitTwice checks that a job starts only once under a tag, even if it is submitted again, before or after its end.
 func submitTwice(s *site) {
 	first := s.submit("job", "echo started; "+s.at.untilReleased())
 	s.running("job")
@@ -224,8 +224,8 @@ func submitTwice(s *site) {
 	s.expectFile("job", "stdout", "started\n")
 }
 
-// clientOpenedAnew: all that a client knows is at the site, so a client that was opened later, as after a restart,
-// takes up what another one began.
+// clientOpenedAnew checks that all state is at the site, so that a client opened later, as after a restart, continues
+// the jobs of an earlier one.
 func clientOpenedAnew(s *site) {
 	id := s.submit("job", s.at.untilReleased()+"; exit 4")
 	s.running("job")
@@ -239,7 +239,7 @@ func clientOpenedAnew(s *site) {
 	s.expectEnd(s.ended("job"), 4, gridsite.NotKilled)
 }
 
-// read: of a job's directory regular files can be read, and nothing outside it.
+// read checks that regular files in a job's directory can be read, and none outside it.
 func read(s *site) {
 	s.submit("job", "mkdir d; echo deep >d/f; ln -s f d/l; mkfifo pipe")
 	s.ended("job")
@@ -257,8 +257,8 @@ func read(s *site) {
 	}
 }
 
-// forgetLeavesNothing: a job is forgotten with everything that it left, read-only directories included, but not before
-// its end; and with the last job the root is gone.
+// forgetLeavesNothing checks that forgetting a job removes all its files, including read-only directories, but not
+// before the job's end, and that the root disappears with the last job.
 func forgetLeavesNothing(s *site) {
 	s.submit("job", "mkdir -p d/e; chmod 0 d; touch .hidden")
 	s.submit("job2", s.at.untilReleased())

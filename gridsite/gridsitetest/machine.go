@@ -11,23 +11,23 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// A machine is where the jobs of a test run, looked at beside the batch system: what the dialect says of its jobs is
-// compared with the processes that there are.
+// A machine is where a test's jobs run. Tests inspect it independently of the batch system, to compare the dialect's
+// reports on its jobs with the actual processes.
 type machine struct {
 	*testing.T
 	conn gridsite.Conn
-	flag string // a file that lets go what waits for it
+	flag string // a file that releases waiting jobs
 }
 
-// everyProcess prints arguments and environment of all processes at the site that we may look at,
-// each under the name of its file. What to look for is not in it, so that it cannot find itself.
+// everyProcess prints the arguments and environments of all readable processes at the site, each under the name of its
+// file. The script does not contain the search text, so that it cannot find itself.
 const everyProcess = `head -n 99999 /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\000' '\n'`
 
-// heading begins the name of a file, of which the process id is the next part.
+// heading begins the name of a file; the process id follows it.
 const heading = "==> /proc/"
 
 // find lists the pids of the live processes with this line in their arguments or environment. It does not use the
-// dialect's own means of looking, so that it can contradict them.
+// dialect's own method, so that it can contradict the dialect.
 func (m machine) find(line string) []string {
 	m.Helper()
 	text := string(m.sh(everyProcess).Stdout)
@@ -47,7 +47,7 @@ func (m machine) find(line string) []string {
 	}
 }
 
-// expectNone fails the test if one of these processes is left.
+// expectNone fails the test if any of these processes exists.
 func (m machine) expectNone(what string, pids []string) {
 	m.Helper()
 	if len(pids) > 0 {
@@ -55,12 +55,12 @@ func (m machine) expectNone(what string, pids []string) {
 	}
 }
 
-// untilReleased is a script that ends once the test has called release.
+// untilReleased returns a script that ends once the test has called release.
 func (m machine) untilReleased() string {
 	return "while [ ! -e " + shell.Quote(m.flag) + " ]; do sleep 0.05; done"
 }
 
-// release lets the jobs end that wait for it.
+// release ends the jobs that wait for it.
 func (m machine) release() {
 	m.Helper()
 	m.Cleanup(func() { m.sh(`rm -f "$1"`, m.flag) })
@@ -69,7 +69,7 @@ func (m machine) release() {
 	}
 }
 
-// sh runs a script at the site, beside the batch system.
+// sh runs a script at the site, independently of the batch system.
 func (m machine) sh(script string, args ...string) gridsite.Result {
 	m.Helper()
 	argv := append([]string{"sh", "-c", script, "sh"}, args...)
@@ -80,14 +80,14 @@ func (m machine) sh(script string, args ...string) gridsite.Result {
 	return res
 }
 
-// cleanupContext serves the clean-up of a test too, when its own context is over.
+// cleanupContext returns a context that can be used in a test's cleanup, when the test's own context has ended.
 func (m machine) cleanupContext() context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.Context()), Patience)
 	m.Cleanup(cancel)
 	return ctx
 }
 
-// now is the time by the site's clock.
+// now returns the time of the site's clock.
 func (m machine) now() time.Time {
 	sec, err := strconv.ParseInt(strings.TrimSpace(string(m.sh("date +%s").Stdout)), 10, 64)
 	if err != nil {

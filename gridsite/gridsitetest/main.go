@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// atOnce is how many tests run side by side. Most of them wait, for Slurm or for a walltime, and compute nothing.
+// atOnce is the number of tests that run in parallel. Most of them wait for Slurm or a walltime and use little
+// processor time.
 const atOnce = "6"
 
-// Main is TestMain of packages whose tests wait for jobs. end ends what the tests share.
+// Main is TestMain for packages whose tests wait for jobs. end releases the resources that the tests share.
 func Main(m *testing.M, end func() error) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", atOnce); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// An Outage is what a test may do to the server that a Fixture's batch depends on. Conn of that Fixture must not.
+// An Outage controls the server on which a Fixture's batch system depends. The Fixture's Conn must not depend on it.
 type Outage struct {
 	Stop, Start func(t testing.TB)
 
@@ -17,9 +17,9 @@ type Outage struct {
 	Forget func(t testing.TB)
 }
 
-// TestOutage shows that no job is lost, doubled or said to have ended while the server is away. One job runs through
-// the outage, one has ended before it, and one is submitted in the middle of it: afterwards it may have arrived or not,
-// but if it is submitted again it has still started once.
+// TestOutage checks that no job is lost, duplicated or reported as ended while the server is down. One job runs through
+// the outage, one ended before it, and one is submitted during it. The last may or may not have arrived afterwards, but
+// even if it is submitted again it must start only once.
 func TestOutage(t *testing.T, f Fixture, o Outage) {
 	s := newSite(t, f)
 	s.submit("job", s.at.untilReleased()+"; exit 4")
@@ -32,7 +32,7 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 	late := gridsite.JobSpec{Tag: s.full("late"), Argv: []string{"/bin/sh", "-c", "echo started >>" +
 		shell.Quote(s.Root+".late")}}
 	submitted := make(chan error)
-	go func() { // such commands take their time
+	go func() { // such commands take some time
 		_, err := s.batch.Submit(t.Context(), late)
 		submitted <- err
 	}()
@@ -67,7 +67,7 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 	}
 }
 
-// memoryLost: how a job ended that the batch system has forgotten is known all the same.
+// memoryLost checks that the end of a job is still reported after the batch system has forgotten the job.
 func (s *site) memoryLost(o Outage) {
 	s.Helper()
 	s.submit("old", "touch done; exit 6")
@@ -82,7 +82,8 @@ func (s *site) memoryLost(o Outage) {
 	}
 }
 
-// expectNoAnswer: without a server nothing is known. A refusal, or no error, would be taken for the site's word.
+// expectNoAnswer checks that without a server a call gives an unknown result. A refusal, or success, would be mistaken
+// for the site's answer.
 func (s *site) expectNoAnswer(what string, err error) {
 	s.Helper()
 	_, refused := errors.AsType[*gridsite.Refused](err)

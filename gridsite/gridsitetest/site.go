@@ -12,20 +12,20 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// site is a fixture in the hands of one test, with the words that the tests are written in.
+// A site is a fixture used by one test, with the verbs of the tests.
 type site struct {
 	*testing.T
 	Fixture
 	batch   gridsite.Batch
-	at      machine  // where its jobs run
-	nonce   string   // ends every tag, so that tests at once do not meet
-	seconds string   // an argument of sleep(1) that only this test uses, years long
-	sleep   string   // the command for it
-	tags    []string // submitted ones, short
+	at      machine  // the machine where its jobs run
+	nonce   string   // suffix of every tag, so that concurrent tests do not interfere
+	seconds string   // an argument of sleep(1) that only this test uses: many years
+	sleep   string   // the command with that argument
+	tags    []string // submitted tags, without suffix
 }
 
-// newSite opens a client for one test. The number that the test's processes sleep for is its own, so that they are
-// found among those of all tests.
+// newSite opens a client for one test. The test's processes sleep for a number of seconds that is unique to the test,
+// so that they can be told apart from those of other tests.
 func newSite(t *testing.T, f Fixture) *site {
 	seconds := strconv.Itoa(1e9 + rand.IntN(1e9))
 	at := machine{t, f.Conn, f.Root + ".released"}
@@ -34,14 +34,14 @@ func newSite(t *testing.T, f Fixture) *site {
 	return s
 }
 
-// full is the tag under which the site knows a job of this test. Everywhere else tags are short.
+// full returns the tag under which the site knows a job of this test. All other tags here are without the suffix.
 func (s *site) full(tag string) string { return tag + "." + s.nonce }
 
-// Patience is how long tests wait for what comes on a machine that is slow, or busy with other tests.
+// Patience is how long tests wait for an event on a slow machine, or one that is busy with other tests.
 const Patience = 3 * time.Minute
 
-// Until asks until done reports true, for as long as Patience. It asks less often as it goes on: the processor is for
-// what is waited for.
+// Until polls until done reports true, for at most Patience. It polls less and less often, to leave the processor to
+// the awaited event.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)
@@ -59,8 +59,8 @@ func (s *site) submit(tag, script string) string {
 	return s.submitSpec(gridsite.JobSpec{Tag: tag, Argv: []string{"/bin/sh", "-c", script}})
 }
 
-// submitSpec submits one host of one cpu, for an hour unless the spec says otherwise, and sees to it
-// that the job is gone at the end of the test.
+// submitSpec submits a job with one host and one cpu, for an hour unless the spec sets a walltime. At the end of the
+// test the job must be gone.
 func (s *site) submitSpec(spec gridsite.JobSpec) string {
 	s.Helper()
 	spec.Hosts, spec.CPUs = 1, 1
@@ -74,7 +74,7 @@ func (s *site) submitSpec(spec gridsite.JobSpec) string {
 	return id
 }
 
-// poll asks for jobs by their short tags.
+// poll queries jobs by their short tags.
 func (s *site) poll(tags ...string) map[string]gridsite.JobStatus {
 	s.Helper()
 	var full []string
@@ -92,7 +92,7 @@ func (s *site) poll(tags ...string) map[string]gridsite.JobStatus {
 	return short
 }
 
-// cancel cancels a job, and checks at once that nothing of it is left.
+// cancel cancels a job, and checks at once that none of its processes is left.
 func (s *site) cancel(tag string, grace time.Duration) {
 	s.Helper()
 	if err := s.batch.Cancel(s.Context(), s.full(tag), grace); err != nil {
@@ -125,7 +125,7 @@ func (s *site) expectEnd(job gridsite.JobStatus, exit int, killed gridsite.Kille
 	}
 }
 
-// expectCancelled waits for the job's end and checks that it is known who ended it.
+// expectCancelled waits for the job's end and checks that it is reported as cancelled.
 func (s *site) expectCancelled(tag string) {
 	s.Helper()
 	if job := s.ended(tag); job.Killed != gridsite.ByCancel {
@@ -133,7 +133,7 @@ func (s *site) expectCancelled(tag string) {
 	}
 }
 
-// expectUnforgotten: a job that has not ended keeps its directory.
+// expectUnforgotten checks that Forget refuses a job that has not ended.
 func (s *site) expectUnforgotten(tag string) {
 	s.Helper()
 	err := s.batch.Forget(s.Context(), s.full(tag))
@@ -160,7 +160,7 @@ func (s *site) expectFile(tag, name, want string) {
 	}
 }
 
-// awaitFile waits until the job has made a file in its directory.
+// awaitFile waits until the job has created a file in its directory.
 func (s *site) awaitFile(tag, name string) {
 	s.Helper()
 	Until(s, name+" of "+tag, func() bool {
@@ -169,21 +169,20 @@ func (s *site) awaitFile(tag, name string) {
 	})
 }
 
-// processes lists the live processes of a job that carry its mark, keepers included.
+// processes lists the live processes of a job that carry its mark, including those that watch over the job.
 func (s *site) processes(tag string) []string {
 	s.Helper()
 	return s.at.find("CORRAL_JOB_TAG=" + s.full(tag))
 }
 
-// sleepers lists the live processes that any job of this test put to sleep with s.sleep, whatever
-// became of their session and environment.
+// sleepers lists the live processes that any job of this test started with s.sleep, even if they changed their session
+// and environment.
 func (s *site) sleepers() []string {
 	s.Helper()
 	return s.at.find(s.seconds)
 }
 
-// sweep is the end of each test: it ends what a failed test left, and shows that an orderly one left
-// nothing.
+// sweep ends each test: it cancels the jobs of a failed test, and checks that no process is left.
 func (s *site) sweep() {
 	for _, tag := range s.tags {
 		if s.Failed() {

@@ -16,17 +16,17 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// A Slurm is a real cluster on this machine, made by scripts/slurm. All of its daemons and nodes are processes here, so
-// what a test does to them is done to nothing else.
+// A Slurm is a real cluster on this machine, created by scripts/slurm. All of its daemons and nodes are processes here,
+// so that a test's actions on them affect nothing else.
 type Slurm struct {
 	Dir    string
 	script string
 	bin    string // Slurm's commands
 }
 
-// StartSlurm starts a cluster of 4 nodes with 2 cpus each, with these lines in its slurm.conf; environment holds
-// variables that scripts/slurm knows. Beside its own partitions "held" takes jobs and starts none. All users may use
-// it. The caller stops it.
+// StartSlurm starts a cluster of 4 nodes with 2 cpus each, with these additional lines in its slurm.conf; environment
+// holds variables for scripts/slurm. Besides its other partitions, "held" accepts jobs but starts none. All users may
+// use the cluster. The caller stops it.
 func StartSlurm(environment []string, lines ...string) (*Slurm, error) {
 	root, err := programs.Root()
 	if err != nil {
@@ -53,7 +53,7 @@ func StartSlurm(environment []string, lines ...string) (*Slurm, error) {
 	return s, nil
 }
 
-// run runs scripts/slurm; an error has what that complained of.
+// run runs scripts/slurm; its error contains the script's error messages.
 func (s *Slurm) run(environment []string, args ...string) error {
 	cmd := exec.Command(s.script, args...)
 	cmd.Env = append(os.Environ(), environment...)
@@ -65,7 +65,7 @@ func (s *Slurm) run(environment []string, args ...string) error {
 	return nil
 }
 
-// Start starts those of the cluster's daemons that were killed.
+// Start starts the daemons of the cluster that were killed.
 func (s *Slurm) Start() error { return s.run(nil, "start", s.Dir) }
 
 // Stop ends the cluster with all of its jobs, and removes its directory.
@@ -76,23 +76,23 @@ func (s *Slurm) Stop() error {
 	return os.RemoveAll(s.Dir)
 }
 
-// Environ is what a shell needs to find the cluster.
+// Environ returns the variables that a shell needs to find the cluster.
 func (s *Slurm) Environ() []string {
 	return []string{"PATH=" + s.bin + ":" + os.Getenv("PATH"), "SLURM_CONF=" + filepath.Join(s.Dir, "slurm.conf")}
 }
 
-// Command is one of Slurm's, for this cluster.
+// Command returns one of Slurm's commands for this cluster.
 func (s *Slurm) Command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Env = append(os.Environ(), s.Environ()...)
 	return cmd
 }
 
-// On makes a head node of the cluster of what conn reaches.
+// On returns a head node of the cluster that is reached through conn.
 func (s *Slurm) On(conn gridsite.Conn) gridsite.Conn { return headNode{conn, s.Environ()} }
 
-// headNode gives each command the environment in which Slurm's commands find the cluster, as a login at a real head
-// node has it.
+// headNode sets the variables of each command by which Slurm's commands find the cluster, like a login at a real head
+// node.
 type headNode struct {
 	gridsite.Conn
 	environment []string
@@ -103,8 +103,8 @@ func (h headNode) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Resul
 	return h.Conn.Run(ctx, cmd)
 }
 
-// EndController ends slurmctld, and leaves the nodes with their jobs: with SIGTERM as an orderly restart does, with
-// SIGKILL before it can do anything about it.
+// EndController ends slurmctld but leaves the nodes and their jobs running. SIGTERM ends it like an orderly restart;
+// SIGKILL prevents it from saving its state.
 func (s *Slurm) EndController(signal syscall.Signal) error {
 	text, err := os.ReadFile(filepath.Join(s.Dir, "run", "slurmctld.pid"))
 	if err != nil {

@@ -20,15 +20,15 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// An SSHD is a real OpenSSH server on a loopback port, made by scripts/sshd, with the home directory of a user who
-// knows it and is known to it. A login as root has DIR/home as its home directory.
+// An SSHD is a real OpenSSH server on a loopback port, created by scripts/sshd, with the home directory of a user that
+// is authorized there and trusts its host key. A root login has DIR/home as its home directory.
 type SSHD struct {
 	Dir  string // the server's
 	Home string // the user's, with .ssh
 	Port string
 
-	Lines []string // of its configuration, from the next Start on
-	Under []string // the command, with arguments, under which it is started from then on
+	Lines []string // further lines of its configuration, from the next Start on
+	Under []string // a command with arguments that runs the server from then on
 
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -39,8 +39,8 @@ func sshdScript() (string, error) {
 	return filepath.Join(root, "scripts", "sshd"), err
 }
 
-// openSSH is the folder of ssh, ssh-keygen and ssh-agent, and the last one in PATH from then on. The server is at hand,
-// too.
+// openSSH returns the folder of ssh, ssh-keygen and ssh-agent, and appends it to PATH. It also makes the server
+// available.
 var openSSH = sync.OnceValues(func() (string, error) {
 	script, err := sshdScript()
 	if err != nil {
@@ -56,7 +56,7 @@ var openSSH = sync.OnceValues(func() (string, error) {
 	return bin, os.Setenv("PATH", os.Getenv("PATH")+string(filepath.ListSeparator)+bin) // for code that runs ssh
 })
 
-// OpenSSH is one of its commands.
+// OpenSSH returns one of OpenSSH's commands.
 func OpenSSH(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	bin, err := openSSH()
@@ -66,8 +66,8 @@ func OpenSSH(t testing.TB, name string, args ...string) *exec.Cmd {
 	return exec.Command(filepath.Join(bin, name), args...)
 }
 
-// StartSSHD starts a server with further lines of sshd_config, until the test ends. If the test fails, what the server
-// said is logged.
+// StartSSHD starts a server with further lines of sshd_config, until the test ends. If the test fails, the server's log
+// is printed.
 func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	t.Helper()
 	d := &SSHD{Dir: t.TempDir(), Home: t.TempDir(), Lines: lines}
@@ -76,9 +76,8 @@ func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	}
 	d.Authorize(t, d.NewKey(t, ""))
 	var err error
-	for range 10 { // somebody else may have the port
-		// The system gives no port of this range to a program that leaves the choice to it, and no pool or relay has
-		// one.
+	for range 10 { // another program may use the port
+		// The system does not assign ports of this range automatically, and no pool or relay uses them.
 		d.Port = strconv.Itoa(10000 + rand.IntN(10000))
 		if err = d.start(); err == nil {
 			break
@@ -97,13 +96,13 @@ func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	return d
 }
 
-// SSH is the path of a file in the user's .ssh.
+// SSH returns the path of a file in the user's .ssh.
 func (d *SSHD) SSH(name string) string { return filepath.Join(d.Home, ".ssh", name) }
 
-// Address is where it listens.
+// Address returns the server's listening address.
 func (d *SSHD) Address() string { return "127.0.0.1:" + d.Port }
 
-// Contact is the site's.
+// Contact returns the contact of a site at the server.
 func (d *SSHD) Contact() string { return "ssh://" + d.Address() }
 
 // Write writes a private file.
@@ -123,7 +122,7 @@ func (d *SSHD) read(t testing.TB, path string) string {
 	return string(content)
 }
 
-// KnownLine is what known_hosts says of the server.
+// KnownLine returns the server's line for known_hosts.
 func (d *SSHD) KnownLine(t testing.TB) string {
 	t.Helper()
 	key := strings.Fields(d.read(t, filepath.Join(d.Dir, "hostkey.pub")))
@@ -136,7 +135,7 @@ func (d *SSHD) NewKey(t testing.TB, passphrase string) string {
 	return d.NewKeyFile(t, "id_ed25519", passphrase)
 }
 
-// NewKeyFile makes a key in the user's .ssh. A passphrase costs it hardly any time.
+// NewKeyFile creates a key in the user's .ssh. Few rounds make a passphrase cheap.
 func (d *SSHD) NewKeyFile(t testing.TB, name, passphrase string) string {
 	t.Helper()
 	key := d.SSH(name)
@@ -149,13 +148,13 @@ func (d *SSHD) NewKeyFile(t testing.TB, name, passphrase string) string {
 	return d.read(t, key+".pub")
 }
 
-// Fingerprint is that of the host key.
+// Fingerprint returns the fingerprint of the host key.
 func (d *SSHD) Fingerprint(t testing.TB) string {
 	t.Helper()
 	return strings.Fields(Keygen(t, "-l", "-f", filepath.Join(d.Dir, "hostkey.pub")))[1]
 }
 
-// Keygen runs ssh-keygen and returns what it prints.
+// Keygen runs ssh-keygen and returns its output.
 func Keygen(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := OpenSSH(t, "ssh-keygen", append([]string{"-q"}, args...)...).CombinedOutput()
@@ -165,13 +164,13 @@ func Keygen(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// Authorize lets in a user who has one of these keys, and no other.
+// Authorize authorizes these keys and no others.
 func (d *SSHD) Authorize(t testing.TB, public ...string) {
 	t.Helper()
 	d.Write(t, filepath.Join(d.Dir, "authorized_keys"), strings.Join(public, "\n"))
 }
 
-// Start starts the server again, and returns once it listens.
+// Start starts the server again and returns once it listens.
 func (d *SSHD) Start(t testing.TB) {
 	t.Helper()
 	if err := d.start(); err != nil {
@@ -179,8 +178,8 @@ func (d *SSHD) Start(t testing.TB) {
 	}
 }
 
-// start starts the server, and returns once its log says that it listens: a port that is open says less, because
-// somebody else may have it.
+// start starts the server and returns once its log reports that it listens. An open port would prove less, because
+// another program may have opened it.
 func (d *SSHD) start() error {
 	script, err := sshdScript()
 	if err != nil {
@@ -191,7 +190,7 @@ func (d *SSHD) start() error {
 		return err
 	}
 	defer log.Close()
-	said, err := log.Seek(0, io.SeekEnd) // by the server before
+	said, err := log.Seek(0, io.SeekEnd) // length of the log of an earlier server
 	if err != nil {
 		return err
 	}
@@ -225,7 +224,7 @@ func (d *SSHD) start() error {
 
 func (d *SSHD) log() string { return filepath.Join(d.Dir, "log") }
 
-// Logins lists the server's processes that each hold one connection.
+// Logins lists the server's processes that each serve one connection.
 func (d *SSHD) Logins() []int {
 	pid := d.cmd.Process.Pid
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
@@ -238,10 +237,10 @@ func (d *SSHD) Logins() []int {
 	return pids
 }
 
-// Stop kills the server and its connections. What runs below them goes on, as at a machine whose network fails. The
-// server is halted first, so that no login comes in that is not among its connections yet.
+// Stop kills the server and its connections. Processes below them continue, as after a network failure. Stop halts the
+// server first, so that it accepts no connection that is missing from Logins.
 func (d *SSHD) Stop() {
-	if d.cmd.Process.Signal(syscall.SIGSTOP) == nil { // else it has ended, and its number may be another's
+	if d.cmd.Process.Signal(syscall.SIGSTOP) == nil { // otherwise it has ended, and its pid may be reused
 		d.halted()
 		for _, pid := range d.Logins() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -251,7 +250,7 @@ func (d *SSHD) Stop() {
 	<-d.ended
 }
 
-// halted returns once the server stands still, or has ended.
+// halted returns once the server is halted or has ended.
 func (d *SSHD) halted() {
 	pid := d.cmd.Process.Pid
 	for end := time.Now().Add(Patience); time.Now().Before(end); {

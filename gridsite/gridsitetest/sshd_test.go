@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// Root's home is the test's also when somebody has put another file in the place of /etc/passwd meanwhile, as useradd
-// does. The server has a copy of /etc here for the machine's: that one is left alone. An ordinary user's sshd mounts nothing.
+// Root's home stays the test's even if another program replaces /etc/passwd meanwhile, as useradd does. The server uses
+// a copy of /etc in place of the machine's, which is not touched. An ordinary user's sshd mounts nothing.
 func TestHomeOutlivesPasswd(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t)
@@ -43,7 +43,7 @@ func TestHomeOutlivesPasswd(t *testing.T) {
 	}
 }
 
-// login says where a new login is at home, and its shell.
+// login returns the home directory of a new login, and its shell.
 func login(t *testing.T, d *gridsitetest.SSHD) string {
 	t.Helper()
 	ssh := gridsitetest.OpenSSH(t, "ssh", "-F", "none", "-i", d.SSH("id_ed25519"), "-o", "UserKnownHostsFile="+d.SSH("known_hosts"),

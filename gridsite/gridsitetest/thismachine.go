@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// OpenFork is a Fixture of batch fork behind any transport to this machine.
+// OpenFork returns a Fixture of batch system fork behind any transport to this machine.
 func OpenFork(t testing.TB, conn gridsite.Conn) Fixture {
 	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id` \\t\\")
 	return Fixture{
@@ -24,10 +24,10 @@ func OpenFork(t testing.TB, conn gridsite.Conn) Fixture {
 	}
 }
 
-// Walltime is a short one that every system enforces, and in which a job begins even on a busy machine.
+// Walltime is short, but every system enforces it, and a job starts within it even on a busy machine.
 const Walltime = 5 * time.Second
 
-// Kill ends the leader of a fork job, whose pid its id begins with.
+// Kill kills the leader of a fork job, whose pid begins the id.
 func Kill(t testing.TB, conn gridsite.Conn, id string) {
 	t.Helper()
 	pid, _, _ := strings.Cut(id, ".")
@@ -37,19 +37,19 @@ func Kill(t testing.TB, conn gridsite.Conn, id string) {
 	}
 }
 
-// InPath is a machine with other commands in the front of its PATH: by them a test plays what a site may do.
+// InPath is a machine with other commands at the front of its PATH, with which a test simulates a site's behaviour.
 type InPath struct {
 	gridsite.Conn
-	Bin string // their folder
+	Bin string // folder of the commands
 }
 
-// Run runs it with that PATH.
+// Run runs the command with that PATH.
 func (p InPath) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
 	cmd.Argv = append([]string{"env", "PATH=" + p.Bin + ":" + os.Getenv("PATH")}, cmd.Argv...)
 	return p.Conn.Run(ctx, cmd)
 }
 
-// WithCommand is this machine with one command replaced by a script.
+// WithCommand returns this machine with one command replaced by a script.
 func WithCommand(t testing.TB, name, script string) InPath {
 	t.Helper()
 	bin := t.TempDir()

@@ -2,7 +2,7 @@ package gridsitetest
 
 import "pgregory.net/rapid"
 
-// Word is any argument, and those that shells make something of.
+// Word generates arbitrary arguments, including those that shells interpret.
 var Word = rapid.OneOf(
 	rapid.SampledFrom([]string{"", "-", "--", "-n", "'", "''", `\`, `\0101`, "%s", "\n", "\n\n", " ", "$HOME", "`id`",
 		"$(id)", "*", "~", "é", "!", "!!", `"`, "a'b"}),

@@ -1,8 +1,8 @@
-// Package headnode stages what jobs need at a site that has a head node with a shell, and a file system that its worker
-// nodes see too. It needs nothing there but a Conn; what must be done in one go is a small POSIX script (lib.sh).
+// Package headnode stages the files that jobs need at a site whose head node has a shell and shares a file system with
+// the worker nodes. It needs only a Conn; steps that must be done together are small POSIX scripts (lib.sh).
 //
-// At the top of the root is its mark, .corral-site, which says whose it is. A root is claimed only where nothing of
-// others is, because removing the site removes the root with all that is in it.
+// The mark .corral-site at the top of the root names its owner. A root is claimed only if it contains nothing of
+// others, because removing the site removes the root with all its content.
 package headnode
 
 import (
@@ -24,19 +24,19 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
-// Node is the head node of one site, and the root there.
+// Node is the head node of one site, with the root there.
 type Node struct {
 	conn gridsite.Conn
 	root string
 }
 
-// New stages below root, an absolute path at the site. Close closes conn.
+// New stages below root, an absolute path at the site. Closing the Node closes conn.
 func New(conn gridsite.Conn, root string) *Node { return &Node{conn, path.Clean(root)} }
 
 //go:embed *.sh
 var scripts embed.FS
 
-// script is one of this package's.
+// script returns a script of this package.
 func script(name string) string {
 	text, err := scripts.ReadFile(name + ".sh")
 	if err != nil {
@@ -50,7 +50,7 @@ func (n *Node) run(ctx context.Context, at fault.Point, name string, args ...str
 	return n.try(ctx, at, append([]string{"sh", "-c", script("lib") + script(name), name, n.root}, args...)...)
 }
 
-// try runs a command. Its failure is a *Refused with its last words.
+// try runs a command. If it fails, the error is a *Refused with its last line.
 func (n *Node) try(ctx context.Context, at fault.Point, argv ...string) error {
 	res, err := gridsite.Run(ctx, n.conn, at, gridsite.Command{Argv: argv})
 	if err == nil && res.Exit != 0 {
@@ -59,7 +59,7 @@ func (n *Node) try(ctx context.Context, at fault.Point, argv ...string) error {
 	return err
 }
 
-// flag is how a script is told yes or no.
+// flag encodes a boolean argument of a script.
 func flag(yes bool) string {
 	if yes {
 		return "yes"
@@ -67,13 +67,13 @@ func flag(yes bool) string {
 	return ""
 }
 
-// Check makes and removes a directory in the nearest ancestor of the root that exists.
+// Check creates and removes a directory in the nearest existing ancestor of the root.
 func (n *Node) Check(ctx context.Context, c gridsite.Claim) error {
 	return n.run(ctx, fault.SiteCheck, "check", c.Owner, flag(c.Before))
 }
 
-// Boot needs room for the mark and the program. It is asked before any job, so it is where a site that is full, or
-// somebody else's, is found out; then a root that was claimed just now is given back.
+// Boot needs space for the mark and the program. It runs before any job, so it detects a site that is full or that
+// belongs to someone else; a root that was claimed just before is then released.
 func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open func() (io.ReadCloser, error)) error {
 	if there, err := n.Has(ctx, program, true); there || err != nil {
 		return err
@@ -91,12 +91,12 @@ func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open 
 		return err
 	}
 	if left := n.run(ctx, fault.SiteAbandon, "abandon"); left != nil {
-		err = fmt.Errorf("%w (and something is left there: %w)", err, left)
+		err = fmt.Errorf("%w (and the cleanup failed: %w)", err, left)
 	}
 	return err
 }
 
-// isFull reports whether an error has the words of a site whose disk, or whose quota, is full.
+// isFull reports whether an error has the words of a site whose disk or quota is full.
 func isFull(err error) bool {
 	if err == nil {
 		return false
@@ -109,14 +109,14 @@ func isFull(err error) bool {
 func (n *Node) put(ctx context.Context, name string, mode fs.FileMode, open func() (io.ReadCloser, error)) error {
 	f, err := open()
 	if err != nil {
-		return fmt.Errorf("opening what belongs to %s: %w", name, err)
+		return fmt.Errorf("opening the content of %s: %w", name, err)
 	}
 	defer f.Close()
 	return gridsite.Put(ctx, n.conn, fault.SitePut,
 		gridsite.File{Path: path.Join(n.root, name), Mode: mode, Content: f})
 }
 
-// Push leaves the archive beside where the package will be.
+// Push puts the archive into the folder where the package will be.
 func (n *Node) Push(ctx context.Context, name, unless string, open func() (io.ReadCloser, error)) (string, error) {
 	file := path.Join(n.root, name)
 	at := (&url.URL{Scheme: "file", Path: file}).String()
@@ -136,12 +136,12 @@ func (n *Node) Replace(ctx context.Context, tag, name string, content []byte) er
 	})
 }
 
-// Sweep leaves an unmarked root alone that was never ours.
+// Sweep does not touch an unmarked root unless it was ours before.
 func (n *Node) Sweep(ctx context.Context, before bool) error {
 	return n.run(ctx, fault.SiteSweep, "sweep", flag(before))
 }
 
-// Platform needs nothing there but a POSIX shell: no binary of ours can be sent before the answer is known.
+// Platform needs only a POSIX shell at the site: no binary can be sent before the platform is known.
 func (n *Node) Platform(ctx context.Context) (corral.Platform, error) {
 	res, err := gridsite.Run(ctx, n.conn, fault.SitePlatform,
 		gridsite.Command{Argv: []string{"sh", "-c", script("platform")}})
@@ -160,10 +160,10 @@ func (n *Node) Has(ctx context.Context, name string, program bool) (bool, error)
 	return n.test(ctx, kind, path.Join(n.root, name))
 }
 
-// Sees is true for a head node that is the machine that we run on, or that shares a file system with it.
+// Sees is true if the head node is this machine or shares a file system with it.
 func (n *Node) Sees(ctx context.Context, file string) (bool, error) { return n.test(ctx, "-r", file) }
 
-// test runs test(1) at the site; its status is the answer.
+// test runs test(1) at the site and returns its result.
 func (n *Node) test(ctx context.Context, args ...string) (bool, error) {
 	res, err := gridsite.Run(ctx, n.conn, fault.SiteTest, gridsite.Command{Argv: append([]string{"test"}, args...)})
 	if err != nil {
@@ -172,7 +172,7 @@ func (n *Node) test(ctx context.Context, args ...string) (bool, error) {
 	return res.Exit == 0, nil
 }
 
-// Ping runs true there.
+// Ping runs true at the site.
 func (n *Node) Ping(ctx context.Context) error {
 	_, err := gridsite.Run(ctx, n.conn, fault.SitePing, gridsite.Command{Argv: []string{"true"}})
 	return err
@@ -181,18 +181,18 @@ func (n *Node) Ping(ctx context.Context) error {
 // Close closes the Conn.
 func (n *Node) Close() error { return n.conn.Close() }
 
-// Start runs a program with live input and output, if the Conn can do that.
+// Start runs a program with live input and output, if the Conn supports that.
 func (n *Node) Start(ctx context.Context, program string, args ...string) (gridsite.Stream, error) {
 	conn, ok := n.conn.(gridsite.Streamer)
 	if !ok {
-		return nil, corral.Errorf(corral.Unsatisfiable, "the way there holds no program with live input and output")
+		return nil, corral.Errorf(corral.Unsatisfiable, "the connection does not support programs with live input and output")
 	}
 	return gridsite.Start(ctx, conn, gridsite.Command{Argv: append([]string{path.Join(n.root, program)}, args...)})
 }
 
 // Expand asks a login shell.
 func (n *Node) Expand(ctx context.Context, variable string) (string, error) {
-	mark := rand.Text() // what stands before it is the profile's
+	mark := rand.Text() // output before it is the profile's
 	argv := []string{"sh", "-lc", `printf %s "$1"; printenv "$2"`, "sh", mark, variable}
 	res, err := gridsite.Run(ctx, n.conn, fault.SiteExpand, gridsite.Command{Argv: argv})
 	if err != nil || res.Exit != 0 {

@@ -26,7 +26,7 @@ func mine(before bool) gridsite.Claim {
 	return gridsite.Claim{Owner: "0123 ann@here", Before: before}
 }
 
-// wantRefused expects a definite no with these words, and no other kind of error.
+// wantRefused expects a definite refusal with these words, and no other kind of error.
 func wantRefused(t *testing.T, err error, words string) {
 	t.Helper()
 	var no *gridsite.Refused
@@ -35,7 +35,7 @@ func wantRefused(t *testing.T, err error, words string) {
 	}
 }
 
-// The life of a root: it is claimed, has what was brought there, is nobody else's meanwhile, and goes as a whole.
+// A root is claimed, receives files, is refused to other owners meanwhile, and is removed as a whole.
 func TestLifeOfARoot(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "it's a $ROOT", "site")
@@ -79,11 +79,11 @@ func TestLifeOfARoot(t *testing.T) {
 	}
 }
 
-// What was made above a root goes with it, and nothing else: neither what was there before, nor what others have put
-// there since.
+// Directories created above a root are removed with it, except those that existed before or that others have used
+// since.
 func TestParentsOfARootGoWithIt(t *testing.T) {
 	t.Parallel()
-	for _, before := range []bool{true, false} { // swept after a site's life; given back because the root was refused
+	for _, before := range []bool{true, false} { // swept after a site's life; released because the root was refused
 		top := t.TempDir()
 		shared := filepath.Join(top, "there", "shared")
 		if err := os.Mkdir(filepath.Join(top, "there"), 0o700); err != nil {
@@ -92,7 +92,7 @@ func TestParentsOfARootGoWithIt(t *testing.T) {
 		one, other := filepath.Join(shared, "a", "b", "one"), filepath.Join(shared, "other")
 		for i, root := range []string{one, other} {
 			n := headnode.New(local.Conn{}, root)
-			for _, p := range []string{program, "boot/4567/pilot"} { // the second finds the root made
+			for _, p := range []string{program, "boot/4567/pilot"} { // the second one finds the root
 				if err := n.Boot(t.Context(), p, mine(i > 0), opens("program")); err != nil {
 					t.Fatal(err)
 				}
@@ -119,7 +119,8 @@ func TestParentsOfARootGoWithIt(t *testing.T) {
 	}
 }
 
-// A package is pushed once, to where a file URL says; a token is replaced in the directory of its job, and makes none.
+// A package is pushed once, to the path in its file URL; a token is replaced in the directory of its job, which must
+// exist.
 func TestPushAndReplace(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -152,14 +153,15 @@ func TestPushAndReplace(t *testing.T) {
 	}
 }
 
-// full is a machine with room for nothing but small files.
+// full is a machine with space for small files only.
 type full struct{ local.Conn }
 
 func (full) Put(context.Context, string, fs.FileMode, io.Reader) error {
 	return errors.New("writing it: cat: write error: No space left on device")
 }
 
-// What has no room is refused, and nothing is left of a root that was just claimed; one that was ours stays.
+// A file without space is refused, and nothing remains of a root that was just claimed; one that was ours before
+// remains.
 func TestBootWithoutRoom(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "site")
@@ -179,7 +181,7 @@ func TestBootWithoutRoom(t *testing.T) {
 	wantRefused(t, headnode.New(local.Conn{}, filepath.Join(file, "site")).Boot(t.Context(), program, mine(false), opens("")), "making ")
 }
 
-// What others put below a root that was never ours is left alone, also by its removal.
+// The files of others below a root that was never ours are not touched, even when the root is removed.
 func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -197,7 +199,7 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// A platform is found with nothing but a shell.
+// A platform is detected with only a shell.
 func TestPlatformOfThisMachine(t *testing.T) {
 	t.Parallel()
 	p, err := headnode.New(local.Conn{}, "/nowhere").Platform(t.Context())

@@ -7,12 +7,12 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// parsePlatform reads the three lines of platform.sh: kernel, machine, libc.
+// parsePlatform parses the three lines of platform.sh: kernel, machine, libc.
 func parsePlatform(res gridsite.Result) (corral.Platform, error) {
 	lines := strings.Split(strings.TrimSpace(string(res.Stdout)), "\n")
 	if res.Exit != 0 || len(lines) != 3 {
 		return corral.Platform{}, corral.Errorf(corral.Failed,
-			"the site does not say what it is: exit status %d, %q, %q", res.Exit, res.Stdout, res.Stderr)
+			"the platform of the site is unknown: exit status %d, %q, %q", res.Exit, res.Stdout, res.Stderr)
 	}
 	p := corral.Platform{OS: strings.ToLower(lines[0]), Arch: lines[1], Libc: lines[2]}
 	switch p.Arch {

@@ -1,13 +1,13 @@
-// Package jobdir keeps the directories of jobs at a site that has a shell and a file system, for every dialect of such
-// a site: fork, slurm, and those to come.
+// Package jobdir manages the directories of jobs at a site with a shell and a file system, for every dialect of such a
+// site, including fork and slurm.
 //
-// Each job has a directory of its own, ROOT/jobs/TAG. Its files, and the scripts that look after the job (lib.sh says
-// which), travel as one tar archive; the directory is built aside and published by a rename, so what stands under a tag
-// is complete. The job leaves its status there. That is why how a job ended is known without the memory of any batch
-// system, and why every client, over every transport, can take up what another one began.
+// Each job has a directory of its own, ROOT/jobs/TAG. Its files, and the scripts that watch over the job (listed in
+// lib.sh), are sent as one tar archive. The directory is built under another name and published by a rename, so that a
+// directory under a tag is complete. The job writes its status there. Therefore the end of a job is known without the
+// memory of a batch system, and every client, over every transport, can continue the work of another one.
 //
-// A script is sent with its library before it and gets the site's root as first argument. It answers with its exit
-// status: Dirs.Run says what each of them means.
+// A script is sent with its library in front and receives the site's root as first argument. It answers with its exit
+// status; Dirs.Run documents the meanings.
 package jobdir
 
 import (
@@ -35,13 +35,13 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// Control is the part of a job's directory that is ours; lib.sh says what is in it.
+// Control is the part of a job's directory that belongs to Corral; lib.sh lists its content.
 const Control = ".corral"
 
-// MaxRead is how much of a job's file Read returns, in bytes.
+// MaxRead is the maximum number of bytes that Read returns of a job's file.
 const MaxRead = 8 << 20
 
-// Exit statuses of scripts that are not failures but answers.
+// Exit statuses of scripts that are answers, not failures.
 const (
 	ExitRefused = 3
 	exitNoFile  = 4
@@ -50,9 +50,8 @@ const (
 //go:embed *.sh
 var scripts embed.FS
 
-// Script joins the library that every script needs, scripts of this package, and scripts of a dialect's own, by name.
-// The whole text travels with each command: nothing of ours has to be installed at a site, nor be of the right version
-// there.
+// Script joins the library that every script needs with scripts of this package and of a dialect, by name. The whole
+// text is sent with each command, so that nothing has to be installed at a site or match a version there.
 func Script(shared []string, own embed.FS, names ...string) string {
 	var b strings.Builder
 	add := func(from embed.FS, names ...string) {
@@ -71,40 +70,40 @@ func Script(shared []string, own embed.FS, names ...string) string {
 
 var readScript = Script([]string{"read"}, scripts)
 
-// Forget is the script that removes the directory of a job that has ended, and with the last one the root if nothing
-// else is in it. Its arguments are the root, the tag and a nonce.
+// Forget is the script that removes the directory of an ended job and, with the last one, the root if nothing else is
+// in it. Its arguments are the root, the tag and a nonce.
 var Forget = Script([]string{"forget"}, scripts)
 
-// Path returns where a job's directory is below a site's root. It is there until the job is forgotten.
+// Path returns the path of a job's directory below a site's root. The directory exists until the job is forgotten.
 func Path(root, tag string) string { return path.Join(root, "jobs", tag) }
 
-// Dirs are the directories of the jobs below one root. A dialect embeds them, and has by that Read, ReadMany and the
-// checks that do not depend on its batch system.
+// Dirs are the directories of the jobs below one root. A dialect embeds Dirs to get Read, ReadMany and the checks that
+// do not depend on its batch system.
 type Dirs struct {
 	conn   gridsite.Conn
 	root   string
 	answer Answer
 }
 
-// An Answer is the error that an exit status of a dialect's scripts stands for; nil if it has no meaning of its own.
+// An Answer maps an exit status of a dialect's scripts to an error; nil if the status has no special meaning.
 type Answer func(status int, stderr []byte) error
 
-// At returns the directories below root, an absolute path at the site that is ours alone; it need not exist. The caller
-// closes conn after the last use.
+// At returns the directories below root, an absolute path at the site for Corral alone, which need not exist. The
+// caller closes conn after the last use.
 func At(conn gridsite.Conn, root string, answer Answer) Dirs {
 	return Dirs{conn: conn, root: path.Clean(root), answer: answer}
 }
 
-// Root returns the directory that they are below.
+// Root returns the directory above them.
 func (d Dirs) Root() string { return d.root }
 
-// tagPattern admits what every batch system takes as a job name and a shell as a plain word.
+// tagPattern matches words that every batch system accepts as a job name and a shell as a plain word.
 var tagPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // IsTag reports whether a word may be a tag.
 func IsTag(word string) bool { return tagPattern.MatchString(word) }
 
-// Admits returns a corral.Invalid error unless the root and all tags can be used.
+// Admits returns a corral.Invalid error unless the root and all tags are valid.
 func (d Dirs) Admits(tags ...string) error {
 	if !path.IsAbs(d.root) || d.root == "/" || strings.ContainsAny(d.root, "\n\x00") {
 		return corral.ErrorAt(corral.Invalid, "root", "%q: want an absolute path, other than /, without a newline",
@@ -118,9 +117,9 @@ func (d Dirs) Admits(tags ...string) error {
 	return nil
 }
 
-// Run runs a script at the site, with root as its first argument, and returns what it printed. Exit 3 is the site's no,
-// in the words that the script left on stderr; 4 says that there is no such file; every other status that the dialect's
-// Answer gives no meaning is an error after which we do not know what happened.
+// Run runs a script at the site, with root as its first argument, and returns its output. Exit status 3 is a refusal by
+// the site, with the reason on stderr; 4 means that the file does not exist; after any other status without a meaning
+// in the dialect's Answer, the outcome is unknown.
 func (d Dirs) Run(ctx context.Context, at fault.Point, script string, stdin io.Reader, args ...string) ([]byte, error) {
 	argv := append([]string{"sh", "-c", script, "corral", d.root}, args...)
 	res, err := gridsite.Run(ctx, d.conn, at, gridsite.Command{Argv: argv, Stdin: stdin})
@@ -140,7 +139,7 @@ func (d Dirs) Run(ctx context.Context, at fault.Point, script string, stdin io.R
 	return res.Stdout, nil
 }
 
-// refusal is the site's no. Space and quota may be there again later; permissions do not mend themselves.
+// refusal returns the site's refusal. A lack of space or quota is transient; a lack of permissions is not.
 func refusal(stderr []byte) *gridsite.Refused {
 	for _, full := range []string{"No space left", "quota exceeded"} {
 		if line := LineWith(stderr, full); line != "" {
@@ -155,7 +154,7 @@ func refusal(stderr []byte) *gridsite.Refused {
 	return &gridsite.Refused{Text: gridsite.LastLine(stderr)}
 }
 
-// LineWith is the first line of what a command said on stderr that has a word in it; the lines after it may say less.
+// LineWith returns the first line of a command's stderr that contains a word; later lines may be less specific.
 func LineWith(stderr []byte, word string) string {
 	for line := range strings.Lines(string(stderr)) {
 		if strings.Contains(line, word) {
@@ -165,7 +164,7 @@ func LineWith(stderr []byte, word string) string {
 	return ""
 }
 
-// Read returns at most 8 MiB, the last ones of a longer file. A name that would leave the job's directory is a
+// Read returns at most 8 MiB, the last ones of a longer file. A name that leads out of the job's directory is a
 // corral.Invalid error.
 func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 	if err := errors.Join(d.Admits(tag), checkName(name)); err != nil {
@@ -178,8 +177,8 @@ func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 	return out, nil
 }
 
-// wholeArgv is the argument vector of a job, with the path of its program below the root: only here is it known where
-// programs are at the site.
+// wholeArgv returns the argument vector of a job, with the path of its program below the root: the location of programs
+// at the site is known only here.
 func wholeArgv(root string, spec gridsite.JobSpec) []string {
 	if spec.Program == "" {
 		return spec.Argv
@@ -187,7 +186,7 @@ func wholeArgv(root string, spec gridsite.JobSpec) []string {
 	return append([]string{path.Join(root, spec.Program)}, spec.Argv...)
 }
 
-// CheckSpec returns a corral.Invalid error for a job that cannot have a directory or a command here.
+// CheckSpec returns a corral.Invalid error for a job whose directory or command is not valid here.
 func (d Dirs) CheckSpec(spec gridsite.JobSpec) error {
 	if err := d.Admits(spec.Tag); err != nil {
 		return err
@@ -197,7 +196,7 @@ func (d Dirs) CheckSpec(spec gridsite.JobSpec) error {
 		return corral.ErrorAt(corral.Invalid, "argv", "%q: want an absolute path first", argv)
 	}
 	if slices.ContainsFunc(argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
-		return corral.ErrorAt(corral.Invalid, "argv", "%q: no argument may hold a NUL", argv)
+		return corral.ErrorAt(corral.Invalid, "argv", "%q: an argument must not contain NUL", argv)
 	}
 	if spec.Walltime < 0 {
 		return corral.ErrorAt(corral.Invalid, "walltime", "%v is negative", spec.Walltime)
@@ -207,13 +206,13 @@ func (d Dirs) CheckSpec(spec gridsite.JobSpec) error {
 			return err
 		}
 		if slices.Contains([]string{"stdout", "stderr", Control}, strings.Split(path.Clean(name), "/")[0]) {
-			return corral.ErrorAt(corral.Invalid, "files", "%q is a name of ours", name)
+			return corral.ErrorAt(corral.Invalid, "files", "%q is a reserved name", name)
 		}
 	}
 	return nil
 }
 
-// checkName admits names of files that stay within the job's directory.
+// checkName accepts names of files that stay within the job's directory.
 func checkName(name string) error {
 	if !filepath.IsLocal(name) || strings.ContainsRune(name, 0) {
 		return corral.ErrorAt(corral.Invalid, "file", "%q is not a name within the job's directory", name)
@@ -221,10 +220,10 @@ func checkName(name string) error {
 	return nil
 }
 
-// Unknown is a file that the site's scripts overwrite in place, so that a full disk cannot swallow what they say.
+// Unknown returns a file that the site's scripts overwrite in place, so that a full disk cannot prevent their report.
 func Unknown(fields string) []byte { return fmt.Appendf(nil, "%-120s\n", fields) }
 
-// Files is what stands in a job's directory before the start. run is the script that looks after the job.
+// Files returns the content of a job's directory before the start. run is the script that watches over the job.
 func (d Dirs) Files(spec gridsite.JobSpec, run string) map[string][]byte {
 	files := map[string][]byte{
 		"stdout":                nil,
@@ -241,8 +240,8 @@ func (d Dirs) Files(spec gridsite.JobSpec, run string) map[string][]byte {
 	return files
 }
 
-// Archive packs a job's directory with these files for build.sh, and returns the name that it has in the archive, which
-// is its first one at the site.
+// Archive packs a job's directory with these files for build.sh. dir is its name in the archive, which is its first
+// name at the site.
 func Archive(tag string, files map[string][]byte) (archive io.Reader, dir string, err error) {
 	dir = ".new," + tag + "," + rand.Text()
 	var b bytes.Buffer
@@ -270,7 +269,7 @@ func Archive(tag string, files map[string][]byte) (archive io.Reader, dir string
 	return &b, dir, w.Close()
 }
 
-// parents lists all directories that files are in, each after the one that it is in, as tar needs them.
+// parents lists all directories that contain files, each after its own parent, as tar requires.
 func parents(files map[string][]byte) []string {
 	dirs := map[string]bool{}
 	for name := range files {
@@ -281,7 +280,7 @@ func parents(files map[string][]byte) []string {
 	return slices.Sorted(maps.Keys(dirs))
 }
 
-// Seconds is d in whole seconds, rounded up, as sleep(1) takes it everywhere.
+// Seconds formats d in whole seconds, rounded up, as every sleep(1) accepts it.
 func Seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((max(d, 0)+time.Second-1)/time.Second), 10)
 }

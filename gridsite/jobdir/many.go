@@ -23,8 +23,8 @@ var (
 	listScript     = Script([]string{"list"}, scripts)
 )
 
-// Tags lists the directories of jobs. Each dialect keeps one for a job from its submission until it is forgotten, so
-// that no job of ours is missing as long as nobody else removed its directory.
+// Tags lists the directories of jobs. Each dialect keeps a job's directory from submission until the job is forgotten,
+// so that every job is listed unless someone else removed its directory.
 func (d Dirs) Tags(ctx context.Context) ([]string, error) {
 	if err := d.Admits(); err != nil {
 		return nil, err
@@ -47,19 +47,19 @@ func (d Dirs) Tags(ctx context.Context) ([]string, error) {
 	return tags, nil
 }
 
-// plainName admits names of files that a shell takes as plain words.
+// plainName matches names of files that a shell accepts as plain words.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Lines is each word on a line of its own, as scripts read tags.
+// Lines returns the words, one per line, as scripts read tags.
 func Lines(words []string) io.Reader {
 	return strings.NewReader(strings.Join(words, "\n") + "\n")
 }
 
-// doing names, in errors, what a script does for every tag.
+// doing names the action of a script in errors.
 var doing = map[fault.Point]string{fault.SiteCancel: "cancelling", fault.SiteForget: "forgetting"}
 
-// Each runs a script that does something for every tag, as its point says. The script prints TAG WHY for each one for
-// which it did not, then "end".
+// Each runs a script that acts on every tag; its point names the action. For each failure the script prints TAG WHY,
+// and finally "end".
 func (d Dirs) Each(ctx context.Context, at fault.Point, script string, tags []string, args ...string) error {
 	what := doing[at]
 	if err := d.Admits(tags...); err != nil {
@@ -85,8 +85,8 @@ func (d Dirs) Each(ctx context.Context, at fault.Point, script string, tags []st
 	return errors.Join(errs...)
 }
 
-// ReadMany asks for all files with one command. The ends of longer files come first, each of exactly MaxReadMany bytes
-// behind its name; then the others as one tar archive.
+// ReadMany reads all files with one command. The ends of longer files come first, each of exactly MaxReadMany bytes
+// after its name; then the other files as one tar archive.
 func (d Dirs) ReadMany(ctx context.Context, tags, names []string) (map[string]map[string][]byte, error) {
 	if err := d.Admits(tags...); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (d Dirs) ReadMany(ctx context.Context, tags, names []string) (map[string]ma
 	return files, nil
 }
 
-// parseMany reads what readmany.sh prints, and takes nothing that is not whole.
+// parseMany parses the output of readmany.sh and rejects incomplete output.
 func parseMany(out []byte) (map[string]map[string][]byte, error) {
 	files := map[string]map[string][]byte{}
 	add := func(place string, content []byte) {
@@ -133,7 +133,7 @@ func parseMany(out []byte) (map[string]map[string][]byte, error) {
 	}
 }
 
-// untar reads the archive. What is behind its end stays unread.
+// untar reads the archive. It ignores data after the archive's end.
 func untar(archive []byte, add func(place string, content []byte)) error {
 	r := tar.NewReader(bytes.NewReader(archive))
 	for {
@@ -144,7 +144,7 @@ func untar(archive []byte, add func(place string, content []byte)) error {
 		if err != nil {
 			return err
 		}
-		content, err := input.ReadAll(r, gridsite.MaxReadMany) // an archive has less than the file if that has holes
+		content, err := input.ReadAll(r, gridsite.MaxReadMany) // the archive is smaller than a file with holes
 		if err != nil {
 			return err
 		}

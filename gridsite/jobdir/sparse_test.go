@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// sparseHeader is tar's header, of GNU's kind, of a file that is all holes.
+// sparseHeader is a GNU tar header of a file that consists of one hole.
 func sparseHeader(name string, size int64) []byte {
 	h := make([]byte, 512)
 	octal := func(at int, n int64) { copy(h[at:], fmt.Sprintf("%011o", n)) }
@@ -18,8 +18,8 @@ func sparseHeader(name string, size int64) []byte {
 	copy(h[100:], "0000600")
 	copy(h[257:], "ustar  \x00")
 	h[156] = 'S'
-	octal(124, 0)    // bytes that are there
-	octal(386, size) // the only piece: nothing, at the end
+	octal(124, 0)    // bytes in the archive
+	octal(386, size) // the only segment: empty, at the end
 	octal(398, 0)
 	octal(483, size)
 	copy(h[148:], "        ")
@@ -31,7 +31,7 @@ func sparseHeader(name string, size int64) []byte {
 	return h
 }
 
-// A site's answer may stand for more than all its bytes.
+// A site's answer may represent more than its own number of bytes.
 func TestWhatASiteSendsMayNotBeAllHoles(t *testing.T) {
 	t.Parallel()
 	for size, whole := range map[int64]bool{gridsite.MaxReadMany: true, gridsite.MaxReadMany + 1: false, 8<<30 - 1: false} {

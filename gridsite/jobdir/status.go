@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// ParseTime reads seconds since 1970, with a fraction where the site's date(1) knows %N.
+// ParseTime parses seconds since 1970, with a fraction if the site's date(1) supports %N.
 func ParseTime(s string) (time.Time, error) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	sec, err := strconv.ParseInt(whole, 10, 64)
@@ -24,11 +24,11 @@ func ParseTime(s string) (time.Time, error) {
 	return time.Unix(sec, int64(ns)).UTC(), nil
 }
 
-// stateName is a word that a batch system has for the state of a job.
+// stateName matches a batch system's word for the state of a job.
 var stateName = regexp.MustCompile(`^[A-Z][A-Z_]{0,31}$`)
 
-// ParseEnd reads the end of a status, the words ENDED EXIT KILLED, into that of a job. Behind KILLED and a colon may
-// stand the batch system's own word for this end.
+// ParseEnd parses the end of a status, the words ENDED EXIT KILLED, into a job's status. KILLED may be followed by a
+// colon and the batch system's own word for this end.
 func ParseEnd(job *gridsite.JobStatus, words []string) (err error) {
 	if job.EndedAt, err = ParseTime(words[0]); err != nil {
 		return err
@@ -41,13 +41,13 @@ func ParseEnd(job *gridsite.JobStatus, words []string) (err error) {
 		return err
 	}
 	if !stateName.MatchString(says) {
-		return fmt.Errorf("%q is no state of a batch system", says)
+		return fmt.Errorf("%q is not a state of a batch system", says)
 	}
 	job.Says = says
 	return nil
 }
 
-// parseExit reads an exit status; a dash says that none is known.
+// parseExit parses an exit status; a dash means that it is unknown.
 func parseExit(s string) (*int, error) {
 	if s == "-" {
 		return nil, nil
@@ -59,8 +59,8 @@ func parseExit(s string) (*int, error) {
 	return new(int(n)), nil
 }
 
-// parseKilled reads who ended the job; a dash says that it ended by itself. A word that only a later version knows is
-// an error, and not an end by itself.
+// parseKilled parses the cause of the job's end; a dash means that the job ended by itself. A word of a later version
+// is an error, because it must not count as an end by itself.
 func parseKilled(s string) (gridsite.Killed, error) {
 	switch k := gridsite.Killed(s); k {
 	case gridsite.ByWalltime, gridsite.ByCancel, gridsite.ByDisappeared, gridsite.ByPreemption, gridsite.ByNode,

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// What a site says ends up in errors, which people read on terminals.
+// A site's texts appear in errors, which people read on terminals.
 func TestWordsOfSitesAreHarmless(t *testing.T) {
 	t.Parallel()
 	const said = "\x1b[31msbatch: error: no budget f\xfcr you\x07\x1b[0m\r\n"

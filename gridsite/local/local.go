@@ -1,4 +1,4 @@
-// Package local is the transport to the machine that we run on: a command is a process group, a file is written here.
+// Package local is the transport to this machine: a command is a process group, and files are written directly.
 package local
 
 import (
@@ -20,16 +20,16 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// Conn runs commands and writes files on this machine, as the user that this program runs as. It has no connection to
-// lose.
+// Conn runs commands and writes files on this machine, as the user of this program. It has no connection that could be
+// lost.
 type Conn struct{}
 
-// Close has nothing to close.
+// Close does nothing.
 func (Conn) Close() error { return nil }
 
-// Run runs the command in a process group of its own. The end of ctx, or too much output, kills the group: a shell that
-// is killed alone would leave what it started. A command that left something in the background which holds its output
-// open is not waited for longer than gridsite.Linger.
+// Run runs the command in a process group of its own. The end of ctx, or too much output, kills the whole group,
+// because killing only a shell would leave its children. If a background process holds the output open, Run waits at
+// most gridsite.Linger for it.
 func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -49,16 +49,16 @@ func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error
 	return gridsite.Result{Exit: exitStatus(cmd.ProcessState), Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}, nil
 }
 
-// stuckAfter is how long after the end of its context a system call is waited for: that is for a process that was
-// killed to be gone, and for its output to close.
+// stuckAfter is how long after the end of its context a call may take until the killed process has gone and its output
+// is closed.
 const stuckAfter = 2 * gridsite.Linger
 
-// errStuck is why something is not waited for any longer. SIGKILL does not end a process that waits for a file system
-// which does not answer, and a call of our own that does so has no end either.
+// errStuck is the error of a call that is no longer waited for. SIGKILL does not end a process that waits for an
+// unresponsive file system, and a system call of this program can hang in the same way.
 var errStuck = errors.New("the file system does not answer")
 
-// unlessStuck returns what do does, which heeds ctx as far as it can. If do has not returned stuckAfter after the end
-// of ctx, it is left to itself, and its goroutine ends when the file system answers again.
+// unlessStuck returns the result of do, which should end with ctx. If do has not returned stuckAfter after the end of
+// ctx, it is abandoned; its goroutine ends when the file system answers again.
 func unlessStuck(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -77,7 +77,7 @@ func unlessStuck(ctx context.Context, do func() error) error {
 	}
 }
 
-// command is one that makes a process group of its own, which is killed as a whole when ctx ends.
+// command returns a command with its own process group, which is killed as a whole when ctx ends.
 func command(ctx context.Context, argv []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -86,8 +86,9 @@ func command(ctx context.Context, argv []string) *exec.Cmd {
 	return cmd
 }
 
-// notStarted is the result of a command that could not be started: what a shell says of one that is missing or not
-// executable, so that local and remote sites answer alike; and otherwise an error that promises that nothing was done.
+// notStarted returns the result of a command that could not be started. For a missing or non-executable command it is a
+// shell's result, so that local and remote sites answer alike; otherwise it is an error that means that nothing was
+// done.
 func notStarted(ctx context.Context, name string, err error) (gridsite.Result, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -100,7 +101,7 @@ func notStarted(ctx context.Context, name string, err error) (gridsite.Result, e
 	return gridsite.Result{}, corral.Errorf(corral.Unavailable, "starting %s: %w", name, err)
 }
 
-// exitStatus is the status of an ended process as a shell would tell it.
+// exitStatus returns the status of an ended process as a shell would report it.
 func exitStatus(p *os.ProcessState) int {
 	if w, ok := p.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return 128 + int(w.Signal())
@@ -108,7 +109,7 @@ func exitStatus(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// output keeps what a command writes, and ends the command when that is more than MaxOutput.
+// output keeps a command's output, and ends the command when that exceeds MaxOutput.
 type output struct {
 	bytes.Buffer
 	overflow context.CancelCauseFunc
@@ -122,13 +123,13 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Buffer.Write(p)
 }
 
-// ReadFrom hides the buffer's own, which io.Copy would prefer and which knows no limit.
+// ReadFrom hides the buffer's own method, which io.Copy would prefer and which has no limit.
 func (o *output) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{o}, r)
 }
 
-// Put writes through a temporary file in the same directory, which a rename then puts in its place. After an error path
-// holds what it held before, and the temporary file is gone.
+// Put writes a temporary file in the same directory and renames it. After an error the old content of path is
+// unchanged, and the temporary file is removed.
 func (Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
 	err := unlessStuck(ctx, func() error { return put(ctx, path, mode, r) })
 	if errors.Is(err, errStuck) {

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// stream is a process group on this machine. Its output goes through a pipe of our own, and not one of package exec's,
-// because that closes as soon as the command has ended, even if its last words have not been read.
+// A stream is a process group on this machine. Its output goes through an io.Pipe, because package exec closes its own
+// pipe as soon as the command has ended, even if some output is unread.
 type stream struct {
 	io.ReadCloser  // stdout
 	io.WriteCloser // stdin
@@ -46,7 +46,7 @@ func (Conn) Stream(ctx context.Context, c gridsite.Command) (gridsite.Stream, er
 	return nil, corral.Errorf(corral.Unavailable, "starting %s: %w", c.Argv[0], err)
 }
 
-// outcome is what Wait returns after the process's own end.
+// outcome returns the result of Wait after the process has ended.
 func (s *stream) outcome(ctx context.Context, name string, err error, said *gridsite.Complaint) error {
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	switch {
@@ -60,13 +60,13 @@ func (s *stream) outcome(ctx context.Context, name string, err error, said *grid
 	return corral.Errorf(corral.Unknown, "%s: %w", name, err)
 }
 
-// Wait returns how the command ended, once it has.
+// Wait waits for the command's end and returns its error.
 func (s *stream) Wait() error {
 	<-s.ended
 	return s.err
 }
 
-// Close kills what is left of the command.
+// Close kills the remaining processes of the command.
 func (s *stream) Close() error {
 	_ = s.WriteCloser.Close()
 	_ = s.ReadCloser.Close()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A call that a file system never answers is left to itself once nobody waits for it any longer; one that ends in time
-// says how.
+// A call that the file system never answers is abandoned when no caller waits any longer; one that ends in time returns
+// its result.
 func TestWhatIsStuckIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestWhatIsStuckIsLeft(t *testing.T) {
 		if took := time.Since(begin); !errors.Is(err, errStuck) || took != time.Minute+stuckAfter {
 			t.Errorf("%v after %s", err, took)
 		}
-		close(answer) // or the goroutine would be left over
+		close(answer) // or the goroutine would be left behind
 		killed := errors.New("killed")
 		if err := unlessStuck(ctx, func() error { return killed }); !errors.Is(err, killed) {
 			t.Errorf("%v, want what it returned", err)

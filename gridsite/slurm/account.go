@@ -13,13 +13,13 @@ import (
 	"github.com/corral-pilot/corral/gridsite/survey"
 )
 
-// What is known of the time to come: when nodes are under maintenance, and how much the account may still use. Slurm
-// hides either from ordinary users where PrivateData says so, without an error: it only lists less. So whatever is
-// missing is noted, with PrivateData's word if that is the reason.
+// This file collects facts about the future: when nodes are under maintenance, and how much the account may still use.
+// If PrivateData says so, Slurm hides either from ordinary users without an error, by listing less. Therefore gaps are
+// noted, with the word of PrivateData if that is the reason.
 
-// addMaintenance adds to the facts which nodes are under maintenance, and when.
+// addMaintenance adds the maintenance of nodes to the facts.
 func addMaintenance(said survey.Sections, facts *corral.SiteFacts) {
-	const what = "when nodes are under maintenance"
+	const what = "the maintenance schedule"
 	out, err := said.Of("maintenance")
 	if err == nil {
 		facts.Maintenance, err = parseMaintenance(out)
@@ -32,7 +32,7 @@ func addMaintenance(said survey.Sections, facts *corral.SiteFacts) {
 	}
 }
 
-// hides returns the first of some words of PrivateData that is set.
+// hides returns the first of the words that is set in PrivateData.
 func hides(said survey.Sections, words ...string) string {
 	out, _ := said.Of("config")
 	for line := range strings.Lines(out) {
@@ -49,8 +49,8 @@ func hides(said survey.Sections, words ...string) string {
 
 var reservation = regexp.MustCompile(`^ReservationName=(\S+) StartTime=(\d+) EndTime=(\d+) `)
 
-// parseMaintenance reads lines of scontrol -o show reservation, with times in seconds since 1970, each followed by how
-// many of its nodes the partitions have, as PARTITION|NODES.
+// parseMaintenance parses lines of scontrol -o show reservation, with times in seconds since 1970. Each is followed by
+// lines PARTITION|NODES with the number of its nodes in each partition.
 func parseMaintenance(out string) ([]corral.Maintenance, error) {
 	var all []corral.Maintenance
 	var now corral.Maintenance
@@ -60,7 +60,7 @@ func parseMaintenance(out string) ([]corral.Maintenance, error) {
 			from, err := strconv.ParseInt(f[2], 10, 48)
 			to, err2 := strconv.ParseInt(f[3], 10, 48)
 			if err != nil || err2 != nil || to < from {
-				return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
+				return nil, fmt.Errorf("it printed %q", gridsite.OneLine(line))
 			}
 			now = corral.Maintenance{Name: f[1], From: time.Unix(from, 0).UTC(), To: time.Unix(to, 0).UTC()}
 			continue
@@ -68,7 +68,7 @@ func parseMaintenance(out string) ([]corral.Maintenance, error) {
 		queue, nodes, ok := strings.Cut(line, "|")
 		n, err := strconv.ParseUint(nodes, 10, 31)
 		if line != "" && (!ok || err != nil || now.Name == "") {
-			return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
+			return nil, fmt.Errorf("it printed %q", gridsite.OneLine(line))
 		}
 		if n > 0 {
 			now.Queue, now.Nodes = queue, int(n)
@@ -78,11 +78,11 @@ func parseMaintenance(out string) ([]corral.Maintenance, error) {
 	return all, nil
 }
 
-// addAllowance adds to the facts what the user's account may still use, where Slurm keeps accounts and enforces their
-// limits. It is the least of what is left to the user in the account, to the account, and to those above it.
+// addAllowance adds the remaining usage of the user's account to the facts, if Slurm keeps accounts and enforces their
+// limits. It is the minimum of the remainders of the user in the account, of the account, and of the accounts above it.
 func addAllowance(said survey.Sections, options corral.BatchOptions, facts *corral.SiteFacts) {
-	const what = "what the account has left"
-	if enforced, err := limitsEnforced(said); err != nil || !enforced { // which is noted elsewhere
+	const what = "the account's remaining allowance"
+	if enforced, err := limitsEnforced(said); err != nil || !enforced { // noted elsewhere
 		return
 	}
 	account := options.Account
@@ -106,21 +106,21 @@ func addAllowance(said survey.Sections, options corral.BatchOptions, facts *corr
 	case word != "":
 		survey.Note(facts, what, fmt.Errorf("PrivateData hides %s", word))
 	default:
-		survey.Note(facts, what, fmt.Errorf("scontrol says nothing of account %q", account))
+		survey.Note(facts, what, fmt.Errorf("scontrol does not list account %q", account))
 	}
 }
 
-// An allowance is a line about an account, or about the user in it: how many cpu-minutes may be used, and were.
+// An allowance is a line about an account, or about the user in it: the permitted and the used cpu-minutes.
 type allowance struct {
 	user, account, parent string
-	queue                 string // the only one that a user's line is about; empty: all
+	queue                 string // the only queue to which a user's line applies; empty: all
 	limited               bool
 	minutes, used         int64
 }
 
 var cpuMinutes = regexp.MustCompile(`(?:^|,)cpu=(?:N|(\d{1,15}))\((\d{1,15})\)`)
 
-// parseAllowances reads USER|ACCOUNT|PARTITION|PARENT|GrpTRESMins. Users and parents have their number in brackets.
+// parseAllowances parses USER|ACCOUNT|PARTITION|PARENT|GrpTRESMins. The ids of users and parents follow in parentheses.
 func parseAllowances(out string) ([]allowance, error) {
 	var all []allowance
 	for line := range strings.Lines(out) {
@@ -129,11 +129,11 @@ func parseAllowances(out string) ([]allowance, error) {
 			continue
 		}
 		if len(f) != 5 {
-			return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
+			return nil, fmt.Errorf("it printed %q", gridsite.OneLine(line))
 		}
 		n := cpuMinutes.FindStringSubmatch(f[4])
 		if n == nil {
-			return nil, fmt.Errorf("it said %q", gridsite.OneLine(line))
+			return nil, fmt.Errorf("it printed %q", gridsite.OneLine(line))
 		}
 		a := allowance{account: f[1], queue: f[2], limited: n[1] != ""}
 		a.user, _, _ = strings.Cut(f[0], "(")
@@ -145,11 +145,11 @@ func parseAllowances(out string) ([]allowance, error) {
 	return all, nil
 }
 
-// leftTo returns the line of least room on the way from the user in the account to the root of all accounts, nil if
-// none of them is limited; found is false if the account itself is not among the lines. Lines about other queues than
-// those that the site uses do not count.
+// leftTo returns the line with the smallest remainder on the path from the user in the account to the root account, or
+// nil if none is limited; found is false if no line is about the account itself. Lines about queues that the site does
+// not use are ignored.
 func leftTo(account, queues string, lines []allowance) (left *corral.Allowance, found bool) {
-	users := true // the first round looks at the user's own line, too
+	users := true // the first round includes the user's own line
 	for range lines {
 		parent := ""
 		for _, l := range lines {

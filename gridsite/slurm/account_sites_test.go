@@ -15,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// TestAccountAndMaintenanceOfRealSlurm: the survey of a Slurm with accounts finds what the account may still use, and
-// when which nodes are under maintenance; reservations for anything else do not count.
+// TestAccountAndMaintenanceOfRealSlurm checks that the survey of a Slurm with accounts finds the account's remaining
+// allowance and the maintenance of nodes; reservations with other purposes do not count.
 func TestAccountAndMaintenanceOfRealSlurm(t *testing.T) {
 	t.Parallel()
 	cluster, err := gridsitetest.StartSlurm([]string{"NODES=2", "ACCOUNTING=1"})

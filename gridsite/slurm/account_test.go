@@ -2,7 +2,7 @@ package slurm
 
 import "testing"
 
-// A user's line about one queue limits no other.
+// A user's line about one queue does not limit other queues.
 func TestAllowanceOfAQueue(t *testing.T) {
 	t.Parallel()
 	lines, err := parseAllowances("|root|||cpu=N(100)\n|phys||root(1)|cpu=600(90)\n" +

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// What the site does to a job is told apart.
+// The causes of ends by the site are distinguished.
 func TestSlurmEndsJobs(t *testing.T) {
 	t.Parallel()
 	cluster := ownSlurm(t)
@@ -26,7 +26,7 @@ func TestSlurmEndsJobs(t *testing.T) {
 			s.command("scontrol", "update", "NodeName="+node, "State=DOWN", "Reason=test")
 			s.Cleanup(func() {
 				gridsitetest.Until(s, node+" to return", func() bool {
-					_ = s.cluster.Command("scontrol", "update", "NodeName="+node, "State=RESUME").Run() // it may have, by itself
+					_ = s.cluster.Command("scontrol", "update", "NodeName="+node, "State=RESUME").Run() // it may have done so by itself
 					return s.command("sinfo", "-h", "-p", "normal", "-n", node, "-t", "idle", "-o", "%n") != ""
 				})
 			})

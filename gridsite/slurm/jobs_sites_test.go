@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// A slurmSite is a batch of its own on the cluster of this package.
+// A slurmSite is a batch system of one test on the cluster of this package.
 type slurmSite struct {
 	testing.TB
 	*slurm.Batch
@@ -36,7 +36,7 @@ func newSlurmSiteOn(t testing.TB, cluster *gridsitetest.Slurm) slurmSite {
 	return slurmSite{t, slurm.New(cluster.On(local.Conn{}), root), cluster, root}
 }
 
-// submit submits a job of a shell script, which is cancelled when the test ends, with a tag that no other test has.
+// submit submits a shell script under a unique tag, and cancels the job when the test ends.
 func (s slurmSite) submit(script string, change func(*gridsite.JobSpec)) (tag, id string) {
 	s.Helper()
 	spec := jobSpec(s.Name(), script)
@@ -75,7 +75,7 @@ func (s slurmSite) running(tag string) {
 	})
 }
 
-// A submission whose answer was lost comes in after it was repeated.
+// A submission whose answer was lost arrives after it was repeated.
 func TestSlurmJobsUnderOneTag(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -111,7 +111,7 @@ func TestSlurmJobsUnderOneTag(t *testing.T) {
 	}
 }
 
-// Slurm says why a job waits, and whether it waits for what never comes.
+// Slurm reports why a job waits, and whether it waits for something that never happens.
 func TestSlurmSaysWhyAJobWaits(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -180,7 +180,7 @@ func TestSlurmRefuses(t *testing.T) {
 	}
 }
 
-// A partition for other groups is refused to who is in none of them. Root may use all.
+// A partition for other groups is refused to users outside them. Root may use all partitions.
 func TestSlurmRefusesOtherGroups(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -199,7 +199,7 @@ func TestSlurmRefusesOtherGroups(t *testing.T) {
 	}
 }
 
-// asNobody is a site at which root is nobody.
+// asNobody is a site at which root acts as the user nobody.
 type asNobody struct{ gridsite.Conn }
 
 func (c asNobody) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
@@ -207,7 +207,7 @@ func (c asNobody) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Resul
 	return c.Conn.Run(ctx, cmd)
 }
 
-// An alias that a site's profile sets, or a variable with which users change what Slurm's commands do, changes nothing.
+// Aliases in a site's profile, and variables that change the output of Slurm's commands, have no effect.
 func TestSlurmEnvironment(t *testing.T) {
 	t.Parallel()
 	conn := withVariables{startSlurm(t).On(local.Conn{}), []string{"SLURM_CLUSTERS=elsewhere", "SQUEUE_FORMAT=%i", "SQUEUE_STATES=RUNNING",
@@ -222,7 +222,7 @@ func TestSlurmEnvironment(t *testing.T) {
 	}
 }
 
-// withVariables is a site at which a user has set some.
+// withVariables is a site at which a user has set such variables.
 type withVariables struct {
 	gridsite.Conn
 	variables []string
@@ -233,7 +233,8 @@ func (c withVariables) Run(ctx context.Context, cmd gridsite.Command) (gridsite.
 	return c.Conn.Run(ctx, cmd)
 }
 
-// What Slurm's accounting still calls running is over when the queue does not have it: accounting may never learn.
+// A job that Slurm's accounting reports as running has ended if it is not in the queue: accounting may never learn of
+// it.
 func TestSlurmAccountingIsLate(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)
@@ -254,7 +255,7 @@ func TestSlurmAccountingIsLate(t *testing.T) {
 	}
 }
 
-// Nothing that a user may write there reaches a shell, and all of it reaches Slurm.
+// No option text of a user's reaches a shell, and all of it reaches Slurm.
 func TestSlurmOptions(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -272,7 +273,7 @@ func TestSlurmOptions(t *testing.T) {
 	}
 }
 
-// A signal that Slurm was asked to send some time before the end reaches the job, which goes on.
+// A signal that Slurm was asked to send before the end reaches the job, which continues.
 func TestSlurmNotice(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -294,7 +295,7 @@ func TestSlurmNotice(t *testing.T) {
 	s.expect(tag, gridsite.Running, id)
 }
 
-// A job of two nodes is started on one, and knows both. Where it began is kept for who cannot ask it.
+// A job with two nodes starts on one of them and knows both. The first node is recorded for later readers.
 func TestSlurmNodes(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -309,7 +310,7 @@ func TestSlurmNodes(t *testing.T) {
 	}
 }
 
-// A job that is only tried is not queued.
+// A job that is only tested is not queued.
 func TestSlurmCheck(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -323,7 +324,7 @@ func TestSlurmCheck(t *testing.T) {
 	}
 }
 
-// An sbatch that has fewer options than today's.
+// An old sbatch has fewer options than a current one.
 func TestSlurmOfOldVersion(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)

@@ -19,9 +19,9 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// A submission whose answer was lost, and that Slurm takes in after it was looked up and repeated, is a second job
-// under the tag. While it waits it is extra, and can be ended by its id; when it starts it finds that the tag's job
-// has, and ends.
+// A submission whose answer was lost, and which Slurm accepts after it was looked up and repeated, becomes a second job
+// under the tag. While it waits it is extra and can be cancelled by its id; if it starts, it detects that the tag's job
+// has started, and ends.
 func TestSlurmLateSubmission(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)

@@ -5,22 +5,22 @@ import (
 	"unicode"
 )
 
-// A site option is a line of a batch script that sbatch reads as it reads its own arguments: words between blanks, with
-// quotes and backslashes as in a shell, each an option that may be cut short, or several options of one letter in a
-// row. What is looked for here is only whether one of them would make something else than one job; all else is the
-// site's.
+// A site option is a line of a batch script that sbatch parses like its own arguments: words between blanks, with
+// quotes and backslashes as in a shell. Each word is an option that may be abbreviated, or a group of one-letter
+// options. The code here only checks whether one of them would create something other than one job; the rest is left to
+// the site.
 
-// splitting are the long options with which sbatch does not queue one job on this cluster and return, as far as they
-// must be written for sbatch to know them.
+// splitting are the shortest unambiguous prefixes of the long options with which sbatch does not queue one job on this
+// cluster and return.
 var splitting = []string{"ar", "te", "clusters"}
 
-// letters are the short options of sbatch that take no value, or only one that follows at once: what comes after one of
-// them may be another option.
+// letters are the short options of sbatch without a value, or with one that follows directly. Further options may
+// follow them in the same word.
 const letters = "hHIkKOQsuvVWx"
 
-// notOneJob returns the word of a line with which sbatch would make several jobs, none, or one elsewhere, or would not
-// return before the job has ended; empty if there is none. Words that are the value of another option are looked at as
-// well: the line is refused rather than understood.
+// notOneJob returns the word of a line with which sbatch would create several jobs, none, or one elsewhere, or would
+// wait for the job's end; empty if there is none. It also checks words that are the value of another option, so it may
+// refuse more than necessary.
 func notOneJob(line string) string {
 	line, isOption := strings.CutPrefix(line, directive)
 	if !isOption && strings.HasPrefix(line, "#") {
@@ -49,8 +49,8 @@ func notOneJob(line string) string {
 	return ""
 }
 
-// splits reports whether options of one letter that stand in a row make something else than one job. The row ends with
-// the first that takes a value, which is the rest of the word.
+// splits reports whether a group of one-letter options creates something other than one job. The group ends with the
+// first option that takes a value, which is the rest of the word.
 func splits(row string) bool {
 	for _, letter := range row {
 		switch {
@@ -63,8 +63,8 @@ func splits(row string) bool {
 	return false
 }
 
-// words splits a line as sbatch does. Quotes of either kind hold blanks together and are dropped, also in the middle of
-// a word; a backslash takes its meaning from the character after it. A quote that is not closed holds to the end.
+// words splits a line as sbatch does. Quotes of either kind join blanks and are dropped, even within a word; a
+// backslash makes the next character literal. An unclosed quote extends to the end.
 func words(line string) []string {
 	var all []string
 	var word strings.Builder

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A pilot is one job, whatever a site's line says, and however it is written.
+// A pilot must be one job, whatever the site's option lines and their notation.
 func TestLinesThatMakeOtherThanOneJob(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -43,7 +43,7 @@ func TestLinesThatMakeOtherThanOneJob(t *testing.T) {
 	}
 }
 
-// What stands in quotes is found as what stands without, and no line is too odd to be read.
+// Options are found in quotes as well as without, and every line can be parsed.
 func FuzzLines(f *testing.F) {
 	for _, line := range []string{"--array=1-3", `"--array=1-3" -J'a b'`, `-H"a1-3`, `\`, "#SBATCH hetjob"} {
 		f.Add(line)
@@ -52,7 +52,7 @@ func FuzzLines(f *testing.F) {
 		_ = notOneJob(line)
 		for _, word := range words(line) {
 			if strings.ContainsAny(word, "\"'\\ \t\n\r") {
-				continue // it needs quotes of its own
+				continue // it would need quotes itself
 			}
 			for _, quoted := range []string{`"` + word + `"`, "'" + word + "'"} {
 				if got := words(quoted); !slices.Equal(got, []string{word}) {

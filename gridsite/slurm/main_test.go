@@ -6,7 +6,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// atEnd ends what tests of sites share.
+// atEnd releases the resources that tests of sites share.
 var atEnd = func() error { return nil }
 
 func TestMain(m *testing.M) {

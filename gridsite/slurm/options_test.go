@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// What is asked of sbatch for a pilot: its shape, and the site's words as they are.
+// The arguments of sbatch for a pilot are its shape and the site's options, unchanged.
 func TestOptionsOfSbatch(t *testing.T) {
 	t.Parallel()
 	spec := gridsite.JobSpec{

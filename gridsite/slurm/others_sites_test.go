@@ -19,7 +19,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// onSlurm is the cluster's head node with some of Slurm's commands replaced by scripts, in which REAL is the real one.
+// onSlurm is the cluster's head node with some of Slurm's commands replaced by scripts, in which REAL is the real
+// command.
 func onSlurm(t *testing.T, scripts map[string]string) slurmSite {
 	t.Helper()
 	cluster := startSlurm(t)
@@ -32,8 +33,8 @@ func onSlurm(t *testing.T, scripts map[string]string) slurmSite {
 	return slurmSite{t, slurm.New(gridsitetest.InPath{Conn: cluster.On(local.Conn{}), Bin: bin}, root), cluster, root}
 }
 
-// However a user calls other jobs, ours are seen, kept, and cancelled. (To the echo of some shells "\c" is the end of
-// all output.)
+// Jobs of Corral are found, kept and cancelled whatever names a user's other jobs have. (To the echo of some shells
+// "\c" is the end of all output.)
 func TestSlurmOddNamesOfOtherJobs(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, map[string]string{"squeue": `printf '%s\n' '7 PENDING C:\code\012|None' '8 RUNNING two words|None' '9 RUNNING |None'
@@ -52,14 +53,14 @@ exec REAL "$@"`})
 	}
 }
 
-// held is a job that waits for ever.
+// held is a job that waits forever.
 func held(t *testing.T) gridsite.JobSpec {
 	spec := jobSpec(t.Name(), "true")
 	spec.Queue = "held"
 	return spec
 }
 
-// A site's own sbatch says more than the id, and its squeue has remarks.
+// A site's own sbatch prints more than the id, and its squeue prints remarks.
 func TestSlurmOfASiteThatTalks(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, map[string]string{"sbatch": `echo "--> Verifying valid submit host for this job (login1)...OK"
@@ -70,7 +71,7 @@ exec REAL "$@"`})
 	s.expect(tag, gridsite.Queued, id)
 }
 
-// An sbatch that says no id has taken the job all the same: who looks finds it, and finds other jobs, too.
+// An sbatch that prints no id has still queued the job: a look at the queue finds it among other jobs.
 func TestSlurmSaysNoID(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, map[string]string{
@@ -91,7 +92,7 @@ REAL "$@" >/dev/null && echo 'Your job is on its way'`,
 	s.expect(spec.Tag, gridsite.Queued, id)
 }
 
-// An sbatch whose answer was lost may have queued the job; one that reached nobody has not.
+// An sbatch whose answer was lost may have queued the job; one that could not connect has not.
 func TestSlurmAnswerLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -132,7 +133,7 @@ func (s slurmSite) cancel(tag string) {
 	}
 }
 
-// A head node's NFS remembers for a while that a file was not there, until the directory is changed from there, too.
+// A head node's NFS caches for a while that a file does not exist, until the directory is changed from there.
 func TestSlurmOfANetworkFileSystem(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -150,7 +151,7 @@ func TestSlurmOfANetworkFileSystem(t *testing.T) {
 	}
 }
 
-// Accounting that does not answer keeps nobody from what the queue says.
+// Accounting that does not answer does not hide the state of the queue.
 func TestSlurmAccountingHangs(t *testing.T) {
 	t.Parallel()
 	timeout, err := exec.LookPath("timeout")
@@ -159,7 +160,7 @@ func TestSlurmAccountingHangs(t *testing.T) {
 	}
 	s := onSlurm(t, map[string]string{
 		"sacct":   "exec sleep 1000",
-		"timeout": "shift; exec " + timeout + ` 1 "$@"`, // we have patience, but the test has none
+		"timeout": "shift; exec " + timeout + ` 1 "$@"`, // the product waits longer than the test can
 	})
 	tag, id := s.submit("sleep 1000", nil)
 	s.running(tag)

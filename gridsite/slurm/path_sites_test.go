@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// Where only the profile of a login shell tells where Slurm is, Slurm is found; where nothing does, the error says
-// where it was looked for.
+// If only the profile of a login shell sets the path of Slurm, Slurm is found; if nothing does, the error names the
+// places searched.
 func TestSlurmOfALoginShell(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// Backlog implements gridsite.Observer by squeue and sinfo. Processors that jobs hold which Slurm does not show,
-// because of PrivateData or because they run in another partition on the same nodes, are told as hidden.
+// Backlog implements gridsite.Observer with squeue and sinfo. Processors of jobs that Slurm does not show, because of
+// PrivateData or because they run in another partition on the same nodes, are reported as hidden.
 func (b *Batch) Backlog(ctx context.Context, queue string) (corral.Backlog, error) {
 	said, facts, err := survey.Ask(ctx, b.conn, b.Root(), pathScript, "partition="+shell.Quote(queue)+"\n"+queueScript)
 	if err != nil {
@@ -49,18 +49,18 @@ func (b *Batch) Backlog(ctx context.Context, queue string) (corral.Backlog, erro
 	}
 	q.Hidden = max(0, held-withinNodes(q.Running, held))
 	if hides(said, "jobs") != "" {
-		q.Notes = append(q.Notes, "Slurm shows no jobs of others (PrivateData): what waits before ours is not known")
+		q.Notes = append(q.Notes, "Slurm hides the jobs of other users (PrivateData): the jobs ahead of ours are not known")
 	}
 	return q, nil
 }
 
-// nameQueue reads sinfo's NAME|STATE, and refuses a partition that there is not, or that starts no job.
+// nameQueue parses sinfo's NAME|STATE, and rejects a partition that does not exist or starts no jobs.
 func nameQueue(q *corral.Backlog, out, asked string) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
 	name, state, _ := strings.Cut(first, "|")
 	switch {
 	case name == "" && asked == "":
-		return corral.ErrorAt(corral.Invalid, "queue", "Slurm has no default partition: say which queue")
+		return corral.ErrorAt(corral.Invalid, "queue", "Slurm has no default partition: name a queue")
 	case name == "" || asked != "" && name != asked:
 		return corral.ErrorAt(corral.NotFound, "queue", "Slurm has no queue %.80q", asked)
 	case state != "up":
@@ -70,8 +70,8 @@ func nameQueue(q *corral.Backlog, out, asked string) error {
 	return nil
 }
 
-// withinNodes returns how many processors running jobs hold. A job may have some beyond the queue's nodes; as many as
-// are too many for what is held there are taken from the largest.
+// withinNodes returns the number of processors held by running jobs. A job may also hold some outside the queue's
+// nodes; if the sum exceeds held, the excess is subtracted from the largest jobs.
 func withinNodes(running []corral.QueuedJob, held int) (sum int) {
 	for _, j := range running {
 		sum += j.Processors
@@ -92,33 +92,33 @@ func withinNodes(running []corral.QueuedJob, held int) (sum int) {
 	return sum
 }
 
-// parseProcessors reads sinfo's ALLOCATED/IDLE/OTHER/TOTAL of a partition: others are down, or drained.
+// parseProcessors parses sinfo's ALLOCATED/IDLE/OTHER/TOTAL of a partition. OTHER processors are down or drained.
 func parseProcessors(out string) (held, usable int, err error) {
 	var n [4]int
 	f := strings.Split(strings.TrimSpace(out), "/")
 	if len(f) != len(n) {
-		return 0, 0, corral.ErrorAt(corral.NotFound, "queue", "Slurm has no processors in it: sinfo said %q",
+		return 0, 0, corral.ErrorAt(corral.NotFound, "queue", "Slurm has no processors in it: sinfo printed %q",
 			gridsite.OneLine(out))
 	}
 	for i, s := range f {
 		v, err := strconv.ParseUint(s, 10, 31)
 		if err != nil {
-			return 0, 0, fmt.Errorf("sinfo said %q", gridsite.OneLine(out))
+			return 0, 0, fmt.Errorf("sinfo printed %q", gridsite.OneLine(out))
 		}
 		n[i] = int(v)
 	}
 	return n[0], n[0] + n[1], nil
 }
 
-// idleReasons are those of jobs that do not wait for processors, as squeue's REASON begins.
+// idleReasons are the prefixes of squeue's REASON for jobs that do not wait for processors.
 var idleReasons = []string{"BeginTime", "Dependency", "JobHeld", "JobArrayTaskLimit", "Assoc", "QOS", "PartitionDown",
 	"PartitionInactive", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "Reservation", "BadConstraints",
 	"InvalidAccount", "InvalidQOS", "Licenses", "Cleaning"}
 
-// jobLine is how a line of a job begins. A site's own squeue may have remarks.
+// jobLine matches the beginning of a job's line. A site's own squeue may print other lines.
 var jobLine = regexp.MustCompile(`^[A-Z_]+\|-?\d+\|`)
 
-// addJobs adds the jobs of squeue's STATE|CPUS|LIMIT|ELAPSED|START|REASON.
+// addJobs adds the jobs in squeue's STATE|CPUS|LIMIT|ELAPSED|START|REASON.
 func addJobs(q *corral.Backlog, out string) error {
 	for line := range strings.Lines(out) {
 		if line = strings.TrimSpace(line); !jobLine.MatchString(line) {
@@ -126,7 +126,7 @@ func addJobs(q *corral.Backlog, out string) error {
 		}
 		f := strings.SplitN(line, "|", 6)
 		if len(f) != 6 {
-			return fmt.Errorf("squeue said %q", gridsite.OneLine(line))
+			return fmt.Errorf("squeue printed %q", gridsite.OneLine(line))
 		}
 		var j corral.QueuedJob
 		n, err := strconv.ParseUint(f[1], 10, 31)
@@ -140,7 +140,7 @@ func addJobs(q *corral.Backlog, out string) error {
 			j.StartsAt, err = jobdir.ParseTime(f[4])
 		}
 		if err != nil {
-			return fmt.Errorf("squeue said %q: %w", gridsite.OneLine(line), err)
+			return fmt.Errorf("squeue printed %q: %w", gridsite.OneLine(line), err)
 		}
 		j.Processors = int(n)
 		idle := func(reason string) bool { return strings.HasPrefix(f[5], reason) }
@@ -156,8 +156,8 @@ func addJobs(q *corral.Backlog, out string) error {
 	return nil
 }
 
-// spanOf reads a time of Slurm's tools, [DAYS-][[HOURS:]MINUTES:]SECONDS, of which squeue writes a minute and more with
-// two numbers at least; 0 is no limit.
+// spanOf parses a time of Slurm's tools, [DAYS-][[HOURS:]MINUTES:]SECONDS; squeue writes at least MINUTES:SECONDS from
+// one minute up. 0 means no limit.
 func spanOf(s string) (corral.Seconds, error) {
 	if slices.Contains(noLimit, s) || s == "NOT_SET" || s == "Partition_Limit" || s == "INVALID" {
 		return 0, nil

@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// The real Slurm's queue is understood: a job that runs, with its limit and for how long, also in another queue on the
-// same nodes. Other tests have jobs there meanwhile.
+// The queue of the real Slurm is understood: a running job with its limit and elapsed time, including one in another
+// queue on the same nodes. Other tests run jobs there meanwhile.
 func TestBacklogOfRealSlurm(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, nil)
 	tag, _ := s.submit("sleep 600", func(spec *gridsite.JobSpec) { spec.Walltime = 13 * time.Minute })
 	ours := func(j corral.QueuedJob) bool { return j.Limit == corral.Seconds(13*time.Minute) && j.Processors > 0 }
-	for t.Context().Err() == nil { // it runs as soon as other tests leave it room
+	for t.Context().Err() == nil { // it runs as soon as other tests leave room
 		b, err := s.Backlog(t.Context(), "")
 		if err != nil || b.Queue != "normal" || b.Processors < 2 || time.Since(b.At) > time.Hour {
 			t.Fatalf("%+v, %v", b, err)
@@ -34,7 +34,8 @@ func TestBacklogOfRealSlurm(t *testing.T) {
 	if _, err := s.Backlog(t.Context(), "held"); corral.KindOf(err) != corral.Unsatisfiable {
 		t.Errorf("of a queue that is down: %v", err)
 	}
-	// The job holds processors of all queues that have its node, and what waits in another one waits for them, too.
+	// The job holds processors of all queues that have its node, and jobs that wait in another queue wait for them,
+	// too.
 	if b, err := s.Backlog(t.Context(), "urgent"); err != nil || !slices.ContainsFunc(b.Running, ours) || b.Hidden > 0 {
 		t.Errorf("urgent: %+v, %v", b, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// asked is what the site prints for a queue.
+// asked is a site's output for a queue.
 func asked(name, processors, jobs, config string) string {
 	var out strings.Builder
 	for _, s := range [][2]string{{"name", name}, {"processors", processors}, {"jobs", jobs}, {"config", config}} {
@@ -19,8 +19,8 @@ func asked(name, processors, jobs, config string) string {
 	return out.String()
 }
 
-// Jobs that run and that wait, as squeue 22.05 and 24.11 tell of them. What waits for anything but processors is counted
-// by itself, and processors that no job shown holds are hidden.
+// Running and waiting jobs, as printed by squeue 22.05 and 24.11. Jobs that wait for anything but processors are
+// counted separately, and processors that no listed job holds are hidden.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	const jobs = "squeue: a remark of the site\nRUNNING|8|1-00:00:00|2:03|1795000000|None\n" +
@@ -41,7 +41,7 @@ func TestQueue(t *testing.T) {
 			{Processors: 2, Limit: corral.Seconds(30 * time.Minute), Elapsed: corral.Seconds(1799 * time.Second), StartsAt: time.Unix(1795000100, 0).UTC()},
 		},
 		Waiting: []corral.QueuedJob{{Processors: 16}, {Processors: 4, Limit: corral.Seconds(12 * time.Hour), StartsAt: time.Unix(1795003600, 0).UTC()}},
-		Notes:   []string{"Slurm shows no jobs of others (PrivateData): what waits before ours is not known"},
+		Notes:   []string{"Slurm hides the jobs of other users (PrivateData): the jobs ahead of ours are not known"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -58,12 +58,12 @@ func TestQueueRefuses(t *testing.T) {
 		"no processors":   {asked("a|up", "", "", ""), "no processors in it", corral.NotFound},
 		"a queue is down": {asked("a|down", "1/1/0/2", "", ""), "queue a is down", corral.Unsatisfiable},
 		"no answer":       {"\nMARK begin name\nMARK end name 1 Unable to contact slurm controller\n", "does not answer", corral.Unavailable},
-		"no Slurm":        {"nothing", "does not say what it is like", corral.Failed},
-		"words":           {asked("a|up", "1/x/0/2", "", ""), "sinfo said", ""},
-		"a short line":    {asked("a|up", "1/1/0/2", "RUNNING|1|1:00", ""), "squeue said", ""},
-		"no number":       {asked("a|up", "1/1/0/2", "RUNNING|-1|1:00|0:01|N/A|None", ""), "squeue said", ""},
-		"no time":         {asked("a|up", "1/1/0/2", "RUNNING|1|soon|0:01|N/A|None", ""), "squeue said", ""},
-		"a time too much": {asked("a|up", "1/1/0/2", "RUNNING|1|1:1:1:1|0:01|N/A|None", ""), "squeue said", ""},
+		"no Slurm":        {"nothing", "the survey of the site failed", corral.Failed},
+		"words":           {asked("a|up", "1/x/0/2", "", ""), "sinfo printed", ""},
+		"a short line":    {asked("a|up", "1/1/0/2", "RUNNING|1|1:00", ""), "squeue printed", ""},
+		"no number":       {asked("a|up", "1/1/0/2", "RUNNING|-1|1:00|0:01|N/A|None", ""), "squeue printed", ""},
+		"no time":         {asked("a|up", "1/1/0/2", "RUNNING|1|soon|0:01|N/A|None", ""), "squeue printed", ""},
+		"a time too much": {asked("a|up", "1/1/0/2", "RUNNING|1|1:1:1:1|0:01|N/A|None", ""), "squeue printed", ""},
 	} {
 		_, err := New(transcript{out: c.out}, "/x").Backlog(t.Context(), "")
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != "" && corral.KindOf(err) != c.kind {
@@ -72,7 +72,7 @@ func TestQueueRefuses(t *testing.T) {
 	}
 }
 
-// A job that has processors beyond the queue's nodes does not take those of the queue.
+// A job with processors outside the queue's nodes does not use up those of the queue.
 func TestJobsBeyondTheQueue(t *testing.T) {
 	t.Parallel()
 	got, err := New(transcript{out: asked("a|up", "4/4/0/8", "RUNNING|6|1:00|0:01|N/A|None\nRUNNING|1|1:00|0:01|N/A|None", "")}, "/x").
@@ -82,7 +82,7 @@ func TestJobsBeyondTheQueue(t *testing.T) {
 	}
 }
 
-// Whatever squeue prints, it is read or refused.
+// Any output of squeue is parsed or rejected.
 func FuzzQueueJobs(f *testing.F) {
 	f.Add("RUNNING|8|1-00:00:00|2:03|1795000000|None\n")
 	f.Add("PENDING|16|UNLIMITED|0:00|N/A|Priority\n")

@@ -1,20 +1,20 @@
-// Package slurm is the batch system of that name, asked with its own commands on a head node: sbatch, squeue, scancel,
-// and sacct where it answers. The jobs' directories are below root, on a file system that head and nodes share.
+// Package slurm is the batch system Slurm, used through its own commands on a head node: sbatch, squeue, scancel, and
+// sacct if it is available. The jobs' directories are below root, on a file system shared by the head and the nodes.
 //
-// Slurm forgets a job some minutes after its end, and many sites keep no accounts. So our batch script (run.sh) leaves
-// in the job's directory when the job began and how it ended, and nobody else needs to remember it. What is asked when:
+// Slurm forgets a job some minutes after its end, and many sites keep no accounting. Therefore our batch script
+// (run.sh) records the job's start and end in the job's directory. The scripts use these commands:
 //
-//	submit.sh  sbatch, with the tag as the job's name; the answer may be lost, and the tag finds the job
-//	poll.sh    squeue for what waits and runs, and the directories for what has begun or ended
-//	lost.sh    sacct or scontrol, only for jobs that are gone without having left their status
-//	cancel.sh  scancel; it waits until nothing of the job is left in the queue
+//	submit.sh  sbatch, with the tag as the job's name; if the answer is lost, the tag finds the job
+//	poll.sh    squeue for jobs that wait or run, and the directories for jobs that began or ended
+//	lost.sh    sacct or scontrol, only for jobs that vanished without leaving their status
+//	cancel.sh  scancel; it waits until no job under the tag is left in the queue
 //	try.sh     sbatch --test-only, before a site is used with new options
 //
-// Of several jobs under a tag one at most ever starts its command (lib.sh): the batch scripts agree on that by making a
-// link. Slurm ends what a job leaves running after a SIGKILL of our batch script; it can do that only with
-// cgroups.
+// If a tag has several jobs, at most one ever starts its command (lib.sh): the batch scripts decide by creating a link.
+// After a SIGKILL of our batch script, Slurm ends the remaining processes of the job, but only if it uses cgroups.
 //
-// The survey (survey.go, user.go) asks what there is: partitions, nodes, and what the user's accounts and QOS allow;
+// The survey (survey.go, user.go) collects partitions, nodes, and the limits of the user's accounts and QOS; queue.go
+// collects the jobs that hold the processors of a partition, or wait for them.
 // queue.go asks who holds the processors of a partition, and who waits for them.
 package slurm
 
@@ -36,12 +36,13 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
-// usualGrace is how long what a job leaves running, or a job whose walltime is over, has between SIGTERM and SIGKILL.
+// usualGrace is the time between SIGTERM and SIGKILL for a job whose walltime has ended, and for processes that it
+// leaves.
 const usualGrace = 5 * time.Second
 
 // Exit statuses of scripts that did nothing.
 const (
-	exitAway = 5 // Slurm was not reached
+	exitAway = 5 // Slurm could not be reached
 	exitNone = 6 // there is no Slurm
 )
 
@@ -57,8 +58,8 @@ var surveyScript string
 //go:embed queue.sh
 var queueScript string
 
-// onHead is a script for the head node, with the libraries that it needs before it: where Slurm's commands are
-// (path.sh), what a job's directory has (lib.sh), and how Slurm is asked (head.sh).
+// onHead returns a script for the head node, preceded by its libraries: the path of Slurm's commands (path.sh), the
+// content of a job's directory (lib.sh), and the calls of Slurm (head.sh).
 func onHead(names ...string) string {
 	return jobdir.Script(nil, scripts, append([]string{"path", "lib", "head"}, names...)...)
 }
@@ -81,14 +82,14 @@ type Batch struct {
 	grace time.Duration
 }
 
-// New follows the jobs below root, an absolute path at the site that is ours alone and that its nodes share; it need
-// not exist. The caller closes conn after the last use of the Batch.
+// New follows the jobs below root, an absolute path at the site for Corral alone, shared with the nodes, which need not
+// exist. The caller closes conn after the last use of the Batch.
 func New(conn gridsite.Conn, root string) *Batch {
 	return &Batch{Dirs: jobdir.At(conn, root, answer), conn: conn, grace: usualGrace}
 }
 
-// Submit queues the job, unless one was queued under the tag before. Two submissions at once may queue two jobs, of
-// which one starts its command: the batch scripts agree on that through the job's directory.
+// Submit queues the job, unless one was queued under the tag before. Two concurrent submissions may queue two jobs, of
+// which one starts its command: the batch scripts agree on it through the job's directory.
 func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
 	options, err := optionsOf(b, spec)
 	if err != nil {
@@ -110,12 +111,12 @@ func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 	return id, nil
 }
 
-// idPattern is the number that Slurm gave to the job; "unstarted" for one that was cancelled before it had one.
+// idPattern matches Slurm's number of the job, or "unstarted" for a job that was cancelled before it had a number.
 var idPattern = regexp.MustCompile(`^([0-9]+|unstarted)$`)
 
-// Poll asks squeue once for all jobs, and reads what the jobs themselves have left in their directories. Only for jobs
-// that are in neither, because they were killed together with their script, Slurm is asked again, for its own last
-// word; that is kept in the directory, since Slurm forgets it soon.
+// Poll queries squeue once for all jobs, and reads the status that the jobs wrote to their directories. It asks Slurm
+// again only about jobs found in neither, because they were killed together with their script. Slurm's answer is stored
+// in the directory, because Slurm forgets it soon.
 func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
 	if err := b.Admits(tags...); err != nil {
 		return nil, err
@@ -131,11 +132,11 @@ func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.Jo
 	if gone := seen.gone(tags); len(gone) > 0 {
 		out, err := b.Run(ctx, fault.SiteLost, lostScript, jobdir.Lines(gone))
 		if err != nil {
-			return nil, fmt.Errorf("asking what became of %d jobs: %w", len(gone), err)
+			return nil, fmt.Errorf("asking for the end of %d jobs: %w", len(gone), err)
 		}
 		late, err := parseSight(out)
 		if err != nil {
-			return nil, corral.Errorf(corral.Unknown, "asking what became of %d jobs: %w", len(gone), err)
+			return nil, corral.Errorf(corral.Unknown, "asking for the end of %d jobs: %w", len(gone), err)
 		}
 		maps.Copy(seen.jobs, late.jobs)
 	}
@@ -148,17 +149,17 @@ func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.Jo
 	return jobs, nil
 }
 
-// Cancel ends all jobs under the tag. Those that wait leave the queue at once.
+// Cancel ends all jobs under the tag. Waiting jobs leave the queue at once.
 func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) error {
 	return b.CancelMany(ctx, []string{tag}, grace)
 }
 
-// CancelMany ends jobs with one command at the site, and asks squeue for all of them together.
+// CancelMany ends jobs with one command at the site, and queries squeue for all of them together.
 func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Duration) error {
 	return b.Each(ctx, fault.SiteCancel, cancelScript, tags, jobdir.Seconds(grace))
 }
 
-// CancelJobs asks Slurm to end jobs, and does not wait until they have ended.
+// CancelJobs asks Slurm to end jobs, without waiting for their end.
 func (b *Batch) CancelJobs(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if !idPattern.MatchString(id) {
@@ -171,7 +172,7 @@ func (b *Batch) CancelJobs(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// Forget refuses a job that has not ended. With the last job it removes root, if nothing else is in it.
+// Forget refuses a job that has not ended. With the last job it removes root if nothing else is in it.
 func (b *Batch) Forget(ctx context.Context, tag string) error {
 	return b.ForgetMany(ctx, []string{tag})
 }
@@ -181,7 +182,7 @@ func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 	return b.Each(ctx, fault.SiteForget, forgetScript, tags, jobdir.Forget, rand.Text())
 }
 
-// Check asks Slurm whether it would take the job, with sbatch --test-only, and leaves nothing behind.
+// Check asks Slurm whether it would accept the job, with sbatch --test-only. Nothing remains at the site.
 func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
 	options, err := optionsOf(b, spec)
 	if err != nil {
@@ -195,14 +196,14 @@ func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
 	return nil
 }
 
-// answer says what the exit statuses of our scripts mean. Without Slurm on the head node nothing helps but another
-// contact; a controller that does not answer may be back soon.
+// answer maps the exit statuses of our scripts to errors. If the head node has no Slurm, only another contact helps; if
+// the controller does not answer, it may be back soon.
 func answer(status int, stderr []byte) error {
 	switch status {
 	case jobdir.ExitRefused:
 		return refusal(stderr)
 	case exitAway:
-		return corral.Errorf(corral.Unavailable, "Slurm is not reached from the head node: %s",
+		return corral.Errorf(corral.Unavailable, "Slurm cannot be reached from the head node: %s",
 			gridsite.LastLine(stderr))
 	case exitNone:
 		return corral.Errorf(corral.Unsatisfiable,

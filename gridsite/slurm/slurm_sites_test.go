@@ -52,7 +52,7 @@ func openSlurm(t testing.TB, conn gridsite.Conn) gridsitetest.Fixture {
 	}
 }
 
-// killBatchScript ends our script that watches over the job.
+// killBatchScript kills the script that watches over the job.
 func killBatchScript(t testing.TB, id string) {
 	t.Helper()
 	out, err := startSlurm(t).Command("scancel", "--batch", "--signal=KILL", strings.TrimSpace(id)).CombinedOutput()
@@ -93,7 +93,7 @@ func TestSSHSlurmOutage(t *testing.T) {
 	gridsitetest.TestOutage(t, f, outage)
 }
 
-// ownSlurm is a cluster for one test, for what concerns the whole of it.
+// ownSlurm is a cluster for one test that affects the whole of it.
 func ownSlurm(t *testing.T) *gridsitetest.Slurm {
 	t.Helper()
 	cluster, err := gridsitetest.StartSlurm([]string{"NODES=1"})

@@ -15,12 +15,12 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// directive begins a line of a batch script that sbatch reads.
+// directive begins a line of a batch script that sbatch parses.
 const directive = "#SBATCH"
 
-// options are the arguments of sbatch for a job. The tag is name and comment of the job: the name is what squeue lists
-// it by, the comment survives where a site changes names. One task for each node is started, in which the pilot starts
-// all else. Options that not every version has are added at the site (offers.sh).
+// optionsOf returns sbatch's arguments for a job. The tag is the job's name, under which squeue lists it, and its
+// comment, which survives where a site changes names. One task starts per node; the pilot starts everything else within
+// it. Options that some versions lack are added at the site (offers.sh).
 func optionsOf(b *Batch, spec gridsite.JobSpec) ([]string, error) {
 	if err := errors.Join(b.CheckSpec(spec), check(spec)); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func optionsOf(b *Batch, spec gridsite.JobSpec) ([]string, error) {
 			options = append(options, "--"+name+"="+value)
 		}
 	}
-	if spec.Hosts > 1 { // a pilot goes on without a node that fails; the first one is the batch script's own
+	if spec.Hosts > 1 { // a pilot survives the failure of any node but the first, which runs the script
 		options = append(options, "--no-kill")
 	}
 	add("time", timeLimit(spec.Walltime))
@@ -60,8 +60,8 @@ func optionsOf(b *Batch, spec gridsite.JobSpec) ([]string, error) {
 	return options, nil
 }
 
-// outputPath is a path for --output, in which Slurm replaces what follows a '%'. It drops backslashes, so that a path
-// with one would be another: then the batch script's own output is not kept; the job's is.
+// outputPath returns a path for --output, in which Slurm expands '%'. Slurm also drops backslashes, so for a path with
+// one the batch script's own output is discarded; the job's is kept.
 func outputPath(name string) string {
 	if strings.Contains(name, `\`) {
 		return "/dev/null"
@@ -69,7 +69,7 @@ func outputPath(name string) string {
 	return strings.ReplaceAll(name, "%", "%%")
 }
 
-// timeLimit is D-HH:MM:SS. Slurm counts whole minutes and rounds up; to the second the batch script keeps to it.
+// timeLimit formats D-HH:MM:SS. Slurm rounds up to whole minutes; the batch script enforces the time to the second.
 func timeLimit(d time.Duration) string {
 	if d <= 0 {
 		return ""
@@ -78,20 +78,20 @@ func timeLimit(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:%02d", n/86400, n/3600%24, n/60%60, n%60)
 }
 
-// check looks at what becomes an argument or a line of a script: nothing in it may begin another one. It also refuses
-// options with which sbatch would make something else than one job, which could not be followed.
+// check validates values that become arguments or lines of a script, so that none of them can begin another one. It
+// also rejects options with which sbatch would create something other than one job, which could not be followed.
 func check(spec gridsite.JobSpec) error {
 	var errs []error
 	for _, given := range spec.Given() {
 		if strings.ContainsAny(given.Value, "\n\r\x00") {
-			errs = append(errs, corral.ErrorAt(corral.Invalid, given.Name, "%q: no newline may be in it", given.Value))
+			errs = append(errs, corral.ErrorAt(corral.Invalid, given.Name, "%q: it must not contain a newline", given.Value))
 		}
 	}
 	for i, line := range spec.SiteOptions {
 		place := fmt.Sprintf("site_options[%d]", i)
 		if option := notOneJob(line); option != "" {
 			errs = append(errs, corral.ErrorAt(corral.Invalid, place,
-				"%q: a pilot is one job of this cluster, which %s would change", line, option))
+				"%q: %s is not allowed, because a pilot must be one job of this cluster", line, option))
 		}
 	}
 	for i, node := range spec.Exclude {
@@ -108,8 +108,8 @@ func check(spec gridsite.JobSpec) error {
 
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// filesOf is what stands in the job's directory before the start: what every dialect keeps there, the id that Slurm
-// gave the job, and its batch script.
+// filesOf returns the content of the job's directory before the start: the files of every dialect, Slurm's id of the
+// job, and the batch script.
 func filesOf(b *Batch, spec gridsite.JobSpec) map[string][]byte {
 	files := b.Files(spec, runScript)
 	files[jobdir.Control+"/id"] = jobdir.Unknown("-")
@@ -117,7 +117,8 @@ func filesOf(b *Batch, spec gridsite.JobSpec) map[string][]byte {
 	return files
 }
 
-// batchScript runs run.sh. A line of the user's is a comment to the shell, and an option to sbatch.
+// batchScript returns a script that runs run.sh. A line of the user's is a comment to the shell and an option to
+// sbatch.
 func (b *Batch) batchScript(spec gridsite.JobSpec) []byte {
 	var text strings.Builder
 	text.WriteString("#!/bin/sh\n")

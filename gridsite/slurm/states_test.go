@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A job in a state that a later Slurm has, and we do not know, is not over.
+// A job in an unknown state of a later Slurm has not ended.
 func TestSlurmStatesToCome(t *testing.T) {
 	t.Parallel()
 	sight, err := parseSight([]byte("queue\n7 POWER_UP_NODE began|None\n8 POWER_UP_NODE begins|None\njobs\nbegan 7 1700000000 -\nbegins 8 - -\nend\n"))
@@ -24,7 +24,7 @@ func TestSlurmStatesToCome(t *testing.T) {
 	}
 }
 
-// The scripts and we mean the same by a job that is over.
+// The scripts and the Go code agree on the states of an ended job.
 func TestSlurmStatesOfScripts(t *testing.T) {
 	t.Parallel()
 	if want := "(" + strings.Join(ended, "|") + ")"; !strings.Contains(pollScript, want) {

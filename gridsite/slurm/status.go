@@ -14,12 +14,11 @@ import (
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 )
 
-// A queuedJob is a line of squeue: Slurm's number of the job, its state, and why it waits.
+// A queuedJob is a line of squeue: Slurm's number of the job, its state, and the reason why it waits.
 type queuedJob struct{ id, state, why string }
 
-// waiting and ended are what squeue calls a job that does not hold its nodes yet, and one that is over. In every other
-// state, also one that only later versions have, it runs, or almost: of a live job it must never be said that it is
-// over.
+// waiting and ended are squeue's states of a job that does not hold its nodes yet, and of one that has ended. In every
+// other state, including those of later versions, it runs or is about to: a live job must never be reported as ended.
 var (
 	waiting = []string{"PENDING", "CONFIGURING", "EXPEDITING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
 		"SPECIAL_EXIT", "RESV_DEL_HOLD"}
@@ -27,26 +26,25 @@ var (
 		"PREEMPTED", "REVOKED", "TIMEOUT"}
 )
 
-// holds reports whether a job that has not ended has its nodes.
+// holds reports whether a job that has not ended holds its nodes.
 func (j queuedJob) holds() bool { return !slices.Contains(waiting, j.state) }
 
-// A record is what the directory of a job says.
+// A record is the content of a job's directory.
 type record struct {
-	id      string    // of the job that started; else of the one that was submitted; empty: neither is known
-	started time.Time // by the batch script
+	id      string    // of the job that started; else of the one submitted; empty: unknown
+	started time.Time // time recorded by the batch script
 	status  *gridsite.JobStatus
 }
 
-// A sight is what one look at a site saw.
+// A sight is the result of one look at a site.
 type sight struct {
-	queue map[string][]queuedJob // what has not ended, by name, the oldest first
-	past  map[string][]string    // the ids of what has, by name
+	queue map[string][]queuedJob // live jobs by name, the oldest first
+	past  map[string][]string    // ids of ended jobs, by name
 	jobs  map[string]record      // by tag
 }
 
-// parseSight reads what poll.sh and lost.sh print, and takes nothing that is not whole: an answer that was cut short
-// must not look like jobs that are gone. Lines of squeue that are not of the expected form are those of other jobs,
-// such as arrays.
+// parseSight parses the output of poll.sh and lost.sh. It rejects incomplete output, in which jobs would seem to have
+// vanished. Lines of squeue with another form belong to other jobs, such as arrays.
 func parseSight(out []byte) (sight, error) {
 	seen := sight{queue: map[string][]queuedJob{}, past: map[string][]string{}, jobs: map[string]record{}}
 	body, ok := bytes.CutSuffix(out, []byte("end\n"))
@@ -77,16 +75,16 @@ func parseSight(out []byte) (sight, error) {
 	return seen, nil
 }
 
-// number is a job's id as Slurm counts, 0 for one that has none.
+// number returns a job's id as a number, 0 if it has none.
 func number(id string) int {
-	n, _ := strconv.Atoi(id) // idPattern matched it
+	n, _ := strconv.Atoi(id) // digits, because idPattern matched them
 	return n
 }
 
-// read reads TAG ID STARTED -, or TAG ID STARTED STARTED ENDED EXIT KILLED.
+// read parses TAG ID STARTED -, or TAG ID STARTED STARTED ENDED EXIT KILLED.
 func (v sight) read(f []string) (err error) {
 	if len(f) != 4 && len(f) != 7 || !jobdir.IsTag(f[0]) || f[1] != "-" && !idPattern.MatchString(f[1]) {
-		return fmt.Errorf("not what a job's directory says")
+		return fmt.Errorf("not the status of a job's directory")
 	}
 	var dir record
 	if f[1] != "-" {
@@ -109,7 +107,7 @@ func (v sight) read(f []string) (err error) {
 	return nil
 }
 
-// orZero reads a time, or a dash for none.
+// orZero parses a time; a dash means none.
 func orZero(text string) (time.Time, error) {
 	if text == "-" {
 		return time.Time{}, nil
@@ -117,9 +115,9 @@ func orZero(text string) (time.Time, error) {
 	return jobdir.ParseTime(text)
 }
 
-// gone lists TAG ID of the jobs that the site had and that neither the queue has nor a status speaks of. One that ran
-// and waits again, because Slurm requeued it, is among them: it will not run again, since its batch script finds that
-// it has begun before.
+// gone lists TAG ID of the site's jobs that are not in the queue and have no status. It includes a job that ran and
+// waits again because Slurm requeued it: such a job will not run again, because its batch script detects the first
+// start.
 func (v sight) gone(tags []string) []string {
 	var gone []string
 	for _, tag := range tags {
@@ -137,9 +135,9 @@ func (v sight) gone(tags []string) []string {
 	return gone
 }
 
-// status says what is known of the jobs under a tag. What the job's own directory says comes first: an end, then a
-// beginning. Until then the queue is believed. Several jobs may be queued under one tag; one of them is reported, and
-// the others as Extra, to be cancelled.
+// status returns the status of the jobs under a tag. The job's own directory has precedence: its end, then its start.
+// Otherwise the queue decides. If several jobs are queued under the tag, one of them is reported, and the others as
+// Extra, to be cancelled.
 func (v sight) status(tag string) (gridsite.JobStatus, bool) {
 	dir := v.jobs[tag]
 	job := gridsite.JobStatus{Tag: tag, ID: dir.id, Phase: gridsite.Queued}
@@ -166,7 +164,7 @@ func (v sight) status(tag string) (gridsite.JobStatus, bool) {
 	}
 	starting := dir.status == nil && dir.started.IsZero()
 	for _, j := range live {
-		// Of those that Slurm has started only one begins, and it may be any.
+		// Only one of those that Slurm has started begins, and it may be any of them.
 		if j.id != job.ID && j.state != "COMPLETING" && !(starting && j.holds()) {
 			job.Extra = append(job.Extra, j.id)
 		}
@@ -179,8 +177,8 @@ func (v sight) status(tag string) (gridsite.JobStatus, bool) {
 	return job, true
 }
 
-// foremost is the job that counts while none has begun: one that Slurm has started, then the one that was submitted
-// last under the tag, then the oldest.
+// foremost returns the job that counts while none has begun: preferably one that Slurm has started, then the last one
+// submitted under the tag, then the oldest.
 func (r record) foremost(live []queuedJob) queuedJob {
 	rank := func(j queuedJob) int {
 		rank := 0
@@ -195,15 +193,15 @@ func (r record) foremost(live []queuedJob) queuedJob {
 	return slices.MaxFunc(live, func(a, b queuedJob) int { return rank(a) - rank(b) })
 }
 
-// neverStarts matches reasons for which Slurm keeps a job that it has taken: what was asked for breaks a rule of the
-// partition, the association or the QOS, and no end of other jobs changes that. PartitionNodeLimit is not among them:
-// old versions say so while nodes are down.
+// neverStarts matches reasons for which Slurm holds an accepted job: the request violates a rule of the partition, the
+// association or the QOS, which no end of other jobs changes. PartitionNodeLimit is excluded, because old versions
+// report it while nodes are down.
 var neverStarts = regexp.MustCompile(`^(PartitionTimeLimit|BadConstraints|InvalidAccount|InvalidQOS|` +
 	`AccountNotAllowed|QOSNotAllowed|DependencyNeverSatisfied|DeadLine|MaxMemPerLimit|` +
 	`(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?|QOSMin\w+)$|` +
 	` (not permitted to|can't) use this partition`)
 
-// waits reads the reason that squeue gives for a job that waits. It is None until Slurm has looked at the job.
+// waits returns squeue's reason why a job waits. It is None until Slurm has considered the job.
 func waits(reason string) (why string, never bool) {
 	if reason == "None" {
 		return "", false
@@ -211,8 +209,8 @@ func waits(reason string) (why string, never bool) {
 	return gridsite.OneLine(reason), neverStarts.MatchString(reason)
 }
 
-// passingWords are words of refusals that a later submission may not meet, with what has to happen first: a limit on
-// the user's jobs has room again when some have ended, and a credential is renewed by a person.
+// passingWords are words of refusals that may not recur later, each with the event required before: a limit on the
+// user's jobs has room when some have ended, and a person renews a credential.
 var passingWords = map[string]corral.FailureClass{
 	"SubmitJob":                corral.FailureQuota,
 	"Access/permission denied": corral.FailureAuthentication,
@@ -223,11 +221,11 @@ var passingWords = map[string]corral.FailureClass{
 	"down, drained or reserved": "", "removed meanwhile": "", "try again later": "",
 }
 
-// refusal is Slurm's no, in its words: "sbatch: error: Batch job submission failed: X", and before that often the name
-// of the limit, or a sentence of the site's. A limit on the number of jobs, and nodes that are down, pass by
-// themselves; an account or a partition that is wrong does not.
+// refusal returns Slurm's refusal in its own words: "sbatch: error: Batch job submission failed: X", often preceded by
+// the name of the limit or a sentence of the site's. Limits on the number of jobs, and nodes that are down, are
+// transient; a wrong account or partition is not.
 func refusal(stderr []byte) *gridsite.Refused {
-	for _, full := range []string{"No space left", "quota exceeded"} { // of the job's directory: then tar says a lot
+	for _, full := range []string{"No space left", "quota exceeded"} { // tar prints many lines about these
 		if line := jobdir.LineWith(stderr, full); line != "" {
 			return &gridsite.Refused{Text: line, Transient: true, Class: corral.FailureQuota}
 		}
@@ -246,7 +244,7 @@ func refusal(stderr []byte) *gridsite.Refused {
 	no := &gridsite.Refused{Text: strings.Join(words, "; ")}
 	for passing, class := range passingWords {
 		if strings.Contains(no.Text, passing) {
-			no.Transient, no.Class = true, max(no.Class, class) // one of the two that have a class at most
+			no.Transient, no.Class = true, max(no.Class, class) // at most one of the words has a class
 		}
 	}
 	return no

@@ -58,9 +58,9 @@ end
 		"waits":    {Tag: "waits", ID: "21", Phase: gridsite.Queued, Waits: "Resources", Extra: []string{"22"}},
 		"ended":    {Tag: "ended", ID: "30", Phase: gridsite.Ended, Exit: &three, StartedAt: at, EndedAt: at.Add(9 * time.Second), Past: []string{"32"}},
 		"late":     {Tag: "late", ID: "31", Phase: gridsite.Ended, Killed: gridsite.ByWalltime, Says: "TIMEOUT", StartedAt: at, EndedAt: at.Add(9 * time.Second)},
-		"stranger": {Tag: "stranger", ID: "51", Phase: gridsite.Queued}, // a submission that came in after all
+		"stranger": {Tag: "stranger", ID: "51", Phase: gridsite.Queued}, // a submission that arrived after all
 		"starting": {Tag: "starting", ID: "80", Phase: gridsite.Running, Extra: []string{"81"}},
-		"both":     {Tag: "both", ID: "91", Phase: gridsite.Running}, // one of them will be the first; the other ends by itself
+		"both":     {Tag: "both", ID: "91", Phase: gridsite.Running}, // one of them will start first; the other ends by itself
 		"banned":   {Tag: "banned", ID: "70", Phase: gridsite.Queued, Waits: "Job's account not permitted to use this partition (closed allows others not mine)", Never: true},
 	}
 	for _, tag := range tags {
@@ -71,7 +71,7 @@ end
 	}
 }
 
-// An answer that was cut short must not look like jobs that the site does not know.
+// A truncated answer must not look like jobs that the site does not know.
 func TestSlurmSightIsWhole(t *testing.T) {
 	t.Parallel()
 	const out = "queue\n1 RUNNING a\njobs\na 1 1700000000 -\nend\n"
@@ -85,7 +85,7 @@ func TestSlurmSightIsWhole(t *testing.T) {
 	}
 }
 
-// Reasons for which a job never starts are told from those that pass.
+// Reasons for which a job never starts are distinguished from temporary ones.
 func TestSlurmNever(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]bool{

@@ -13,9 +13,9 @@ import (
 	"github.com/corral-pilot/corral/gridsite/survey"
 )
 
-// Survey says what Slurm has of partitions and, where it keeps accounts and enforces their limits, what the user may.
-// Without its version or its partitions there is no Slurm to speak of, which is an error; whatever else cannot be found
-// out is noted, and refuses nothing later.
+// Survey reports Slurm's partitions and, if Slurm keeps accounts and enforces their limits, the user's limits. Without
+// a version or partitions there is no usable Slurm, which is an error. Any other gap is noted and causes no refusal
+// later.
 func (b *Batch) Survey(ctx context.Context, options corral.BatchOptions) (corral.SiteFacts, error) {
 	said, facts, err := survey.Ask(ctx, b.conn, b.Root(), pathScript, surveyScript)
 	if err != nil {
@@ -38,10 +38,10 @@ func (b *Batch) Survey(ctx context.Context, options corral.BatchOptions) (corral
 		err = addNodes(partitions, out)
 	}
 	if err != nil {
-		survey.Note(&facts, "what nodes have", err)
+		survey.Note(&facts, "the hardware of the nodes", err)
 	}
 	if err := addUser(said, options, partitions, &facts); err != nil {
-		survey.Note(&facts, "what the user may have", err)
+		survey.Note(&facts, "the policy for the user", err)
 	}
 	addMaintenance(said, &facts)
 	addAllowance(said, options, &facts)
@@ -53,22 +53,22 @@ func (b *Batch) Survey(ctx context.Context, options corral.BatchOptions) (corral
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(?:\.\S+)?`)
 
-// versionOf reads "slurm 23.11.4" and "slurm-wlm 22.05.8".
+// versionOf parses "slurm 23.11.4" and "slurm-wlm 22.05.8".
 func versionOf(said string) string {
 	return strings.TrimSpace("slurm " + versionNumber.FindString(said))
 }
 
-// A partition is one of Slurm's, with what says which other limits hold there.
+// A partition is a partition of Slurm, with the data that selects other limits there.
 type partition struct {
 	corral.SiteQueue
-	qos           string // of the partition; empty: it has none
-	nodeCPUs      int    // of one node, at most; 0: no limit
+	qos           string // name of the partition's QOS; empty: none
+	nodeCPUs      int    // per node; 0: no limit
 	nodeMemoryMiB int
-	defaultMemory bool // of each cpu is set
+	defaultMemory bool // the partition sets a default memory per cpu
 }
 
-// parsePartitions reads scontrol -o show partition: a line for each, of NAME=VALUE. Of a limit that is there it must
-// understand the value; one that an old version lacks is none.
+// parsePartitions parses scontrol -o show partition: one line per partition, of NAME=VALUE. The value of a limit must
+// be valid; a limit that an old version lacks counts as none.
 func parsePartitions(out string) ([]partition, error) {
 	var all []partition
 	for line := range strings.Lines(out) {
@@ -84,7 +84,7 @@ func parsePartitions(out string) ([]partition, error) {
 	return all, nil
 }
 
-// parsePartition reads the line of one partition.
+// parsePartition parses the line of one partition.
 func parsePartition(line string) (partition, error) {
 	values := map[string]string{}
 	for _, word := range strings.Fields(line) {
@@ -93,7 +93,7 @@ func parsePartition(line string) (partition, error) {
 		}
 	}
 	if !strings.HasPrefix(line, "PartitionName=") || values["PartitionName"] == "" {
-		return partition{}, fmt.Errorf("no partition is in %q", gridsite.OneLine(line))
+		return partition{}, fmt.Errorf("no partition in %q", gridsite.OneLine(line))
 	}
 	p := partition{SiteQueue: corral.SiteQueue{Name: values["PartitionName"], Default: values["Default"] == "YES"}}
 	if qos := values["QoS"]; qos != "N/A" && qos != "(null)" {
@@ -118,10 +118,10 @@ func parsePartition(line string) (partition, error) {
 	return p, nil
 }
 
-// noLimit are the words of Slurm's tools for one that is not set.
+// noLimit are the words of Slurm's tools for a limit that is not set.
 var noLimit = []string{"", "UNLIMITED", "INFINITE", "NONE", "(null)"}
 
-// count reads a limit; 0 is none.
+// count parses a limit; 0 means none.
 func count(s string) (int, error) {
 	if slices.Contains(noLimit, s) {
 		return 0, nil
@@ -133,24 +133,24 @@ func count(s string) (int, error) {
 	return int(n), nil
 }
 
-// addNodes adds to the partitions what their nodes have, from sinfo's PARTITION|CPUS|MEMORY|GRES|NODES: one line for
-// each sort of node in each partition.
+// addNodes adds the hardware of the nodes to the partitions, from sinfo's PARTITION|CPUS|MEMORY|GRES|NODES: one line
+// per kind of node and partition.
 func addNodes(partitions []partition, out string) error {
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimSpace(line), "|")
 		if len(f) != 5 {
-			return fmt.Errorf("sinfo said %q", gridsite.OneLine(line))
+			return fmt.Errorf("sinfo printed %q", gridsite.OneLine(line))
 		}
 		var n [3]int
 		for i, s := range []string{f[1], f[2], f[4]} {
 			v, err := strconv.ParseUint(s, 10, 31)
 			if err != nil {
-				return fmt.Errorf("sinfo said %q", gridsite.OneLine(line))
+				return fmt.Errorf("sinfo printed %q", gridsite.OneLine(line))
 			}
 			n[i] = int(v)
 		}
 		i := slices.IndexFunc(partitions, func(p partition) bool { return p.Name == f[0] })
-		if i < 0 || n[2] == 0 { // a partition made just now, or one without nodes
+		if i < 0 || n[2] == 0 { // a new partition, or one without nodes
 			continue
 		}
 		partitions[i].add(n[0], n[1], gpus(f[3]))
@@ -158,9 +158,8 @@ func addNodes(partitions []partition, out string) error {
 	return nil
 }
 
-// add takes in one sort of node. The largest node counts, since a job asks for what a single node must have. Of the
-// memory that comes with a cpu the smallest share counts, since a job may get any node; a default that the partition
-// sets holds instead.
+// add includes one kind of node. The largest node counts, because a job's request must fit a single node. For the
+// memory per cpu the smallest share counts, because a job may get any node, unless the partition sets a default.
 func (p *partition) add(cpus, memoryMiB, gpus int) {
 	p.CPUs = max(p.CPUs, atMost(cpus, p.nodeCPUs))
 	p.MemoryMiB = max(p.MemoryMiB, atMost(memoryMiB, p.nodeMemoryMiB))
@@ -170,8 +169,8 @@ func (p *partition) add(cpus, memoryMiB, gpus int) {
 	}
 }
 
-// gpus sums the gpus in a list of generic resources, NAME[:TYPE][:COUNT] with more in brackets, as
-// gpu:a100:4(S:0-1),nvme:1. A type may be a number, too.
+// gpus adds up the gpus in a list of generic resources NAME[:TYPE][:COUNT], possibly with a part in parentheses, as in
+// gpu:a100:4(S:0-1),nvme:1. A type may also be a number.
 func gpus(gres string) int {
 	const most = 1e6
 	sum := 0
@@ -183,14 +182,14 @@ func gpus(gres string) int {
 		}
 		n, err := strconv.Atoi(f[len(f)-1])
 		if err != nil || n < 0 || n > most {
-			n = 1 // the last is its type, or gpu itself
+			n = 1 // the last field is the type, or gpu itself
 		}
 		sum += n
 	}
 	return sum
 }
 
-// atMost is the smaller of two numbers; 0 means no limit.
+// atMost returns the smaller of two limits; 0 means no limit.
 func atMost[N int | corral.Seconds](n, limit N) N {
 	if limit == 0 || n != 0 && n < limit {
 		return n

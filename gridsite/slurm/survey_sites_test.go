@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// The real Slurm's answer is understood whole, with every version of it that tests run on.
+// Answers of the real Slurm are understood completely, in every version that the tests run on.
 func TestSurveyOfRealSlurm(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)
@@ -22,7 +22,7 @@ func TestSurveyOfRealSlurm(t *testing.T) {
 	if !strings.HasPrefix(facts.Batch, "slurm 2") || facts.FreeMiB == 0 || len(facts.Notes) > 0 {
 		t.Errorf("Survey() = %+v", facts)
 	}
-	// Partitions that other tests make and delete meanwhile are none of this one's.
+	// Partitions that other tests create and delete meanwhile are ignored.
 	configured := map[string]bool{"normal": true, "short": false, "closed": false, "urgent": false, "held": false}
 	for _, q := range facts.Queues {
 		byDefault, ours := configured[q.Name]

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A transcript answers a survey with what a real site printed, where the mark was MARK.
+// A transcript answers a survey with the output of a real site, with MARK in place of the mark.
 type transcript struct {
 	gridsite.Conn
 	out string
@@ -32,7 +32,7 @@ func recorded(t testing.TB, name string) string {
 	return string(b)
 }
 
-// The transcripts in testdata/survey are of real tools; a change of what is made of them is to be looked at.
+// The transcripts in testdata/survey are of real tools; review every change of their interpretation.
 func TestSurveyOfSlurm(t *testing.T) {
 	t.Parallel()
 	const accounts = "slurm-22.05-accounts.txt"
@@ -54,7 +54,7 @@ func TestSurveyOfSlurm(t *testing.T) {
 		{name: "the account's walltime", transcript: accounts, options: corral.BatchOptions{Account: "chem", QOS: "normal"},
 			want: `"max_jobs":0,"queues":[{"name":"normal","max_walltime_s":300}]`},
 		{name: "an account that the user has not", transcript: accounts, options: corral.BatchOptions{Account: "bio"},
-			want: `"max_jobs":0,"queues":[{"name":"normal","closed":"the user has no account \"bio\" for it"}]`},
+			want: `"max_jobs":0,"queues":[{"name":"normal","closed":"the user has no account \"bio\" for this queue"}]`},
 		{name: "an account in capitals", transcript: accounts, options: corral.BatchOptions{Account: "CHEM", QOS: "Normal"},
 			want: `"notes":null,"queues":[{"name":"normal","max_walltime_s":300}]`},
 		{name: "a QOS that there is not", transcript: accounts, options: corral.BatchOptions{QOS: "lnog"}, change: strings.NewReplacer("associations,limits,qos", "none").Replace,
@@ -70,7 +70,7 @@ func TestSurveyOfSlurm(t *testing.T) {
 		{name: "no accounting", transcript: "slurm-22.05.txt", want: `"max_jobs":0,"notes":null,"queues":[{"name":"normal","max_walltime_s":86400,"cpus":2}]`},
 		{name: "accounting that does not answer", transcript: accounts,
 			change: strings.NewReplacer("MARK end associations 0 ", "MARK end associations 1 sacctmgr: error: Connection refused").Replace,
-			want:   `"max_jobs":0,"notes":["what the user may have is not known: sacctmgr: sacctmgr: error: Connection refused"],"queues":[{"name":"normal","max_walltime_s":86400}]`},
+			want:   `"max_jobs":0,"notes":["the policy for the user is not known: sacctmgr: sacctmgr: error: Connection refused"],"queues":[{"name":"normal","max_walltime_s":86400}]`},
 		{name: "an allowance above the account", transcript: accounts,
 			want: `"notes":null,"allowance":{"account":"science","cpu_minutes":90000,"used_cpu_minutes":0}`},
 		{name: "the user's own allowance", transcript: accounts, change: strings.NewReplacer("cpu=100000(0)", "cpu=100000(99000)", "cpu=90000(0)", "cpu=90000(1000)").Replace,
@@ -80,12 +80,12 @@ func TestSurveyOfSlurm(t *testing.T) {
 			want: `"notes":null,"allowance":null`},
 		{name: "accounts that are hidden", transcript: accounts,
 			change: strings.NewReplacer("\nMARK end config", "PrivateData             = accounts,reservations\n\nMARK end config", "|phys|", "|geo|", "Flags=MAINT", "Flags=FLEX").Replace,
-			want:   `"notes":["what the account has left is not known: PrivateData hides accounts"],"allowance":null`},
+			want:   `"notes":["the account's remaining allowance is not known: PrivateData hides accounts"],"allowance":null`},
 		{name: "reservations that are hidden", transcript: "slurm-22.05.txt",
 			change: strings.NewReplacer("\nMARK end config", "PrivateData             = accounts,reservations\n\nMARK end config").Replace,
-			want:   `"notes":["when nodes are under maintenance is not known: PrivateData hides reservations"],"maintenance":null`},
+			want:   `"notes":["the maintenance schedule is not known: PrivateData hides reservations"],"maintenance":null`},
 		{name: "no answer about the account", transcript: accounts, change: strings.NewReplacer("MARK end used 0 ", "MARK end used 1 access denied").Replace,
-			want: `"notes":["what the account has left is not known: scontrol: access denied"]`},
+			want: `"notes":["the account's remaining allowance is not known: scontrol: access denied"]`},
 		{name: "maintenance", transcript: accounts,
 			want: `"maintenance":[{"name":"maint","queue":"normal","nodes":2,"from":"2026-11-23T05:46:07Z","to":"2026-11-23T06:46:07Z"},{"name":"maint","queue":"short","nodes":1},
 			{"name":"part","queue":"normal","nodes":1},{"name":"part","queue":"short","nodes":1},{"name":"wholepart"}]`},
@@ -115,7 +115,7 @@ func TestSurveyOfSlurm(t *testing.T) {
 	}
 }
 
-// holds compares what want has of facts; of lists, as many elements as it has.
+// holds compares the facts that want contains. Of a list, only as many elements as in want are compared.
 func holds(t *testing.T, facts corral.SiteFacts, want string) {
 	t.Helper()
 	var w map[string]any
@@ -135,7 +135,7 @@ func holds(t *testing.T, facts corral.SiteFacts, want string) {
 	}
 }
 
-// differences says where got has not what want has. What JSON leaves out is 0.
+// differences lists the parts of want that got lacks. Values that JSON omits count as 0.
 func differences(at string, got, want any) []string {
 	var all []string
 	switch w := want.(type) {
@@ -165,12 +165,12 @@ func differences(at string, got, want any) []string {
 func TestSurveyOfSilentSlurm(t *testing.T) {
 	t.Parallel()
 	for out, want := range map[string]string{
-		"": "does not say what it is like",
+		"": "the survey of the site failed",
 		"MARK begin version\n\nMARK end version 127 sh: 1: sinfo: not found\n": "sinfo: not found",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nMARK end partitions 1 slurm_load_partitions: Unable to contact slurm controller (connect failure)\n":                                   "Unable to contact",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=soon\nMARK end partitions 0 \n":                                                                                `MaxTime of partition a: "soon" is not a time`,
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=1:00:00 MaxNodes=-1\nMARK end partitions 0 \n":                                                                 "MaxNodes of partition a",
-		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nNodeName=a\nMARK end partitions 0 \n":                                                                                                  "no partition is in",
+		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nNodeName=a\nMARK end partitions 0 \n":                                                                                                  "no partition in",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a\n(cut off)":                                                                                                            "scontrol: no answer",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nMARK end partitions 124 ":                                                                                                              "within 20 s",
 		"MARK begin version\nslurm 20.02\nMARK end version 0 \nMARK begin partitions\nPartitionName=a MaxTime=UNLIMITED MaxNodes=99999999999\nMARK end partitions 0 \nMARK begin nodes\na|1|2|(null)|1\nMARK end nodes 0 \n": "is not a number",

@@ -11,10 +11,10 @@ import (
 	"github.com/corral-pilot/corral/gridsite/survey"
 )
 
-// A policy is what an association, or a QOS, of Slurm's accounting allows; nil means no limit.
+// A policy has the limits of an association or a QOS of Slurm's accounting; nil means no limit.
 type policy [4]*limit
 
-// What a policy limits: the user's jobs that run, and those that wait or run; the time and the nodes of one job.
+// Indices of a policy: the user's running jobs; those that wait or run; the time of one job; and its nodes.
 const (
 	maxJobs = iota
 	maxSubmit
@@ -22,13 +22,13 @@ const (
 	maxNodes
 )
 
-// A limit may be 0: then no job may start.
+// A limit of 0 means that no job may start.
 type limit struct {
 	most int64
-	name string // and whose it is
+	name string // with its owner
 }
 
-// value is the limit as facts of sites have it: 0 if there is none.
+// value returns the limit in the notation of site facts: 0 if there is none.
 func (l *limit) value() int64 {
 	if l == nil {
 		return 0
@@ -36,8 +36,8 @@ func (l *limit) value() int64 {
 	return l.most
 }
 
-// over returns p with the limits of weaker where p has none: it is how Slurm goes from the QOS of a partition to that
-// of the job, and to the association.
+// over returns p, with the limits of weaker where p has none. Slurm combines the QOS of a partition, that of the job
+// and the association in this order.
 func (p policy) over(weaker policy) policy {
 	for i := range p {
 		p[i] = cmp.Or(p[i], weaker[i])
@@ -45,7 +45,7 @@ func (p policy) over(weaker policy) policy {
 	return p
 }
 
-// closed names the limit that keeps every job from starting; empty if none does.
+// closed names the limit that keeps every job from starting; empty if there is none.
 func (p policy) closed() string {
 	for _, l := range p {
 		if l != nil && l.most == 0 {
@@ -55,24 +55,24 @@ func (p policy) closed() string {
 	return ""
 }
 
-// An association lets the user submit in the name of an account, to one partition or to all. It has limits of its own,
-// and says which QOS may be asked for and which one a job has that asks for none.
+// An association lets the user submit jobs under an account, to one partition or to all. It has its own limits, the
+// list of permitted QOS, and a default QOS.
 type association struct {
 	account, partition, defaultQOS string
 	qos                            []string
 	policy
 }
 
-// A qualityOfService is Slurm's QOS. beyond has the limits of partitions that it lifts.
+// A qualityOfService is a QOS of Slurm. beyond lists the limits of partitions that it overrides.
 type qualityOfService struct {
 	policy
 	beyond []string
 }
 
-// addUser adds to the partitions and the facts what holds for the user with these options. It reads three tables of
-// Slurm's accounting, in the order in which they depend on each other: is anything enforced, which QOS are there, which
-// accounts has the user. Without accounting nothing is known; where its limits are not enforced, only that there must
-// be the QOS, of which Slurm itself then says nothing.
+// addUser adds the user's limits with these options to the partitions and the facts. It reads three tables of Slurm's
+// accounting in order of dependency: whether limits are enforced, the QOS, and the user's accounts. Without accounting
+// nothing is known. If limits are not enforced, only the existence of the QOS is checked, because Slurm would report
+// nothing else.
 func addUser(said survey.Sections, options corral.BatchOptions, partitions []partition, facts *corral.SiteFacts) error {
 	enforced, err := limitsEnforced(said)
 	if err != nil {
@@ -114,7 +114,7 @@ func addUser(said survey.Sections, options corral.BatchOptions, partitions []par
 		p := &partitions[i]
 		held, beyond, found := allowed(p, options, associations, qualities)
 		if !found {
-			p.Closed = gridsite.OneLine(fmt.Sprintf("the user has no account %q for it", options.Account))
+			p.Closed = gridsite.OneLine(fmt.Sprintf("the user has no account %q for this queue", options.Account))
 			continue
 		}
 		p.limit(held, beyond)
@@ -125,7 +125,7 @@ func addUser(said survey.Sections, options corral.BatchOptions, partitions []par
 	return nil
 }
 
-// limitsEnforced reads two lines of scontrol show config.
+// limitsEnforced reads AccountingStorageEnforce in scontrol show config.
 func limitsEnforced(said survey.Sections) (bool, error) {
 	out, err := said.Of("config")
 	if err != nil {
@@ -138,15 +138,16 @@ func limitsEnforced(said survey.Sections) (bool, error) {
 	}
 	enforced, ok := values["AccountingStorageEnforce"]
 	if !ok {
-		return false, fmt.Errorf("scontrol said %q", gridsite.OneLine(out))
+		return false, fmt.Errorf("scontrol printed %q", gridsite.OneLine(out))
 	}
 	words := strings.Split(enforced, ",")
 	return slices.Contains(words, "limits") || slices.Contains(words, "safe"), nil
 }
 
-// allowed returns what holds for a job in the partition, and which of the partition's own limits do not; found is false
-// if the user has no association for it. An association with the partition itself goes before one for all partitions.
-// The job's QOS is the one asked for, else the association's default, else its only one, else Slurm's.
+// allowed returns the limits of a job in the partition, and the names of the partition's limits that it overrides;
+// found is false if the user has no association for it. An association with the partition itself takes precedence over
+// one for all partitions. The job's QOS is the requested one, else the association's default, else its only one, else
+// Slurm's.
 func allowed(p *partition, options corral.BatchOptions, associations []association,
 	qualities map[string]qualityOfService) (held policy, beyond []string, found bool) {
 	of := func(partition string) int {
@@ -176,7 +177,7 @@ func allowed(p *partition, options corral.BatchOptions, associations []associati
 	return qualities[p.qos].over(job.policy).over(a.policy), job.beyond, true
 }
 
-// limit takes in what holds beside the partition's own limits, some of which a QOS may lift.
+// limit applies further limits to the partition's own, some of which a QOS may override.
 func (p *partition) limit(held policy, beyond []string) {
 	if slices.Contains(beyond, "PartitionTimeLimit") {
 		p.MaxWalltime = 0
@@ -189,14 +190,14 @@ func (p *partition) limit(held policy, beyond []string) {
 	p.Closed = held.closed()
 }
 
-// parseAssociations reads sacctmgr -nP show assoc: account, partition, then what parsePolicy reads, all QOS, the
+// parseAssociations parses sacctmgr -nP show assoc: account, partition, the fields of parsePolicy, all QOS, the
 // default.
 func parseAssociations(out string) ([]association, error) {
 	var all []association
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "|")
 		if len(f) != 8 || f[0] == "" {
-			return nil, fmt.Errorf("sacctmgr said %q of an association", gridsite.OneLine(line))
+			return nil, fmt.Errorf("sacctmgr printed %q for an association", gridsite.OneLine(line))
 		}
 		p, err := parsePolicy(f[2:6], [4]string{"MaxJobs", "MaxSubmitJobs", "MaxWall", "MaxNodes"}, "account "+f[0])
 		if err != nil {
@@ -211,13 +212,13 @@ func parseAssociations(out string) ([]association, error) {
 	return all, nil
 }
 
-// parseQualities reads sacctmgr -nP show qos: name, flags, then what parsePolicy reads.
+// parseQualities parses sacctmgr -nP show qos: name, flags, then the fields of parsePolicy.
 func parseQualities(out string) (map[string]qualityOfService, error) {
 	all := map[string]qualityOfService{}
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "|")
 		if len(f) != 6 || f[0] == "" {
-			return nil, fmt.Errorf("sacctmgr said %q of a QOS", gridsite.OneLine(line))
+			return nil, fmt.Errorf("sacctmgr printed %q for a QOS", gridsite.OneLine(line))
 		}
 		p, err := parsePolicy(f[2:], [4]string{"MaxJobsPerUser", "MaxSubmitJobsPerUser", "MaxWall", "MaxNodes"},
 			"QOS "+f[0])
@@ -229,7 +230,7 @@ func parseQualities(out string) (map[string]qualityOfService, error) {
 	return all, nil
 }
 
-// parsePolicy reads limits of jobs, of submitted ones, of walltime, and of TRES, which have these names.
+// parsePolicy parses the limits on jobs, submitted jobs, walltime and TRES, whose names are given.
 func parsePolicy(f []string, names [4]string, whose string) (limits policy, err error) {
 	nodes := ""
 	for one := range strings.SplitSeq(f[3], ",") {

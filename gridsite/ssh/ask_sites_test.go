@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// Who says so takes the key of an unknown host, and of no other.
+// The key of an unknown host is accepted if the user consents, and a changed key is not.
 func TestSSHAcceptHostKeys(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)

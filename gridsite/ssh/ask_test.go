@@ -22,12 +22,12 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// A gateKeeper is a server that asks who comes in, and runs nothing, unless it has a way to. OpenSSH's asks only as
-// root, and with PAM.
+// A gateKeeper is a server that asks questions at login and, unless serve is set, runs no commands. OpenSSH's server
+// asks only as root and with PAM.
 type gateKeeper struct {
 	home, address string
 	conns         chan net.Conn
-	serve         func(c xssh.Channel, requests <-chan *xssh.Request, line string) // a command
+	serve         func(c xssh.Channel, requests <-chan *xssh.Request, line string) // runs a command
 }
 
 func keepGate(t *testing.T, config *xssh.ServerConfig) *gateKeeper {
@@ -91,7 +91,7 @@ func (g *gateKeeper) open(t *testing.T) *ssh.Conn {
 	return conn
 }
 
-// codes takes a password and then a code, which is good once.
+// codes requires a password and then a code, which is valid once.
 func codes(good ...string) *xssh.ServerConfig {
 	return &xssh.ServerConfig{KeyboardInteractiveCallback: func(_ xssh.ConnMetadata, ask xssh.KeyboardInteractiveChallenge) (*xssh.Permissions, error) {
 		if answers, err := ask("", "Welcome\x1b[2J", nil, nil); err != nil || len(answers) != 0 {
@@ -113,7 +113,7 @@ func answering(answers ...string) gridsite.Asker {
 	return func(context.Context, gridsite.Question) ([]string, error) { return answers, nil }
 }
 
-// A host with one-time codes is reached once a person has answered, and not again without one.
+// A host with one-time codes can be reached after a person has answered, and not again without a person.
 func TestSSHLoginWithCodes(t *testing.T) {
 	t.Parallel()
 	g := keepGate(t, codes("111", "222"))
@@ -143,7 +143,7 @@ func TestSSHLoginWithCodes(t *testing.T) {
 		err := conn.Connect(t.Context(), false)
 		return errors.As(err, &login) && login.Answerable
 	})
-	if err := conn.Login(t.Context(), answering("secret", "111")); !errors.As(err, &login) || !strings.Contains(err.Error(), "did not take the answers") {
+	if err := conn.Login(t.Context(), answering("secret", "111")); !errors.As(err, &login) || !strings.Contains(err.Error(), "did not accept the answers") {
 		t.Errorf("a code that was used: %v", err)
 	}
 	if err := conn.Login(t.Context(), answering("secret", "222")); err != nil {
@@ -176,7 +176,7 @@ func TestSSHLoginKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// A password is asked for where nothing else is offered; one who does not answer is no login.
+// A password is requested if no other method is offered; without an answer the login fails.
 func TestSSHLoginWithPassword(t *testing.T) {
 	t.Parallel()
 	conn := keepGate(t, &xssh.ServerConfig{PasswordCallback: func(_ xssh.ConnMetadata, password []byte) (*xssh.Permissions, error) {
@@ -200,7 +200,7 @@ func TestSSHLoginWithPassword(t *testing.T) {
 	}
 }
 
-// person answers one question after the other, each with one answer, and keeps them.
+// person gives one answer per question, in order, and records the questions.
 func person(answers ...string) (gridsite.Asker, *[]gridsite.Question) {
 	asked := new([]gridsite.Question)
 	return func(_ context.Context, q gridsite.Question) ([]string, error) {

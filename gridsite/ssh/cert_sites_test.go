@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// A certificate that lies beside a key, and is none for it, keeps nobody from the key. A login that fails tells of it.
+// An invalid certificate beside a key does not prevent the use of the key. The error of a failed login mentions it.
 func TestSSHCertificateThatIsNone(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)

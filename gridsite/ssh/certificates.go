@@ -1,7 +1,8 @@
 package ssh
 
-// Certificates, and until when they are good. A certificate is a file that somebody replaces while corrald runs, every
-// few hours at some sites: each login reads it anew, and so does whoever asks by what a connection stands.
+// This file handles certificates and their validity. A certificate is a file that is replaced while corrald runs, at
+// some sites every few hours. Therefore each login reads it again, as does each query for the credentials of a
+// connection.
 
 import (
 	"bytes"
@@ -19,11 +20,11 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// inAgent is where a key is that an agent has and no file.
+// inAgent is the source of a key that an agent has but no file.
 const inAgent = "ssh agent"
 
-// certified joins each certificate with the key that it is for. KEY-cert.pub belongs to KEY without being named, and a
-// mistake in it is only a problem; one that the configuration names must be there and must be sound.
+// certified joins each certificate with its key. KEY-cert.pub implicitly belongs to KEY, and an error in it is only a
+// problem; a certificate named by the configuration must exist and be valid.
 func (k *keyring) certified(own []named) ([]named, error) {
 	var found []named
 	add := func(cert *ssh.Certificate, file string, key named) error {
@@ -43,7 +44,7 @@ func (k *keyring) certified(own []named) ([]named, error) {
 		if err == nil {
 			err = add(cert, file, key)
 		}
-		if err != nil { // the key may do without
+		if err != nil { // the key may suffice without it
 			k.problems = append(k.problems, fmt.Errorf("%s: %w", file, err))
 		}
 	}
@@ -84,11 +85,12 @@ func parseCertificate(line []byte) (*ssh.Certificate, error) {
 	return cert, nil
 }
 
-// lastSecond is the end of the year 9999, behind which a time cannot be written; certificates without an end say later.
+// lastSecond is the end of the year 9999, after which a time cannot be formatted; certificates without an end have a
+// later one.
 const lastSecond = 253402300799
 
-// describe says what is known of a key: of a certificate whom it names and since and until when it is good. An agent
-// hands certificates out as keys, so the form on the wire is what counts.
+// describe returns a key's public data; for a certificate, its subject and validity. An agent returns certificates as
+// keys, so the wire format decides.
 func describe(key ssh.PublicKey, from string) credential.Credential {
 	cert, ok := key.(*ssh.Certificate)
 	if !ok {
@@ -107,8 +109,8 @@ func describe(key ssh.PublicKey, from string) credential.Credential {
 	return c
 }
 
-// again is what is known now of a credential that was read before: the file may have been replaced. If it cannot be
-// read, or is in an agent, what was known stays.
+// again returns the current data of a credential that was read before, since the file may have been replaced. If the
+// file cannot be read, or the key is in an agent, the data is unchanged.
 func again(c credential.Credential) credential.Credential {
 	if c.Kind != credential.SSHCertificate || !filepath.IsAbs(c.Where) {
 		return c
@@ -120,8 +122,8 @@ func again(c credential.Credential) credential.Credential {
 	return describe(cert, c.Where)
 }
 
-// Credentials implements gridsite.Bearer: of the connection that stands, or stood last, what each host on the way let
-// us in by. Files are read again.
+// Credentials implements gridsite.Bearer: it returns the credential accepted by each host of the current or last
+// connection, read again from its file.
 func (c *Conn) Credentials() []credential.Credential {
 	conn := c.link.current.Load()
 	if conn == nil {
@@ -134,8 +136,8 @@ func (c *Conn) Credentials() []credential.Credential {
 	return all
 }
 
-// stale reports whether a credential that a connection was made with is, as its file is now, one that has expired. The
-// hosts let the connection be; for a new one they would want something else.
+// stale reports whether a credential of the connection, as its file is now, has expired. The hosts keep the connection,
+// but would not accept the credential for a new one.
 func (c *connection) stale() bool {
 	now := time.Now()
 	for _, s := range c.shown {
@@ -146,8 +148,8 @@ func (c *connection) stale() bool {
 	return false
 }
 
-// renewed reports whether a certificate that had expired when a login failed has been replaced since. Then there is no
-// need to wait for the end of the pause.
+// renewed reports whether a certificate that had expired at a failed login has been replaced since. If so, the next
+// login need not wait for the end of the pause.
 func renewed(failure error) bool {
 	login, ok := errors.AsType[*gridsite.LoginError](failure)
 	if !ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// An authority signs keys of users. Its server believes it, and takes no key without a certificate.
+// An authority signs users' keys. Its server trusts it, and accepts no key without a certificate.
 type authority struct {
 	t   testing.TB
 	key xssh.Signer
@@ -39,7 +39,7 @@ func newKey(t testing.TB) (xssh.Signer, ed25519.PrivateKey) {
 	return key, private
 }
 
-// certificate is what the authority says of a key, as a file has it.
+// certificate returns the authority's certificate for a key, in the format of a file.
 func (a authority) certificate(key xssh.PublicKey, from, to uint64) string {
 	a.t.Helper()
 	cert := &xssh.Certificate{Key: key, CertType: xssh.UserCert, KeyId: "alice of the VO",
@@ -74,7 +74,7 @@ func write(t testing.TB, file, content string) {
 	}
 }
 
-// owner gives the gate keeper's user a key, and returns the place of its certificate.
+// owner gives the gate keeper's user a key, and returns the path of its certificate.
 func (g *gateKeeper) owner(t testing.TB) (xssh.PublicKey, string) {
 	t.Helper()
 	key, private := newKey(t)
@@ -87,9 +87,9 @@ func (g *gateKeeper) owner(t testing.TB) (xssh.PublicKey, string) {
 	return key.PublicKey(), file + "-cert.pub"
 }
 
-// A certificate that has expired is not offered, and the reason is told first. What is put into its place lets in at
-// once, although the pause after a refused login has not ended. The connection outlives it, and says of it what its file
-// says by then.
+// An expired certificate is not offered, and the error names that reason first. Its replacement is used at once, even
+// during the pause after a refused login. The connection outlives the certificate, and reports the data of the current
+// file.
 func TestCertificateIsReadAnew(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
@@ -109,12 +109,12 @@ func TestCertificateIsReadAnew(t *testing.T) {
 
 	write(t, file, ca.lastsUntil(public, second.Add(-time.Minute)))
 	var login *gridsite.LoginError
-	for range 2 { // the second time out of the pause
+	for range 2 { // the second time during the pause
 		if err := run(); !errors.As(err, &login) || len(login.Expired) != 1 {
 			t.Fatalf("with an expired certificate: %v", err)
 		}
 	}
-	want := fmt.Sprintf("does not let alice in: the ssh certificate %s (alice of the VO) expired at %s: put a new one into its place",
+	want := fmt.Sprintf("does not let alice in: the ssh certificate %s (alice of the VO) expired at %s: replace it there",
 		file, second.Add(-time.Minute).Format(time.RFC3339))
 	if !strings.Contains(login.Error(), want) {
 		t.Errorf("it says %q, want %q", login, want)
@@ -148,7 +148,7 @@ func TestCertificateIsReadAnew(t *testing.T) {
 	}
 }
 
-// A connection whose certificate has expired is made anew for a person who asks, by what else lets in.
+// If the certificate of a connection has expired, a login requested by a person reconnects with another credential.
 func TestStaleConnectionIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
@@ -187,7 +187,7 @@ func TestStaleConnectionIsMadeAnew(t *testing.T) {
 	}
 }
 
-// Whatever a file has in it, reading it ends, and a time that it names can be written.
+// Reading terminates for any content of a file, and any time in it can be formatted.
 func FuzzCertificate(f *testing.F) {
 	key, _ := newKey(f)
 	ca := authority{f, key}

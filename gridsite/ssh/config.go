@@ -22,46 +22,45 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// An address is how the user names a host. user and port may be empty.
+// An address is the user's name for a host. user and port may be empty.
 type address struct{ user, name, port string }
 
-// A hop is a host to log in at, with what the user's configuration says of it. All paths are absolute and expanded. Of
-// the files, the ones that do not exist are left to whoever reads them: a usual identity may be missing, one that the
-// user named may not.
+// A hop is a host to log in at, with its settings from the user's configuration. All paths are absolute and expanded.
+// The reader of a file decides whether it may be missing: a default identity may, one named by the user may not.
 type hop struct {
 	user, host, port string
 	identities       []string // private key files
-	explicit         bool     // identities are the user's, not the usual ones
-	identitiesOnly   bool     // of an agent's keys only these
+	explicit         bool     // identities come from the user, not from the defaults
+	identitiesOnly   bool     // restricts an agent's keys to these
 	certificates     []string
 	knownHosts       []string
 }
 
 func (h hop) address() string { return net.JoinHostPort(h.host, h.port) }
 
-// A config is the user's ~/.ssh/config. The ssh command reads it for us (ssh -G), so Include, Match and every pattern
-// mean what they mean to ssh, in whatever version the user has. Without that command, or without the file, the usual
-// settings hold. The file is read again for each connection: it may change while corrald runs for weeks.
+// A config is the user's ~/.ssh/config. The ssh command reads it for us (ssh -G), so that Include, Match and all
+// patterns mean the same as in the user's version of ssh. Without that command or file, defaults apply. The file is
+// read again for each connection, because it may change while corrald runs for weeks.
 type config struct {
 	home    string
-	ignored []string // what of it Corral does not follow, in words
+	ignored []string // settings that Corral does not follow, for people
 }
 
 func (c *config) file() string { return filepath.Join(c.home, ".ssh", "config") }
 
 const (
 	maxConfig  = 1 << 20          // bytes
-	configTime = 10 * time.Second // for ssh to read it: a command of a Match may not end
+	configTime = 10 * time.Second // for ssh to read it: a command in a Match may hang
 )
 
-// usual stands after the user's own lines. ssh takes the first value that it meets for a keyword, so "none" comes out
-// only where the user has said nothing of it. That tells the user's own identities from the ones that ssh assumes,
-// which ssh -G would list alike.
+// usual is appended to the user's lines. ssh uses the first value of a keyword, so "none" appears only if the user has
+// not set it. This distinguishes the user's own identities from ssh's defaults, which ssh -G would list in the same
+// way.
 const usual = "\nMatch all\nIdentityFile none\nUserKnownHostsFile none\n"
 
-// route lists the hosts to log in at, one through the other; to itself is the last. ProxyJump lists all of them in
-// order. A host that is jumped over is taken as the configuration describes it, except that it is not reached through
-// another jump in turn: ssh would do that, and c.ignored says that Corral does not.
+// route lists the hosts to log in at, each through the one before; the last is to itself. ProxyJump lists the others in
+// order. A jump host is used as the configuration describes it, except that a ProxyJump of its own is not followed as
+// ssh would; c.ignored records that.
 func (c *config) route(ctx context.Context, to address) ([]hop, error) {
 	last, said, err := c.resolve(ctx, to)
 	if err != nil {
@@ -85,9 +84,9 @@ func (c *config) route(ctx context.Context, to address) ([]hop, error) {
 	return append(hops, last), nil
 }
 
-// resolve finds what is needed to log in at a host. ProxyCommand is refused, because without it the connection would go
-// elsewhere than the user wants. Other keywords that are not followed only make a login fail, or succeed with another
-// key; they are noted in c.ignored, which is told with the failure.
+// resolve determines the settings for a login at a host. ProxyCommand is rejected, because without it the connection
+// would reach another host than the user wants. Other unsupported keywords only make a login fail, or succeed with
+// another key; they are recorded in c.ignored, which is reported with a failure.
 func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) {
 	said, err := c.ask(ctx, a)
 	if err != nil {
@@ -111,7 +110,7 @@ func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) 
 		identitiesOnly: said.first("identitiesonly") == "yes",
 	}
 	if h.user == "" {
-		me, err := user.LookupId(strconv.Itoa(os.Getuid())) // user.Current remembers who we were before
+		me, err := user.LookupId(strconv.Itoa(os.Getuid())) // user.Current returns the user at the program's start
 		if err != nil {
 			return hop{}, nil, corral.ErrorAt(corral.Invalid, "contact", "no user name: %w", err)
 		}
@@ -131,8 +130,8 @@ func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) 
 	return h, said, nil
 }
 
-// files are those that words name, as absolute paths. ssh -G leaves it to the caller to expand '~' and the tokens of
-// ssh_config(5); these are the ones that are common in names of files. "none" names no file.
+// files returns the files named by words as absolute paths. ssh -G leaves '~' and the tokens of ssh_config(5) to the
+// caller; the tokens that are common in file names are expanded here. "none" names no file.
 func (c *config) files(words []string, a address, h hop) []string {
 	tokens := strings.NewReplacer("%%", "%", "%d", c.home, "%h", h.host, "%p", h.port, "%r", h.user, "%n", a.name)
 	var files []string
@@ -144,7 +143,7 @@ func (c *config) files(words []string, a address, h hop) []string {
 			word = "%d/" + rest
 		}
 		file := tokens.Replace(word)
-		if !filepath.IsAbs(file) { // corrald has no directory that the user would think of
+		if !filepath.IsAbs(file) { // corrald's working directory means nothing to the user
 			file = filepath.Join(c.home, file)
 		}
 		files = append(files, file)
@@ -152,8 +151,8 @@ func (c *config) files(words []string, a address, h hop) []string {
 	return files
 }
 
-// settings are what ssh -G says of a host: the values of each keyword, in order. A keyword that may be given several
-// times, such as IdentityFile, has several; all others have one, which may hold several words.
+// settings are the output of ssh -G for a host: the values of each keyword, in order. A keyword that may be repeated,
+// such as IdentityFile, has several values; every other one has a single value, which may consist of several words.
 type settings map[string][]string
 
 // first returns the first value of a keyword; empty if there is none, or if it is "none".
@@ -164,7 +163,7 @@ func (s settings) first(keyword string) string {
 	return ""
 }
 
-// jumps are the hosts in front of this one.
+// jumps returns the hosts in front of this one.
 func (s settings) jumps() []string {
 	if jumps := s.first("proxyjump"); jumps != "" {
 		return strings.Split(jumps, ",")
@@ -172,9 +171,9 @@ func (s settings) jumps() []string {
 	return nil
 }
 
-// ask has ssh read the file for one host. Nothing is cached: ssh reads it in a few milliseconds, and a login takes far
-// longer. The text goes through stdin, so that the lines of usual can stand after it; ssh then calls the file
-// /dev/stdin in its complaints, which is put right.
+// ask makes ssh read the file for one host. Nothing is cached: ssh takes a few milliseconds, and a login takes far
+// longer. The text is sent through stdin, so that the lines of usual can follow it; ssh then names the file /dev/stdin
+// in its errors, which ask replaces.
 func (c *config) ask(ctx context.Context, a address) (settings, error) {
 	text, err := input.ReadFile(c.file(), maxConfig)
 	switch {
@@ -204,18 +203,18 @@ func (c *config) ask(ctx context.Context, a address) (settings, error) {
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return nil, corral.ErrorAt(corral.Unavailable, c.file(), "ssh does not read it within %v: %w", configTime,
+		return nil, corral.ErrorAt(corral.Unavailable, c.file(), "ssh did not read it within %v: %w", configTime,
 			context.Cause(ctx))
 	}
 	if err != nil {
 		why, _, _ := strings.Cut(gridsite.Printable(said.String()), "\n")
 		why = strings.ReplaceAll(why, "/dev/stdin", c.file())
-		return nil, corral.Errorf(corral.Invalid, "ssh does not take the configuration: %s (%w)", why, err)
+		return nil, corral.Errorf(corral.Invalid, "ssh does not accept the configuration: %s (%w)", why, err)
 	}
 	return parseSettings(out), nil
 }
 
-// parseSettings reads what ssh -G prints: a keyword in lower case and its value, a line for each.
+// parseSettings parses the output of ssh -G: lines with a keyword in lower case and its value.
 func parseSettings(out []byte) settings {
 	s := settings{}
 	for line := range strings.Lines(string(out)) {

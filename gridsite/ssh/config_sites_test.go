@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// The user's configuration means what it means to ssh: the first value counts, in a file that is included and below a
-// Match, too.
+// The user's configuration has the same meaning as to ssh: the first value counts, also in an included file and below a
+// Match.
 func TestSSHConfigOrder(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -28,7 +28,7 @@ func TestSSHConfigOrder(t *testing.T) {
 	expectOutput(t, d.openAt("ssh://"+me(t)+"@hpc"), "id -un", me(t)+"\n")
 }
 
-// What the user changes counts from the next login on.
+// The user's changes apply from the next login on.
 func TestSSHConfigIsReadForEachLogin(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -44,7 +44,7 @@ func TestSSHConfigIsReadForEachLogin(t *testing.T) {
 	}
 }
 
-// A user who is not let in learns what Corral did not follow, because the reason may be there.
+// A refused user is told which settings Corral did not follow, because they may be the reason.
 func TestSSHConfigNotFollowed(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -57,7 +57,7 @@ func TestSSHConfigNotFollowed(t *testing.T) {
 	}
 }
 
-// A command at the site gets every argument vector exactly.
+// A command at the site receives every argument vector unchanged.
 func TestSSHQuoting(t *testing.T) {
 	t.Parallel()
 	conn := startSSHD(t).open()
@@ -71,7 +71,8 @@ func TestSSHQuoting(t *testing.T) {
 	})
 }
 
-// What a login shell says before the command is not the command's; one that does not run it is no answer.
+// The login shell's output before the command is not the command's, and a shell that does not run the command is an
+// error.
 func TestSSHLoginShellTalks(t *testing.T) {
 	t.Parallel()
 	talks := startSSHD(t, `ForceCommand echo welcome; echo "$SSH_ORIGINAL_COMMAND"; echo beware >&2; eval "$SSH_ORIGINAL_COMMAND"`)

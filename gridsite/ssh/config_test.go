@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// withSSH puts a command ssh into an otherwise empty PATH that says of each host what answers has, and fails with that of
-// others. It returns a configuration with these lines.
+// withSSH installs a command ssh in an otherwise empty PATH. It prints the entry of answers for a host, and fails for
+// other hosts. withSSH returns a configuration with these lines.
 func withSSH(t *testing.T, lines string, answers map[string]string) *config {
 	t.Helper()
 	bin, home := t.TempDir(), t.TempDir()
@@ -41,7 +41,7 @@ func withSSH(t *testing.T, lines string, answers map[string]string) *config {
 
 const nothing = "identityfile none\nuserknownhostsfile none\nidentityagent SSH_AUTH_SOCK\n"
 
-// A route is what ssh says of the site and of each host in front of it.
+// A route follows the output of ssh for the site and for each host in front of it.
 func TestRoute(t *testing.T) {
 	c := withSSH(t, "Host *", map[string]string{
 		"hpc": "user ann\nhostname hpc1.example\nport 2022\nproxyjump bob@gate:2200,[::1]\nidentityfile ~/.ssh/%r at %n\nidentityfile none\n" +
@@ -76,7 +76,7 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// What ssh does not take, and what we do not, is said with the file.
+// Errors about settings that ssh or Corral does not accept name the file.
 func TestRouteRefused(t *testing.T) {
 	c := withSSH(t, "Host *\nPort x\n", map[string]string{
 		"command": nothing + "proxycommand nc %h %p\n", "jump": nothing + "proxyjump :22\n",
@@ -92,7 +92,7 @@ func TestRouteRefused(t *testing.T) {
 	}
 }
 
-// Without an ssh command the usual settings hold, and it is said that the file does not count.
+// Without an ssh command the default settings apply, and the file is reported as ignored.
 func TestRouteWithoutSSH(t *testing.T) {
 	c := withSSH(t, "Port 1", nil)
 	t.Setenv("PATH", t.TempDir())

@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// What every transport does, over the real sshd too (conn_sites_test.go).
+// These tests apply to every transport; conn_sites_test.go runs them over the real sshd.
 func TestConn(t *testing.T) {
 	t.Parallel()
 	for name, conn := range map[string]gridsite.Conn{"local": local.Conn{}, "ssh": serveSSH(t)} {
@@ -92,7 +92,8 @@ func mkfifo(t *testing.T) string {
 	return fifo
 }
 
-// connCancelled: when its context ends, the command and all of its process group are killed, and what it did is unknown.
+// connCancelled checks that the command's process group is killed when its context ends, and that the outcome is
+// unknown.
 func connCancelled(t *testing.T, conn gridsite.Conn) {
 	fifo := mkfifo(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -104,7 +105,7 @@ func connCancelled(t *testing.T, conn gridsite.Conn) {
 			_, err = io.ReadFull(f, make([]byte, len("a\nb\n")))
 		}
 		cancel(enough)
-		_, copyErr := io.Copy(io.Discard, f) // ends when the last of both writers is dead
+		_, copyErr := io.Copy(io.Discard, f) // ends when both writers are dead
 		gone <- errors.Join(err, copyErr, f.Close())
 	}()
 	script := `exec 3>"$1"; sh -c 'trap "" TERM; echo a >&3; while :; do sleep 1; done' & echo b >&3; wait`
@@ -124,19 +125,19 @@ func connBoundsOutput(t *testing.T, conn gridsite.Conn) {
 	}
 }
 
-// connLeavesBackground: a command is over when it exits, also if it leaves a process that holds its output.
+// connLeavesBackground checks that a command is over when it exits, even if a remaining process holds its output open.
 func connLeavesBackground(t *testing.T, conn gridsite.Conn) {
 	fifo := mkfifo(t)
 	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", `cat "$1" & echo done`, "sh", fifo}})
 	if err != nil || res.Exit != 0 || string(res.Stdout) != "done\n" {
 		t.Errorf("Run = %+v, %v", res, err)
 	}
-	if err := os.WriteFile(fifo, nil, 0); err != nil { // lets cat go
+	if err := os.WriteFile(fifo, nil, 0); err != nil { // releases cat
 		t.Fatal(err)
 	}
 }
 
-// connBrokenStdin: what a broken source delivered is not a complete input.
+// connBrokenStdin checks that partial input from a failing source does not count as complete.
 func connBrokenStdin(t *testing.T, conn gridsite.Conn) {
 	_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"cat"}, Stdin: broken()})
 	if !errors.Is(err, io.ErrUnexpectedEOF) || corral.KindOf(err) != corral.Unknown {
@@ -181,7 +182,7 @@ func connPutFails(t *testing.T, conn gridsite.Conn) {
 		ctx  context.Context
 		path string
 		from io.Reader
-		want string // in the error
+		want string // part of the error
 	}{
 		{"broken source", t.Context(), path, broken(), "unexpected EOF"},
 		{"context ended", ended, path, strings.NewReader("new"), "deadline exceeded"},

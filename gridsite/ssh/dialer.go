@@ -16,34 +16,33 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A dialer logs in at the site, through the hosts in front of it, as the user's own files say. It keeps what outlives
-// one login: the keys that a person has unlocked, and that the user has been told once which settings are not followed.
+// A dialer logs in at the site, through its jump hosts, with the settings of the user's own files. It keeps data beyond
+// one login: the keys that a person has unlocked, and whether the user was warned of unsupported settings.
 type dialer struct {
 	to      address
 	options Options
 	timing  *timing
 	keys    unlocked
-	told    sync.Once // of what is not followed
+	told    sync.Once // the warning about unsupported settings
 }
 
-// help is what a person adds to a login: answers to questions, and the word that an unknown host may be trusted. The
-// zero help is what a reconnection in the background has.
+// help is a person's part in a login: answers to questions, and consent to trust an unknown host. The zero help is for
+// reconnections in the background.
 type help struct {
-	ask           gridsite.Asker // nil: no person is there
+	ask           gridsite.Asker // nil: no person is available
 	acceptHostKey bool
 }
 
-// route reads from the user's configuration which hosts lead to the site, itself the last, and what of the
-// configuration is not followed.
+// route reads the hosts on the way to the site, with the site last, from the user's configuration, and the settings
+// that are not followed.
 func (d *dialer) route(ctx context.Context) (path []hop, ignored []string, err error) {
 	c := config{home: d.options.Home}
 	path, err = c.route(ctx, d.to)
 	return path, c.ignored, err
 }
 
-// dial logs in at one host of the path after the other, each through a channel of the one before. If one of them
-// refuses, those before are left in order. What of the configuration was not followed is added to the error, because it
-// may be the reason.
+// dial logs in at the hosts of the path in order, each through a channel of the one before. If one of them refuses,
+// dial closes the earlier ones. The error names settings that were not followed, because they may be the reason.
 func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	path, ignored, err := d.route(ctx)
 	if err != nil {
@@ -51,7 +50,7 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	}
 	if len(ignored) > 0 && d.options.Log != nil {
 		d.told.Do(func() {
-			d.options.Log.Warn("the ssh configuration is not followed in all", "host", d.to.name, "ignored", ignored)
+			d.options.Log.Warn("some settings of the ssh configuration are not supported", "host", d.to.name, "ignored", ignored)
 		})
 	}
 	c := &connection{path: path, lost: make(chan struct{})}
@@ -59,7 +58,7 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 		client, shown, err := d.login(ctx, h, c, by)
 		if err != nil {
 			c.close()
-			if len(ignored) > 0 { // it may be why
+			if len(ignored) > 0 { // this may be the reason
 				err = fmt.Errorf("%w (Corral does not follow %s)", err, strings.Join(ignored, ", "))
 			}
 			return nil, err
@@ -72,10 +71,10 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	return c, nil
 }
 
-// login reaches one host, through the last one of c, within timing.dial. The clock is stopped while a person answers,
-// since people look for their telephones. When it runs out, its cause replaces the error of the connection that was
-// closed under the login, which would only say that it was closed. The credential is what the host let us in by, the
-// zero one if that was an answer of a person.
+// login logs in at one host, through the last one of c, within timing.dial. The clock is stopped while a person
+// answers, since people look for their telephones. When the time is over, that cause replaces the error of the
+// connection closed under the login, which is less specific. The credential is the one that the host accepted, or zero
+// if it accepted a person's answer.
 func (d *dialer) login(
 	ctx context.Context, h hop, c *connection, by help,
 ) (*ssh.Client, credential.Credential, error) {
@@ -94,13 +93,13 @@ func (d *dialer) login(
 		conn.Close()
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause // what it made of the connection says less
+		err = cause // the error of the connection is less specific
 	}
 	return nil, credential.Credential{}, d.guarded(h, c, err)
 }
 
-// guarded is the error of a login as its user may see it: of the first host, only what an ssh server has said, if the
-// user is not trusted with this machine's network. What is wrong with the user's own files has a kind.
+// guarded returns the error of a login as the user may see it. If the user is not trusted with this machine's network,
+// the error of the first host contains only what an ssh server has sent. Errors in the user's own files have a kind.
 func (d *dialer) guarded(h hop, c *connection, err error) error {
 	_, denied := errors.AsType[*gridsite.LoginError](err)
 	_, distrusted := errors.AsType[*gridsite.HostKeyError](err)
@@ -113,7 +112,7 @@ func (d *dialer) guarded(h hop, c *connection, err error) error {
 	return &gridsite.Unreached{Address: h.address(), Err: err}
 }
 
-// reach connects with a host: directly with the first one, and from then on through a channel of the last one of c.
+// reach connects with a host: directly with the first one, and through a channel of the last one of c with the others.
 func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, error) {
 	before := len(c.clients)
 	switch {
@@ -129,9 +128,9 @@ func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, err
 	return conn, nil
 }
 
-// greet runs the handshake over conn: it shows who we are at the other end, and sees who that is. Package ssh knows no
-// context, so the end of ctx closes conn under it. Both sides explain an error themselves, because package ssh wraps
-// theirs into text: the host key first, since without a host that is trusted no key was even tried.
+// greet performs the handshake over conn, in which both sides authenticate. Package ssh has no contexts, so the end of
+// ctx closes conn. The callbacks of both sides explain an error themselves, because package ssh converts theirs to
+// text. The host key comes first: unless the host is trusted, no key was tried.
 func (d *dialer) greet(
 	ctx context.Context, h hop, conn net.Conn, clock *time.Timer, by help,
 ) (client *ssh.Client, shown credential.Credential, err error) {

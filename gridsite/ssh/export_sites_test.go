@@ -4,13 +4,13 @@ package ssh
 
 import "time"
 
-// SetKeepalive shortens how long a silent server is waited for.
+// SetKeepalive shortens the wait for a silent server.
 func (s *Conn) SetKeepalive(every, answer time.Duration) {
 	s.timing.keepalive, s.timing.answer = every, answer
 }
 
-// SetSessionPatience shortens how long a session may be refused.
+// SetSessionPatience shortens the time during which a session may be refused.
 func (s *Conn) SetSessionPatience(d time.Duration) { s.timing.refused = d }
 
-// SetAgentPatience shortens how long an agent may take.
+// SetAgentPatience shortens the time that an agent may take.
 func (s *Conn) SetAgentPatience(d time.Duration) { s.timing.agent = d }

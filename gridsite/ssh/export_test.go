@@ -6,13 +6,13 @@ import (
 	"github.com/corral-pilot/corral/credential"
 )
 
-// SetPatience shortens how long a login, or a login shell, may take.
+// SetPatience shortens the time that a login, or a login shell, may take.
 func (s *Conn) SetPatience(d time.Duration) { s.timing.dial = d }
 
-// RemoteLine is what is sent to a login shell.
+// RemoteLine returns the line that is sent to a login shell.
 var RemoteLine = remoteLine
 
-// CertificateIn is what a file with a certificate says.
+// CertificateIn returns the data of a file with a certificate.
 func CertificateIn(content []byte) (credential.Credential, error) {
 	cert, err := parseCertificate(content)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A profile that sets a terminal's title, or asks without ending its line, is no part of what the command says.
+// The output of a profile that sets a terminal's title, or asks without a final newline, is not part of the command's.
 func TestSSHGreetingWithoutNewline(t *testing.T) {
 	t.Parallel()
 	conn := startSSHD(t, `ForceCommand printf 'welcome> '; printf 'beware> ' >&2; eval "$SSH_ORIGINAL_COMMAND"`).open()
@@ -28,7 +28,7 @@ func TestSSHGreetingWithoutNewline(t *testing.T) {
 	}
 }
 
-// A profile that wants to hear of no errors takes the command's from us, but not the command.
+// A profile that discards stderr hides the command's errors from Corral, but the command still runs.
 func TestSSHLoginShellWithoutStderr(t *testing.T) {
 	t.Parallel()
 	conn := startSSHD(t, `ForceCommand exec 2>/dev/null; eval "$SSH_ORIGINAL_COMMAND"`).open()

@@ -18,25 +18,24 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// hostKeys decides whether a host is the one that it says it is, by the files that ssh itself uses. Package knownhosts
-// reads them and compares; what it leaves to us is to ask the host for a key of a type that is known, to look at the
-// parts of a certificate, to accept an unknown host if a person has said so, and to say in each case what is wrong and
-// what to do about it. One value serves one login.
+// hostKeys verifies a host's identity with the files that ssh uses. Package knownhosts reads and compares them. The
+// code here requests a key of a known type from the host, examines the parts of a certificate, accepts an unknown host
+// if a person has consented, and explains each problem and its remedy. One value serves one login.
 type hostKeys struct {
 	hop        hop
 	files      []string
 	callback   ssh.HostKeyCallback
-	algorithms []string              // to ask the host for: a key of another type than the known ones proves nothing
-	known      []knownhosts.KnownKey // the host's own, not its authorities'
+	algorithms []string              // to request from the host: a key of another type proves nothing
+	known      []knownhosts.KnownKey // keys of the host itself, not of its authorities
 	refused    *gridsite.HostKeyError
-	accept     bool   // of a host that no file knows
-	accepted   []byte // the key that was, which is shown again when a connection is old
+	accept     bool   // trust a host that no file knows
+	accepted   []byte // the accepted key, which is shown again on an old connection
 }
 
-// readHostKeys reads the files that there are for a host. A host may have keys of several types, and shows one of those
-// that the client asks for. If it were asked for another type than the file has, an honest host would look like a
-// changed one; so the types that are known come first. They are learned by asking for a key that cannot be known: the
-// error lists those that would have done.
+// readHostKeys reads the existing files for a host. A host may have keys of several types and shows one of those that
+// the client requests. If the client requested another type than in the file, an honest host would seem to have
+// changed, so the known types come first. They are found by checking a key that cannot be known: the error lists the
+// known ones.
 func readHostKeys(h hop, accept bool) (*hostKeys, error) {
 	k := &hostKeys{hop: h, accept: accept}
 	for _, file := range h.knownHosts {
@@ -61,12 +60,12 @@ func readHostKeys(h hop, accept bool) (*hostKeys, error) {
 		k.algorithms = append(k.algorithms, algorithmsOf(known.Key.Type())...)
 	}
 	if k.algorithms = unique(k.algorithms); len(k.known) == 0 {
-		k.algorithms = nil // a host that has no certificate yet may show any key
+		k.algorithms = nil // a host without a certificate may show any key
 	}
 	return k, nil
 }
 
-// nobodysKey is a key that no file has. To check it makes package knownhosts tell all keys that are known for a host.
+// nobodysKey is a key that no file has. Checking it makes package knownhosts return all known keys of a host.
 type nobodysKey struct{}
 
 func (nobodysKey) Type() string                        { return "none" }
@@ -74,21 +73,21 @@ func (nobodysKey) Marshal() []byte                     { return []byte("none") }
 func (nobodysKey) Verify([]byte, *ssh.Signature) error { return errors.New("not a key") }
 
 // isAuthority reports whether a line of a file is that of a certificate authority, which package knownhosts does not
-// tell. Such a key never comes from the host itself, so its type says nothing of what to ask the host for.
+// reveal. The host itself never shows such a key, so its type does not matter for the request.
 func isAuthority(known knownhosts.KnownKey) bool {
-	text, _ := os.ReadFile(known.Filename) // one that can no longer be read has no such line
+	text, _ := os.ReadFile(known.Filename) // an unreadable file has no such line
 	lines := strings.Split(string(text), "\n")
 	return known.Line <= len(lines) && strings.HasPrefix(strings.TrimSpace(lines[known.Line-1]), "@cert-authority")
 }
 
-// certificateAlgorithms are those of host certificates, any of which an authority may have signed.
+// certificateAlgorithms are the algorithms of host certificates; an authority may have signed any of them.
 var certificateAlgorithms = []string{
 	ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
 	ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
 }
 
-// algorithmsOf lists the signature algorithms of a type of key. With RSA they are not the type's own name: SHA-1, which
-// that stands for, is refused today.
+// algorithmsOf lists the signature algorithms of a type of key. For RSA the type's own name means SHA-1, which is
+// refused today.
 func algorithmsOf(keyType string) []string {
 	if keyType == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
@@ -96,7 +95,7 @@ func algorithmsOf(keyType string) []string {
 	return []string{keyType}
 }
 
-// unique drops repetitions and keeps the order, which is that of preference.
+// unique removes repetitions and keeps the order of preference.
 func unique(words []string) []string {
 	var found []string
 	for _, w := range words {
@@ -107,14 +106,14 @@ func unique(words []string) []string {
 	return found
 }
 
-// check is the callback at each login, and again when the keys of a long connection are renewed. The refusal is kept,
-// because package ssh turns the error of a callback into text. A certificate is shown to people as the key in it: that
-// is what ssh-keygen -l prints, and what a file without its authority can hold.
+// check is the callback at each login, and at each key renewal of a long connection. The refusal is kept, because
+// package ssh converts the error of a callback to text. People are shown the key within a certificate, because
+// ssh-keygen -l prints that key and a file without the authority can contain it.
 func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error {
 	err := k.callback(name, remote, key)
 	var vain error
 	if cert, ok := key.(*ssh.Certificate); ok {
-		key = cert.Key // what ssh-keygen -l prints, and what a file without its authority can hold
+		key = cert.Key // the key printed by ssh-keygen -l
 		vain, err = err, k.checkParts(name, remote, cert, err)
 	}
 	if err == nil {
@@ -140,8 +139,8 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 	return k.refused
 }
 
-// checkParts looks at what a certificate is made of. Its authority, or the key itself, may be revoked, and a key whose
-// certificate does not count, for the reason vain, may be known all the same.
+// checkParts checks the parts of a certificate. Its authority or its key may be revoked, and the key may be known even
+// if the certificate is not accepted, for the reason vain.
 func (k *hostKeys) checkParts(name string, remote net.Addr, cert *ssh.Certificate, vain error) error {
 	var revoked *knownhosts.RevokedError
 	if err := k.callback(name, remote, cert.SignatureKey); errors.As(err, &revoked) {
@@ -153,9 +152,9 @@ func (k *hostKeys) checkParts(name string, remote net.Addr, cert *ssh.Certificat
 	return nil
 }
 
-// remember writes the key of an unknown host into the user's own file, as ssh does after "yes". A last line without its
-// end gets one first, or the new line would become part of it. A key that was accepted in this login is not written
-// again when it is shown once more.
+// remember adds the key of an unknown host to the user's own file, as ssh does after "yes". An incomplete last line is
+// ended first, or the new line would become part of it. A key accepted in this login is not written again when it is
+// shown once more.
 func (k *hostKeys) remember(key ssh.PublicKey) error {
 	if bytes.Equal(k.accepted, key.Marshal()) {
 		return nil
@@ -181,7 +180,7 @@ func (k *hostKeys) remember(key ssh.PublicKey) error {
 	return errors.Join(err, f.Close())
 }
 
-// name is what known_hosts calls the host.
+// name returns the host's name in known_hosts.
 func (k *hostKeys) name() string { return knownhosts.Normalize(k.hop.address()) }
 
 func (k *hostKeys) places() []string {
@@ -196,8 +195,8 @@ func place(k knownhosts.KnownKey) string {
 	return fmt.Sprintf("%s:%d %s", k.Filename, k.Line, ssh.FingerprintSHA256(k.Key))
 }
 
-// explain turns the error of a login into the one of the host key, if it was that. A host that has no key of any known
-// type fails before the callback is asked, in the negotiation: to the user it is a changed host all the same.
+// explain replaces the error of a login by that of the host key, if that was the cause. A host without a key of a known
+// type fails during the negotiation, before the callback; for the user it counts as a changed host.
 func (k *hostKeys) explain(err error) error {
 	_, negotiation := errors.AsType[*ssh.AlgorithmNegotiationError](err)
 	switch {

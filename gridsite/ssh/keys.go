@@ -20,9 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// unlocked are the decrypted keys, by what their public halves are on the wire. They stay in memory for as long as
-// corrald runs, so that a connection that was lost at night can be made again without a person; passphrases are not
-// kept.
+// unlocked are the decrypted keys, by the wire format of their public halves. They stay in memory as long as corrald
+// runs, so that a connection lost at night can be restored without a person; passphrases are not kept.
 type unlocked struct {
 	mu   sync.Mutex
 	keys map[string]ssh.Signer
@@ -44,28 +43,27 @@ func (u *unlocked) put(key ssh.Signer) {
 	u.keys[string(key.PublicKey().Marshal())] = key
 }
 
-// A keyring is what one login may try, and what came of it. Package ssh tells only that none of it did; the keyring
-// notes each key that was offered and each that could not be used, so that the error can say so. Its ctx is that of the
-// login, kept for callbacks of package ssh, which get none.
+// A keyring collects the keys for one login, and their results. Package ssh reports only that none succeeded; the
+// keyring records each key that was offered and each unusable one, for the error. Its ctx is the login's, kept for
+// callbacks of package ssh, which receive none.
 type keyring struct {
 	dialer   *dialer
 	hop      hop
-	ctx      context.Context // of the login, for what is asked in the middle of it
-	clock    *time.Timer     // which stands still meanwhile
+	ctx      context.Context // of the login, for questions during it
+	clock    *time.Timer     // stopped during questions
 	keys     []ssh.Signer
 	tried    []string
-	expired  []credential.Credential // that were not tried
-	used     credential.Credential   // the last one that the host wanted a signature of
+	expired  []credential.Credential // credentials that were not tried
+	used     credential.Credential   // the last one for which the host requested a signature
 	problems []error
-	ask      gridsite.Asker // nil: no person is there
+	ask      gridsite.Asker // nil: no person is available
 	offered  []string
-	stuck    bool // a key was wanted that did not open, or a question was not answered
+	stuck    bool // a requested key could not be opened, or a question was not answered
 }
 
-// keyring collects the keys for a host: certificates first, then key files, then what else the agent has. Keys that
-// only a person can open come after all others: the server names the first one that it likes, and asking a person for a
-// passphrase is only worth it if nothing else would do. Each key that fails costs one of the tries that a server
-// allows, often six.
+// keyring collects the keys for a host: certificates first, then key files, then the agent's other keys. Locked keys
+// come last: the server selects the first key that it accepts, and a person should be asked for a passphrase only if no
+// other key suffices. Each rejected key costs one of the server's permitted tries, often six.
 func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask gridsite.Asker) (*keyring, error) {
 	k := &keyring{dialer: d, hop: h, ctx: ctx, clock: clock, ask: ask}
 	agents := k.agentKeys()
@@ -101,9 +99,9 @@ func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask grid
 	return k, nil
 }
 
-// add takes a key once: an agent often has the key of a file, too, and a server ends the login after some keys that it
-// does not know. A certificate differs from its key on the wire, so both are tried. One that has expired is not: it
-// would cost a try, and the reason why it is of no use would be lost.
+// add adds a key once: an agent often has a file's key too, and a server ends the login after some unknown keys. A
+// certificate differs from its key on the wire, so both are tried. An expired one is not tried: it would cost a try,
+// and hide the reason for the failure.
 func (k *keyring) add(key named) {
 	if held(key.PublicKey(), k.keys) != nil {
 		return
@@ -117,14 +115,14 @@ func (k *keyring) add(key named) {
 	k.keys = append(k.keys, key)
 	from := key.from
 	if !of.NotAfter.IsZero() {
-		from += ", good until " + of.NotAfter.Format(time.RFC3339)
+		from += ", valid until " + of.NotAfter.Format(time.RFC3339)
 	}
 	k.tried = append(k.tried,
 		fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()), from))
 }
 
-// agentKeys asks the agent for its keys. The connection stays open until the login is over, because the agent signs
-// with them over it. An agent that does not answer is a problem that is told with a failure; other keys may do.
+// agentKeys requests the agent's keys. The connection stays open until the end of the login, because the agent signs
+// over it. An agent that does not answer is a problem reported with a failure; other keys may suffice.
 func (k *keyring) agentKeys() []ssh.Signer {
 	socket := k.dialer.options.AgentSocket
 	if socket == "" {
@@ -142,8 +140,8 @@ func (k *keyring) agentKeys() []ssh.Signer {
 	return keys
 }
 
-// patient is a connection whose other end has so much time to answer each write: the protocol of the agent is questions
-// and answers, and one that hangs would hold up the login without end.
+// patient is a connection whose peer has limited time to answer each write. The agent protocol alternates requests and
+// answers, and an unresponsive agent would block the login indefinitely.
 type patient struct {
 	net.Conn
 	patience time.Duration
@@ -156,12 +154,12 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Conn.Write(b)
 }
 
-// maxKeyFile is how long a file with a key may be.
+// maxKeyFile is the maximum length of a key file in bytes.
 const maxKeyFile = 1 << 20
 
-// identity reads a key file. What it returns may be the file's own key; the agent's, if the agent has the same one, for
-// then nobody needs to be asked; one that was unlocked before; or a locked one, which asks for its passphrase only when
-// the server wants a signature. A file with a public key alone does if the agent has the private half, as ssh allows.
+// identity reads a key file. It returns the file's own key, the agent's copy of it, which needs no passphrase, a key
+// that was unlocked before, or a locked key, which asks for its passphrase only when the server requests a signature.
+// As in ssh, a file with only a public key suffices if the agent has the private half.
 func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error) {
 	content, err := input.ReadFile(file, maxKeyFile)
 	if err == nil {
@@ -192,8 +190,8 @@ func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error)
 	return nil, err
 }
 
-// publicHalf finds the public key of a key file: in it, if it is encrypted in today's format or no more than that, or
-// in the file beside it, as ssh-keygen writes it.
+// publicHalf finds the public key of a key file: in the file, if that is public or encrypted in the current format, or
+// in the file beside it, as written by ssh-keygen.
 func publicHalf(file string, content []byte, missing *ssh.PassphraseMissingError) (ssh.PublicKey, error) {
 	if missing != nil && missing.PublicKey != nil { // older formats hide it
 		return missing.PublicKey, nil
@@ -204,7 +202,7 @@ func publicHalf(file string, content []byte, missing *ssh.PassphraseMissingError
 	return readPublicKey(file + ".pub")
 }
 
-// held returns the one of some keys that has this public half; nil: none has it.
+// held returns the key with this public half; nil if there is none.
 func held(public ssh.PublicKey, keys []ssh.Signer) ssh.Signer {
 	for _, key := range keys {
 		if bytes.Equal(key.PublicKey().Marshal(), public.Marshal()) {
@@ -214,7 +212,7 @@ func held(public ssh.PublicKey, keys []ssh.Signer) ssh.Signer {
 	return nil
 }
 
-// readPublicKey reads a file with one public key, as ssh-keygen writes it.
+// readPublicKey reads a file with one public key, as written by ssh-keygen.
 func readPublicKey(file string) (ssh.PublicKey, error) {
 	line, err := input.ReadFile(file, maxKeyFile)
 	if err != nil {
@@ -224,13 +222,12 @@ func readPublicKey(file string) (ssh.PublicKey, error) {
 	return key, err
 }
 
-// unlock asks for the passphrase of a key. It is called in the middle of a login, when the server has said that it
-// would take the key. A failure ends the use of this key only; that it happened marks the login as one in which a
-// person could help.
+// unlock asks for the passphrase of a key. It is called during a login, after the server has said that it accepts the
+// key. A failure only excludes this key, and marks the login as one in which a person could help.
 func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 	key, err := func() (ssh.Signer, error) {
 		if k.ask == nil {
-			return nil, fmt.Errorf("%s: it needs a passphrase, and nobody is here to give it: log in with"+
+			return nil, fmt.Errorf("%s: it needs a passphrase, but no person can enter one now: log in with"+
 				" `corral site login`, or put the key into an ssh agent", file)
 		}
 		prompt := gridsite.Prompt{Text: "passphrase of " + file + ": "}
@@ -252,15 +249,15 @@ func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 	return key, nil
 }
 
-// named is a key with where it is from.
+// named is a key with its source.
 type named struct {
 	ssh.Signer
 	from  string
-	shut  bool   // only a person can open it
-	signs func() // is told of each signature; nil: nobody is
+	shut  bool   // it needs a person to open it
+	signs func() // called before each signature; may be nil
 }
 
-// SignWithAlgorithm passes on what the embedded interface hides: with RSA the server chooses the algorithm.
+// SignWithAlgorithm exposes a method hidden by the embedded interface: for RSA the server chooses the algorithm.
 func (n named) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
 	if n.signs != nil {
 		n.signs()
@@ -271,8 +268,8 @@ func (n named) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) 
 	return n.Signer.Sign(rand, data)
 }
 
-// locked is an encrypted key, which is opened for its first signature. Its public half is enough to ask the server
-// whether it would take the key.
+// locked is an encrypted key, which is opened for its first signature. Its public half suffices to ask the server
+// whether it would accept the key.
 type locked struct {
 	public ssh.PublicKey
 	open   func() (ssh.Signer, error)

@@ -9,17 +9,17 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// maxLine is what Linux admits as one argument, which a remote line is for the login shell.
+// maxLine is Linux's limit for one argument, which is how the login shell receives a remote line.
 const maxLine = 128<<10 - 1
 
-// remoteLine makes a line for a login shell that becomes exactly this argument vector without leaving a shell behind.
-// The login shell may be csh or fish as well as a POSIX shell; all of them agree on what stands between single quotes,
-// if it has no quote, backslash, exclamation mark or control character. So the command, quoted for a POSIX shell,
-// travels with these in octal, and printf in /bin/sh turns it back.
+// remoteLine returns a line for a login shell that becomes exactly this argument vector without leaving a shell
+// process. The login shell may be csh or fish as well as a POSIX shell; they agree on text between single quotes
+// without quotes, backslashes, exclamation marks and control characters. Therefore the command, quoted for a POSIX
+// shell, is sent with these characters in octal, and printf in /bin/sh decodes it.
 //
-// Before the command begins the line prints mark on stdout, and mark and its process id on stderr, each on a line of
-// its own: what stands before is the login shell's, which may not have ended its last line. exec keeps the process id,
-// so the id is the command's.
+// Before the command begins, the line prints mark on stdout, and mark with its process id on stderr, each on a line of
+// its own. Earlier output is the login shell's, which may lack a final newline. exec keeps the process id, so the id is
+// the command's.
 func remoteLine(mark string, argv []string) (string, error) {
 	if len(argv) == 0 || slices.ContainsFunc(argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%q: want a command, without a NUL", argv)
@@ -33,12 +33,12 @@ func remoteLine(mark string, argv []string) (string, error) {
 	return line, nil
 }
 
-// maxWord is about how many bytes a word of a line may have: csh admits 1024.
+// maxWord is the approximate maximum length of a word in bytes; csh permits 1024.
 const maxWord = 1000
 
-// octal escapes for printf's %b all bytes that mean something between single quotes to some shell, and makes several
-// words of a long text. A newline at the very end would be lost, and cannot be there: the last byte of a quoted vector
-// is a quote.
+// octal escapes, for printf's %b, all bytes that have a meaning between single quotes in some shell, and splits a long
+// text into words. A newline at the very end would be lost, but cannot occur: the last byte of a quoted vector is a
+// quote.
 func octal(text string) string {
 	var b strings.Builder
 	begin := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// A csh that is not a tcsh takes no word of more than 1024 bytes.
+// A csh other than tcsh rejects words of more than 1024 bytes.
 func TestSSHLongLines(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat(`it's a \ long! word`+"\n", 2000) + "."
@@ -32,7 +32,7 @@ func TestSSHLongLines(t *testing.T) {
 	}
 }
 
-// What the shell says of a command that it cannot run is about that, and not all of the line.
+// The shell's message about a command that it cannot run names only that command, not the whole line.
 func TestRemoteLineOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	line, err := ssh.RemoteLine("mark", []string{"/no/such/program", "its argument"})
@@ -56,7 +56,7 @@ func expectArgs(t *rapid.T, out []byte, want []string) {
 	}
 }
 
-// The line means the same to any login shell that is installed.
+// The line means the same to any installed login shell.
 func TestSSHQuotingForLoginShells(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"sh", "dash", "bash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish"} {

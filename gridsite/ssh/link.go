@@ -14,21 +14,21 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A link is the connection to a site, if there is one, and what became of the last attempt to make one.
+// A link is the connection to a site, if there is one, and the result of the last login.
 //
-// Two tokens keep logins apart. Whoever has the turn may log in without a person, and owns the fields below it;
-// commands that find no connection queue for it, so that a hundred of them make one login and not a hundred. A login
-// with a person takes the token asking instead, for minutes perhaps, and the turn only at its end: meanwhile commands
-// may fail, but none of them waits for a person.
+// Two tokens serialize logins. The holder of turn may log in without a person, and owns the fields below it. Commands
+// that find no connection wait for turn, so that a hundred of them cause only one login. A login with a person holds
+// the token asking, perhaps for minutes, and takes turn only at its end: meanwhile commands may fail, but none of them
+// waits for the person.
 type link struct {
 	site    site
 	timing  *timing
 	dialer  dialer
 	life    context.Context // until Close
 	end     context.CancelFunc
-	current atomic.Pointer[connection] // set by whoever has the turn
-	asking  chan struct{}              // held by whoever logs in with the help of a person
-	// held by whoever looks at the fields below, for as long as a login without one takes
+	current atomic.Pointer[connection] // set by the holder of turn
+	asking  chan struct{}              // held during a login with the help of a person
+	// held by readers of the fields below, for as long as a login without a person takes
 	turn    chan struct{}
 	failure error
 	pause   time.Duration
@@ -37,40 +37,40 @@ type link struct {
 
 var errClosed = errors.New("the connection was closed")
 
-// A connection is a login to the site, and the logins at the hosts that it goes through, the first one first. Each of
-// them holds up those behind it: when one ends, all do, and lost is closed.
+// A connection is a login to the site, and the logins at its jump hosts, in order. Each login depends on those before
+// it: when one ends, all do, and lost is closed.
 type connection struct {
 	path    []hop
-	clients []*ssh.Client           // of as many of them as let us in
-	shown   []credential.Credential // by which they did; not what a person answered
+	clients []*ssh.Client           // of the hosts reached so far
+	shown   []credential.Credential // credentials accepted by them; no answers of a person
 	lost    chan struct{}
 }
 
 func (c *connection) site() *ssh.Client { return c.clients[len(c.clients)-1] }
 
-// close begins with the login that holds the socket: the others go through it, and closing them first could block on a
-// network that is gone.
+// close begins with the login that holds the socket. The others pass through it, and closing them first could block on
+// a failed network.
 func (c *connection) close() {
 	for _, client := range c.clients {
 		_ = client.Close()
 	}
 }
 
-// Connect logs in, as gridsite.Remote says, and without regard to the pause after a failure: a user who asks for it has
-// changed something. Run logs in too when it has to.
+// Connect logs in as described for gridsite.Remote, even during the pause after a failure: a user who requests it has
+// changed something. Run also logs in if necessary.
 func (c *Conn) Connect(ctx context.Context, acceptHostKey bool) error {
 	_, err := c.link.connected(ctx, true, help{acceptHostKey: acceptHostKey})
 	return err
 }
 
-// Login logs in with the help of a person. What is answered is forgotten, but for keys: they stay open, so that a
-// connection that was lost can be made again without the person.
+// Login logs in with the help of a person. Answers are not kept, but keys stay unlocked, so that a lost connection can
+// be restored without the person.
 func (c *Conn) Login(ctx context.Context, ask gridsite.Asker) error { return c.link.login(ctx, ask) }
 
 // Stands reports whether there is a connection.
 func (c *Conn) Stands() bool { return c.link.standing() != nil }
 
-// Lost is closed when the connection that stands has ended; nil if there is none.
+// Lost returns a channel that is closed when the current connection ends; nil if there is none.
 func (c *Conn) Lost() <-chan struct{} {
 	if conn := c.link.standing(); conn != nil {
 		return conn.lost
@@ -78,9 +78,9 @@ func (c *Conn) Lost() <-chan struct{} {
 	return nil
 }
 
-// connected returns the connection, and makes it if there is none. Within the pause after a failure it returns that
-// failure again, unless a user wants a try atOnce: a site in trouble, or one that counts failed logins, must not be
-// asked by each of the engine's commands. Nor does it wait once an expired certificate was replaced.
+// connected returns the connection, and logs in if there is none. During the pause after a failure it returns that
+// failure again, unless atOnce is set: a site in trouble, or one that counts failed logins, must not receive a login
+// from each of the engine's commands. It does not pause if an expired certificate has been replaced.
 func (l *link) connected(ctx context.Context, atOnce bool, by help) (*connection, error) {
 	select {
 	case l.turn <- struct{}{}:
@@ -104,7 +104,7 @@ func (l *link) connected(ctx context.Context, atOnce bool, by help) (*connection
 	return c, nil
 }
 
-// standing returns the connection, nil if there is none.
+// standing returns the connection, or nil if there is none.
 func (l *link) standing() *connection {
 	if c := l.current.Load(); c != nil && !isClosed(c.lost) {
 		return c
@@ -112,7 +112,7 @@ func (l *link) standing() *connection {
 	return nil
 }
 
-// good returns the connection if there is one that could be made again as it was; nil: there is none.
+// good returns the connection if its credentials are still valid for another login; nil otherwise.
 func (l *link) good() *connection {
 	if c := l.standing(); c != nil && !c.stale() {
 		return c
@@ -120,8 +120,8 @@ func (l *link) good() *connection {
 	return nil
 }
 
-// use makes c the connection, in the place of a stale one. Two goroutines belong to it: one waits for its end and
-// closes what is left of it, the other finds out when it is dead without having ended. Both are gone once lost is
+// use makes c the connection, replacing a stale one. It starts two goroutines: one waits for the connection's end and
+// closes the rest of it, the other detects a connection that is dead without having ended. Both end once lost is
 // closed.
 func (l *link) use(c *connection) {
 	if old := l.current.Swap(c); old != nil {
@@ -132,8 +132,8 @@ func (l *link) use(c *connection) {
 	go c.keepAlive(l.timing)
 }
 
-// refused notes that a login failed, and returns the failure with the time of the next attempt. A login that was given
-// up by the caller, or by Close, says nothing of the site and begins no pause.
+// refused records a failed login and returns the failure with the time of the next try. A login that the caller or
+// Close aborted is not evidence about the site and causes no pause.
 func (l *link) refused(ctx context.Context, err error) error {
 	if ctx.Err() != nil || l.life.Err() != nil {
 		return l.site.unavailable("%w", err)
@@ -142,14 +142,14 @@ func (l *link) refused(ctx context.Context, err error) error {
 	return l.paused()
 }
 
-// paused is the failure of the last login.
+// paused returns the failure of the last login.
 func (l *link) paused() error {
 	return l.site.unavailable("%w", &gridsite.Paused{Until: l.retryAt, Err: l.failure})
 }
 
-// failed sets the time of the next attempt: after a pause that doubles up to maxPause, with jitter so that sites behind
-// one login host are not tried in step; after the long loginPause where a person has to do something, because a server
-// may lock out a user who fails too often.
+// failed sets the time of the next try. The pause doubles up to maxPause, with jitter so that sites behind one login
+// host are not tried in step. If a person has to act, the pause is the long loginPause, because a server may lock out a
+// user after many failures.
 func (l *link) failed(err error) {
 	l.failure = err
 	l.pause = min(max(2*l.pause, l.timing.minPause), l.timing.maxPause)
@@ -160,7 +160,7 @@ func (l *link) failed(err error) {
 	l.retryAt = time.Now().Add(pause + rand.N(pause/4+1))
 }
 
-// isClosed reports whether a channel that only ever gets closed has been.
+// isClosed reports whether a channel that carries no values has been closed.
 func isClosed(c chan struct{}) bool {
 	select {
 	case <-c:
@@ -170,8 +170,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// keepAlive closes a connection that has stopped answering, so that everything that waits on it hears of that. A
-// machine that loses its network, or sleeps, sends no end; TCP alone would take many minutes to notice.
+// keepAlive closes a connection that has stopped answering, so that everything that waits for it fails. A machine that
+// sleeps or loses its network sends no end, and TCP alone would take many minutes to notice.
 func (c *connection) keepAlive(t *timing) {
 	tick := time.NewTicker(t.keepalive)
 	defer tick.Stop()
@@ -200,15 +200,15 @@ func (l *link) dial(ctx context.Context, by help) (*connection, error) {
 	return l.dialer.dial(ctx, by)
 }
 
-// login logs in with the help of a person, unless a good connection stands. It dials without the turn, so that nothing
-// else waits for the person, and takes the turn to bring in the result. By then another login may have succeeded: its
-// connection is kept and this one closed.
+// login logs in with the help of a person, unless there is a good connection. It dials without turn, so that nothing
+// else waits for the person, and takes turn to store the result. If another login has succeeded by then, its connection
+// is kept and this one closed.
 func (l *link) login(ctx context.Context, ask gridsite.Asker) error {
 	select {
 	case l.asking <- struct{}{}:
 		defer func() { <-l.asking }()
 	default:
-		return corral.ErrorAt(corral.Conflict, string(l.site), "somebody is logging in already")
+		return corral.ErrorAt(corral.Conflict, string(l.site), "someone is already logging in")
 	}
 	if l.good() != nil {
 		return nil
@@ -232,8 +232,8 @@ func (l *link) login(ctx context.Context, ask gridsite.Asker) error {
 	return nil
 }
 
-// close ends the link; it may be called while commands run, and while somebody logs in. To end life makes a login under
-// way fail; the turn is then free, and no later one begins.
+// close ends the link; it may be called during commands and logins. Ending life aborts the current login, which
+// releases turn, and prevents later ones.
 func (l *link) close() error {
 	l.end()
 	l.turn <- struct{}{}

@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// methods are the ways to log in, in the order in which they are tried: keys first, then questions, but only where a
-// person is there to answer. Without one they would fail, and each costs one of the tries that a server allows.
+// methods returns the login methods in the order in which they are tried: keys first, then questions, but only if a
+// person can answer them. Otherwise they would fail, and each costs one of the server's permitted tries.
 func (k *keyring) methods() []ssh.AuthMethod {
 	methods := []ssh.AuthMethod{ssh.PublicKeys(k.keys...)}
 	if k.ask != nil {
@@ -23,15 +23,15 @@ func (k *keyring) methods() []ssh.AuthMethod {
 	return methods
 }
 
-// notice remembers which methods the server offered after a try that failed. It chooses none itself. From them explain
-// concludes whether a person could get in.
+// notice records the methods that the server offered after a failed try, and selects none itself. explain uses them to
+// decide whether a person could log in.
 func (k *keyring) notice(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	k.offered = append(k.offered, c.AllowedMethods...)
 	return nil, nil
 }
 
-// put asks a person; the clock of the login stands still meanwhile. It starts with its full time again afterwards: the
-// server has just shown that it is there.
+// put asks a person; the clock of the login is stopped meanwhile. Then it restarts with its full time, because the
+// server has just answered.
 func (k *keyring) put(q gridsite.Question) ([]string, error) {
 	k.clock.Stop()
 	defer k.clock.Reset(k.dialer.timing.dial)
@@ -42,8 +42,8 @@ func (k *keyring) put(q gridsite.Question) ([]string, error) {
 	return answers, err
 }
 
-// challenge passes the questions of keyboard-interactive on. A server may send a round without a question, to show a
-// text; there is nothing to answer then, and the text is not worth a person's attention.
+// challenge forwards the questions of keyboard-interactive. A server may send a round without questions to show a text,
+// which needs no answer and is not shown.
 func (k *keyring) challenge(name, instruction string, prompts []string, echos []bool) ([]string, error) {
 	if len(prompts) == 0 {
 		return nil, nil
@@ -56,8 +56,8 @@ func (k *keyring) challenge(name, instruction string, prompts []string, echos []
 	return answers, k.unanswered(err)
 }
 
-// password asks for a password, the last method that is tried: a server that has keyboard-interactive asks for the same
-// there, in its own words.
+// password asks for a password, as the last method: a server with keyboard-interactive asks for it there, in its own
+// words.
 func (k *keyring) password() (string, error) {
 	prompt := gridsite.Prompt{Text: k.who() + "'s password: "}
 	answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{prompt}})
@@ -67,10 +67,10 @@ func (k *keyring) password() (string, error) {
 	return answers[0], nil
 }
 
-// who is the user and host that a question is about, since there may be several hosts on the way.
+// who returns the user and host of a question, because a login may pass through several hosts.
 func (k *keyring) who() string { return k.hop.user + "@" + k.hop.host }
 
-// unanswered notes that a question got no answer.
+// unanswered records that a question was not answered.
 func (k *keyring) unanswered(err error) error {
 	if err == nil {
 		return nil
@@ -80,16 +80,16 @@ func (k *keyring) unanswered(err error) error {
 	return err
 }
 
-// explain adds to the error of a login what was tried, if the server said no. Package ssh has no type for that, only
-// these words. A server that hangs up before is another thing: sshd does so when too many logins are under way, or when
-// a firewall lets nobody in.
+// explain adds the methods and keys tried to the error of a login that the server denied. Package ssh has no type for
+// that, only these words. A server that closes the connection before is a different case: sshd does so if there are too
+// many logins, or a firewall rejects the host.
 func (k *keyring) explain(err error) error {
 	denied := strings.Contains(err.Error(), "unable to authenticate") ||
 		strings.Contains(err.Error(), "Too many authentication failures")
 	switch {
 	case denied || k.stuck:
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("%s hangs up before the login: it may have too many at once, or let in nobody from here: %w",
+		return fmt.Errorf("%s hung up before the login: it may have too many logins now, or reject this machine: %w",
 			k.hop.address(), err)
 	default:
 		return fmt.Errorf("%s: %w", k.hop.address(), err)
@@ -102,7 +102,7 @@ func (k *keyring) explain(err error) error {
 	case asks && k.ask == nil:
 		e.Problems = append(e.Problems, errors.New("it asks for a password or a code"))
 	case asks && !k.stuck:
-		e.Problems = append(e.Problems, errors.New("it did not take the answers"))
+		e.Problems = append(e.Problems, errors.New("it did not accept the answers"))
 	}
 	return e
 }

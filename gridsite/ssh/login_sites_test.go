@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// hostKeyError is the host key error of a login, which sent nothing.
+// hostKeyError returns the host key error of a login that sent nothing.
 func hostKeyError(t *testing.T, conn *ssh.Conn, want gridsite.HostKeyProblem) *gridsite.HostKeyError {
 	t.Helper()
 	err := conn.Connect(t.Context(), false)
@@ -70,7 +70,7 @@ func TestSSHHostKeys(t *testing.T) {
 	}
 }
 
-// A host that shows several keys is asked for the one that is known: another one would prove nothing.
+// A host with several keys is asked for the known one: another key would prove nothing.
 func TestSSHHostKeyOfKnownType(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -84,7 +84,7 @@ func TestSSHHostKeyOfKnownType(t *testing.T) {
 	hostKeyError(t, d.open(), gridsite.HostKeyChanged)
 }
 
-// An authority may vouch for hosts and for users.
+// An authority may certify hosts and users.
 func TestSSHCertificates(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -111,8 +111,8 @@ func TestSSHCertificates(t *testing.T) {
 	}
 }
 
-// A certificate counts for no more than its authority, its time and its key do; a host without a valid one is as
-// unknown as any, though some authority is known.
+// A certificate is valid only with its authority, time and key. A host without a valid one is unknown, even if some
+// authority is known.
 func TestSSHHostCertificateDoesNotCount(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -153,7 +153,7 @@ func TestSSHPassphrase(t *testing.T) {
 	d.encrypt("secret")
 	var login *gridsite.LoginError
 	err := d.open().Connect(t.Context(), false)
-	if !errors.As(err, &login) || !login.Answerable || !strings.Contains(err.Error(), "nobody is here to give it") {
+	if !errors.As(err, &login) || !login.Answerable || !strings.Contains(err.Error(), "no person can enter one now") {
 		t.Errorf("nobody to ask: %v", err)
 	}
 	answer, asked := person("wrong", "secret")
@@ -171,7 +171,7 @@ func TestSSHPassphrase(t *testing.T) {
 	if q := (*asked)[1]; q.Name != me(t)+"@127.0.0.1" || len(q.Prompts) != 1 || q.Prompts[0].Echo || !strings.Contains(q.Prompts[0].Text, d.SSH("id_ed25519")) {
 		t.Errorf("asked %+v, want who wants the passphrase of which key", q)
 	}
-	for _, pid := range d.Logins() { // the login is made anew without a person
+	for _, pid := range d.Logins() { // the login is repeated without a person
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	gridsitetest.Until(t, "a command to run again", func() bool {
@@ -193,7 +193,7 @@ func TestSSHPassphrase(t *testing.T) {
 	}
 }
 
-// A passphrase is not asked for while the server would not have the key.
+// A passphrase is not requested if the server would not accept the key.
 func TestSSHKeyNotAccepted(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -257,7 +257,7 @@ func TestSSHAgent(t *testing.T) {
 	}
 }
 
-// A key that only a person can open is tried after those that need nobody.
+// A key that only a person can open is tried after those that need none.
 func TestSSHLockedKeyIsLast(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -306,7 +306,7 @@ func TestSSHProxyJump(t *testing.T) {
 	}
 }
 
-// A command that was cut off is unknown; while the server is away nothing is done; then it goes on.
+// A command that was cut off has an unknown outcome. While the server is down nothing is done, and then work continues.
 func TestSSHServerGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -320,14 +320,14 @@ func TestSSHServerGoesAndComesBack(t *testing.T) {
 		_, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", `echo >"$1"; read x <"$1"`, "sh", fifo}})
 		cut <- err
 	}()
-	if _, err := os.ReadFile(fifo); err != nil { // the command runs
+	if _, err := os.ReadFile(fifo); err != nil { // the command is running
 		t.Fatal(err)
 	}
 	d.Stop()
 	if err := <-cut; corral.KindOf(err) != corral.Unknown || !strings.Contains(err.Error(), "connection was lost") {
 		t.Errorf("a command cut off: %v, want its outcome to be unknown", err)
 	}
-	if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil { // it went on, and is let go
+	if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil { // it continued, and is released
 		t.Fatal(err)
 	}
 	before := time.Now()
@@ -346,7 +346,7 @@ func TestSSHServerGoesAndComesBack(t *testing.T) {
 	})
 }
 
-// A server that hangs is taken for lost.
+// A server that hangs is considered lost.
 func TestSSHServerHangs(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// OwnKey returns the public half of the key of a home, a line as authorized_keys has it, and makes the key before if
-// there is none: without a passphrase, since nobody is there to give it at night. The key is where Conn looks for it,
-// readable by this process's user only; it never leaves this machine. Of two callers at once the first one makes it.
+// OwnKey returns the public half of a home's key as a line for authorized_keys. If there is no key, it generates one,
+// without a passphrase, because no person can enter one at night. The key is stored where Conn looks for it, readable
+// only by this process's user, and never leaves this machine. If two callers run at once, the first one's key is used.
 func OwnKey(home, comment string) (string, error) {
 	dir := filepath.Join(home, ".ssh")
 	file := filepath.Join(dir, "id_ed25519")
@@ -33,8 +33,8 @@ func OwnKey(home, comment string) (string, error) {
 	return publicLine(file, comment)
 }
 
-// makeKey makes a private key. It is written whole under another name before it is linked to its own, which fails if
-// somebody else has just done so: a key that was shown to its owner must stay.
+// makeKey generates a private key. It writes the whole key under another name and then links it to its own, which fails
+// if another process has just done so: a key that was shown to its owner must not be replaced.
 func makeKey(dir, file, comment string) error {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -59,7 +59,7 @@ func makeKey(dir, file, comment string) error {
 	return nil
 }
 
-// publicLine reads the public half of a private key.
+// publicLine returns the public half of a private key.
 func publicLine(file, comment string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The key of a home is made once, whoever asks at the same time, and only its user can read it.
+// The key of a home is generated once, even by concurrent callers, and only its user can read it.
 func TestOwnKey(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(t.TempDir(), "owners", "ann")

@@ -15,16 +15,16 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// An execution is one command on one channel of the connection. stdout and stderr begin at mark. It runs under a
-// context of its own, which ends early for any of four reasons: the caller's ends, the login shell does not come to the
-// command, stdin breaks, or the output is too much. fail says which.
+// An execution is one command on one channel of the connection. stdout and stderr begin at mark. Its own context ends
+// early for any of four reasons: the caller's context ends, the login shell does not reach the command, stdin fails, or
+// there is too much output. fail records which.
 type execution struct {
 	*channel
 	stdout, stderr *marked
-	fail           context.CancelCauseFunc // ends the context that run is under
+	fail           context.CancelCauseFunc // ends the execution's context
 }
 
-// startExecution makes an execution under a context of its own.
+// startExecution returns an execution with its context.
 func startExecution(ctx context.Context, c *channel, mark string) (context.Context, *execution) {
 	ctx, fail := context.WithCancelCause(ctx)
 	return ctx, &execution{
@@ -32,9 +32,9 @@ func startExecution(ctx context.Context, c *channel, mark string) (context.Conte
 	}
 }
 
-// perform returns the command's result once it has ended, or the channel has. The exit status comes as a request of the
-// server, beside the output. Without a status the connection was lost, and what became of the command is not known;
-// with one but without a mark the login shell itself ended, so nothing was done.
+// perform returns the command's result once the command or the channel has ended. The server sends the exit status as a
+// request, separately from the output. Without a status the connection was lost, and the command's outcome is unknown;
+// with a status but no mark the login shell itself ended, so nothing was done.
 func (e *execution) perform(line string, stdin io.Reader) (gridsite.Result, error) {
 	if err := e.exec(line); err != nil {
 		return gridsite.Result{}, err
@@ -58,9 +58,9 @@ func (e *execution) perform(line string, stdin io.Reader) (gridsite.Result, erro
 	return gridsite.Result{Exit: status, Stdout: stdout, Stderr: stderr}, nil
 }
 
-// linger waits until all output is there. The exit status may arrive before what was printed, on its own path through
-// the server. A process in the background may hold the output open without end, so what counts is that nothing new has
-// come for gridsite.Linger.
+// linger waits until all output has arrived. The exit status may overtake the output on its way through the server. A
+// background process may hold the output open indefinitely, so linger returns when nothing has arrived for
+// gridsite.Linger.
 func (e *execution) linger(copies *sync.WaitGroup) {
 	copied := make(chan struct{})
 	go func() { copies.Wait(); close(copied) }()
@@ -80,23 +80,23 @@ func (e *execution) linger(copies *sync.WaitGroup) {
 	}
 }
 
-// hasBegun reports whether the command has: one mark is enough, because a profile may have sent the other stream
-// elsewhere.
+// hasBegun reports whether the command has begun. One mark suffices, because a profile may have redirected the other
+// stream.
 func (e *execution) hasBegun() bool { return e.stdout.hasBegun() || e.stderr.hasBegun() }
 
-// printed is how much of the command's output has arrived, in bytes.
+// printed returns how many bytes of the command's output have arrived.
 func (e *execution) printed() int { return e.stdout.len() + e.stderr.len() }
 
 var errLost = corral.Errorf(corral.Unknown, "the connection was lost before the command ended")
 
-// noShell says that a login shell did not come to the command.
+// noShell returns the error for a login shell that did not reach the command.
 func noShell(patience time.Duration) error {
 	return corral.Errorf(corral.Unknown,
-		"the login shell does not begin it within %v: something in its profile (~/.profile, ~/.bashrc) waits,"+
+		"the login shell did not begin it within %v: something in its profile (~/.profile, ~/.bashrc) waits,"+
 			" or the home directory does not answer", patience)
 }
 
-// end kills a command that has begun; one that has not, within patience, is left to itself.
+// end kills a command that has begun. If it does not begin within patience, it is abandoned.
 func (e *execution) end(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -105,9 +105,9 @@ func (e *execution) end(patience time.Duration) {
 	}
 }
 
-// send copies stdin to the command. A command that ends early reads no more of it, which is not an error. If the source
-// breaks, its end is not sent: a file that is half there must not look to the command like one that is complete, so the
-// command is killed instead.
+// send copies stdin to the command. A command that ends early stops reading, which is not an error. If the source
+// fails, its end is not sent, because the command would take a partial file for a complete one; instead, the command is
+// killed.
 func (e *execution) send(stdin io.Reader) {
 	if stdin != nil {
 		src := &source{r: stdin}
@@ -121,7 +121,7 @@ func (e *execution) send(stdin io.Reader) {
 	_ = e.CloseWrite()
 }
 
-// source remembers why reading failed.
+// source records why reading failed.
 type source struct {
 	r   io.Reader
 	err error
@@ -135,7 +135,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// exitOf waits for the end that the server reports; ended is false if the channel is gone without one.
+// exitOf waits for the end reported by the server; ended is false if the channel closes without one.
 func exitOf(requests <-chan *ssh.Request) (status int, ended bool) {
 	for r := range requests {
 		switch r.Type {
@@ -161,19 +161,18 @@ func exitOf(requests <-chan *ssh.Request) (status int, ended bool) {
 	return 0, false
 }
 
-// signals are those that the protocol has a name for, which is without SIG. OpenSSH tells others by no number.
+// signals are the signals named in the protocol, without SIG. OpenSSH reports others without a number.
 var signals = map[string]int{
 	"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "ABRT": 6, "FPE": 8, "KILL": 9, "USR1": 10, "SEGV": 11, "USR2": 12,
 	"PIPE": 13, "ALRM": 14, "TERM": 15,
 }
 
-// marked keeps what a command writes after the line that begins with mark, and ends the command when that is more than
-// MaxOutput. Until the line has come, data holds what the login shell says; then it is dropped, and what follows is the
-// command's own.
+// marked keeps a command's output after the line that begins with mark, and ends the command when the output exceeds
+// MaxOutput. Until that line arrives, data holds the login shell's output, which is then discarded.
 type marked struct {
 	line     *regexp.Regexp
 	overflow context.CancelCauseFunc
-	began    chan struct{} // closed once the line is there
+	began    chan struct{} // closed when the line has arrived
 
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -208,7 +207,7 @@ func (m *marked) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// content is what was written so far.
+// content returns the output so far.
 func (m *marked) content() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,7 +220,7 @@ func (m *marked) len() int {
 	return m.data.Len()
 }
 
-// pid waits for the process id that the line of the mark says; it is empty if ctx ends before.
+// pid waits for the process id on the line of the mark; it is empty if ctx ends before.
 func (m *marked) pid(ctx context.Context) string {
 	select {
 	case <-m.began:

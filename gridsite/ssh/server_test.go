@@ -19,8 +19,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// serveSSH opens a transport to an ssh server in this process, which lets everybody in and runs commands as sshd does:
-// each below the login shell, in a session of its own. OpenSSH's is behind the tag sites.
+// serveSSH opens a transport to an ssh server in this process, which accepts every user and runs commands as sshd does:
+// each below the login shell, in a session of its own. Tests with OpenSSH's server have the tag sites.
 func serveSSH(t *testing.T) *ssh.Conn {
 	t.Helper()
 	g := keepGate(t, &xssh.ServerConfig{NoClientAuth: true})
@@ -30,8 +30,8 @@ func serveSSH(t *testing.T) *ssh.Conn {
 	return conn
 }
 
-// runSession runs one command for a client. Its exit status is sent when it has ended; the channel stays as long as
-// something in the background may write to it, or until the client closes it.
+// runSession runs one command for a client. It sends the exit status when the command has ended; the channel stays open
+// as long as background processes may write to it, or until the client closes it.
 func runSession(c xssh.Channel, requests <-chan *xssh.Request, line string) {
 	go xssh.DiscardRequests(requests)
 	cmd := exec.Command("sh", "-c", line)
@@ -61,13 +61,13 @@ func runSession(c xssh.Channel, requests <-chan *xssh.Request, line string) {
 	_ = c.Close()
 }
 
-// copyOut closes the pipe when the client is gone, which tells the command so by SIGPIPE.
+// copyOut closes the pipe when the client is gone, which the command notices by SIGPIPE.
 func copyOut(to io.Writer, from io.ReadCloser) {
 	_, _ = io.Copy(to, from)
 	_ = from.Close()
 }
 
-// status is what a shell says of a command's end.
+// status returns a command's exit status as reported by a shell.
 func status(ended *os.ProcessState) uint32 {
 	if w := ended.Sys().(syscall.WaitStatus); w.Signaled() {
 		return 128 + uint32(w.Signal())
@@ -75,7 +75,7 @@ func status(ended *os.ProcessState) uint32 {
 	return uint32(ended.ExitCode())
 }
 
-// Batch fork over ssh, one connection for all tests at once.
+// Batch fork over ssh, with one connection for all tests.
 func TestForkOverSSH(t *testing.T) {
 	t.Parallel()
 	conn := serveSSH(t)

@@ -11,19 +11,19 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// maxSessions is how many commands run at once over one connection. OpenSSH's sshd allows 10 unless its administrator
-// says otherwise; the others are for the kill of what was cancelled.
+// maxSessions is the number of commands that run concurrently over one connection. OpenSSH's sshd allows 10 by default;
+// the others are for killing cancelled commands.
 const maxSessions = 8
 
-// sessions are the connection's, of which a server admits only so many. Commands queue at the gate; a stream passes it
-// like a command and then gives its place back, since it stays for hours.
+// sessions are the sessions of the connection, whose number a server limits. Commands wait at the gate; a stream passes
+// the gate like a command and then gives its place back, because it lasts for hours.
 type sessions struct {
 	site   site
 	link   *link
 	timing *timing
-	gate   chan struct{} // one place for each command that runs
-	inside atomic.Int32  // of those how many have a session
-	freed  chan struct{} // has something when a command has ended
+	gate   chan struct{} // one place per running command
+	inside atomic.Int32  // number of commands that have a session
+	freed  chan struct{} // receives a value when a command has ended
 }
 
 // A channel is one session at the site.
@@ -33,19 +33,20 @@ type channel struct {
 	on       *connection
 }
 
-// Pauses between two attempts to open a session that the server refuses: it may admit fewer than we think, and counts
-// one as open for a moment after its end. While none of our commands has one, that is borne for timing.refused.
+// Pauses between two attempts to open a session when the server refuses: it may admit fewer than we expect, and counts
+// an ended session as open for a moment. If none of our commands has a session, refusals are tolerated for
+// timing.refused.
 const (
 	minRefused = 20 * time.Millisecond
 	maxRefused = time.Second
 )
 
-// open opens a session as soon as there may be one more. The caller gives its place back, with leave or stay.
+// open opens a session as soon as one is available. The caller gives its place back with leave or stay.
 //
-// Two things may go wrong, and look alike at first. A server that admits no further session says so, and is asked again
-// in a while: as soon as one of our own has ended, or after a pause. A connection that is dead, and has not been
-// noticed yet, fails in another way: nothing has been done at the site so far, so it is made again, once. If that fails
-// in the same way, the server lets this user in and then ends everything.
+// Two failures look similar at first. A server that admits no further session refuses, and open tries again when one of
+// our sessions has ended, or after a pause. A dead connection that was not noticed yet fails in another way: nothing
+// has been done at the site so far, so open reconnects once. If the new connection fails in the same way, the server
+// accepts this user's login and then closes every connection.
 func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
 	select {
 	case s.gate <- struct{}{}:
@@ -103,19 +104,19 @@ func (s *sessions) stay() {
 	<-s.gate
 }
 
-// leave closes a session that open opened, and lets in a command that waits for one. A server counts the session for a
-// moment longer; the command that is let in then makes a short pause and asks again.
+// leave closes a session opened by open, and admits a waiting command. A server counts the session as open for a moment
+// longer; the admitted command then pauses briefly and tries again.
 func (s *sessions) leave(c *channel) {
 	_ = c.Close()
 	s.stay()
 	select {
 	case s.freed <- struct{}{}:
-	default: // somebody is told already
+	default: // a signal is already pending
 	}
 }
 
-// session opens one more session on the connection. Package ssh may wait without end for the answer of a connection
-// that is just being lost, so it asks in a goroutine; a session that is answered after nobody wants it is closed.
+// session opens a session on the connection. Package ssh may wait indefinitely for an answer on a connection that is
+// being lost, so a goroutine waits for it; if the answer comes too late, the session is closed.
 func (c *connection) session(ctx context.Context) (*channel, error) {
 	type opened struct {
 		*channel
@@ -141,7 +142,7 @@ func (c *connection) session(ctx context.Context) (*channel, error) {
 	}
 }
 
-// exec has the server run a line in the user's login shell.
+// exec makes the server run a line in the user's login shell.
 func (c *channel) exec(line string) error {
 	ok, err := c.SendRequest("exec", true, ssh.Marshal(struct{ Line string }{line}))
 	if err != nil {
@@ -153,8 +154,8 @@ func (c *channel) exec(line string) error {
 	return nil
 }
 
-// abandon closes the channel of a command that has not begun, so that its process id is not known. A server ends a
-// session only once its process has gone, which is why the signal comes first.
+// abandon closes the channel of a command that has not begun, whose process id is unknown. A server ends a session only
+// after its process, so the signal is sent first.
 func (c *channel) abandon() {
 	c.signal()
 	_ = c.Close()
@@ -165,9 +166,9 @@ func (c *channel) signal() {
 	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
 }
 
-// kill ends a command that is not wanted any longer. The server is asked to. OpenSSH passes signals on only for
-// ordinary users, and older versions for none, so a command of its own kills the process group, too: the login shell
-// has become the command and leads that group.
+// kill ends a command that is no longer wanted. It asks the server to send a signal. OpenSSH forwards signals only for
+// ordinary users, and older versions for none, so a second command also kills the process group, which the command
+// leads because it replaced the login shell.
 func (c *channel) kill(ctx context.Context, pid string) {
 	c.signal()
 	session, err := c.on.session(ctx)

@@ -1,19 +1,19 @@
 // Package ssh is the transport to a site with an sshd: one connection, over which all of the site's commands run.
 //
 //	Conn ── sessions: which command may have a session, and when
-//	  └─ link: the connection that stands, and the pause after a login that failed
+//	  └─ link: the current connection, and the pause after a failed login
 //	      └─ dialer: logs in at one host after the other, with the user's keys, agent, known_hosts and ssh_config
 //
-// A login does what the user's own ssh would do: the configuration is read by ssh itself (config.go), keys and
-// certificates are tried in its order (keys.go), hosts are trusted by its files (hostkeys.go). Where a person has to
-// answer, a question goes to whoever has asked for the login; a connection that is lost is made again without one.
+// A login does what the user's own ssh would do: ssh itself reads the configuration (config.go), keys and certificates
+// are tried in its order (keys.go), and its files determine which hosts are trusted (hostkeys.go). Questions go to the
+// person who requested the login; a lost connection is restored without a person.
 //
-// A command is one line for the user's login shell, whatever that is (line.go), and begins where a random mark is
-// printed: what stands before is the login shell's. Run (run.go) collects what the command prints; Stream (stream.go)
-// hands it on while the command runs.
+// A command is one line for any login shell of the user's (line.go). Its output begins after a random mark; earlier
+// output is the login shell's. Run (run.go) collects the command's output; Stream (stream.go) passes it on while the
+// command runs.
 //
 // A command that was not sent is corral.Unavailable, with a *HostKeyError or *LoginError of package gridsite in its
-// chain if a person must do something; one that was sent and did not report its end is corral.Unknown. ADR 34 has the
+// chain if a person must act; one that was sent and did not report its end is corral.Unknown. ADR 34 has the reasons.
 // reasons.
 package ssh
 
@@ -36,19 +36,20 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// Options says what belongs to the user rather than to the site.
+// Options are the settings of the user, as opposed to those of the site.
 type Options struct {
-	Home        string       // where .ssh is; empty: the user's home directory
-	AgentSocket string       // of an ssh-agent; empty: none
-	Log         *slog.Logger // is told once what of the user's configuration is not followed; nil: nobody is
+	Home        string       // folder of .ssh; empty: the user's home directory
+	AgentSocket string       // socket of an ssh-agent; empty: none
+	Log         *slog.Logger // receives one warning about unsupported ssh settings; may be nil
 
-	// Dial connects with the first host, at HOST:PORT; nil: without a limit. With it the user is not trusted with this
-	// machine's network: what fails before the host shows its key is a *gridsite.Unreached, whose reason is logged.
+	// Dial connects with the first host, at HOST:PORT; nil: without restrictions. If it is set, the user is not trusted
+	// with this machine's network: a failure before the host shows its key is a *gridsite.Unreached, whose reason is
+	// logged.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Conn is the transport to one site. Over its one connection run at most 8 commands at once; more wait. It reconnects
-// by itself whenever a command needs the site, as far as no person is needed for that.
+// Conn is the transport to one site. At most 8 commands run concurrently over its one connection; others wait. It
+// reconnects automatically when a command needs the site, if that requires no person.
 type Conn struct {
 	site     site
 	link     link
@@ -56,23 +57,23 @@ type Conn struct {
 	timing   *timing
 }
 
-// A site is the contact by which the user knows it. It stands in front of every error.
+// A site is the contact by which the user names it. Every error begins with it.
 type site string
 
-// unavailable is the error of what did not reach the site.
+// unavailable returns the error for a request that did not reach the site.
 func (s site) unavailable(format string, args ...any) error {
 	return corral.ErrorAt(corral.Unavailable, string(s), format, args...)
 }
 
-// timing is what tests shorten: for one login; for an answer of the agent; between two signs of life, and for the
-// answer to one; for a server that admits no session; for a kill; and the pauses between logins, the last one where a
-// person has to do something.
+// timing has the times that tests shorten: for one login; for an answer of the agent; between two keepalives, and for
+// the answer to one; for a server that admits no session; for a kill; and the pauses between logins, the last of them
+// for the case that a person must act.
 type timing struct {
 	dial, agent, keepalive, answer, refused, kill, minPause, maxPause, loginPause time.Duration
 }
 
-// New makes the transport to contact, which is ssh://[user@]host[:port]. It opens no connection yet; ~/.ssh/config
-// is read for each, and now, because a user wants to know early that it cannot be followed.
+// New creates the transport to contact, which is ssh://[user@]host[:port]. It opens no connection. ~/.ssh/config is
+// read for each connection, and also by New, so that the user learns early if it is not supported.
 func New(contact string, options Options) (*Conn, error) {
 	to, err := gridsite.ParseContact(contact)
 	if err != nil {
@@ -104,11 +105,11 @@ func New(contact string, options Options) (*Conn, error) {
 	return c, nil
 }
 
-// Run runs the command below the user's login shell, whatever that is and whatever it says first. When ctx ends, the
+// Run runs the command through the user's login shell, whichever it is and whatever it prints first. When ctx ends, the
 // command's process group is killed.
 //
-// A command whose line was sent and that did not report its end is Unknown: it may have done anything. One whose login
-// shell never came to it within timing.dial is Unknown too, because the shell may still come to it.
+// A command that was sent but did not report its end is Unknown: it may have done anything. A command that the login
+// shell did not reach within timing.dial is also Unknown, because the shell may still reach it.
 func (c *Conn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
 	mark := rand.Text()
 	line, err := remoteLine(mark, cmd.Argv)
@@ -158,8 +159,8 @@ const (
 		chmod "$2" "$1" && mv -f -- "$1" "$3"`
 )
 
-// Put sends the file into a temporary one beside it, and renames that only once all of it has arrived. What a lost
-// connection leaves is called .corral-put-* .
+// Put sends the file to a temporary one beside it, which it renames once it is complete. A lost connection leaves a
+// file named .corral-put-* .
 func (c *Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
 	tmp := filepath.Join(filepath.Dir(path), ".corral-put-"+rand.Text())
 	err := c.script(ctx, r, writeScript, tmp)
@@ -177,7 +178,7 @@ func (c *Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Read
 	return fmt.Errorf("writing %s: %w", path, err)
 }
 
-// script runs a shell script that prints nothing of interest unless it fails.
+// script runs a shell script whose output matters only if it fails.
 func (c *Conn) script(ctx context.Context, stdin io.Reader, script string, args ...string) error {
 	res, err := c.Run(ctx, gridsite.Command{Argv: append([]string{"sh", "-c", script, "sh"}, args...), Stdin: stdin})
 	if err == nil && res.Exit != 0 {
@@ -186,8 +187,8 @@ func (c *Conn) script(ctx context.Context, stdin io.Reader, script string, args 
 	return err
 }
 
-// LocalIP returns the address that this machine has on the way to the site, or to the host in front of it that is
-// jumped over. Pilots of a site behind the same network as this machine can dial it.
+// LocalIP returns the address of this machine on the route to the site or to its first jump host. Pilots of a site in
+// the same network as this machine can connect to it.
 func (c *Conn) LocalIP() netip.Addr {
 	if conn := c.link.standing(); conn != nil {
 		return gridsite.LocalIPTo(conn.path[0].address())
@@ -199,5 +200,5 @@ func (c *Conn) LocalIP() netip.Addr {
 	return gridsite.LocalIPTo(path[0].address())
 }
 
-// Close ends the connection, and a login that goes on. What still runs is cut off.
+// Close ends the connection and any login in progress. Running commands are cut off.
 func (c *Conn) Close() error { return c.link.close() }

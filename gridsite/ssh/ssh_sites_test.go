@@ -14,14 +14,14 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// Batch fork through a real sshd, one connection for all tests at once.
+// Batch fork through a real sshd, with one connection for all tests.
 func TestSSHForkConformance(t *testing.T) {
 	t.Parallel()
 	conn := startSSHD(t).open()
 	gridsitetest.Test(t, func(t testing.TB) gridsitetest.Fixture { return gridsitetest.OpenFork(t, conn) })
 }
 
-// A command does not wait for ever for a session that something else keeps, however many wait with it.
+// A command does not wait forever for an occupied session, however many others wait with it.
 func TestSSHSessionTaken(t *testing.T) {
 	t.Parallel()
 	conn := startSSHD(t, "MaxSessions 1").open()
@@ -39,7 +39,7 @@ func TestSSHSessionTaken(t *testing.T) {
 	all.Wait()
 }
 
-// More commands than sshd admits sessions wait for one another.
+// If sshd admits fewer sessions than there are commands, the commands wait for one another.
 func TestSSHSessionsLimit(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []string{"MaxSessions 10", "MaxSessions 2", "MaxSessions 1"} {

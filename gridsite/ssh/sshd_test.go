@@ -17,7 +17,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// An sshd is a real server on a port of its own, with a user's home directory that knows it and is known to it.
+// An sshd is a real server on a port of its own, with the home directory of a user that is authorized and trusts its
+// key.
 type sshd struct {
 	*gridsitetest.SSHD
 	t testing.TB
@@ -33,13 +34,13 @@ func (d *sshd) write(path, content string) {
 	d.Write(d.t, path, content)
 }
 
-// hostKey is the key that the server shows.
+// hostKey returns the server's host key.
 func (d *sshd) hostKey() xssh.PublicKey {
 	d.t.Helper()
 	return readPublic(d.t, filepath.Join(d.Dir, "hostkey.pub"))
 }
 
-// knows is a line of known_hosts for the server with a key.
+// knows returns a line of known_hosts for the server with a key.
 func (d *sshd) knows(key xssh.PublicKey) string {
 	return knownhosts.Line([]string{d.Address()}, key) + "\n"
 }
@@ -57,7 +58,7 @@ func readPublic(t testing.TB, file string) xssh.PublicKey {
 	return key
 }
 
-// newKey makes a key of the user's, encrypted if there is a passphrase.
+// newKey generates a key of the user's, encrypted if there is a passphrase.
 func (d *sshd) newKey(name, passphrase string) xssh.PublicKey {
 	d.t.Helper()
 	d.NewKeyFile(d.t, name, passphrase)
@@ -70,7 +71,7 @@ func (d *sshd) encrypt(passphrase string) {
 	d.Authorize(d.t, d.NewKey(d.t, passphrase))
 }
 
-// restart starts the server with other lines in its configuration.
+// restart restarts the server with other lines in its configuration.
 func (d *sshd) restart(lines ...string) {
 	d.t.Helper()
 	d.Stop()
@@ -78,7 +79,7 @@ func (d *sshd) restart(lines ...string) {
 	d.Start(d.t)
 }
 
-// open makes a transport with the user's files.
+// open returns a transport with the user's files.
 func (d *sshd) open(change ...func(*ssh.Options)) *ssh.Conn {
 	d.t.Helper()
 	return d.openAt(d.Contact(), change...)
@@ -108,7 +109,7 @@ func me(t testing.TB) string {
 	return u.Username
 }
 
-// expectOutput runs a shell script and checks what it prints.
+// expectOutput runs a shell script and checks its output.
 func expectOutput(t testing.TB, conn gridsite.Conn, script, want string) {
 	t.Helper()
 	res, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"sh", "-c", script}})

@@ -17,18 +17,18 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// maxGreeting is how much a login shell may print before the command begins, in bytes.
+// maxGreeting is the maximum output of a login shell before the command begins, in bytes.
 const maxGreeting = 1 << 20
 
-// stream is a command on a session of its own. It does not count among the commands that run at once, because it is
-// there for hours. Unlike Run it hands the command's output on as it comes; so the greeting of the login shell is read
-// off first, on each of the two streams by itself.
+// stream is a command with a session of its own. It does not count among the concurrent commands, because it lasts for
+// hours. Unlike Run, it passes the command's output on as it arrives; therefore the greeting of the login shell is
+// skipped first, separately on each of the two output streams.
 type stream struct {
 	*channel
 	timing *timing
-	out    *bufio.Reader // from where the command's own begins
-	pid    chan string   // the command's, once it has begun
-	stop   func() bool   // no longer ends it with its context
+	out    *bufio.Reader // begins with the command's own output
+	pid    chan string   // the command's process id, once it has begun
+	stop   func() bool   // detaches it from its context
 	once   sync.Once
 	input  sync.Mutex    // held by a Write, and by the end of input: a channel of x/crypto cannot do both at once
 	heard  chan struct{} // closed once stderr has ended
@@ -36,11 +36,11 @@ type stream struct {
 	err    error
 }
 
-// lastWords is how long what a command said on stderr may take to arrive after its exit status, since what it left
-// running may keep stderr open without end; and how long a command may go on after the end of its input.
+// lastWords is how long after the exit status the command's stderr may still arrive, because background processes may
+// hold stderr open indefinitely. It is also how long a command may run after the end of its input.
 const lastWords = 2 * time.Second
 
-// Stream starts the command over the site's connection, below the user's login shell as Run does.
+// Stream starts the command over the site's connection, through the user's login shell like Run.
 func (c *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Stream, error) {
 	mark := rand.Text()
 	line, err := remoteLine(mark, cmd.Argv)
@@ -75,9 +75,8 @@ func (c *Conn) Stream(ctx context.Context, cmd gridsite.Command) (gridsite.Strea
 	return st, nil
 }
 
-// begin sends the command and reads up to where its own output begins. stderr is read in the background for as long as
-// it lasts: its mark brings the process id, which is needed to kill the command, and its last words are the reason when
-// it fails.
+// begin sends the command and reads up to the beginning of its own output. stderr is read in the background until its
+// end: its mark contains the process id for killing the command, and its last lines explain a failure.
 func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
 	if err := st.exec(line); err != nil {
 		return err
@@ -108,8 +107,8 @@ func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
 var errGreeting = corral.Errorf(corral.Unavailable,
 	"the login shell printed more than %d bytes of output before the command", maxGreeting)
 
-// skipTo reads lines up to the one that begins with mark, and returns the rest of that line. A shell that greets
-// without end is given up after maxGreeting.
+// skipTo reads lines up to the one that begins with mark, and returns the rest of that line. It gives up after
+// maxGreeting bytes, in case the greeting has no end.
 func skipTo(r *bufio.Reader, mark string) (rest string, err error) {
 	for read := 0; read < maxGreeting; {
 		line, err := r.ReadSlice('\n')
@@ -148,8 +147,8 @@ func (st *stream) Write(p []byte) (int, error) {
 	return st.channel.Write(p)
 }
 
-// endInput ends the command's input behind the Write in progress. One that the command does not read keeps it waiting
-// until the channel is closed, when the end no longer matters.
+// endInput ends the command's input after the Write in progress. If the command does not read, endInput waits until the
+// channel is closed, when the end of input no longer matters.
 func (st *stream) endInput() {
 	st.input.Lock()
 	defer st.input.Unlock()
@@ -161,15 +160,15 @@ func (st *stream) Wait() error {
 	return st.err
 }
 
-// Close ends the command's input. What goes on all the same is killed.
+// Close ends the command's input. A command that still continues is killed.
 func (st *stream) Close() error {
 	st.stop()
 	go st.finish()
 	return nil
 }
 
-// finish ends the command's input, and then the command: first by the end of its input, which programs of ours take as
-// the order to leave, then after lastWords by a kill. It runs once, whether the stream was closed or its context ended.
+// finish ends the command: first by the end of its input, on which Corral's programs leave, and after lastWords by a
+// kill. It runs once, whether the stream was closed or its context ended.
 func (st *stream) finish() {
 	st.once.Do(func() {
 		go st.endInput()

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// A stream does not take the place of a command, of which only so many run at once.
+// A stream does not occupy the place of a command, of which only a limited number run at once.
 func TestStreamsAndCommands(t *testing.T) {
 	t.Parallel()
 	conn := startSSHD(t).open()

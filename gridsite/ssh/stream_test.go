@@ -21,7 +21,7 @@ func startStream(ctx context.Context, t *testing.T, conn gridsite.Streamer, scri
 	return s
 }
 
-// What every transport does that holds commands with live input and output.
+// These tests apply to every transport that supports commands with live input and output.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	for name, conn := range map[string]gridsite.Streamer{"local": local.Conn{}, "ssh": serveSSH(t)} {
@@ -41,7 +41,7 @@ func testStream(t *testing.T, conn gridsite.Streamer) {
 		}
 		s.Close()
 		if _, err := io.ReadAll(s); err == nil {
-			_ = s.Wait() // however it ended: it was asked to
+			_ = s.Wait() // with or without an error: it was asked to end
 		}
 	})
 	t.Run("ends with what it complained of", func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Subsystem opens one of the server's subsystems, such as sftp, which speaks at the other end of what is returned until
-// that is closed or ctx ends. It goes over the site's connection, so no second login is needed, and like a stream it
-// does not count among the commands. A server that has no such subsystem is a corral.Failed error.
+// Subsystem opens one of the server's subsystems, such as sftp, and returns a stream to it, which lasts until it is
+// closed or ctx ends. The stream uses the site's connection, so it needs no second login, and it does not count among
+// the commands. A server without that subsystem gives a corral.Failed error.
 func (c *Conn) Subsystem(ctx context.Context, name string) (io.ReadWriteCloser, error) {
 	ch, err := c.sessions.open(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// Keys in files do without an agent that does not answer.
+// Keys in files can be used if an agent does not answer.
 func TestSSHSilentAgent(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/tmp", "agent")
@@ -41,11 +41,11 @@ func TestSSHSilentAgent(t *testing.T) {
 	}
 }
 
-// A login shell that never comes to the command is not waited for, as long as a command or a stream may last.
+// The wait for a login shell that never reaches the command is shorter than a command or stream may last.
 func TestSSHBelowABusyShell(t *testing.T) {
 	t.Parallel()
 	for shell, want := range map[string]string{
-		"exec cat >/dev/null": "the login shell does not begin it within 200ms",
+		"exec cat >/dev/null": "the login shell did not begin it within 200ms",
 		"exec yes":            "bytes of output before the command",
 	} {
 		conn := startSSHD(t, "ForceCommand "+shell).open()
@@ -62,7 +62,7 @@ func TestSSHBelowABusyShell(t *testing.T) {
 		if shell == "exec yes" {
 			continue
 		}
-		stdin, end := io.Pipe() // without an end, the shell has none
+		stdin, end := io.Pipe() // no end of input, so the shell does not end
 		defer end.Close()
 		if _, err := conn.Run(t.Context(), gridsite.Command{Argv: []string{"true"}, Stdin: stdin}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("below %q: Run = %v, want %q", shell, err, want)

@@ -16,9 +16,9 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// Tests of servers and agents that do not do what they should.
+// These tests cover servers and agents that misbehave.
 
-// listen takes in connections and leaves them to serve.
+// listen accepts connections and passes them to serve.
 func listen(t *testing.T, network, address string, serve func(net.Conn)) (at string) {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -48,7 +48,7 @@ func sshTo(t *testing.T, address string) *ssh.Conn {
 	return conn
 }
 
-// Nobody but who asked for the login waits for a server that says nothing, and to close ends the wait.
+// Only the caller of a login waits for a server that sends nothing, and closing ends the wait.
 func TestSSHSilentServer(t *testing.T) {
 	t.Parallel()
 	knocked := make(chan net.Conn, 1)
@@ -79,12 +79,12 @@ func TestSSHServerHangsUp(t *testing.T) {
 	t.Parallel()
 	address := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { c.Close() })
 	err := sshTo(t, address).Connect(t.Context(), false)
-	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), address+" hangs up before the login") {
+	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), address+" hung up before the login") {
 		t.Errorf("Connect = %v, want who hung up", err)
 	}
 }
 
-// A server may let in whom it cannot serve.
+// A server may accept a login that it cannot serve.
 func TestSSHServerEndsWhatItLetIn(t *testing.T) {
 	t.Parallel()
 	_, key, err := ed25519.GenerateKey(nil)
@@ -115,7 +115,7 @@ func TestSSHServerEndsWhatItLetIn(t *testing.T) {
 	}
 }
 
-// What a command printed is complete, though the way is so slow that much of it comes after the exit status.
+// A command's output is complete even on a connection so slow that much of it arrives after the exit status.
 func TestSSHOutputAfterTheExit(t *testing.T) {
 	t.Parallel()
 	g := keepGate(t, &xssh.ServerConfig{NoClientAuth: true})
@@ -125,7 +125,7 @@ func TestSSHOutputAfterTheExit(t *testing.T) {
 		_, _ = io.WriteString(c.Stderr(), mark+" 1\n")
 		_, _ = io.WriteString(c, mark+"\n1")
 		_, _ = c.SendRequest("exit-status", false, xssh.Marshal(struct{ Status uint32 }{0}))
-		for _, more := range "23456789" { // all in all longer than silence is borne
+		for _, more := range "23456789" { // longer in total than a silence is tolerated
 			<-time.After(300 * time.Millisecond)
 			_, _ = io.WriteString(c, string(more))
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Only what stands between two marks counts, and only if its end came, too.
+// Only text between two marks counts, and only if its end arrived.
 func TestSections(t *testing.T) {
 	t.Parallel()
 	said := parseSections([]byte("Welcome!\nM begin cpus\n 4\nM end cpus 0 \nM begin slow\nM end slow 124 \n"+
@@ -23,7 +23,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// What is free is what the disk has and the quota leaves, whichever is less.
+// The free space is the smaller of the disk's and the quota's.
 func TestSpace(t *testing.T) {
 	t.Parallel()
 	const df = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/a 9000000 1 4194304 1% /home"
@@ -38,7 +38,7 @@ func TestSpace(t *testing.T) {
 		"used up": {Sections{"space": {out: df}, "quota": {out: "/dev/a 3000* 0 2048 0 1 0 0 0", exit: 1}}, 0, 0,
 			[]string{"the quota on /dev/a is used up"}},
 		"junk": {Sections{"space": {out: df}, "quota": {out: "what?"}}, 4096, 0,
-			[]string{`the quota is not known: quota said "what?"`}},
+			[]string{`the quota is not known: quota printed "what?"`}},
 	} {
 		var facts corral.SiteFacts
 		surveySpace(tt.said, &facts)

@@ -1,8 +1,8 @@
-// Package survey asks a site, with one command, what it has and what it allows, for every dialect that can say so.
+// Package survey asks a site, with one command, for its resources and limits, for every dialect that can report them.
 //
-// A survey is a shell script: what all surveys share (lib.sh) and then the dialect's own. It prints sections, each
-// between marks that nobody else prints; a section that is missing or was cut short leaves a note among the facts and
-// no guess. The space at the root is read here, because it needs no batch system; the dialect reads its own sections.
+// A survey is a shell script: a part shared by all surveys (lib.sh), followed by the dialect's own. It prints sections
+// between random marks. If a section is missing or truncated, the facts contain a note and no guess. The space at the
+// root is read here, because it needs no batch system; the dialect reads its own sections.
 package survey
 
 import (
@@ -27,37 +27,37 @@ import (
 //go:embed lib.sh
 var lib string
 
-// Ask runs the script of a dialect at a site and reads what the site says of the space at root. setup is text that the
-// script needs before anything else; the caller reads the other sections.
+// Ask runs the script of a dialect at a site and reads the space at root. setup is text that the script needs in front;
+// the caller reads the other sections.
 func Ask(ctx context.Context, conn gridsite.Conn, root, setup, script string) (Sections, corral.SiteFacts, error) {
 	facts := corral.SiteFacts{At: time.Now().UTC().Truncate(time.Second)}
 	mark := "corral-" + rand.Text()
 	argv := []string{"sh", "-c", setup + lib + script, "survey", mark, path.Clean(root)}
 	res, err := gridsite.Run(ctx, conn, fault.SiteSurvey, gridsite.Command{Argv: argv})
 	if err != nil {
-		return nil, facts, fmt.Errorf("asking the site what it is like: %w", err)
+		return nil, facts, fmt.Errorf("surveying the site: %w", err)
 	}
 	said := parseSections(res.Stdout, mark)
 	if len(said) == 0 {
-		return nil, facts, corral.Errorf(corral.Failed, "the site does not say what it is like: exit status %d, %s",
+		return nil, facts, corral.Errorf(corral.Failed, "the survey of the site failed: exit status %d, %s",
 			res.Exit, gridsite.LastLine(res.Stderr))
 	}
 	surveySpace(said, &facts)
 	return said, facts, nil
 }
 
-// Sections is what a survey printed: by name, what a command said, and how it ended. Each stands for itself, so that
-// one command which fails, or hangs, costs only what it would have told.
+// Sections is the output of a survey: by name, each command's output and end. The sections are independent, so that a
+// command that fails or hangs costs only its own section.
 type Sections map[string]section
 
 type section struct {
 	out  string
 	exit int
-	why  string // the last thing that it complained about
+	why  string // its last error message
 }
 
-// parseSections reads what stands between the marks. A profile may print anything before, between and after; a section
-// whose end is missing was cut short, and counts as missing.
+// parseSections parses the text between the marks. A profile may print anything before, between and after; a section
+// without an end was truncated and counts as missing.
 func parseSections(out []byte, mark string) Sections {
 	all := Sections{}
 	var name string
@@ -84,7 +84,7 @@ func parseSections(out []byte, mark string) Sections {
 	return all
 }
 
-// Of returns what a command said, if it was there and did what it was asked.
+// Of returns a command's output if the command ran and succeeded.
 func (s Sections) Of(name string) (string, error) {
 	said, ok := s[name]
 	switch {
@@ -100,13 +100,13 @@ func (s Sections) Of(name string) (string, error) {
 	return said.out, nil
 }
 
-// Note says what is not known, and why.
+// Note adds a note that something is not known, with the reason.
 func Note(f *corral.SiteFacts, what string, why error) {
 	f.Notes = append(f.Notes, gridsite.OneLine(what+" is not known: "+why.Error()))
 }
 
-// surveySpace reads what is free and what a quota leaves, whichever is less. quota(1) is missing at most sites, and
-// prints nothing for users without a quota.
+// surveySpace reads the free space and the remaining quota, and records the smaller. Most sites lack quota(1), which
+// also prints nothing for users without a quota.
 func surveySpace(said Sections, facts *corral.SiteFacts) {
 	out, err := said.Of("space")
 	var device string
@@ -119,10 +119,10 @@ func surveySpace(said Sections, facts *corral.SiteFacts) {
 		return
 	}
 	quota := said["quota"]
-	if quota.exit == 127 || quota.out == "" { // most sites have none
+	if quota.exit == 127 || quota.out == "" { // as at most sites
 		return
 	}
-	// quota's exit status is 1 for a user who is over it
+	// The exit status of quota is 1 for a user who exceeds it.
 	left, ok, err := parseQuota(quota.out, device)
 	switch {
 	case err != nil:
@@ -136,30 +136,30 @@ func surveySpace(said Sections, facts *corral.SiteFacts) {
 	}
 }
 
-// dfLine is POSIX's: device, KiB of it, used, free, percent, where it is mounted.
+// dfLine matches the format of POSIX: device, size in KiB, used, free, percent, mount point.
 var dfLine = regexp.MustCompile(`^(\S.*?) +\d+ +\d+ +(-?\d+) +(?:\d+%|-) +/.*$`)
 
-// parseDF reads the answer of df -P -k for one path. Less than nothing is free where only root may still write; to
-// users that is 0.
+// parseDF parses the output of df -P -k for one path. A negative free space is reserved for root; for users it counts
+// as 0.
 func parseDF(out string) (device string, freeMiB int64, err error) {
 	_, line, _ := strings.Cut(out, "\n")
 	f := dfLine.FindStringSubmatch(line)
 	if f == nil {
-		return "", 0, fmt.Errorf("df said %q", gridsite.OneLine(out))
+		return "", 0, fmt.Errorf("df printed %q", gridsite.OneLine(out))
 	}
 	kib, err := strconv.ParseInt(f[2], 10, 64)
 	if err != nil {
-		return "", 0, fmt.Errorf("df said %q", gridsite.OneLine(out))
+		return "", 0, fmt.Errorf("df printed %q", gridsite.OneLine(out))
 	}
 	return f[1], max(0, kib>>10), nil
 }
 
-// quotaLine is one device in the answer of quota -w -p: KiB that are used, the soft and the hard limit, and until when
-// it may be over the soft one; then the same of files. A star is at what is over a limit.
+// quotaLine matches a device in the output of quota -w -p: the used KiB, the soft and the hard limit, and the end of
+// the grace period; then the same for files. A star marks a value over its limit.
 var quotaLine = regexp.MustCompile(`^ *(\S.*?) +(\d+)\*? +(\d+) +(\d+) +(\d+) +\d+\*? +\d+ +\d+ +\d+ *$`)
 
-// parseQuota returns how many KiB the user, and each group that has a quota, may still write to the device; ok is
-// false if there is no limit.
+// parseQuota returns how many KiB the user, and each group with a quota, may still write to the device; ok is false if
+// there is no limit.
 func parseQuota(out, device string) (leftKiB int64, ok bool, err error) {
 	leftKiB = math.MaxInt64
 	for line := range strings.Lines(out) {
@@ -170,12 +170,12 @@ func parseQuota(out, device string) (leftKiB int64, ok bool, err error) {
 		}
 		f := quotaLine.FindStringSubmatch(line)
 		if f == nil {
-			return 0, false, fmt.Errorf("quota said %q", gridsite.OneLine(line))
+			return 0, false, fmt.Errorf("quota printed %q", gridsite.OneLine(line))
 		}
 		var n [3]int64 // used, soft, hard
 		for i := range n {
 			if n[i], err = strconv.ParseInt(f[2+i], 10, 64); err != nil {
-				return 0, false, fmt.Errorf("quota said %q", gridsite.OneLine(line))
+				return 0, false, fmt.Errorf("quota printed %q", gridsite.OneLine(line))
 			}
 		}
 		limit := cmp.Or(n[2], n[1])

@@ -68,7 +68,7 @@ func TestSlurmAccountsOfAnotherCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range facts.Queues {
-		if q.Closed != `the user has no account "theirs" for it` {
+		if q.Closed != `the user has no account "theirs" for this queue` {
 			t.Errorf("queue %s is closed: %q", q.Name, q.Closed)
 		}
 	}

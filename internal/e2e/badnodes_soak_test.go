@@ -51,7 +51,7 @@ func eatenJobs(t *testing.T, fault, reason, lost string) {
 	if len(g.Attempts) != corral.AvoidAfter+1 || g.CPUsNow != 1 {
 		t.Errorf("%d attempts, and %d cpus", len(g.Attempts), g.CPUsNow)
 	}
-	for _, words := range []string{"limit circuit breaker: the last 3 attempts at the site came to nothing", "the batch system is asked for other nodes than " + node} {
+	for _, words := range []string{"limit circuit breaker: the last 3 attempts at the site came to nothing", "the batch system is asked to avoid the nodes " + node} {
 		if !strings.Contains(history, words) {
 			t.Errorf("no %q in\n%s", words, history)
 		}

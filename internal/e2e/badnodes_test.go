@@ -208,7 +208,7 @@ func (u *user) forgive(bad map[string]string) {
 		attempts := u.glidein(id).Attempts
 		return len(attempts) > 0 && attempts[0].SiteJobID != ""
 	})
-	if history := u.must("glidein", "history", id); strings.Contains(history, "is asked for other nodes") {
+	if history := u.must("glidein", "history", id); strings.Contains(history, "is asked to avoid the nodes") {
 		u.t.Errorf("forgiven nodes are avoided:\n%s", history)
 	}
 }

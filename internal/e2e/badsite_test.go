@@ -38,7 +38,7 @@ func TestBadSlurm(t *testing.T) {
 	create := func(more ...string) []string {
 		return append([]string{"site", "create", "hpc", "--contact", "local:", "--batch", "slurm", "--root", root}, more...)
 	}
-	const no, change = "takes no job with these options", "change --queue, --account"
+	const no, change = "accepts no job with these options", "change --queue, --account"
 	u.wantNo(3, []string{no, "invalid partition specified: nowhere", change}, create("--account", "corral", "--queue", "nowhere")...)
 	u.wantNo(3, []string{no, "Invalid account or account/partition combination", change}, create("--account", "theirs")...)
 	u.wantNo(3, []string{no, "Invalid account or account/partition combination", change}, create("--account", "corral", "--queue", "theirs")...)
@@ -112,7 +112,7 @@ func (u *user) surveyed() {
 // limited has the site use a QOS with limits, which are then the site's. One that may not be is refused.
 func (u *user) limited() {
 	u.t.Helper()
-	u.wantNo(3, []string{"takes no job with these options", "Invalid qos specification"}, "site", "set", "hpc", "--qos", "forbidden")
+	u.wantNo(3, []string{"accepts no job with these options", "Invalid qos specification"}, "site", "set", "hpc", "--qos", "forbidden")
 	u.wantNo(3, []string{"MaxJobsPerUser of QOS idle is 0"}, "site", "set", "hpc", "--qos", "idle")
 	u.must("site", "set", "hpc", "--qos", "tight")
 	f := read[corral.Site](u, "site", "show", "hpc").Facts

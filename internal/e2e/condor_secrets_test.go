@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 )
@@ -79,11 +81,7 @@ func (u *condorUser) thief(tokenFile string) condor.Tools {
 		u.t.Fatal(err)
 	}
 	mine := read[corral.Cluster](u.user, "cluster", "show", "mine")
-	runAs := ""
-	if os.Getuid() == 0 {
-		runAs = "nobody"
-	}
-	tools, err := condor.Attach(condor.RemoteConfig{Dir: u.open + "/thief", Release: mine.HTCondor, Collector: mine.Collector, RunAs: runAs}, strings.TrimSpace(string(token)))
+	tools, err := condor.Attach(condor.RemoteConfig{Dir: u.open + "/thief", Release: mine.HTCondor, Collector: mine.Collector, RunAs: programs.Unprivileged()}, strings.TrimSpace(string(token)))
 	if err != nil {
 		u.t.Fatal(err)
 	}

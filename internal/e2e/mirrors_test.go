@@ -123,7 +123,7 @@ func TestFourMirrors(t *testing.T) {
 		t.Fatalf("site is %s: %s", s.State, s.Reason)
 	}
 	tries := u.history("here", "fetch")
-	for i, want := range []string{"server said 403 Forbidden", "truncated: ", "digest is sha256:", "bytes in "} {
+	for i, want := range []string{"server replied 403 Forbidden", "truncated: ", "digest is sha256:", "bytes in "} {
 		if i >= len(tries) || !strings.Contains(tries[i], want) {
 			t.Errorf("try %d is not in the history with %q: %q", i+1, want, tries)
 		}
@@ -131,7 +131,7 @@ func TestFourMirrors(t *testing.T) {
 	if len(tries) != 4 {
 		t.Errorf("%d tries, want 4: %q", len(tries), tries)
 	}
-	if way := u.history("here", "supply"); len(way) != 1 || !strings.Contains(way[0], "by way of mirrors") {
+	if way := u.history("here", "supply"); len(way) != 1 || !strings.Contains(way[0], "is delivered by mirrors") {
 		t.Errorf("the way is not in the history: %q", way)
 	}
 	for _, k := range read[[]corral.Mirror](u, "mirror", "list") {
@@ -191,7 +191,7 @@ func TestPush(t *testing.T) {
 	if s := u.stage("here"); s.State != corral.SiteReady {
 		t.Fatalf("site is %s: %s", s.State, s.Reason)
 	}
-	if way := u.history("here", "supply"); len(way) != 1 || !strings.Contains(way[0], "by way of push") {
+	if way := u.history("here", "supply"); len(way) != 1 || !strings.Contains(way[0], "is delivered by push") {
 		t.Errorf("the way is not in the history: %q", way)
 	}
 	if left, _ := filepath.Glob(u.dir + "/here/packages/*.incoming"); len(left) > 0 {

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/kit/netns"
@@ -94,11 +96,11 @@ func madeForNode(t *testing.T) condorMade {
 }
 
 var makeForNode = sync.OnceValue(func() (m condorMade) {
-	release, err := exec.Command("../../scripts/htcondor").Output()
+	release, err := programs.HTCondor()
 	if err != nil {
-		return condorMade{err: fmt.Errorf("setting up HTCondor: %w", err)}
+		return condorMade{err: err}
 	}
-	m.release = strings.TrimSpace(string(release))
+	m.release = release
 	from, err := packaging.Find(m.release)
 	if err != nil {
 		return condorMade{err: err}

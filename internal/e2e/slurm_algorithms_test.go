@@ -29,7 +29,7 @@ func fanned(seconds time.Duration) []task {
 func TestAlgorithmsOnSlurm(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	slurm := startSlurm(t)
+	slurm := useSlurm(t)
 	sshd, root := u.behindSSH(slurm), u.dir+"/far"
 	u.must("up")
 	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait",
@@ -76,7 +76,7 @@ func cancelled(t *testing.T, slurm *gridsitetest.Slurm, jobs []string) {
 // the full queue is withdrawn as soon as its workers are there, long before the run is over.
 func TestHedgedPilotAtTwoSlurms(t *testing.T) {
 	t.Parallel()
-	full, free := startSlurm(t), startSlurm(t, "NODES=1")
+	full, free := useSlurm(t), startSlurm(t, "NODES=1")
 	u := newUser(t, "PATH="+bin+":"+strings.TrimPrefix(free.Environ()[0], "PATH="), free.Environ()[1])
 	sshd, root := u.behindSSH(full), u.dir+"/far"
 	u.must("up")

@@ -11,7 +11,7 @@ import (
 func TestSlurmSurvivesMinuteWithoutSSHD(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	slurm := startSlurm(t)
+	slurm := useSlurm(t)
 	sshd, root := u.eightWorkers(slurm)
 	u.withoutSSHD(sshd, time.Minute, steps(320, 2*time.Second)...)
 	u.must("site", "remove", "hpc", "--wait", "--timeout", "5m")

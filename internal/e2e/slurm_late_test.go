@@ -185,10 +185,10 @@ func TestLateSubmissions(t *testing.T) {
 
 	late := free.letThrough()
 	free.wantOne(late)
-	free.wantHistory("its submission came in twice: the site's job " + late + " ") // cancelled, or gone before
+	free.wantHistory("it was submitted twice: the site's job " + late + " ") // cancelled, or gone before
 	late = full.letThrough()
 	full.wantOne(late)
-	full.wantHistory("its submission came in twice: the site's job " + late + " was cancelled")
+	full.wantHistory("it was submitted twice: the site's job " + late + " was cancelled")
 	first := strings.Join(taken.jobs("all"), ", ")
 	if again := taken.letThrough(); first != again+" RUNNING" {
 		t.Errorf("the site had %s, want %s alone, which was taken", first, again)

@@ -18,7 +18,7 @@ import (
 func TestSlurmOrphans(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	slurm := startSlurm(t)
+	slurm := useSlurm(t)
 	sshd, root := u.behindSSH(slurm), filepath.Join(u.dir, "far")
 	create := func() {
 		u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait", "--timeout", "5m")

@@ -15,7 +15,7 @@ import (
 func TestPlanOnSlurm(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	slurm := startSlurm(t)
+	slurm := useSlurm(t)
 	sshd, root := u.behindSSH(slurm), u.dir+"/far"
 	u.must("up")
 	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait",

@@ -14,7 +14,7 @@ import (
 func TestSlotsOfSlurm(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	slurm := startSlurm(t)
+	slurm := useSlurm(t)
 	sshd, root := u.behindSSH(slurm), u.dir+"/far"
 	u.must("up")
 	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait",

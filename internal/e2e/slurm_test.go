@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
+// startSlurm starts a Slurm of the test's own, which the test may configure, break and stop.
 func startSlurm(t testing.TB, environment ...string) *gridsitetest.Slurm {
 	t.Helper()
 	slurm, err := gridsitetest.StartSlurm(environment)
@@ -32,6 +34,63 @@ func startSlurm(t testing.TB, environment ...string) *gridsitetest.Slurm {
 		}
 	})
 	return slurm
+}
+
+// slurms are the Slurms that no test uses at present.
+var slurms struct {
+	sync.Mutex
+	free []*gridsitetest.Slurm
+}
+
+// useSlurm returns a Slurm with the default nodes that the test has for itself until it ends: one that an earlier test
+// has left with an empty queue, or a new one. The test neither configures it nor stops its daemons.
+func useSlurm(t testing.TB) *gridsitetest.Slurm {
+	t.Helper()
+	slurms.Lock()
+	defer slurms.Unlock()
+	var slurm *gridsitetest.Slurm
+	if n := len(slurms.free); n > 0 {
+		slurm, slurms.free = slurms.free[n-1], slurms.free[:n-1]
+	} else {
+		var err error
+		if slurm, err = gridsitetest.StartSlurm(nil); err != nil {
+			t.Fatal(err)
+		}
+		atEnd(slurm.Stop)
+	}
+	t.Cleanup(func() {
+		if t.Failed() || !emptied(t, slurm) {
+			return // it is stopped with the others
+		}
+		slurms.Lock()
+		defer slurms.Unlock()
+		slurms.free = append(slurms.free, slurm)
+	})
+	return slurm
+}
+
+// emptied cancels the jobs that a test has left, and reports whether the queue is empty and all nodes are idle after it.
+func emptied(t testing.TB, slurm *gridsitetest.Slurm) bool {
+	jobs, err := slurm.Command("squeue", "--noheader", "--format=%A").Output()
+	if err != nil {
+		t.Logf("squeue: %v", err)
+		return false
+	}
+	if left := strings.Fields(string(jobs)); len(left) > 0 {
+		if out, err := slurm.Command("scancel", left...).CombinedOutput(); err != nil {
+			t.Logf("scancel: %v: %s", err, out)
+			return false
+		}
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); <-tick.C {
+		states, err := slurm.Command("sinfo", "--noheader", "--Node", "--format=%T").Output()
+		if err == nil && queue(t, slurm) == "" && strings.Trim(string(states), "idle\n") == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // queue returns what of a Slurm's jobs has not ended.
@@ -131,7 +190,7 @@ func (u *user) site(name string) corral.Site {
 func TestSlurmSite(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	slurm := startSlurm(t)
+	slurm := useSlurm(t)
 	sshd, root := u.eightWorkers(slurm)
 	hosts := map[string]bool{}
 	for _, w := range u.workers() {
@@ -164,7 +223,7 @@ func (u *user) eightWorkers(slurm *gridsitetest.Slurm) (sshd *gridsitetest.SSHD,
 func TestCondorSlurmSite(t *testing.T) {
 	t.Parallel()
 	u := newCondorUser(t)
-	slurm := startSlurm(t)
+	slurm := useSlurm(t)
 	sshd := u.behindSSH(slurm)
 	root := filepath.Join(u.open, "far")
 	u.timed("up", func() { u.upAsOwner(); u.startPool(t) })

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// Owners are those whose account an administrator has suspended or ended, and those who were let in again. Of all
-// others there are only the objects.
+// owners holds the accounts that an administrator has suspended, ended or reinstated. All other owners exist only
+// through their objects.
 var owners = table[corral.Owner]{
 	noun: corral.ObjectOwner,
 	name: "owners",
@@ -28,7 +28,7 @@ var owners = table[corral.Owner]{
 	about: func(o corral.Owner) []Subject { return []Subject{{corral.ObjectOwner, int64(o.ID)}} },
 }
 
-// account returns the record of an owner; without one, what it would say.
+// account returns an owner's record, or the default, an ACTIVE account, if the owner has no record.
 func (t *Tx) account(name string) (corral.Owner, error) {
 	o, err := owners.one(t, name, "name = ?", name)
 	if corral.KindOf(err) == corral.NotFound {
@@ -37,15 +37,15 @@ func (t *Tx) account(name string) (corral.Owner, error) {
 	return o, err
 }
 
-// Refusal says why nothing is done for an owner; "" if the account is ACTIVE.
+// Refusal returns the reason why corrald does nothing for an owner, or "" if the account is ACTIVE.
 func (t *Tx) Refusal(owner string) (string, error) {
 	o, err := t.account(owner)
 	return o.Refusal(), err
 }
 
-// serves refuses to make anything for an owner whose account is not ACTIVE. It is asked by the one function that stores
-// new rows, so that nothing that corrald does by itself can go round it: what would ask for new things looks at Refusal
-// before, and says why it waits.
+// serves refuses to create anything for an owner whose account is not ACTIVE. The one function that stores new rows
+// calls it, so corrald's own background work cannot bypass it. Code that would request new objects checks Refusal
+// first and reports why it waits.
 func (t *Tx) serves(owner string) error {
 	o, err := t.account(owner)
 	if err == nil && !o.Active() {
@@ -54,7 +54,8 @@ func (t *Tx) serves(owner string) error {
 	return err
 }
 
-// Owner returns an owner with what it has. A NotFound error if no owner of that name has or had an object.
+// Owner returns an owner with the numbers of its objects. It returns a NotFound error if no object of that owner
+// exists or ever existed.
 func (t *Tx) Owner(name string) (corral.Owner, error) {
 	o, err := t.account(name)
 	if err != nil {
@@ -85,8 +86,8 @@ const everyOwner = `
 	union select owner from ensembles
 	union select owner from profiles`
 
-// Owners lists all owners by name, with what each has. All: those that have ended, too. It counts in tables without an
-// index for that, which is what one request of an administrator may cost.
+// Owners lists all owners by name, each with the numbers of its objects. With all, it includes ENDED owners. It
+// counts in tables that have no index on the owner, an acceptable cost for an administrator's request.
 func (t *Tx) Owners(all bool) (list []corral.Owner, err error) {
 	var names []string
 	err = t.rows("select owner from ("+everyOwner+") order by owner", nil, func(rows *sql.Rows) error {
@@ -115,7 +116,7 @@ func (t *Tx) EndingOwners() ([]corral.Owner, error) {
 	return owners.list(t, c)
 }
 
-// has counts what an owner has.
+// has counts an owner's objects.
 func (t *Tx) has(name string) (h corral.Holdings, err error) {
 	err = t.row(`
 		select
@@ -132,13 +133,14 @@ func (t *Tx) has(name string) (h corral.Holdings, err error) {
 		[]any{name, at(&t.now)}, &h.Tokens, &h.Sites, &h.Clusters, &h.Glideins, &h.Runs, &h.Plans, &h.Scales,
 		&h.Ensembles, &h.Records)
 	if err != nil {
-		return h, fmt.Errorf("counting what %s has: %w", name, err)
+		return h, fmt.Errorf("counting the objects of %s: %w", name, err)
 	}
 	return h, nil
 }
 
-// MoveOwner applies move to an owner, whose record is made if there is none. Ending one revokes all its tokens at once.
-// The sites of one that is suspended or served again are looked at again, since that decides about new attempts.
+// MoveOwner applies move to an owner and creates the record if there is none. Ending an owner revokes all its tokens
+// at once. When an owner is suspended or reinstated, its sites are checked again, because the account's state decides
+// whether new attempts are allowed.
 func (t *Tx) MoveOwner(name string, move corral.OwnerMove, reason string) (corral.Owner, error) {
 	before, err := t.account(name)
 	if err != nil {
@@ -155,7 +157,7 @@ func (t *Tx) MoveOwner(name string, move corral.OwnerMove, reason string) (corra
 		}
 		o.ID, o.CreatedAt, entries[0].Of = before.ID, before.CreatedAt, int64(before.ID)
 	}
-	if move != corral.OwnerEndDone { // the list has had that since the end was asked for
+	if move != corral.OwnerEndDone { // the list of revocations has contained this state since the end was requested
 		t.list(ownerWord+name, string(o.State))
 	}
 	if err := owners.save(t, o, entries...); err != nil {
@@ -170,7 +172,7 @@ func (t *Tx) MoveOwner(name string, move corral.OwnerMove, reason string) (corra
 	return o, err
 }
 
-// wake has what looks after an owner's sites, clusters and ensembles look again.
+// wake notifies the loops that serve an owner's sites, clusters and ensembles.
 func (t *Tx) wake(owner string) error {
 	const each = `
 		select 'site', id from sites where owner = ?1 and state <> 'DELETED'
@@ -187,7 +189,8 @@ func (t *Tx) wake(owner string) error {
 	return err
 }
 
-// RevokeTokens revokes all tokens of an owner, with those that were made with them, and returns how many were VALID.
+// RevokeTokens revokes all of an owner's tokens, including the tokens created with them, and returns how many were
+// VALID.
 func (t *Tx) RevokeTokens(owner, reason string) (n int, err error) {
 	var c conditions
 	c.add("owner = ? and state = 'VALID'", owner)
@@ -200,19 +203,19 @@ func (t *Tx) RevokeTokens(owner, reason string) (n int, err error) {
 	return len(list), err
 }
 
-// Belongings are what an owner has that is not over.
+// Belongings holds an owner's objects that have not ended.
 type Belongings struct {
 	Scales    []corral.Scale
 	Plans     []corral.Plan // PROVISIONED, without their documents
 	Ensembles []record.Ensemble
 	Runs      []corral.Run
-	Glideins  []corral.Glidein // in brief
+	Glideins  []corral.Glidein // without the attempts that no longer matter
 	Sites     []corral.Site
 	Clusters  []corral.Cluster
 }
 
-// Belongings reads what an owner has that is not over: what an end has to remove, in whatever state it is. Glideins are
-// without their attempts, which do not matter for that.
+// Belongings reads an owner's objects that have not ended, in any state: they must be removed before the account can
+// end. Glideins are read without their attempts, which do not matter here.
 func (t *Tx) Belongings(owner string) (b Belongings, err error) {
 	of := func(state string) (c conditions) {
 		c.add("owner = ? and "+state, owner)
@@ -229,7 +232,7 @@ func (t *Tx) Belongings(owner string) (b Belongings, err error) {
 	return b, errors.Join(errs[:]...)
 }
 
-// Nothing reports whether nothing is left.
+// Nothing reports whether all the lists are empty.
 func (b Belongings) Nothing() bool {
 	return len(b.Scales)+len(b.Plans)+len(b.Ensembles)+len(b.Runs)+len(b.Glideins)+len(b.Sites)+len(b.Clusters) == 0
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// mint makes the n-th token, with the token of that id.
+// mint creates the n-th token with the given parent.
 func mint(tx *store.Tx, owner string, n int, parent corral.TokenID) (corral.Token, error) {
 	return tx.CreateToken(corral.Token{Name: fmt.Sprint("t", n), Owner: owner, Role: corral.RoleUser, Parent: parent, Digest: tokenDigest(n)})
 }
 
 func tokenDigest(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
-// Over random histories of two owners, no token is VALID that was made with one that is REVOKED, directly or not, and
-// none that is in the list beside the database.
+// Over random histories of two owners, no token is VALID if it was created, directly or indirectly, with a REVOKED
+// one, or if it is in the list beside the database.
 func TestDescendantsOfARevokedTokenAreRevoked(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,7 +65,7 @@ func TestDescendantsOfARevokedTokenAreRevoked(t *testing.T) {
 	})
 }
 
-// newWorldIn is an empty database for a round of a property.
+// newWorldIn opens an empty database for one round of a property test.
 func newWorldIn(t *rapid.T) *store.DB {
 	dir, err := os.MkdirTemp("", "owners-")
 	if err != nil {
@@ -83,8 +83,8 @@ func newWorldIn(t *rapid.T) *store.DB {
 	return db
 }
 
-// A database of the time before a token was revoked and accounts were suspended and ended is brought to what the list
-// beside it says. So is one whose last transaction was lost after its line was written.
+// An older database, from before a token was revoked and accounts were suspended and ended, is updated to match the
+// list beside it. So is a database whose last transaction was lost after its line was written.
 func TestOldDatabaseBringsNothingBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -130,7 +130,7 @@ func TestOldDatabaseBringsNothingBack(t *testing.T) {
 		t.Error(err)
 	}
 	err = storetest.All(old).Write(t.Context(), actor, func(tx *store.Tx) error {
-		_, err := mint(tx, "ann", 1, 0) // its text is not good for another one either
+		_, err := mint(tx, "ann", 1, 0) // its text cannot be used for another one either
 		return err
 	})
 	if corral.KindOf(err) != corral.Conflict {
@@ -138,8 +138,8 @@ func TestOldDatabaseBringsNothingBack(t *testing.T) {
 	}
 }
 
-// The list is not there for those who cannot read it: a line that is none keeps the database from being opened, with
-// its place.
+// The list must not be ignored if it cannot be parsed: an invalid line keeps the database from being opened, and the
+// error names the line.
 func TestListThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/corral.db"
@@ -152,7 +152,7 @@ func TestListThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Two lists become one with the lines of both, once each, in the order of time: the last line about an owner counts.
+// Merging two lists yields the lines of both, once each, ordered by time: the last line about an owner counts.
 func TestListsAreMerged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -172,7 +172,7 @@ func TestListsAreMerged(t *testing.T) {
 	}
 }
 
-// The life of an account: each move from each state. A repetition changes nothing and leaves no history.
+// The life of an account: each move from each state. A repeated move changes nothing and leaves no history entry.
 func TestLifeOfAnOwner(t *testing.T) {
 	t.Parallel()
 	to := map[corral.OwnerState][]corral.OwnerMove{
@@ -203,7 +203,7 @@ func TestLifeOfAnOwner(t *testing.T) {
 	}
 }
 
-// Nothing is made for an owner whose account is not ACTIVE, for any caller: the store itself refuses it.
+// Nothing is created for an owner whose account is not ACTIVE, for any caller: the store itself refuses it.
 func TestNothingIsMadeForAnOwnerWhoIsSuspended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

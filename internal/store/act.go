@@ -4,33 +4,33 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An Act is something that corrald did by itself: what it asked for, for whom, and why.
+// An Act is an action that corrald took by itself: what it requested, for which owner, and why.
 type Act struct {
-	Owner string // for whom
+	Owner string // the owner on whose behalf corrald acted
 	corral.Entry
 }
 
-// OnAct has fn called for each act of corrald, after the commit that has it in a history. It is to be set before the
-// first Write; fn is called by the goroutine that wrote, and must not use the database.
+// OnAct sets fn to be called for each act of corrald, after the commit that recorded it in a history. It must be
+// called before the first Write. The goroutine that wrote calls fn, which must not use the database.
 func (d *DB) OnAct(fn func(Act)) { d.onAct = fn }
 
-// acts are the events of histories that ask for something: that an object is made, that pilots are to go or to come at
-// another time, that a plan changes hands. The other events tell what became of it, as batch systems and pilots report
-// it; they are many, and in the histories alone.
+// acts lists the events that request something: an object's creation, an earlier or later start or end for pilots, a
+// plan's change of owner or state. All other events record results that batch systems and pilots report; they are
+// numerous and appear only in the histories.
 var acts = map[string]bool{
 	"create": true, string(corral.AskDrain): true, string(corral.AskCancel): true, "retime": true,
 	string(corral.PlanProvision): true, string(corral.PlanRelease): true, "reserve": true, "revise": true,
 	string(corral.SiteRemove): true, "revoke": true, "scale": true, "scale off": true,
 }
 
-// acted notes an entry that is an act of corrald's.
+// acted collects an entry if it records an act of corrald.
 func (t *Tx) acted(e corral.Entry) {
 	if t.actor == Actor && (acts[e.Event] || e.Object == corral.ObjectEnsemble) {
 		t.acts = append(t.acts, Act{t.asker, e})
 	}
 }
 
-// tell calls OnAct's function for the acts of a transaction that is committed.
+// tell calls OnAct's function for the acts of a committed transaction.
 func (d *DB) tell(w *work) {
 	if d.onAct == nil {
 		return
@@ -40,16 +40,18 @@ func (d *DB) tell(w *work) {
 	}
 }
 
-// Because has the histories of what the transaction creates from here on say why. Background work calls it before it
-// creates a glidein, an attempt or a run, so that its owner can read which scale, plan, revision or ensemble asked.
+// Because sets the reason that is recorded in the histories of objects that the transaction creates from now on.
+// Background work calls it before it creates a glidein, an attempt or a run, so that the owner can see which scale,
+// plan, revision or ensemble requested the object.
 func (t *Tx) Because(why string) { t.why = why }
 
-// created is the first entry of an object's history.
+// created returns the first entry of an object's history.
 func (t *Tx) created(object string, id int64, state string) corral.Entry {
 	e := corral.Created(object, id, state)
 	e.Reason = t.why
 	return e
 }
 
-// For returns for whom the transaction works: the owner of what it creates. It is "" in one that was opened for none.
+// For returns the owner for whom the transaction works, who will own what it creates. It returns "" for a transaction
+// without an owner.
 func (t *Tx) For() string { return t.asker }

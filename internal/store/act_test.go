@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// What corrald asks for by itself is told once it is committed, with its owner and the reason that the history has; what
-// users ask for, what becomes of it, and what is not committed is not told.
-func TestActsAreTold(t *testing.T) {
+// corrald's own requests are reported once they are committed, with the owner and the reason given in the history.
+// Users' requests, their results, and uncommitted requests are not reported.
+func TestActsAreReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var told []string

@@ -19,9 +19,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever happens, legal or not, at whatever times: a World that has had it all by Apply is the World that the store
-// has recorded, was refused the same, and says the same for the histories. So what a simulation finds is what the
-// store would do.
+// For any events, legal or not, at any times: a World to which all of them were applied by Apply equals the World
+// that the store has recorded, with the same refusals and the same history entries. So a simulation behaves like the
+// store.
 func TestApplyIsWhatTheStoreDoes(t *testing.T) {
 	t.Parallel()
 	tw := &twins{w: newWorld(t), pilots: map[corral.JobID]bool{}}
@@ -48,24 +48,24 @@ func TestApplyIsWhatTheStoreDoes(t *testing.T) {
 	})
 }
 
-// digest is of a package that sites have.
+// digest identifies a package that sites use.
 var digest = "sha256:" + strings.Repeat("1", 64)
 
-// twins are one site, in the store and as a World.
+// twins hold one site twice, in the store and as a World.
 type twins struct {
 	*rapid.T
 	w                    *world
-	starting             corral.Cluster // one that takes no glidein yet
+	starting             corral.Cluster // a cluster that does not accept glideins yet
 	applied              reconcile.World
 	now                  time.Time
 	jobs                 []corral.JobID
-	pilots               map[corral.JobID]bool // which of the jobs are attempts
+	pilots               map[corral.JobID]bool // the jobs that are attempts
 	glideins             []corral.GlideinID
-	lastJob, lastGlidein int64 // of the database
+	lastJob, lastGlidein int64 // in the database
 	lastEntry            int64
 }
 
-// begin makes another site.
+// begin creates another site.
 func (tw *twins) begin() {
 	var s corral.Site
 	tw.write(func(tx *store.Tx) (err error) {
@@ -91,11 +91,11 @@ func (tw *twins) write(fn func(*store.Tx) error) {
 	}
 }
 
-// load is the World that the store has.
+// load returns the World that the store holds.
 func (tw *twins) load() (w reconcile.World) {
 	err := tw.w.db.ViewAt(tw.w.t.Context(), tw.now, func(tx *store.Tx) (err error) {
 		w, err = worldstate.World(tx, tw.applied.Site.ID)
-		w.Waits = nil // are the caller's of Apply
+		w.Waits = nil // Apply's caller provides them
 		return err
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (tw *twins) load() (w reconcile.World) {
 	return w
 }
 
-// awake is w without the glideins that a site that is READY has no need of before its time.
+// awake returns w without the glideins that a READY site does not need before its time.
 func awake(now time.Time, w reconcile.World) reconcile.World {
 	if w.Site.State != corral.SiteReady {
 		return w
@@ -124,7 +124,7 @@ func awake(now time.Time, w reconcile.World) reconcile.World {
 	return w
 }
 
-// entries are those that the store has written since the last call.
+// entries returns the entries that the store has written since the last call.
 func (tw *twins) entries() (list []corral.Entry) {
 	err := tw.w.db.ViewAt(tw.w.t.Context(), tw.now, func(tx *store.Tx) (err error) {
 		list, err = tx.HistoryAfter(tw.lastEntry, 0)
@@ -139,7 +139,7 @@ func (tw *twins) entries() (list []corral.Entry) {
 	return list
 }
 
-// step does what is decided, as the engine would, or something that was drawn.
+// step applies a decision, as the engine would, or a random change.
 func (tw *twins) step() {
 	switch rapid.IntRange(0, 9).Draw(tw.T, "step") {
 	case 0, 1, 2:
@@ -157,7 +157,7 @@ func (tw *twins) step() {
 	}
 }
 
-// comeToNothing is what opens a circuit breaker, when it happens some times.
+// comeToNothing applies the events that open a circuit breaker when they are repeated.
 func (tw *twins) comeToNothing() {
 	e := corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeFailed, Transient: true, Reason: "no room"}
 	_ = tw.both(reconcile.CreateGlidein{Glidein: tw.drawGlidein(), Cluster: tw.w.cluster}) &&
@@ -165,7 +165,7 @@ func (tw *twins) comeToNothing() {
 		tw.both(reconcile.MoveJob{Job: corral.JobID(tw.lastJob), Event: e})
 }
 
-// setSite changes facts about the site, which have no rule.
+// setSite changes facts about the site, for which there is no rule.
 func (tw *twins) setSite() {
 	var s corral.Site
 	trouble := draw(tw.T, "trouble", corral.SiteTrouble{}, corral.SiteTrouble{Why: "no route", Since: tw.now})
@@ -185,7 +185,7 @@ func (tw *twins) drawChange() reconcile.Change {
 	switch draw(rt, "what", "site", "create", "create", "ask", "retime", "settle", "submit", "submit", "serve", "cancel", "drain",
 		"move", "move", "move", "move", "lease", "workers", "workers", "waits", "lose") {
 	case "site":
-		if rapid.IntRange(0, 3).Draw(rt, "at all") > 0 { // most histories happen at a site that is READY
+		if rapid.IntRange(0, 3).Draw(rt, "at all") > 0 { // most histories happen at a READY site
 			move = corral.SiteStaged
 		}
 		return reconcile.MoveSite{Move: move, Reason: "drawn"}
@@ -248,9 +248,9 @@ func (tw *twins) drawEvent() corral.JobEvent {
 	return e
 }
 
-// both makes a change in both worlds, compares them, and reports whether it was made.
+// both makes a change in both worlds, compares them, and reports whether the change was accepted.
 func (tw *twins) both(c reconcile.Change) bool {
-	switch named := c.(type) { // who performs a change names what it creates
+	switch named := c.(type) { // the caller assigns the names of new objects
 	case reconcile.Submit:
 		named.ID, named.Tag = corral.JobID(tw.lastJob+1), fmt.Sprintf("tag-%d", tags.Add(1))
 		c = named
@@ -278,7 +278,7 @@ func (tw *twins) both(c reconcile.Change) bool {
 	return refused == nil
 }
 
-// left reports whether what a change is about is not in the World any more, or never was in the store either.
+// left reports whether the subject of a change is no longer in the World, or never existed in the store.
 func (tw *twins) left(c reconcile.Change) bool {
 	var job corral.JobID
 	var glidein corral.GlideinID
@@ -357,7 +357,7 @@ func (tw *twins) perform(tx *store.Tx, c reconcile.Change) (err error) {
 	return err
 }
 
-// counts returns what counts of a world at now: an applied one may remember more.
+// counts returns the part of a world that matters at now: an applied one may remember more.
 func counts(w reconcile.World, now time.Time) reconcile.World {
 	w.Told = nil // Held follows from it
 	w.Glideins = slices.DeleteFunc(slices.Clone(w.Glideins), func(g corral.Glidein) bool { return g.State.Terminal() })

@@ -35,7 +35,7 @@ func (w *world) fill(glideins, attemptsEach int) (ids []corral.GlideinID) {
 	return ids
 }
 
-// BenchmarkMoveJob measures one Write: an attempt moves, its glidein is settled, two lines of history.
+// BenchmarkMoveJob measures one Write: an attempt moves, its glidein is settled, two history entries are written.
 func BenchmarkMoveJob(b *testing.B) {
 	w := newWorld(b)
 	ids := w.fill(2000, 2)
@@ -74,8 +74,7 @@ func BenchmarkGlideins(b *testing.B) {
 	}
 }
 
-// past gives the world's site so many attempts that are over, each of a glidein of its own, which one of some plans has
-// asked for.
+// past adds ended attempts to the world's site, each with its own glidein, which one of the plans has requested.
 func (w *world) past(attempts, plans int) {
 	w.t.Helper()
 	g := w.createGlidein(w.newGlidein())
@@ -87,7 +86,7 @@ func (w *world) past(attempts, plans int) {
 		"ended_at_ms": "ended_at_ms - i"})
 }
 
-// copies adds copies of a row, of which the i-th has the id of the row and i more, and differs in some columns.
+// copies adds count copies of a row. The i-th copy has the row's id plus i and differs in the columns of but.
 func (w *world) copies(table string, id int64, count int, but map[string]string) {
 	w.t.Helper()
 	db := raw(w.t, w.path)
@@ -111,7 +110,8 @@ func (w *world) copies(table string, id int64, count int, but map[string]string)
 	}
 }
 
-// BenchmarkLedger measures what each look at a plan, and each reservation, asks of a site with a past.
+// BenchmarkLedger measures the ledger queries that each check of a plan, and each reservation, makes for a site with
+// many past attempts.
 func BenchmarkLedger(b *testing.B) {
 	for _, attempts := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(attempts), func(b *testing.B) {

@@ -9,16 +9,16 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A glidein that is resubmitted forever has attempts without end, and it is settled whenever one of them changes. So it
-// is read in brief: with the attempts that its next state depends on, and of the others only a number. These are the
-// attempts that are alive and, going back from the last one, those up to the first that is decisive.
+// A glidein that is resubmitted forever accumulates attempts without limit, and it is settled whenever one of them
+// changes. It is therefore read in brief: with the attempts that its next state depends on, and only a count of the
+// others. Those are the live attempts and, going back from the last one, all attempts up to the first decisive one.
 
-// decisive is true of an attempt before which others matter no more for what follows, but for how many of them
-// expired: see corral.Glidein.Next.
+// decisive matches an attempt whose predecessors no longer affect the glidein's next state, except by the number of
+// them that expired: see corral.Glidein.Next.
 const decisive = "state = 'ENDED' and outcome not in ('lost', 'preempted', 'duplicate')" +
 	" and not (outcome = 'failed' and transient and failure = '')"
 
-// GlideinInBrief returns the glidein as Glidein does, but of its attempts only those that matter for what follows.
+// GlideinInBrief returns the glidein like Glidein, but only with the attempts that affect its next state.
 func (t *Tx) GlideinInBrief(id corral.GlideinID) (corral.Glidein, error) {
 	g, err := glideins.one(t, id, "id = ?", id)
 	if err != nil {
@@ -31,17 +31,17 @@ func (t *Tx) GlideinInBrief(id corral.GlideinID) (corral.Glidein, error) {
 	return list[0], err
 }
 
-// addInBrief reads, for list, which is what c selects, the attempts that are alive, those that have ended from the last
-// decisive one on, and how many of the others expired.
+// addInBrief reads the attempts of list, which c selects: the live ones, the ended ones from the last decisive one
+// on, and the number of the others that expired.
 func (t *Tx) addInBrief(list []corral.Glidein, c conditions) error {
 	ids := "select id from glideins" + c.clause()
 	var live, tail conditions
 	live.add(liveJob)
 	live.add("site_id in (select site_id from glideins where id in ("+ids+"))", c.args...)
-	live.add("+glidein_id in ("+ids+")", c.args...) // "+": the index of a glidein's attempts leads to all of them
+	live.add("+glidein_id in ("+ids+")", c.args...) // "+": the index on a glidein's attempts would visit all of them
 	tail.add("state = 'ENDED'")
-	// The cross join keeps SQLite from reordering the two: for each glidein one look at the end of its index finds the
-	// last decisive attempt, and a second one reads from there on.
+	// The cross join keeps SQLite from reordering the two tables: for each glidein, one lookup at the end of its
+	// index finds the last decisive attempt, and a second one reads from there on.
 	tail.add(`id in (
 		select jobs.id
 		from (`+ids+`) as g
@@ -64,8 +64,8 @@ func (t *Tx) addInBrief(list []corral.Glidein, c conditions) error {
 	return t.countExpired(list, ids, c.args)
 }
 
-// countExpired counts the attempts of list that expired and were not read. The number matters only to glideins that are
-// resubmitted so many times, so others are not counted. The query ids, with args, selects the list.
+// countExpired counts the expired attempts of list that were not read. The number matters only for glideins with
+// resubmit mode "times", so other glideins are skipped. The query ids, with args, selects the list.
 func (t *Tx) countExpired(list []corral.Glidein, ids string, args []any) error {
 	all := map[corral.GlideinID]int{}
 	err := t.rows(`

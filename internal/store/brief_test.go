@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Of a glidein's attempts those are read in brief that are alive, and those from the last one on that decides.
+// A glidein read in brief has its live attempts and those from the last decisive one on.
 func TestGlideinInBrief(t *testing.T) {
 	t.Parallel()
 	const expired, lost, duplicate, running = corral.OutcomeExpired, corral.OutcomeLost, corral.OutcomeDuplicate, ""
@@ -21,8 +21,8 @@ func TestGlideinInBrief(t *testing.T) {
 		name     string
 		policy   resubmit.Policy
 		outcomes []corral.Outcome
-		want     []int // numbers
-		earlier  int   // that expired
+		want     []int // numbers of the attempts
+		earlier  int   // number of expired attempts that are not read
 	}{
 		{"none yet", forever, nil, nil, 0},
 		{"the first one runs", forever, []corral.Outcome{running}, []int{1}, 0},

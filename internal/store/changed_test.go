@@ -32,8 +32,8 @@ func TestChangedOnlyIfSomethingChanged(t *testing.T) {
 	}
 }
 
-// Who waits for an object is woken by what happens to it and to what belongs to it, and by nothing else:
-// a hundred waiters must not all look at each of fifty commits a second.
+// A waiter is woken by changes to its object and to that object's parts, and by nothing else: a hundred waiters must
+// not each check every one of fifty commits a second.
 func TestChangedOnlyIfTheSubjectChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -67,9 +67,9 @@ func TestChangedOnlyIfTheSubjectChanged(t *testing.T) {
 	}
 }
 
-// Who takes the channel before reading misses nothing: many waiters follow a glidein's job to its end,
-// however the writer's commits fall between their steps. A lost wake-up leaves a waiter asleep, which
-// the bubble reports as a deadlock.
+// A waiter that takes the channel before reading misses nothing: many waiters follow a glidein's job to its end,
+// wherever the writer's commits fall between their steps. A lost wake-up leaves a waiter asleep, which the bubble
+// reports as a deadlock.
 func TestChangedLosesNoWakeUp(t *testing.T) {
 	t.Parallel()
 	for range 5 {

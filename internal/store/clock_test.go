@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A clock that was set back stops nothing: what changes then has the time of its last change.
+// If the clock is set back, nothing fails: objects that change get the time of their last change again.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -47,7 +47,7 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// Attempts that a clock which was wrong says have yet to end keep nobody from the site.
+// Attempts whose recorded end is in the future, because the clock was wrong, do not put a site on hold.
 func TestHoldWithoutTheFuture(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -4,8 +4,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Clusters of kind condor have a pool that internal/condor/condorpool starts and stops as their rows ask for it; the
-// row of an embedded cluster is all there is of it.
+// Each cluster of kind condor has a pool, which internal/condor/condorpool starts and stops according to its row. An
+// embedded cluster consists of its row alone.
 var clusters = table[corral.Cluster]{
 	noun:  corral.ObjectCluster,
 	name:  "clusters",
@@ -33,8 +33,8 @@ var clusters = table[corral.Cluster]{
 	},
 }
 
-// CreateCluster stores c, an embedded cluster as READY and another as STARTING; its ID, State and times
-// are set here. A Conflict error if a cluster of its owner that is not DELETED has the name.
+// CreateCluster stores c: an embedded cluster as READY, any other as STARTING. It sets ID, State and times. It
+// returns a Conflict error if the owner has another cluster of that name that is not DELETED.
 func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
 	err := clusters.free(t, func(other corral.Cluster) error {
 		return corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", c.Name, other.ID)
@@ -57,7 +57,8 @@ func (t *Tx) Cluster(id corral.ClusterID) (corral.Cluster, error) {
 	return clusters.one(t, id, "id = ?", id)
 }
 
-// ClusterNamed returns the cluster that has the name now, as named says; DELETED ones have none.
+// ClusterNamed returns the cluster that currently has the name, chosen as the function named describes. DELETED
+// clusters do not keep their names.
 func (t *Tx) ClusterNamed(name string) (corral.Cluster, error) {
 	return named(t, clusters, name, func(c corral.Cluster) string { return c.Owner })
 }
@@ -67,8 +68,8 @@ func (t *Tx) Clusters(f Filter) ([]corral.Cluster, error) {
 	return clusters.filtered(t, f)
 }
 
-// MoveCluster applies move to a cluster. A Conflict error if it is to be removed while a glidein or run
-// that is not over still needs it.
+// MoveCluster applies move to a cluster. It returns a Conflict error for a removal while a live glidein or run still
+// needs the cluster.
 func (t *Tx) MoveCluster(id corral.ClusterID, move corral.ClusterMove, reason string) (corral.Cluster, error) {
 	c, _, err := clusters.change(t, id, func(c corral.Cluster) (corral.Cluster, []corral.Entry, error) {
 		c, entries, err := c.Apply(move, reason, t.now)
@@ -80,8 +81,8 @@ func (t *Tx) MoveCluster(id corral.ClusterID, move corral.ClusterMove, reason st
 	return c, err
 }
 
-// RemoveCluster asks for the removal of a cluster; an embedded one, which has nothing that could be left, is
-// DELETED at once.
+// RemoveCluster requests the removal of a cluster. An embedded cluster leaves nothing to clean up and becomes DELETED
+// at once.
 func (t *Tx) RemoveCluster(id corral.ClusterID, reason string) (corral.Cluster, error) {
 	c, err := t.MoveCluster(id, corral.ClusterRemove, reason)
 	if err != nil || c.Kind != corral.Embedded {
@@ -90,23 +91,23 @@ func (t *Tx) RemoveCluster(id corral.ClusterID, reason string) (corral.Cluster, 
 	return t.MoveCluster(id, corral.ClusterRemoved, reason)
 }
 
-// SetCluster lets fn set facts about a cluster: its collector, what it is made of and its version, and the
-// reason for its state. It is a defect if fn changes anything else: then nothing is stored.
+// SetCluster lets fn set facts about a cluster: its collector, its HTCondor package and version, and the reason for
+// its state. If fn changes anything else, that is a defect, and nothing is stored.
 func (t *Tx) SetCluster(id corral.ClusterID, fn func(*corral.Cluster)) (corral.Cluster, error) {
 	return clusters.setFacts(t, id, fn, clusterWithoutFacts, func(c *corral.Cluster) {
 		c.UpdatedAt = t.after(c.UpdatedAt)
 	})
 }
 
-// clusterWithoutFacts returns what SetCluster must leave alone.
+// clusterWithoutFacts returns c without the fields that SetCluster may change.
 func clusterWithoutFacts(c corral.Cluster) corral.Cluster {
 	c.Collector, c.Schedd, c.ScheddAt, c.HTCondor, c.Version, c.Reason = "", "", "", "", "", ""
 	return c
 }
 
-// unused returns a Conflict error that counts what still needs the cluster; nil if nothing does. It is asked in the
-// transaction that removes the cluster, and CreateGlidein and CreateRun look at the cluster's state in theirs: so
-// nothing can come to need a cluster while it goes.
+// unused returns a Conflict error with the numbers of glideins and runs that still need the cluster; nil if there are
+// none. It runs in the transaction that removes the cluster, and CreateGlidein and CreateRun check the cluster's
+// state in theirs, so nothing can start to use a cluster during its removal.
 func (t *Tx) unused(c corral.Cluster) error {
 	var live, running int
 	err := t.row(`

@@ -61,7 +61,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// What is embedded has no daemons that could be left: it is READY at once, and gone at once.
+// An embedded cluster has no daemons to clean up: it is READY at once, and deleted at once.
 func TestEmbeddedCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -72,7 +72,7 @@ func TestEmbeddedCluster(t *testing.T) {
 	}
 }
 
-// Only tokens of ended attempts are to be refused, once; those of attempts that wait may have to be replaced.
+// Only tokens of ended attempts must be revoked, and only once; tokens of queued attempts may have to be replaced.
 func TestPoolTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The types below stand between a field and its column, in both directions: one list of them serves
-// reading and writing. Fields that need no translation stand in that list as plain pointers.
+// The types below convert between a field and its column in both directions, so one list of them serves both reading
+// and writing. Fields that need no conversion appear in that list as plain pointers.
 
-// stamp keeps a time as integer milliseconds since 1970 UTC; the zero time is null. Integers compare and sort in SQL as
-// the times do, whatever text format a driver would choose.
+// stamp stores a time as integer milliseconds since 1970 UTC, and the zero time as null. Integers compare and sort in
+// SQL like the times themselves, regardless of a driver's text format.
 type stamp struct{ t *time.Time }
 
-// at stands for a column that ends with _at_ms.
+// at wraps the field of a column whose name ends with _at_ms.
 func at(t *time.Time) stamp { return stamp{t} }
 
 func (s stamp) Value() (driver.Value, error) {
@@ -39,10 +39,10 @@ func (s stamp) Scan(src any) error {
 	return nil
 }
 
-// span keeps a duration as integer milliseconds.
+// span stores a duration as integer milliseconds.
 type span struct{ d *corral.Seconds }
 
-// ms stands for a column that ends with _ms and is not a time.
+// ms wraps the field of a column whose name ends with _ms and that is not a time.
 func ms(d *corral.Seconds) span { return span{d} }
 
 func (s span) Value() (driver.Value, error) {
@@ -58,10 +58,10 @@ func (s span) Scan(src any) error {
 	return nil
 }
 
-// optional keeps the zero value as null.
+// optional stores the zero value as null.
 type optional[T ~string | ~int64] struct{ v *T }
 
-// orNull stands for a column that refers to another row, if there is one, or that only some states have.
+// orNull wraps the field of a column that may refer to another row, or that is set only in some states.
 func orNull[T ~string | ~int64](v *T) optional[T] { return optional[T]{v} }
 
 func (o optional[T]) Value() (driver.Value, error) {
@@ -79,11 +79,11 @@ func (o optional[T]) Scan(src any) error {
 	return err
 }
 
-// document keeps a value as JSON text: maps, lists and structs that are only ever read as a whole, or with SQLite's
-// json_each. A nil map or pointer is null.
+// document stores a value as JSON text: maps, lists and structs that are only read as a whole or with SQLite's
+// json_each. A nil map or pointer is stored as null.
 type document[T any] struct{ v *T }
 
-// asJSON stands for a column that holds a document.
+// asJSON wraps the field of a column that holds a document.
 func asJSON[T any](v *T) document[T] { return document[T]{v} }
 
 func (d document[T]) Value() (driver.Value, error) {

@@ -8,19 +8,19 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What a service is watched by is counted here, in SQL: reading each of ten thousand rows to count them would take
-// longer than all else that a scrape does.
+// The figures for monitoring are counted here, in SQL: to read and count ten thousand rows would take longer than
+// everything else in a scrape.
 
-// A Count is how many objects of an owner are in a state.
+// A Count is the number of an owner's objects in one state.
 type Count struct {
-	Owner string        // of the site, for what has one
-	Site  corral.SiteID // 0: of no site
+	Owner string        // the site's owner, for objects that belong to a site
+	Site  corral.SiteID // 0: not specific to a site
 	State string
 	N     int
 }
 
-// counted are the queries of Counts, by kind of object. DELETED objects are tombstones and do not count. Of jobs the
-// live attempts count: liveJob has an index.
+// counted holds the queries of Counts, by kind of object. DELETED objects are tombstones and do not count. Only live
+// jobs are counted, because liveJob has an index.
 var counted = map[string]string{
 	corral.ObjectSite: "select owner, 0, state, count(*) from sites where state <> 'DELETED' group by owner, state",
 	corral.ObjectRun:  "select owner, 0, state, count(*) from runs where state <> 'DELETED' group by owner, state",
@@ -38,12 +38,12 @@ var counted = map[string]string{
 		group by site_id, jobs.state`,
 }
 
-// Counts counts objects of a kind by state and owner, glideins and the attempts that are live also by site. What there
-// is none of is left out.
+// Counts counts objects of a kind by state and owner, and glideins and live attempts also by site. Combinations
+// without objects are left out.
 func (t *Tx) Counts(object string) ([]Count, error) {
 	query, known := counted[object]
 	if !known {
-		return nil, corral.Errorf(corral.Internal, "nobody counts objects called %q", object)
+		return nil, corral.Errorf(corral.Internal, "there is no query that counts objects called %q", object)
 	}
 	var all []Count
 	err := t.rows(query, nil, func(rows *sql.Rows) error {
@@ -58,13 +58,13 @@ func (t *Tx) Counts(object string) ([]Count, error) {
 	return all, nil
 }
 
-// TasksOver counts tasks of all runs that an owner ever had.
+// TasksOver counts the tasks in all runs that an owner ever had.
 type TasksOver struct {
 	Owner        string
-	Done, Failed int64 // Failed for good
+	Done, Failed int64 // Failed: without another retry
 }
 
-// TasksEnded counts the tasks that are over, by the owner of their runs.
+// TasksEnded counts the tasks that have ended, by the owner of their runs.
 func (t *Tx) TasksEnded() ([]TasksOver, error) {
 	var all []TasksOver
 	err := t.rows("select owner, sum(tasks_done), sum(tasks_failed) from runs group by owner", nil,
@@ -80,8 +80,8 @@ func (t *Tx) TasksEnded() ([]TasksOver, error) {
 	return all, nil
 }
 
-// OldestQueued returns when the attempt was submitted that has waited longest in a site's queue; sites in whose queue
-// nothing waits are left out.
+// OldestQueued returns, for each site, the submission time of the attempt that has waited longest in its queue. Sites
+// with empty queues are left out.
 func (t *Tx) OldestQueued() (map[corral.SiteID]time.Time, error) {
 	oldest := map[corral.SiteID]time.Time{}
 	err := t.rows(`
@@ -96,7 +96,7 @@ func (t *Tx) OldestQueued() (map[corral.SiteID]time.Time, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading what waits in queues: %w", err)
+		return nil, fmt.Errorf("reading the queued attempts: %w", err)
 	}
 	return oldest, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// crashEnv makes this test binary the writer of the crash test: it holds the path of the database.
+// crashEnv makes this test binary the writer of the crash test. Its value is the path of the database.
 const crashEnv = "CORRAL_STORE_CRASH"
 
 func TestMain(m *testing.M) {
@@ -26,13 +26,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeUntilKilled(path, os.Stdout))
 		os.Exit(1)
 	}
-	if err := flag.Set("rapid.checks", "15"); err != nil { // a default: the command line still decides
+	if err := flag.Set("rapid.checks", "15"); err != nil { // a default; a flag on the command line overrides it
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// An ack is one line of the writer: a Write has returned, and this is what it did.
+// An ack is one line of the writer's output: a Write has returned, with these changes.
 type ack struct {
 	object string
 	id     int64
@@ -45,8 +45,8 @@ func (a ack) print(w io.Writer) error {
 	return err
 }
 
-// writeUntilKilled creates sites, glideins and jobs and moves them through their lives, and says so after
-// each Write. It returns only if something fails.
+// writeUntilKilled creates sites, glideins and jobs, moves them through their lives, and prints an ack after each
+// Write. It returns only if something fails.
 func writeUntilKilled(path string, out io.Writer) error {
 	ctx := context.Background()
 	db, err := store.Open(ctx, path)
@@ -85,7 +85,7 @@ func moveSite(id corral.SiteID, move corral.SiteMove, state string) func(*store.
 	}
 }
 
-// writeGlidein takes one glidein with one attempt from its creation to its end.
+// writeGlidein takes one glidein with one attempt from creation to end.
 func writeGlidein(site corral.SiteID, name string, write func(func(*store.Tx) (ack, error)) int64) {
 	id := corral.GlideinID(write(func(tx *store.Tx) (ack, error) {
 		c, err := tx.CreateCluster(corral.Cluster{Name: fmt.Sprint(name, "-", tags.Add(1)), Owner: actor, Kind: corral.Embedded})
@@ -112,8 +112,8 @@ func writeGlidein(site corral.SiteID, name string, write func(func(*store.Tx) (a
 	})
 }
 
-// Killed at any instant, also in the middle of a first migration, the database opens, is whole, and has
-// every write that was acknowledged: 5 databases, 10 kills each.
+// After a kill at any instant, even during the first migration, the database can be opened, is intact, and contains
+// every acknowledged write: 5 databases, 10 kills each.
 func TestKilledAtAnyInstant(t *testing.T) {
 	t.Parallel()
 	for lane := range 5 {
@@ -122,7 +122,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "corral.db")
 			total := 0
 			for kill := range 10 {
-				after := rand.IntN(8) // acknowledged writes: a measure of time that a slow machine shares
+				after := rand.IntN(8) // acknowledged writes: a measure of time that does not depend on the machine's speed
 				acks := killWriter(t, path, after, rand.N(5*time.Millisecond))
 				total += len(acks)
 				if checkCrashed(t, path, acks); t.Failed() {
@@ -136,8 +136,8 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	}
 }
 
-// killWriter starts a writer and kills it a moment after it has acknowledged so many writes. It returns
-// all that was acknowledged.
+// killWriter starts a writer and kills it a moment after a number of acknowledged writes. It returns all
+// acknowledgements.
 func killWriter(t *testing.T, path string, after int, moment time.Duration) (acks []ack) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

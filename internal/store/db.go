@@ -1,35 +1,36 @@
-// Package store keeps what corrald must not forget, in one SQLite file.
+// Package store keeps corrald's persistent state in one SQLite file.
 //
-// A DB is the file. Work on it is a transaction, a Tx, which is opened for an Owner and sees what that owner sees: View
-// reads one consistent picture, Write changes it. There is one writer at a time; readers never wait for it, nor it for
-// them. All rows that one Write leaves carry the same time and the same actor.
+// A DB is the file. All work on it happens in transactions. A transaction, a Tx, is opened for an Owner and sees that
+// owner's rows: View reads one consistent snapshot, Write changes the database. There is one writer at a time;
+// readers and the writer never wait for each other. All rows written by one Write carry the same time and the same
+// actor.
 //
-// The invariant: a row never says what the domain forbids. A method that changes something loads rows,
-// asks a rule of package corral, and saves what the rule returns together with its lines of history, in
-// one transaction. A glidein is settled whenever one of its attempts or its site has changed, and the
-// schema itself refuses an illegal row, whoever writes it.
+// The invariant: no row ever violates the rules of the domain. A method that makes a change loads rows, applies a
+// rule of package corral, and saves the result together with its history entries in one transaction. A glidein is
+// settled whenever one of its attempts or its site has changed, and the schema itself rejects an illegal row from any
+// writer.
 //
-// A committed Write survives the death of every process at any instant. It does not have to survive a
-// loss of power: then the newest commits may be missing, but the file is whole.
+// A committed Write survives the death of every process at any instant. It need not survive a loss of power: the
+// newest commits may then be missing, but the file is intact.
 //
-// The package decides nothing: what a change does is the root package's to say, what to do next the
-// engine's, who may ask for it the server's.
+// The package makes no decisions: the root package defines the effect of a change, the engine decides what to do
+// next, and the server decides who may request it.
 //
 // # How it works
 //
-// Each kind of object has a file with its table: one list that says which column holds which field (see table).
-// A method that changes an object is load, rule, save; table.change does these three beats, and the rule is a method of
-// the object, such as corral.Job.Lease. Whoever waits for a change asks Changed for a channel, which the commit of the
-// next Write about that subject closes: nothing in corrald polls the store.
+// Each kind of object has a file with its table: one list that maps columns to fields (see table). A method that
+// changes an object loads it, applies a rule and saves the result; table.change performs these three steps, and the
+// rule is a method of the object, such as corral.Job.Lease. Code that waits for a change gets a channel from Changed,
+// which is closed by the next Write that commits a change to that subject: nothing in corrald polls the store.
 //
 // # Where to look
 //
 // The file and its connections: db.go, statement.go, pages.go, lock.go (one process at a time) and migrate.go (schema
-// versions). Transactions: owner.go (as whom), whole.go and tx.go. Rows: table.go, column.go (how a Go value becomes a
-// column) and filter.go (what a list selects). Who wants to hear of every object that changes: watch.go. Glideins with
-// endless attempts are read in brief: brief.go. Requests that may come twice: once.go. What is too long for a row is a
-// file beside the database: schedule.go. Copies that are made while corrald works: snapshot.go.
-// Damage, and files that disappear: sound.go.
+// versions). Transactions: owner.go (on whose behalf), whole.go and tx.go. Rows: table.go, column.go (how a Go value
+// becomes a column) and filter.go (how a list is selected). Notifications of every changed object: watch.go. Brief
+// reads of glideins with many attempts: brief.go. Requests that may be repeated: once.go. Schedules, which are too
+// long for a row and are files beside the database: schedule.go. Copies made while corrald runs: snapshot.go. Damage
+// and missing files: sound.go.
 package store
 
 import (
@@ -51,45 +52,44 @@ import (
 // DB is an open database. Its methods may be called from any goroutine.
 type DB struct {
 	lock   *os.File
-	writer *sql.DB // exactly one connection: SQLite has one writer, so queue for it here, not by busy errors
+	writer *sql.DB // exactly one connection: SQLite has one writer, so writers queue here without busy errors
 	reader *sql.DB
 
-	schedules string       // folder of those that are too long for a row
-	onAct     func(Act)    // nil: none is told of
-	places    []place      // of its files, which must not move; see Guard
-	checking  *inspection  // that Open did not wait for
-	most      access.Most  // how many objects an owner may have
-	revoked   *revocations // beside the file
+	schedules string       // folder of the schedules, which are too long for a row
+	onAct     func(Act)    // nil: acts are not reported
+	places    []place      // of the database files, which must not be moved; see Guard
+	checking  *inspection  // the check that Open did not wait for
+	most      access.Most  // limits on the number of an owner's objects
+	revoked   *revocations // a file beside the database
 
-	mu      sync.Mutex                // guards what follows
+	mu      sync.Mutex                // guards the fields below
 	waiting map[Subject]chan struct{} // closed and removed by a Write that changes the subject
 	watches map[*Watch]bool
 }
 
-// A Subject is what somebody may wait for: an object together with what belongs to it (the jobs of a
-// glidein, the jobs and glideins of a site). ID 0 stands for all objects of its kind, and the zero
-// Subject for everything.
+// A Subject is an object that a caller can wait for, together with everything that belongs to it (a glidein's jobs; a
+// site's jobs and glideins). ID 0 stands for all objects of its kind, and the zero Subject for everything.
 type Subject struct {
-	Object string // corral.ObjectSite and its like
+	Object string // corral.ObjectSite or another such constant
 	ID     int64
 }
 
-// readers is how many Views may read at the same time; more of them wait. A View takes milliseconds, and a reader that
-// waits on another one costs less than a connection with its own cache.
+// readers is the number of Views that can read at the same time; further Views wait. A View takes milliseconds, and a
+// short wait costs less than another connection with its own cache.
 const readers = 4
 
-// busyTimeout covers what the one writer and the file lock do not: a person looking into the file with
+// busyTimeout covers access outside the one writer and the file lock, such as a person who inspects the file with
 // another program.
 const busyTimeout = 5 * time.Second
 
-// Open opens the database at path, creates it with mode 0600 if there is none, and migrates it to this
-// program's schema. The file belongs to this process until Close or its death: a second Open is refused
-// after a second with a Conflict error that names the holder, and so is a database that a newer program
-// has migrated, or that is from before the first release. All pages are checked first: one that is damaged is a
-// Failed error that names the way out.
+// Open opens the database at path, creates it with mode 0600 if it does not exist, and migrates it to this program's
+// schema. The file belongs to this process until Close or its death: a second Open fails after a second with a
+// Conflict error that names the holder. A database that a newer program has migrated, or that predates the first
+// release, is refused with the same kind of error. All pages are checked first; a damaged page causes a Failed error
+// that describes the remedy.
 func Open(ctx context.Context, path string) (*DB, error) { return openWithin(ctx, path, patience) }
 
-// openWithin is Open with a patience of its own for the check.
+// openWithin is Open with a configurable time limit for the check.
 func openWithin(ctx context.Context, path string, patience time.Duration) (*DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func openWithin(ctx context.Context, path string, patience time.Duration) (*DB, 
 	return d, nil
 }
 
-// open opens the connections. The writer comes first, because it migrates the schema that the readers rely on.
+// open opens the connections. The writer opens first, because it migrates the schema that the readers rely on.
 func (d *DB) open(ctx context.Context, path string, patience time.Duration) error {
 	if err := refuseLost(path); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (d *DB) open(ctx context.Context, path string, patience time.Duration) erro
 	return errors.Join(d.remember(path), d.sweepNew(), d.SweepSchedules(ctx), d.heedList(ctx))
 }
 
-// private makes sure that there is a file at path that only this user may read: it holds digests of
+// private makes sure that the file at path exists and that only this user can read it, because it holds digests of
 // tokens. SQLite gives its -wal and -shm files the same mode.
 func private(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -145,9 +145,9 @@ func private(path string) error {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
-// pool prepares connections to the file at path. In WAL mode readers and the writer do not wait for each other, and
-// with synchronous(NORMAL) a commit is in the file's log when it returns, though perhaps not on the disk yet: that is
-// what the package promises, and it saves a sync for each commit.
+// pool prepares connections to the file at path. In WAL mode readers and the writer do not wait for each other. With
+// synchronous(NORMAL) a commit is in the log file when it returns, though perhaps not yet on the disk: this matches
+// the package's promise and saves one sync per commit.
 func pool(path string, connections int, option string) *sql.DB {
 	const uri = "file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
 		"&_pragma=foreign_keys(1)&%s"
@@ -158,11 +158,11 @@ func pool(path string, connections int, option string) *sql.DB {
 	return p
 }
 
-// Close writes the log back into the file and gives the file free. No View or Write may be running.
+// Close writes the log back into the file and releases the file. No View or Write may be running.
 func (d *DB) Close() error {
 	d.checking.end()
 	var errs []error
-	for _, p := range []*sql.DB{d.reader, d.writer} { // the writer last: the last to close tidies up
+	for _, p := range []*sql.DB{d.reader, d.writer} { // the writer last: the last connection to close cleans up
 		if p != nil {
 			errs = append(errs, p.Close())
 		}
@@ -170,13 +170,13 @@ func (d *DB) Close() error {
 	return errors.Join(append(errs, d.revoked.close(), d.lock.Close())...)
 }
 
-// view reads at a given time: tests have times of their own.
+// view reads at a given time; tests pass their own times.
 func (d *DB) view(ctx context.Context, now time.Time, fn func(*work) error) error {
 	tx, err := d.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return corral.Errorf(corral.Unavailable, "beginning to read the database: %w", err)
 	}
-	defer tx.Rollback() // nothing to keep: its error says nothing that matters
+	defer tx.Rollback() // nothing was written, so the error does not matter
 	return fn(&work{ctx: ctx, tx: tx, now: now, revoked: d.revoked})
 }
 
@@ -190,7 +190,7 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*wo
 		return corral.Errorf(corral.Unavailable, "beginning to write the database: %w", err)
 	}
 	defer tx.Rollback() // does nothing after the commit
-	// Every row and every entry of the history gets this one time and this one actor.
+	// Every row and every history entry gets this time and this actor.
 	w := &work{ctx: ctx, tx: tx, now: now, most: d.most, actor: actor,
 		touched: map[Subject]bool{}, revoked: d.revoked}
 	if err := fn(w); err != nil {
@@ -214,9 +214,9 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*wo
 	return nil
 }
 
-// Changed returns a channel that the next commit of a Write closes, if that Write changed anything about
-// the subject. A caller that waits for a state of the database takes the channel first, then reads, then waits: a
-// change between reading and waiting has closed the channel already and is not missed.
+// Changed returns a channel that is closed when a Write next commits a change to the subject. A caller that waits for
+// a state of the database takes the channel first, then reads, then waits: a change between the read and the wait has
+// already closed the channel and is not missed.
 func (d *DB) Changed(about Subject) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,8 +228,8 @@ func (d *DB) Changed(about Subject) <-chan struct{} {
 	return c
 }
 
-// notify wakes the callers that wait for one of the subjects. A channel is closed once and then forgotten: the next
-// caller of Changed gets another one.
+// notify wakes the callers that wait for one of the subjects. Each channel is closed once and then dropped; the next
+// call of Changed creates a new one.
 func (d *DB) notify(touched map[Subject]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -244,6 +244,6 @@ func (d *DB) notify(touched map[Subject]bool) {
 	}
 }
 
-// now is the time as the database keeps it: whole milliseconds of UTC, so that what was written and what is read again
-// are equal.
+// now is the current time in the database's resolution, whole milliseconds in UTC, so that a value read back equals
+// the value written.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

@@ -157,7 +157,7 @@ func TestWriteChangesNothingIfItFails(t *testing.T) {
 			t.Errorf("%s: told of a change", name)
 		}
 	}
-	w.write(create) // the one writer is free again
+	w.write(create) // the one writer is available again
 }
 
 func TestWriteReturnsTheErrorOfFn(t *testing.T) {
@@ -190,7 +190,7 @@ func TestAfterCloseIsUnavailable(t *testing.T) {
 	}
 }
 
-// A database that cannot answer now is not a defect of ours: the caller may repeat.
+// A temporary database failure is not reported as an internal error: the caller may retry.
 func TestFailureThatMayPassIsUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -220,7 +220,7 @@ func TestViewRefusesToWrite(t *testing.T) {
 	}
 }
 
-// A View keeps its picture while Writes commit, and neither waits for the other.
+// A View keeps its snapshot while Writes commit, and neither waits for the other.
 func TestViewAndWriteDoNotMeet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -240,7 +240,7 @@ func TestViewAndWriteDoNotMeet(t *testing.T) {
 		if _, err := tx.CreateSite(newSite("last")); err != nil {
 			return err
 		}
-		w.view(func(tx *store.Tx) error { // a reader inside the writer sees only what is committed
+		w.view(func(tx *store.Tx) error { // a reader inside the writer sees only committed data
 			if s, err := tx.Sites(store.Filter{}); len(s) != 4 || err != nil {
 				t.Errorf("view sees %d sites, %v, want 4", len(s), err)
 			}

@@ -35,8 +35,9 @@ var ensembles = table[record.Ensemble]{
 	},
 }
 
-// CreateEnsemble stores e as RUNNING; its ID, State and times are set here. A Conflict error if its cluster is DELETED,
-// or carries another one out; a Forbidden error if its owner may not use the cluster or the site of its pilots.
+// CreateEnsemble stores e as RUNNING and sets its ID, State and times. It returns a Conflict error if the cluster is
+// DELETED or is already running another ensemble, and a Forbidden error if the owner may not use the cluster or the
+// site of the pilots.
 func (t *Tx) CreateEnsemble(e record.Ensemble) (record.Ensemble, error) {
 	_, c, err := t.usable(e.Owner, e.Pilots.SiteID, e.Cluster)
 	if err == nil {
@@ -44,7 +45,7 @@ func (t *Tx) CreateEnsemble(e record.Ensemble) (record.Ensemble, error) {
 	}
 	if err == nil {
 		err = ensembles.free(t, func(other record.Ensemble) error {
-			return corral.ErrorAt(corral.Conflict, "cluster", "%s carries ensemble %d out: wait for its end, or use "+
+			return corral.ErrorAt(corral.Conflict, "cluster", "%s is running ensemble %d: wait for its end, or use "+
 				"another cluster", c.Name, other.ID)
 		}, "cluster_id = ? and state in ('RUNNING', 'ENDING')", e.Cluster)
 	}
@@ -66,7 +67,7 @@ func (t *Tx) Ensemble(id record.ID) (record.Ensemble, error) {
 // Ensembles lists ensembles.
 func (t *Tx) Ensembles(f Filter) ([]record.Ensemble, error) { return ensembles.filtered(t, f) }
 
-// OpenEnsembles lists those that are carried out: RUNNING and ENDING ones.
+// OpenEnsembles lists the RUNNING and ENDING ensembles.
 func (t *Tx) OpenEnsembles() ([]record.Ensemble, error) {
 	var c conditions
 	c.add("state in ('RUNNING', 'ENDING')")
@@ -81,7 +82,7 @@ func (t *Tx) MoveEnsemble(id record.ID, move record.Move, reason string) (record
 	return e, err
 }
 
-// SetEnsemble notes how far an ensemble is.
+// SetEnsemble records an ensemble's progress.
 func (t *Tx) SetEnsemble(id record.ID, p record.Progress) (record.Ensemble, error) {
 	set := func(e *record.Ensemble) { e.Progress = p }
 	return ensembles.setFacts(t, id, set, func(e record.Ensemble) record.Ensemble {

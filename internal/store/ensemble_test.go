@@ -21,8 +21,8 @@ func (w *world) newEnsemble(files string) record.Ensemble {
 		Progress: record.Progress{Members: []record.Member{{Workflow: "a", Tasks: 3, Standing: record.Waiting}}, Spent: "0ch"}}
 }
 
-// A cluster carries one ensemble out at a time. What it has spent and how its workflows stand changes as it goes on;
-// what it was made with does not.
+// A cluster runs one ensemble at a time. An ensemble's spending and its workflows' states change while it runs; its
+// parameters do not.
 func TestEnsembleLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -51,9 +51,9 @@ func TestEnsembleLife(t *testing.T) {
 		return func(tx *store.Tx) (err error) { e, err = tx.MoveEnsemble(1, move, reason); return err }
 	}
 	w.refused(corral.Conflict, move(record.End, ""))
-	w.write(move(record.Stop, "its deadline is over"))
+	w.write(move(record.Stop, "its deadline has passed"))
 	w.write(move(record.End, ""))
-	if e.EndedAt.IsZero() || e.Reason != "its deadline is over" {
+	if e.EndedAt.IsZero() || e.Reason != "its deadline has passed" {
 		t.Errorf("ended ensemble %+v", e)
 	}
 	w.write(func(tx *store.Tx) error { _, err := tx.CreateEnsemble(w.newEnsemble("y")); return err })

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A site that is set up says why its setup job waits, for as long as it does. It has nothing to say of other jobs.
+// A site that is being set up explains why its setup job waits, as long as it does. It ignores other jobs.
 func TestSiteSaysWhyItsJobWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

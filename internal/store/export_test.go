@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ViewAt and WriteAt are View and Write at another time than the present, for all owners.
+// ViewAt and WriteAt are View and Write at a given time, for all owners.
 func (d *DB) ViewAt(ctx context.Context, at time.Time, fn func(*Tx) error) error {
 	return d.view(ctx, at, func(w *work) error { return fn(w.whole().all) })
 }
@@ -14,5 +14,5 @@ func (d *DB) WriteAt(ctx context.Context, at time.Time, actor string, fn func(*T
 	return d.write(ctx, at, actor, func(w *work) error { return fn(w.whole().all) })
 }
 
-// OpenWithin opens a database with a patience of its own for the check of its pages.
+// OpenWithin opens a database with a given time limit for the check of its pages.
 var OpenWithin = openWithin

@@ -6,21 +6,21 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Page selects a part of a list, which is always in ascending order of ids.
+// A Page selects a part of a list. Lists are always in ascending order of ids.
 type Page struct {
 	After int64 // only ids greater than this
-	Limit int   // at most so many; 0: no limit
+	Limit int   // maximum number of objects; 0: no limit
 }
 
-// A Filter selects from a list of objects. The zero value selects all that are not DELETED.
+// A Filter selects from a list of objects. The zero value selects all objects that are not DELETED.
 type Filter struct {
-	All   bool   // DELETED ones too
-	Owner string // this one's; empty: of all whose objects the caller sees
+	All   bool   // includes DELETED objects
+	Owner string // only this owner's objects; empty: all objects that the caller can see
 	Page
 }
 
-// conditions collects the terms of a where clause, all of which have to be true. Values always travel as parameters, so
-// that no text from a user becomes SQL.
+// conditions collects the terms of a where clause, which are joined by "and". Values are always passed as parameters,
+// so that a user's text never becomes SQL.
 type conditions struct {
 	terms []string
 	args  []any
@@ -28,13 +28,13 @@ type conditions struct {
 	limit int
 }
 
-// add adds a term, which is a condition of SQL with a ? for each of args.
+// add adds a term, an SQL condition with a ? for each of args.
 func (c *conditions) add(term string, args ...any) {
 	c.terms = append(c.terms, term)
 	c.args = append(c.args, args...)
 }
 
-// filter leaves out DELETED objects, unless they are wanted too, and takes the page.
+// filter excludes DELETED objects, unless they are requested, and applies the page.
 func (c *conditions) filter(f Filter) {
 	if !f.All {
 		c.add("state <> 'DELETED'")
@@ -45,8 +45,8 @@ func (c *conditions) filter(f Filter) {
 	c.page(f.Page)
 }
 
-// page continues a list where an earlier part of it ended. Ids grow, so what is created meanwhile comes at the end
-// and no object is listed twice.
+// page continues a list at the end of an earlier part. Ids grow, so objects created meanwhile come at the end and no
+// object is listed twice.
 func (c *conditions) page(p Page) {
 	if p.After > 0 {
 		c.add("id > ?", p.After)
@@ -54,11 +54,11 @@ func (c *conditions) page(p Page) {
 	c.limit = p.Limit
 }
 
-// labelledPlan is the label of a row, in the very words of the indexes glideins_plan and runs_plan.
+// labelledPlan is the plan in a row's labels, written exactly as in the indexes glideins_plan and runs_plan.
 const labelledPlan = "json_extract(labels, '$." + corral.PlanLabel + "')"
 
-// labels asks for every pair of wanted: the column labels is a JSON object. That which names a plan is looked for at
-// each look at a plan that is under way, and has indexes.
+// labels requires every pair of wanted; the column labels is a JSON object. The plan label is queried at each check
+// of a provisioned plan and has its own indexes.
 func (c *conditions) labels(wanted map[string]string) {
 	for key, value := range wanted {
 		if key == corral.PlanLabel {
@@ -80,8 +80,8 @@ func (c *conditions) clause() string {
 	}
 	b.WriteString(" order by " + c.order)
 	if c.limit > 0 {
-		// SQLite plans by the value of a limit that is a mere parameter, and compiles the statement again whenever one
-		// is bound; it does not look into a sum.
+		// When a limit is a plain parameter, SQLite plans by its value and recompiles the statement whenever one is
+		// bound. It does not look into a sum.
 		b.WriteString(" limit ? + 0")
 		c.args = append(c.args, c.limit)
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// liveGlidein is true of a glidein that is not Terminal. The indexes name it in these very words: SQLite uses a partial
-// index only for a query that repeats the condition of the index.
+// liveGlidein matches a glidein that is not Terminal. The indexes use exactly this text, because SQLite uses a
+// partial index only for a query that repeats the index's condition.
 const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
 
-// A row has what was asked for and, as state and reason, what follows from the glidein's attempts, which are rows of
-// jobs. The state is stored, although it could be computed, so that queries and indexes can select by it; settle keeps
-// the two together.
+// A row holds the request and, as state and reason, what follows from the glidein's attempts, which are rows of jobs.
+// The state could be computed but is stored so that queries and indexes can select by it; settle keeps it consistent
+// with the attempts.
 var glideins = table[corral.Glidein]{
 	noun:  corral.ObjectGlidein,
 	name:  "glideins",
@@ -65,27 +65,27 @@ var glideins = table[corral.Glidein]{
 	},
 }
 
-// A GlideinFilter selects glideins; every field that is set narrows the selection.
+// A GlideinFilter selects glideins; each field that is set narrows the selection.
 type GlideinFilter struct {
 	Filter
 	Site    corral.SiteID
 	Cluster corral.ClusterID
-	Labels  map[string]string // has all of these
+	Labels  map[string]string // must contain all of these
 	Live    bool              // only those whose state is not Terminal
-	InBrief bool              // of their attempts only those that matter for what follows
-	WakesBy time.Time         // only those with nothing to wait for, or until then at the latest; zero: all
+	InBrief bool              // with only the attempts that affect the next state
+	WakesBy time.Time         // only glideins that wait for no time, or for a time up to this one; zero: all
 }
 
-// wakes is when a glidein stops waiting for nothing but a time: it is wanted then, or its resubmission is over; 0: it
-// does not wait, whatever the clock says, or it waits for another one. The index of those that are alive has these very
-// words.
+// wakes is the time at which a glidein stops waiting for a time alone: its start time, or the end of its
+// resubmission. It is 0 if the glidein does not wait for the clock or waits for another glidein. The index of live
+// glideins uses exactly this text.
 const wakes = "case when state = 'WAITING' and follows_id is null then " +
 	"coalesce(min(not_before_at_ms, coalesce(resubmit_deadline_at_ms, not_before_at_ms)), 0) else 0 end"
 
-// conditions makes a list of its own for each query, because a clause adds its limit to the arguments.
+// conditions builds a new list for each query, because a clause adds its limit to the arguments.
 func (f GlideinFilter) conditions(t *Tx) conditions {
 	var c conditions
-	c.owned(t) // the attempts are selected by the same clause, from another table
+	c.owned(t) // the same clause selects the attempts, from another table
 	if f.Live {
 		c.add(liveGlidein)
 	}
@@ -103,18 +103,19 @@ func (f GlideinFilter) conditions(t *Tx) conditions {
 	return c
 }
 
-// NextToWake returns when the first of a site's glideins wakes that a filter with this WakesBy leaves out; zero: none.
+// NextToWake returns the time at which the first of a site's glideins wakes that a filter with WakesBy set to by
+// leaves out; zero if there is none.
 func (t *Tx) NextToWake(site corral.SiteID, by time.Time) (next time.Time, err error) {
 	err = t.row("select min("+wakes+") from glideins where site_id = ? and "+liveGlidein+" and "+wakes+" > ?",
 		[]any{site, at(&by)}, at(&next))
 	if err != nil {
-		return next, fmt.Errorf("looking for what wakes next at site %d: %w", site, err)
+		return next, fmt.Errorf("looking for the next glidein to wake at site %d: %w", site, err)
 	}
 	return next, nil
 }
 
-// CreateGlidein stores g, if its owner may use its site and its cluster and corral.Site.NewGlidein lets it, and settles
-// it before, so that it is never NEW in a row, only in its history.
+// CreateGlidein stores g if its owner may use its site and its cluster and corral.Site.NewGlidein accepts it. It
+// settles g first, so the state NEW never appears in a row, only in the history.
 func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	site, cluster, err := t.usable(g.Owner, g.Site, g.Cluster)
 	if err == nil {
@@ -137,7 +138,7 @@ func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	return glideins.create(t, settled, string(g.State), entries...)
 }
 
-// Glidein returns the glidein with this id, DELETED or not, with its attempts.
+// Glidein returns the glidein with this idand its attempts, even if the glidein is DELETED.
 func (t *Tx) Glidein(id corral.GlideinID) (corral.Glidein, error) {
 	g, err := glideins.one(t, id, "id = ?", id)
 	if err != nil {
@@ -159,8 +160,8 @@ func (t *Tx) Glideins(f GlideinFilter) ([]corral.Glidein, error) {
 	return list, t.addAttempts(list, f.conditions(t))
 }
 
-// HeldCPUs returns how many cpus the glideins at a site have, or will have, that were not asked to go, by the plan that
-// asked for them; 0: none did.
+// HeldCPUs returns the number of CPUs that the glideins at a site hold or will hold, by the plan that requested them;
+// plan 0 collects glideins without a plan. Glideins that were asked to drain or cancel are not counted.
 func (t *Tx) HeldCPUs(site corral.SiteID) (map[corral.PlanID]int, error) {
 	held := map[corral.PlanID]int{}
 	err := t.rows(`
@@ -178,12 +179,12 @@ func (t *Tx) HeldCPUs(site corral.SiteID) (map[corral.PlanID]int, error) {
 			return err
 		})
 	if err != nil {
-		return nil, fmt.Errorf("counting the cpus that are held at site %d: %w", site, err)
+		return nil, fmt.Errorf("counting the CPUs held at site %d: %w", site, err)
 	}
 	return held, nil
 }
 
-// addAttempts reads the attempts of list, which is what c selects, in one query.
+// addAttempts reads the attempts of list, which c selects, in one query.
 func (t *Tx) addAttempts(list []corral.Glidein, c conditions) error {
 	where := c.clause()
 	var of conditions
@@ -196,7 +197,7 @@ func (t *Tx) addAttempts(list []corral.Glidein, c conditions) error {
 	return nil
 }
 
-// give gives the glideins of list their attempts, in the order in which they come.
+// give distributes attempts to their glideins in list, in the given order.
 func give(list []corral.Glidein, attempts []corral.Job) {
 	place := make(map[corral.GlideinID]int, len(list))
 	for i, g := range list {
@@ -207,8 +208,9 @@ func give(list []corral.Glidein, attempts []corral.Job) {
 	}
 }
 
-// AskGlidein records that a glidein shall go and settles it: without a live attempt it is DELETED at once. An ask
-// that does not grow changes nothing: see corral.Glidein.Ask. What is asked of its attempts is the engine's to ask.
+// AskGlidein records a request to drain or cancel a glidein and settles it: a glidein without a live attempt is
+// DELETED at once. A request that is not stronger than the earlier one changes nothing: see corral.Glidein.Ask. The
+// engine passes the request on to the attempts.
 func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (corral.Glidein, error) {
 	_, changed, err := glideins.change(t, id, func(g corral.Glidein) (corral.Glidein, []corral.Entry, error) {
 		return g.Ask(ask, reason, t.now)
@@ -222,7 +224,7 @@ func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (cor
 	return t.Glidein(id)
 }
 
-// RetimeGlidein sets when a glidein's first attempt is wanted, and settles it: see corral.Glidein.Retime.
+// RetimeGlidein sets the start time of a glidein's first attempt and settles it: see corral.Glidein.Retime.
 func (t *Tx) RetimeGlidein(id corral.GlideinID, at time.Time, reason string) error {
 	_, changed, err := glideins.change(t, id, func(g corral.Glidein) (corral.Glidein, []corral.Entry, error) {
 		return g.Retime(at, reason, t.now)
@@ -233,9 +235,9 @@ func (t *Tx) RetimeGlidein(id corral.GlideinID, at time.Time, reason string) err
 	return err
 }
 
-// SettleGlidein brings a glidein's state and reason to what follows from everything recorded at Now: see
-// corral.Glidein.Settle. What the glidein lacks beside its site the caller has found out; whatever else changes it
-// settles it without, until the next call. What is returned is the glidein in brief.
+// SettleGlidein updates a glidein's state and reason to match everything recorded at Now: see corral.Glidein.Settle.
+// The caller passes what the glidein lacks besides its site; any other change settles it without a lack until the
+// next call. SettleGlidein returns the glidein in brief.
 func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidein, error) {
 	g, err := t.GlideinInBrief(id)
 	if err != nil {
@@ -248,7 +250,7 @@ func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidei
 	return t.settle(g, site, cmp.Or(lack, site.Lack()))
 }
 
-// settleSite settles the glideins of a site that are not over, because what a site is decides whether they may submit.
+// settleSite settles a site's live glideins, because the site's state decides whether they may submit.
 func (t *Tx) settleSite(s corral.Site) error {
 	list, err := t.Glideins(GlideinFilter{Site: s.ID, Live: true, InBrief: true})
 	if err != nil {
@@ -271,8 +273,8 @@ func (t *Tx) settle(g corral.Glidein, site corral.Site, lack corral.Lack) (corra
 	return g, glideins.save(t, g, entries...)
 }
 
-// settled is the one place that says what a glidein's state is. The site's circuit breaker counts only where it can
-// stop another attempt: at a site that is READY, for a glidein without a live attempt.
+// settled is the only function that determines a glidein's state. The site's circuit breaker matters only where it
+// can stop another attempt: at a READY site, for a glidein without a live attempt.
 func (t *Tx) settled(g corral.Glidein, site corral.Site, lack corral.Lack) (corral.Glidein, []corral.Entry, error) {
 	var held corral.Hold
 	if site.State == corral.SiteReady && len(g.Live()) == 0 {

@@ -152,7 +152,7 @@ func TestAskGlideinWithoutAttemptDeletesIt(t *testing.T) {
 	finished := w.createGlidein(w.newGlidein())
 	w.attempt(finished, submitted, started, ended(corral.OutcomeIdle))
 	for _, id := range []corral.GlideinID{waiting.ID, finished.ID} {
-		for range 2 { // the second changes nothing
+		for range 2 { // the second request changes nothing
 			w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(id, corral.AskDrain, ""); return err })
 		}
 		if g := w.glidein(id); g.State != corral.GlideinDeleted {
@@ -247,7 +247,7 @@ func TestGlideinsFilter(t *testing.T) {
 	}
 }
 
-// TestHeldCPUs: those of the glideins at a site that are live and stay, by their plans.
+// TestHeldCPUs counts the CPUs of a site's live glideins that are not asked to go, by plan.
 func TestHeldCPUs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The history is append-only: an entry for each move of an object and for each thing worth telling that is no move.
-// Entries have an order of their own, by id, and the time and the actor of the transaction that wrote them.
+// The history is append-only: it has an entry for each move of an object and for each other noteworthy event. Entries
+// are ordered by id and carry the time and the actor of the transaction that wrote them.
 var entries = table[corral.Entry]{
 	noun: "history entry",
 	name: "history",
@@ -29,8 +29,8 @@ var entries = table[corral.Entry]{
 	},
 }
 
-// History returns the entries of one object, oldest first; none for an object that does not exist.
-// The page's After is the id of an entry.
+// History returns one object's entries, oldest first, and none for an object that does not exist. The page's After is
+// the id of an entry.
 func (t *Tx) History(object string, id int64, page Page) ([]corral.Entry, error) {
 	var c conditions
 	c.add("object = ?", object)
@@ -39,14 +39,14 @@ func (t *Tx) History(object string, id int64, page Page) ([]corral.Entry, error)
 	return entries.list(t, c)
 }
 
-// HistoryAfter returns entries of all objects, oldest first: those after the one with this id, at most limit of them.
+// HistoryAfter returns entries of all objects, oldest first: at most limit entries after the one with this id.
 func (t *Tx) HistoryAfter(id int64, limit int) ([]corral.Entry, error) {
 	var c conditions
 	c.page(Page{After: id, Limit: limit})
 	return entries.list(t, c)
 }
 
-// HistorySpan returns the ids of the first and of the last entry of all; zeros if there is none.
+// HistorySpan returns the ids of the first and last entries of all histories, or zeros if there are none.
 func (t *Tx) HistorySpan() (first, last int64, err error) {
 	err = t.row("select coalesce(min(id), 0), coalesce(max(id), 0) from history", nil, &first, &last)
 	if err != nil {
@@ -55,8 +55,8 @@ func (t *Tx) HistorySpan() (first, last int64, err error) {
 	return first, last, nil
 }
 
-// Log writes an entry about something that did not change the object's state. The event is a short
-// phrase, the same for the same kind of thing.
+// Log writes an entry about an event that did not change the object's state. The event is a short phrase, always the
+// same for the same kind of event.
 func (t *Tx) Log(object string, id int64, event, reason string) error {
 	state, err := t.stateOf(object, id)
 	if err != nil {
@@ -65,7 +65,7 @@ func (t *Tx) Log(object string, id int64, event, reason string) error {
 	return t.record(corral.Entry{Object: object, Of: id, Event: event, From: state, To: state, Reason: reason})
 }
 
-// stateful has the tables of the objects that have a state, by what history calls them.
+// stateful maps each kind of object that has a state, by its name in the history, to its table.
 var stateful = map[string]struct{ name, owner string }{
 	corral.ObjectSite:     {sites.name, sites.owner},
 	corral.ObjectGlidein:  {glideins.name, glideins.owner},
@@ -97,7 +97,7 @@ func (t *Tx) stateOf(object string, id int64) (state string, err error) {
 
 // record writes entries at the transaction's time, by its actor.
 func (t *Tx) record(list ...corral.Entry) error {
-	// Whatever the rule has set: all entries of a transaction have its time and its actor.
+	// The transaction's time and actor replace any that the rule has set.
 	for _, e := range list {
 		e.At, e.Actor = t.now, t.actor
 		t.acted(e)
@@ -108,9 +108,9 @@ func (t *Tx) record(list ...corral.Entry) error {
 	return nil
 }
 
-// ForgetHistory removes entries of all histories that were written before then, the oldest first: at most limit of
-// them, so that other Writes need not wait for long. It returns whether there may be more. Entries have their numbers
-// in the order of their times, as far as the clock was not set back, so only the oldest ones are looked at.
+// ForgetHistory removes the oldest entries of all histories, written before the given time: at most limit of them, so
+// that other Writes do not wait long. It reports whether there may be more. Entries are numbered in the order of
+// their times unless the clock was set back, so only the oldest ones are examined.
 func (t *Tx) ForgetHistory(before time.Time, limit int) (more bool, err error) {
 	res, err := t.exec(`
 		delete from history

@@ -7,26 +7,24 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Conditions that are written out below have partial indexes in the migrations, which SQLite uses only for a query that
-// repeats them word by word.
+// Some of the conditions below have partial indexes in the migrations. SQLite uses such an index only for a query
+// that repeats the index's condition word for word.
 
-// liveJob is true of a job that may still have processes at its site. The index names it in these very
-// words.
+// liveJob matches a job that may still have processes at its site. The index uses exactly this text.
 const liveJob = "state <> 'ENDED'"
 
-// attemptOver is true of an attempt that has ended. The index names it in these very words.
+// attemptOver matches an attempt that has ended. The index uses exactly this text.
 const attemptOver = "kind = 'pilot' and state = 'ENDED'"
 
-// tells is true of an attempt that has ended and says something of its site: see corral.Job.Tells.
+// tells matches an ended attempt whose outcome is evidence about its site: see corral.Job.Tells.
 const tells = "(outcome in ('expired', 'lost', 'preempted', 'idle')" +
 	" or outcome = 'failed' and failure = '' and (transient or submitted_at_ms is not null))"
 
-// siteJob is true of a setup or cleanup job. The index names it in these very words.
+// siteJob matches a setup or cleanup job. The index uses exactly this text.
 const siteJob = "kind <> 'pilot'"
 
-// Jobs are what is submitted to sites: the attempts of glideins, of kind pilot, and the setup and cleanup jobs of
-// sites. A job's tag is unique and is shown back by its batch system, so that a job whose submission got no answer is
-// found again.
+// Jobs are submitted to sites: the attempts of glideins, of kind pilot, and the setup and cleanup jobs of sites. A
+// job's tag is unique and its batch system reports it, so a job can be found again when its submission got no answer.
 var jobs = table[corral.Job]{
 	noun:  corral.ObjectJob,
 	name:  "jobs",
@@ -71,18 +69,18 @@ var jobs = table[corral.Job]{
 	},
 }
 
-// A JobFilter selects jobs; every field that is set narrows the selection. Jobs are never DELETED.
+// A JobFilter selects jobs; each field that is set narrows the selection. Jobs are never DELETED.
 type JobFilter struct {
 	Site    corral.SiteID
 	Glidein corral.GlideinID
 	Kind    corral.JobKind
 	OfSite  bool // only the setup and cleanup jobs
-	Live    bool // only those that have not ENDED
+	Live    bool // only those that are not ENDED
 }
 
-// CreateJob stores the intent to run j, before its site is told, and settles its glidein. Its ID, Number, State and
-// times are set here; Tag must be new, TokenDigest and TokenEndsAt are kept as given. Whether the site can have it
-// now is for corral.Site.NewAttempt and NewSiteJob to say.
+// CreateJob stores the intent to run j, before anything is sent to the site, and settles its glidein. It sets the ID,
+// Number, State and times; Tag must be new, and TokenDigest and TokenEndsAt are stored as given.
+// corral.Site.NewAttempt and NewSiteJob decide whether the site can take the job now.
 func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	site, err := t.Site(j.Site)
 	if err != nil {
@@ -97,8 +95,8 @@ func (t *Tx) CreateJob(j corral.Job) (corral.Job, error) {
 	return j, t.settleOwner(j)
 }
 
-// intend loads what the rule for another job wants to know, and asks it: for an attempt its glidein and how many
-// attempts the site has, for a setup or cleanup job the earlier ones of its kind.
+// intend loads the data that the rule for a new job needs and applies the rule. An attempt needs its glidein and the
+// site's number of attempts; a setup or cleanup job needs the earlier jobs of its kind.
 func (t *Tx) intend(site corral.Site, j corral.Job) (corral.Job, error) {
 	if j.Kind != corral.PilotJob {
 		earlier, err := t.Jobs(JobFilter{Site: site.ID, Kind: j.Kind})
@@ -118,7 +116,7 @@ func (t *Tx) intend(site corral.Site, j corral.Job) (corral.Job, error) {
 	return site.NewAttempt(g, load, j, t.now)
 }
 
-// Load counts the attempts of a site that are alive.
+// Load counts a site's live attempts.
 func (t *Tx) Load(site corral.SiteID) (l corral.Load, err error) {
 	err = t.row(`
 		select
@@ -137,13 +135,13 @@ func (t *Tx) Job(id corral.JobID) (corral.Job, error) {
 	return jobs.one(t, id, "id = ?", id)
 }
 
-// JobTagged returns the job with this tag: what a pilot or worker calls itself by.
+// JobTagged returns the job with this tag, by which a pilot or worker identifies itself.
 func (t *Tx) JobTagged(tag string) (corral.Job, error) {
 	return jobs.one(t, tag, "tag = ?", tag)
 }
 
-// Recorded reports whether a job or a probe of any owner has a tag. Accounts at sites may be shared: what is another
-// owner's is no stranger there.
+// Recorded reports whether a job or a probe of any owner has a tag. Owners may share an account at a site, so another
+// owner's job there is not unknown.
 func (t *Tx) Recorded(tag string) (yes bool, err error) {
 	err = t.row(`
 		select
@@ -176,8 +174,8 @@ func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 	return jobs.list(t, c)
 }
 
-// Told lists the last attempts of a site that have ended and tell something of it, the last to end first: as many as a
-// corral.Hold looks at. What has yet to end, by a clock that was set back since, says nothing.
+// Told lists the last ended attempts whose outcomes are evidence about the site, newest first: as many as a
+// corral.Hold considers. Attempts whose end is in the future, because the clock was set back, are left out.
 func (t *Tx) Told(site corral.SiteID) ([]corral.Job, error) {
 	c := conditions{order: "ended_at_ms desc, id desc", limit: corral.HoldHistory}
 	c.add(attemptOver)
@@ -187,8 +185,7 @@ func (t *Tx) Told(site corral.SiteID) ([]corral.Job, error) {
 	return jobs.list(t, c)
 }
 
-// AttemptsOver lists at most limit of a site's attempts that have ended, the last to end first, without
-// the first skip.
+// AttemptsOver lists at most limit of a site's ended attempts, newest first, after skipping the first skip.
 func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, error) {
 	c := conditions{order: "ended_at_ms desc", limit: skip + limit}
 	c.add(attemptOver)
@@ -197,18 +194,17 @@ func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, er
 	return recent[min(skip, len(recent)):], err
 }
 
-// AttemptsOverSince lists a site's attempts that were asked for since then, and have ended, in the order of their
-// requests.
+// AttemptsOverSince lists a site's ended attempts that were requested since then, in the order of their requests.
 func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Job, error) {
 	c := conditions{order: "created_at_ms, id"}
 	c.add(attemptOver)
 	c.add("site_id = ?", site)
-	// An attempt ends no earlier than it was asked for, so the first condition only lets the index of ends be used.
+	// An attempt never ends before it was requested, so the first condition only enables the index on end times.
 	c.add("ended_at_ms >= ? and created_at_ms >= ?", at(&since), at(&since))
 	return jobs.list(t, c)
 }
 
-// LoseHost records that a live attempt goes on without one of its hosts: see corral.Job.LoseHost.
+// LoseHost records that a live attempt continues without one of its hosts: see corral.Job.LoseHost.
 func (t *Tx) LoseHost(id corral.JobID, l corral.LostHost) (corral.Job, error) {
 	j, _, err := jobs.change(t, id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		g, err := glideins.one(t, j.Glidein, "id = ?", j.Glidein)
@@ -225,7 +221,7 @@ func (t *Tx) MoveJob(id corral.JobID, e corral.JobEvent) (corral.Job, error) {
 	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Apply(e, t.now) })
 }
 
-// AskJob records what is asked of a job: see corral.Job.Ask.
+// AskJob records a request to drain or cancel a job: see corral.Job.Ask.
 func (t *Tx) AskJob(id corral.JobID, ask corral.Ask, reason string) (corral.Job, error) {
 	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Ask(ask, reason, t.now) })
 }
@@ -237,8 +233,8 @@ func (t *Tx) LeaseJob(id corral.JobID, holder, session string) (corral.Job, erro
 	})
 }
 
-// changeJob changes a job by a rule, and settles its glidein after that, in the same transaction: no reader ever sees a
-// glidein that does not fit its attempts.
+// changeJob changes a job by a rule and then settles its glidein in the same transaction: no reader ever sees a
+// glidein that is inconsistent with its attempts.
 func (t *Tx) changeJob(id corral.JobID, ask rule[corral.Job]) (corral.Job, error) {
 	j, changed, err := jobs.change(t, id, ask)
 	if err != nil || !changed {
@@ -247,8 +243,8 @@ func (t *Tx) changeJob(id corral.JobID, ask rule[corral.Job]) (corral.Job, error
 	return j, t.settleOwner(j)
 }
 
-// NoteWaits records why a job waits in its site's queue: see corral.Job.NoteWaits. Its history has no line of it,
-// because the reasons change all day.
+// NoteWaits records why a job waits in its site's queue: see corral.Job.NoteWaits. It adds no history entry, because
+// the reasons change all day.
 func (t *Tx) NoteWaits(id corral.JobID, why string) (corral.Job, error) {
 	j, err := t.Job(id)
 	if err != nil {
@@ -272,7 +268,7 @@ func (t *Tx) NoteWorkers(id corral.JobID, n int) (corral.Job, error) {
 	return j, err
 }
 
-// settleOwner settles the glidein that j is an attempt of, or has its site say what becomes of j.
+// settleOwner settles the glidein of the attempt j, or updates the site's explanation for any other job.
 func (t *Tx) settleOwner(j corral.Job) error {
 	if j.Kind != corral.PilotJob {
 		return t.explainSite(j)
@@ -281,8 +277,8 @@ func (t *Tx) settleOwner(j corral.Job) error {
 	return err
 }
 
-// explainSite has j's site say why it waits: see corral.Site.Explain. A setup or cleanup job is nothing that users see;
-// what becomes of it is the site's to tell.
+// explainSite updates the reason that j's site gives for waiting: see corral.Site.Explain. Users do not see setup and
+// cleanup jobs, so the site reports their progress.
 func (t *Tx) explainSite(j corral.Job) error {
 	s, err := t.Site(j.Site)
 	if err != nil {

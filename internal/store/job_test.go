@@ -140,7 +140,7 @@ func TestCreateJobRefuses(t *testing.T) {
 	}
 }
 
-// A site's clock is not ours: what it says is kept as far as it is possible.
+// A site's clock may differ from ours: its times are stored as far as they are possible.
 func TestMoveJobKeepsTimesInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -167,7 +167,7 @@ func TestMoveJobKeepsAPossibleTime(t *testing.T) {
 	w := newWorld(t)
 	j := w.attempt(w.createGlidein(w.newGlidein()))
 	var seen time.Time
-	for seen.Sub(j.CreatedAt) < 3*time.Millisecond { // the clock has to move on
+	for seen.Sub(j.CreatedAt) < 3*time.Millisecond { // until the clock has advanced
 		w.write(func(tx *store.Tx) error { seen = tx.Now(); return nil })
 	}
 	happened := j.CreatedAt.Add(time.Millisecond)
@@ -239,7 +239,7 @@ func TestLeaseJob(t *testing.T) {
 	w.refused(corral.Invalid, lease(setup.ID, "node7/123"))
 }
 
-// Why a job waits is said of one that does, until it is asked to go, and never in its history.
+// Only a waiting job has a reason for its wait, until it is asked to go, and the reason never appears in its history.
 func TestNoteWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -275,7 +275,7 @@ func TestNoteWorkersKeepsTheMost(t *testing.T) {
 	}
 }
 
-// What a pilot tells of hosts that it lost is kept once, and so is what its report says of others in the end.
+// A lost host that a pilot reports is recorded once, and so are further ones in its final report.
 func TestHostsAreLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -340,8 +340,8 @@ func TestJobsFilter(t *testing.T) {
 	}
 }
 
-// A circuit breaker sees just the attempts that tell something, however many others end meanwhile.
-func TestHoldSeesWhatTells(t *testing.T) {
+// A circuit breaker considers only attempts whose outcomes are evidence about the site, however many others end.
+func TestHoldConsidersOnlyEvidence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	passing := ended(corral.OutcomeFailed)
@@ -380,7 +380,7 @@ func TestHoldSeesWhatTells(t *testing.T) {
 func TestAttemptsOverSince(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	over := w.attempt(w.createGlidein(w.newGlidein()), ended(corral.OutcomeFailed)) // its glidein is over, too
+	over := w.attempt(w.createGlidein(w.newGlidein()), ended(corral.OutcomeFailed)) // its glidein has ended, too
 	w.attempt(w.createGlidein(w.newGlidein()))
 	for since, want := range map[time.Time]int{over.CreatedAt: 1, over.CreatedAt.Add(time.Millisecond): 0} {
 		w.view(func(tx *store.Tx) error {

@@ -11,13 +11,13 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// The ledger of a site is not stored as such. What is stored are the promises to the pilots of plans, in reservations,
-// and the attempts, whose times say what was held; the site's terms say what that costs. So a pilot is charged while it
-// holds, and no charge can be lost or made twice; and what it did not use of its promise is free as soon as it is over.
-// What was held before a price was changed is charged at the new one. Of attempts that are over there may be very many:
-// their charges are added up once, see spendings.go.
+// A site's ledger is not stored as such. The store holds the promises to the pilots of plans, in reservations, and
+// the attempts, whose times show what they held; the site's terms define the cost. So a pilot is charged while it
+// holds processors, no charge can be lost or counted twice, and the unused part of a promise is free as soon as the
+// pilot ends. After a price change, earlier use is charged at the new price. Ended attempts may be very numerous, so
+// their charges are added up once: see spendings.go.
 
-// Ledger returns the ledger of a site, up to now.
+// Ledger returns a site's ledger up to now.
 func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
 	site, err := t.Site(id)
 	if err != nil {
@@ -44,8 +44,9 @@ func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
 	return l, err
 }
 
-// spent is what attempts at a site have cost so far, by plan, and what of it was billed when the batch system was asked
-// what it has left; if it never was, what was billed for those that are summed up.
+// spent returns what attempts at a site have cost so far, by plan, and the amount known to the batch system: what had
+// been billed when it was last asked for the remaining allowance. If it was never asked, that is the amount billed
+// for the attempts already summed.
 func (t *Tx) spent(site corral.Site, tariff cost.Tariff) (spent map[corral.PlanID]cost.Spending, known cost.Money,
 	err error) {
 	of := attemptsOf{site: site.ID}
@@ -75,7 +76,7 @@ func (t *Tx) spent(site corral.Site, tariff cost.Tariff) (spent map[corral.PlanI
 	return spent, known, err
 }
 
-// promised is what was billed so far for each pilot at a site that something is reserved for.
+// promised returns the amount billed so far for each pilot at a site that has a reservation.
 func (t *Tx) promised(site corral.SiteID, tariff cost.Tariff) (map[corral.GlideinID]cost.Money, error) {
 	billed := map[corral.GlideinID]cost.Money{}
 	return billed, t.holdings(attemptsOf{site: site, promised: true}, func(h held) {
@@ -83,7 +84,7 @@ func (t *Tx) promised(site corral.SiteID, tariff cost.Tariff) (map[corral.Glidei
 	})
 }
 
-// largest is how many cpus the largest node has.
+// largest returns the number of CPUs of the largest node.
 func largest(queues []corral.SiteQueue) (cpus int) {
 	for _, q := range queues {
 		cpus = max(cpus, q.CPUs)
@@ -91,7 +92,7 @@ func largest(queues []corral.SiteQueue) (cpus int) {
 	return cpus
 }
 
-// reservations calls each for every pilot at a site that is not over and that something was promised to, with its plan.
+// reservations calls each for every live pilot at a site that has a reservation, with its plan and amount.
 func (t *Tx) reservations(site corral.SiteID, each func(corral.GlideinID, corral.PlanID, cost.Money)) error {
 	err := t.rows(`
 		select id, coalesce(`+labelledPlan+`, ''), amount
@@ -112,7 +113,7 @@ func (t *Tx) reservations(site corral.SiteID, each func(corral.GlideinID, corral
 	return nil
 }
 
-// Reservations returns what is promised at a site to the pilots of each plan that are not over, billed or not.
+// Reservations returns the amounts promised to the live pilots of each plan at a site, whether billed or not.
 func (t *Tx) Reservations(site corral.SiteID) (map[corral.PlanID]cost.Money, error) {
 	all := map[corral.PlanID]cost.Money{}
 	return all, t.reservations(site, func(_ corral.GlideinID, plan corral.PlanID, amount cost.Money) {
@@ -120,30 +121,30 @@ func (t *Tx) Reservations(site corral.SiteID) (map[corral.PlanID]cost.Money, err
 	})
 }
 
-// planOf is the plan that a glidein's label names, 0 if that is none: a label that people gave may be anything.
+// planOf returns the plan that a glidein's label names, or 0 if it names none: users may set any label.
 func planOf(label string) corral.PlanID {
 	plan, _ := strconv.ParseInt(label, 10, 64)
 	return corral.PlanID(max(0, plan))
 }
 
-// held is what an attempt has held so far.
+// held describes what an attempt has held so far.
 type held struct {
 	cost.Holding
 	glidein corral.GlideinID
-	plan    corral.PlanID // that asked for it; 0: none did
+	plan    corral.PlanID // that requested it; 0: none
 	started time.Time
 	over    bool
 }
 
-// attemptsOf selects attempts of a site that started; every field that is set narrows the selection.
+// attemptsOf selects attempts of a site that have started; each field that is set narrows the selection.
 type attemptsOf struct {
 	site      corral.SiteID
-	unsummed  bool      // those that are in no sum
-	overSince time.Time // those that are in a sum, and ended after this
-	promised  bool      // those of live glideins that something is reserved for
+	unsummed  bool      // those not yet added to a sum
+	overSince time.Time // those in a sum that ended after this time
+	promised  bool      // those of live glideins with a reservation
 }
 
-// conditions name those of the indexes in their very words.
+// conditions repeats the conditions of the indexes word for word.
 func (f attemptsOf) conditions() (terms string, args []any) {
 	terms, args = "jobs.site_id = ? and kind = 'pilot' and started_at_ms is not null", []any{f.site}
 	if f.unsummed {
@@ -164,8 +165,8 @@ func (f attemptsOf) conditions() (terms string, args []any) {
 	return terms, args
 }
 
-// holdings calls each for attempts of a site. What began and ended between two looks at the queue held nothing that was
-// seen.
+// holdings calls each for the attempts of a site. An attempt that started and ended between two queries of the queue
+// was never seen to hold anything.
 func (t *Tx) holdings(of attemptsOf, each func(held)) error {
 	terms, args := of.conditions()
 	err := t.rows(`
@@ -195,21 +196,21 @@ func (t *Tx) holdings(of attemptsOf, each func(held)) error {
 			return nil
 		})
 	if err != nil {
-		return fmt.Errorf("reading what was held at site %d: %w", of.site, err)
+		return fmt.Errorf("reading the holdings at site %d: %w", of.site, err)
 	}
 	return nil
 }
 
-// Reserve promises so much of a site's balance, in the unit of the site's price, to each of some pilots of a plan
-// there; once for each. It is for plans that are PROVISIONED, a Conflict error for others. What the balance does not
-// allow for all of them is refused as cost.Ledger.Reserve says.
+// Reserve promises each of a plan's pilots at a site an amount of the site's balance, in the unit of its price. Each
+// pilot can be given one promise. It returns a Conflict error unless the plan is PROVISIONED. If the balance does not
+// suffice for all amounts together, Reserve returns the error of cost.Ledger.Reserve.
 func (t *Tx) Reserve(plan corral.PlanID, site corral.SiteID, amounts map[corral.GlideinID]cost.Money) error {
 	p, err := t.PlanRow(plan)
 	if err != nil {
 		return err
 	}
 	if p.State != corral.PlanProvisioned {
-		return corral.ErrorAt(corral.Conflict, "plan", "plan %d is %s, and reserves nothing", plan, p.State)
+		return corral.ErrorAt(corral.Conflict, "plan", "plan %d is %s and cannot reserve", plan, p.State)
 	}
 	var sum cost.Money
 	for _, amount := range amounts {

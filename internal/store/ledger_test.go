@@ -19,7 +19,7 @@ import (
 
 const ch = cost.Money(1_000_000)
 
-// priced is a site of its own with these terms.
+// priced creates a separate site with these terms.
 func (w *world) priced(terms corral.SiteTerms) (s corral.Site) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
@@ -31,7 +31,7 @@ func (w *world) priced(terms corral.SiteTerms) (s corral.Site) {
 	return s
 }
 
-// begun is a plan that is provisioned.
+// begun creates a PROVISIONED plan.
 func (w *world) begun() corral.PlanID {
 	w.t.Helper()
 	p := w.createPlan(w.newPlan())
@@ -62,7 +62,7 @@ func (w *world) pilots(tx *store.Tx, plan corral.PlanID, site corral.Site, amoun
 	return all, tx.Reserve(plan, site.ID, promises)
 }
 
-// drop has a pilot go that was not submitted.
+// drop cancels a pilot that was not submitted.
 func (w *world) drop(g corral.Glidein) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		_, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed")
@@ -76,7 +76,7 @@ func (w *world) ledger(site corral.Site) (l cost.Ledger) {
 	return l
 }
 
-// TestReserve: what is promised to pilots of plans is added up, refused and free again, at each site by itself.
+// TestReserve: promises to the pilots of plans are added up, refused and released, separately at each site.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,15 +107,15 @@ func TestReserve(t *testing.T) {
 	}
 	not(99, site.ID)
 	not(1, 99)
-	not(pilots[1].ID, site.ID) // it is the other plan's
+	not(pilots[1].ID, site.ID) // it belongs to the other plan
 	w.refused(corral.NotFound, w.reserve(99, site, ch))
 	w.refused(corral.Conflict, w.reserve(w.createPlan(w.newPlan()).ID, site, ch))
 	w.write(func(tx *store.Tx) error { _, err := tx.MovePlan(two, corral.PlanRelease, ""); return err })
 	w.refused(corral.Conflict, w.reserve(two, site, 0))
 }
 
-// TestWhatAPilotDoesNotUseIsFree: of what was promised to a pilot, what it was billed stays taken when it ends, and the
-// rest comes free; one that leaves keeps its promise until it has left, whatever became of its plan.
+// TestWhatAPilotDoesNotUseIsFree: when a pilot ends, the billed part of its promise stays spent and the rest becomes
+// free. A pilot that is leaving keeps its promise until it has left, whatever its plan's state.
 func TestWhatAPilotDoesNotUseIsFree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -147,8 +147,8 @@ func TestWhatAPilotDoesNotUseIsFree(t *testing.T) {
 	holds("over", 0, ch)
 }
 
-// TestPilotsAreCharged: an attempt is charged from its start to its end, or as long as it holds, with its plan or with
-// none; what is billed are whole periods. A label that names no plan counts as none.
+// TestPilotsAreCharged: an attempt is charged from its start to its end, or as long as it holds processors, to its
+// plan or to none; whole periods are billed. A label that names no plan counts as none.
 func TestPilotsAreCharged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -172,7 +172,7 @@ func TestPilotsAreCharged(t *testing.T) {
 	hold("", time.Hour)
 	hold("lunch", time.Hour)
 	hold("-3", time.Hour)
-	hold(fmt.Sprint(other), 0) // it holds still
+	hold(fmt.Sprint(other), 0) // it is still held
 	l := w.ledger(w.site)
 	usd := func(used, billed cost.Money, hours, paid float64) cost.Spending {
 		return cost.Spending{Used: used * ch, Billed: billed * ch, UsedHours: hours, BilledHours: paid}
@@ -188,13 +188,13 @@ func TestPilotsAreCharged(t *testing.T) {
 	}
 }
 
-// TestSumsAreWhatAttemptsCost: what is added up of attempts that are over, at any time and at any terms, is what it comes
-// to if each attempt is read.
+// TestSumsAreWhatAttemptsCost: the sums over ended attempts, at any time and with any terms, equal the result of
+// reading each attempt.
 func TestSumsAreWhatAttemptsCost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		// No period of an hour ends within half a minute.
+		// No one-hour period ends within half a minute.
 		now := time.Now().UTC().Truncate(time.Millisecond).Add(-30 * time.Second)
 		site := w.priced(corral.SiteTerms{Billing: "1h"})
 		plans := []corral.PlanID{0, w.begun(), w.begun()}
@@ -229,7 +229,7 @@ func TestSumsAreWhatAttemptsCost(t *testing.T) {
 			rt.Fatal(err)
 		}
 		each := w.ledger(site)
-		const live = 12 * 8 // cpus at most that are held on from one reading to the other
+		const live = 12 * 8 // maximum number of CPUs still held between the two readings
 		passed := 100 * time.Since(read).Hours() * live
 		for _, l := range []*cost.Ledger{&sums, &each} {
 			for i := range l.Plans {
@@ -243,7 +243,7 @@ func TestSumsAreWhatAttemptsCost(t *testing.T) {
 	})
 }
 
-// hold is an attempt at a site that began at some time and lasted so long; 0: it lasts on.
+// hold creates an attempt at a site that began at a given time and lasted for length; 0: it is still live.
 func (w *world) hold(site corral.Site, plan corral.PlanID, began time.Time, length time.Duration) {
 	w.t.Helper()
 	g := w.newGlidein()
@@ -254,13 +254,13 @@ func (w *world) hold(site corral.Site, plan corral.PlanID, began time.Time, leng
 	w.backdate(w.attempt(w.createGlidein(g)), began, length)
 }
 
-// TestBatchSystemsAllowance: what the batch system said is left bounds the balance, beside what was billed before it said
-// so; an allocation that is less counts instead.
+// TestBatchSystemsAllowance: the remaining allowance reported by the batch system, together with the amount billed
+// before the report, bounds the balance; a smaller allocation takes precedence.
 func TestBatchSystemsAllowance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	began := time.Now().UTC().Truncate(time.Millisecond).Add(-2 * time.Hour)
-	w.backdate(w.attempt(w.createGlidein(w.newGlidein())), began, time.Hour) // 8 cpu-hours, of which 4 were known
+	w.backdate(w.attempt(w.createGlidein(w.newGlidein())), began, time.Hour) // 8 CPU-hours, of which 4 were known
 	set := func(fn func(*corral.Site)) {
 		w.write(func(tx *store.Tx) error { _, err := tx.SetSite(w.site.ID, fn); return err })
 	}
@@ -281,7 +281,7 @@ func TestBatchSystemsAllowance(t *testing.T) {
 	}
 }
 
-// backdate has an attempt begin at a time and hold for so long; 0: it holds still.
+// backdate sets when an attempt began and for how long it held processors; 0: it still holds them.
 func (w *world) backdate(j corral.Job, began time.Time, length time.Duration) {
 	w.t.Helper()
 	at, end := began.UnixMilli(), began.Add(length).UnixMilli()
@@ -297,8 +297,9 @@ func (w *world) backdate(j corral.Job, began time.Time, length time.Duration) {
 	}
 }
 
-// TestPlansAtOnceKeepToTheBalance: however many plans begin, get pilots and lose them at once, what is reserved for them
-// and what they spent never exceeds the balance; and when all are over, what they take of it is what they were billed.
+// TestPlansAtOnceKeepToTheBalance: however many plans begin, get pilots and lose them concurrently, their
+// reservations and spending never exceed the balance; when all have ended, exactly the billed amount is gone from the
+// balance.
 func TestPlansAtOnceKeepToTheBalance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -332,7 +333,7 @@ func TestPlansAtOnceKeepToTheBalance(t *testing.T) {
 	})
 }
 
-// planned is a plan whose pilots come and go.
+// planned is a plan whose pilots start and end.
 type planned struct {
 	*world
 	site   corral.Site
@@ -341,7 +342,7 @@ type planned struct {
 	jobs   map[corral.GlideinID]corral.Job
 }
 
-// step asks for up to three pilots of at least an hour each, has one begin, or has one end. The balance is kept at the
+// step requests up to three pilots of at least an hour each, starts one, or ends one. The balance must hold at the
 // end of each transaction.
 func (p *planned) step(rt *rapid.T, kind int) {
 	var made []corral.Glidein
@@ -379,7 +380,7 @@ func (p *planned) step(rt *rapid.T, kind int) {
 	}
 }
 
-// begin has a pilot hold, once.
+// begin starts a pilot, once.
 func (p *planned) begin(tx *store.Tx, g corral.Glidein) error {
 	if _, ok := p.jobs[g.ID]; ok {
 		return nil
@@ -397,7 +398,7 @@ func (p *planned) begin(tx *store.Tx, g corral.Glidein) error {
 	return err
 }
 
-// end has a pilot go, and its job end if it has one.
+// end cancels a pilot and ends its job if it has one.
 func (p *planned) end(tx *store.Tx, g corral.Glidein) error {
 	_, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed")
 	if j, ok := p.jobs[g.ID]; ok && err == nil {
@@ -406,7 +407,7 @@ func (p *planned) end(tx *store.Tx, g corral.Glidein) error {
 	return err
 }
 
-// release ends all pilots, and the plan.
+// release ends all pilots and the plan.
 func (p *planned) release(rt *rapid.T) {
 	for len(p.pilots) > 0 {
 		p.step(rt, 4)

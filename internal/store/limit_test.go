@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However many ask at the same time, and whatever ends meanwhile: the attempts of a site are never one above a limit,
-// and one is refused only where it would be.
+// With any number of concurrent requests, and attempts that end in between, a site never exceeds a limit by even one
+// attempt, and a request is refused only if it would.
 func TestLimitsHoldAgainstAll(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -40,7 +40,7 @@ func TestLimitsHoldAgainstAll(t *testing.T) {
 			}
 			return err
 		})
-		scripts := make([][]string, writers) // drawn first: the source of a property is for one goroutine
+		scripts := make([][]string, writers) // drawn first: a property's source must be used by one goroutine
 		for i := range scripts {
 			scripts[i] = rapid.SliceOfN(rapid.SampledFrom([]string{"create", "create", "start", "end"}), 1, 12).Draw(rt, "script")
 		}
@@ -61,7 +61,7 @@ func TestLimitsHoldAgainstAll(t *testing.T) {
 	})
 }
 
-// ask does what a script says with attempts of a glidein, and looks within the transaction of each.
+// ask performs a script's steps with attempts of a glidein, and checks the limits within each transaction.
 func ask(w *world, site corral.Site, g corral.Glidein, script []string) error {
 	var mine []corral.JobID
 	for _, what := range script {
@@ -81,7 +81,7 @@ func ask(w *world, site corral.Site, g corral.Glidein, script []string) error {
 			case len(mine) == 0:
 			case what == "start":
 				_, err = tx.MoveJob(mine[0], started)
-				if corral.KindOf(err) == corral.Conflict { // it runs
+				if corral.KindOf(err) == corral.Conflict { // it is running
 					err = nil
 				}
 			default:
@@ -100,7 +100,7 @@ func ask(w *world, site corral.Site, g corral.Glidein, script []string) error {
 	return nil
 }
 
-// loadOf counts what the store shows, by another way than its own.
+// loadOf counts the attempts that the store lists, independently of Load.
 func loadOf(tx *store.Tx, site corral.SiteID) (l corral.Load, err error) {
 	jobs, err := tx.Jobs(store.JobFilter{Site: site})
 	for _, j := range jobs {
@@ -131,7 +131,7 @@ func TestLimitIsNamed(t *testing.T) {
 	if corral.KindOf(err) != corral.Conflict || err.Error() != "limit max_queued of site local: 1 of 1 attempts wait" {
 		t.Errorf("one above the limit: %v", err)
 	}
-	w.write(func(tx *store.Tx) error { // setup jobs are no attempts
+	w.write(func(tx *store.Tx) error { // setup jobs are not attempts
 		_, err := tx.CreateJob(corral.Job{Kind: corral.SetupJob, Site: w.site.ID, Tag: "setup"})
 		return err
 	})

@@ -13,13 +13,13 @@ import (
 // ScaleLabel is the label by which a glidein names the cluster whose scale asked for it.
 const ScaleLabel = "scale"
 
-// What a row says beside its site and its cluster may point at other objects as well: the glidein that it follows, and
-// the labels by which corrald finds what a plan, a scale or an ensemble has asked for. A glidein that carries the
-// label of another owner's plan would be counted, charged and let go with that plan; so such a row is refused like one
-// at another owner's site.
+// Besides its site and its cluster, a row may refer to other objects: the glidein that it follows, and the labels by
+// which corrald finds the objects requested by a plan, a scale or an ensemble. A glidein with the label of another
+// owner's plan would be counted, charged and released with that plan, so such a row is refused like one that refers
+// to another owner's site.
 
-// usableLinks refuses a glidein that follows, or is labelled with, what is not its owner's: it would be let go, and
-// charged, with that.
+// usableLinks refuses a glidein that follows, or is labelled with, another owner's object: it would be released and
+// charged together with that object.
 func (t *Tx) usableLinks(g corral.Glidein) error {
 	if g.Follows != 0 {
 		before, err := t.GlideinInBrief(g.Follows)
@@ -33,8 +33,8 @@ func (t *Tx) usableLinks(g corral.Glidein) error {
 	return t.checkLabels(g.Owner, g.Labels)
 }
 
-// checkLabels refuses labels of a new glidein or run that name a plan, an ensemble or a scale of another owner. A label
-// that is not a positive number names nothing.
+// checkLabels refuses labels of a new glidein or run that name another owner's plan, ensemble or scale. A label that
+// is not a positive number names nothing.
 func (t *Tx) checkLabels(owner string, labels map[string]string) error {
 	for _, l := range []struct {
 		label   string
@@ -68,9 +68,9 @@ func (t *Tx) checkLabels(owner string, labels map[string]string) error {
 	return nil
 }
 
-// UnusedSite refuses the removal of a site at which something that goes on asks for pilots without being asked again:
-// scales, plans that are PROVISIONED and ensembles that are carried out. The Conflict error names the commands that end
-// them. Plans that are READY do not keep a site: they ask for nothing by themselves.
+// UnusedSite returns a Conflict error if a site is still the target of objects that request pilots by themselves:
+// scales, PROVISIONED plans and RUNNING ensembles. The error names the commands that end them. READY plans do not
+// prevent a removal: they request nothing by themselves.
 func (t *Tx) UnusedSite(site corral.Site) error {
 	uses, err := t.usesOfSite(site.ID)
 	if err != nil || len(uses) == 0 {
@@ -88,7 +88,7 @@ func (t *Tx) UnusedSite(site corral.Site) error {
 		"with --force", strings.Join(names, " and "), verb, site.Name, what, strings.Join(ends, " and "))
 }
 
-// asksAt reports whether a plan asks for pilots at a site: its document has a pilot there, or names the site.
+// asksAt reports whether a plan requests pilots at a site: its document contains a pilot there or names the site.
 func (t *Tx) asksAt(p corral.Plan, id corral.SiteID) (yes bool, err error) {
 	for name, site := range p.Sites {
 		if site != id {
@@ -101,16 +101,16 @@ func (t *Tx) asksAt(p corral.Plan, id corral.SiteID) (yes bool, err error) {
 			from plans
 			where id = ?1`, []any{p.ID, name}, &yes)
 		if err != nil {
-			return false, fmt.Errorf("reading where plan %d asks for pilots: %w", p.ID, err)
+			return false, fmt.Errorf("reading where plan %d requests pilots: %w", p.ID, err)
 		}
 	}
 	return yes, nil
 }
 
-// A use is something that asks for pilots at a site, and the command that ends it.
+// A use is an object that requests pilots at a site, and the command that ends it.
 type use struct{ what, end string }
 
-// usesOfSite lists what asks for pilots at a site.
+// usesOfSite lists the objects that request pilots at a site.
 func (t *Tx) usesOfSite(id corral.SiteID) (all []use, err error) {
 	scaled, err := t.Scales()
 	if err != nil {
@@ -119,7 +119,7 @@ func (t *Tx) usesOfSite(id corral.SiteID) (all []use, err error) {
 	for _, s := range scaled {
 		if slices.Contains(s.SiteIDs, id) {
 			ref := s.ClusterName
-			if s.Owner != t.asker { // who may have a cluster of that name
+			if s.Owner != t.asker { // who may have a cluster of the same name
 				ref = strconv.FormatInt(int64(s.Cluster), 10)
 			}
 			all = append(all, use{"the scale of cluster " + s.ClusterName, "corral cluster scale " + ref + " --off"})

@@ -14,13 +14,13 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// lockPatience is how long a lock may outlive the process that took it: until each child that was
-// between fork and exec when it died has let go of its copy. On a busy machine that has been seen.
+// lockPatience is how long a lock may outlive the process that took it: if the process died while a child was between
+// fork and exec, the child still holds a copy. This has been observed on busy machines.
 const lockPatience = time.Second
 
-// lockFile takes the lock that says whose the database at path is: an flock on a file beside it, which
-// the kernel gives free when the process dies, however it dies. The file holds the pid for people and
-// is never deleted: a second process could lock a file whose name is gone.
+// lockFile takes the lock that identifies the owner of the database at path: an flock on a file beside it, which the
+// kernel releases whenever and however the process dies. The file contains the pid as information for people. It is
+// never deleted, because a second process could then lock a file that no longer has a name.
 func lockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -41,13 +41,13 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	return f, nil
 }
 
-// writePID leaves the process's number in the lock file, for the message to the next process that wants the lock.
+// writePID writes the process id into the lock file, for the message to the next process that wants the lock.
 func writePID(f *os.File) error {
 	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return err
 }
 
-// holder reads who holds the lock; the holder may not have written it yet.
+// holder reads the id of the process that holds the lock, which may not have written it yet.
 func holder(f *os.File) string {
 	b, err := io.ReadAll(io.LimitReader(f, 32))
 	if pid := bytes.TrimSpace(b); err == nil && len(pid) > 0 {

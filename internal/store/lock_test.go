@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A lock that is given up a moment later belongs to a process that was killed: its last child may hold
-// a copy until it has executed its program. One that stays is somebody's.
+// A lock that is released a moment later belongs to a killed process: its last child may hold a copy until it has
+// executed its program. A lock that stays belongs to a running process.
 func TestOpenWaitsForLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "corral.db")
@@ -32,7 +32,7 @@ func TestOpenWaitsForLock(t *testing.T) {
 	}
 	var db *store.DB
 	var err error
-	for range 20 { // on a busy machine a moment may be as long as Open waits
+	for range 20 { // on a busy machine a moment may be as long as Open's patience
 		time.AfterFunc(50*time.Millisecond, func() { lock.Close() })
 		if db, err = store.Open(t.Context(), path); corral.KindOf(err) != corral.Conflict {
 			break

@@ -12,15 +12,17 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Migrations are numbered from 0001 without a gap and never edited once released: the fixtures in testdata hold the
-// database that each version left behind.
+// Migrations are numbered from 0001 without gaps and never edited after a release: the fixtures in testdata hold the
+// databases that each version wrote.
+//
+// //go:embed migrations/*.sql
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// unreleased is the highest user_version of databases from before the first release, whose migrations this program does
-// not have. The user_version counts on from there, so that such a database is not taken for a later one: it is
-// unreleased plus the schema version, which is the number of the last migration.
+// unreleased is the highest user_version of databases that predate the first release, whose migrations this program
+// does not contain. Released versions continue the count, so that an old database is not mistaken for a newer one:
+// user_version is unreleased plus the schema version, which is the number of the last migration.
 const unreleased = 22
 
 // migrations returns the statements of every migration, oldest first.
@@ -43,8 +45,8 @@ func migrations() ([]string, error) {
 	return scripts, nil
 }
 
-// migrate brings the database up to the version of the last script, each step in a transaction of its own that also
-// counts the version up: a process that dies in between leaves a whole older version, or an empty database.
+// migrate brings the database to the version of the last script. Each step is a separate transaction that also
+// increments the version: a process that dies in between leaves a complete older version or an empty database.
 func migrate(ctx context.Context, db *sql.DB, path string, scripts []string) error {
 	version, err := schemaVersion(ctx, db, path, len(scripts))
 	if err != nil {
@@ -58,9 +60,9 @@ func migrate(ctx context.Context, db *sql.DB, path string, scripts []string) err
 	return nil
 }
 
-// schemaVersion returns the number of the last migration that the database has had, 0 for an empty one. A Conflict
-// error if this program, whose last migration is newest, cannot read it: it is another program's, a newer corral's, or
-// one from before the first release.
+// schemaVersion returns the number of the last migration applied to the database, 0 for an empty one. It returns a
+// Conflict error if this program, whose last migration is newest, cannot read the database: it belongs to another
+// program, to a newer corrald, or to a version before the first release.
 func schemaVersion(ctx context.Context, db *sql.DB, path string, newest int) (int, error) {
 	var counted, tables int
 	err := db.QueryRowContext(ctx, `
@@ -78,17 +80,17 @@ func schemaVersion(ctx context.Context, db *sql.DB, path string, newest int) (in
 		return 0, nil
 	case version <= 0:
 		return 0, corral.Errorf(corral.Conflict, "database %s is from before the first release and cannot be "+
-			"migrated: "+
-			"use the corrald that wrote it, or remove all of %s* to begin with an empty one", path, filepath.Base(path))
+			"migrated: use the corrald that wrote it, or remove all of %s* to begin with an empty one",
+			path, filepath.Base(path))
 	case version > newest:
 		return 0, corral.Errorf(corral.Conflict,
-			"database %s has schema version %d, this program knows none above %d: use the newer corrald that wrote it",
-			path, version, newest)
+			"database %s has schema version %d, this program supports versions up to %d: "+
+				"use the newer corrald that wrote it", path, version, newest)
 	}
 	return version, nil
 }
 
-// step runs one migration and counts the version up, both or neither.
+// step runs one migration and increments the version, both or neither.
 func step(ctx context.Context, db *sql.DB, script string, version int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// With -update the golden files are rewritten, and the newest version gets its fixture if it has none. A fixture that
-// exists is never changed: it is the database that its version left on disks.
+// With -update, golden files are rewritten, and the newest version gets a fixture if it has none. An existing fixture
+// is never changed: it is the database that its version wrote.
 var update = flag.Bool("update", false, "rewrite golden files; make the fixture of a new schema version")
 
 // migrationScripts are the files of migrations/, oldest first.
@@ -37,7 +37,8 @@ func migrationScripts(t *testing.T) []string {
 
 func fixture(version int) string { return fmt.Sprintf("testdata/v%04d.sql", version) }
 
-// Each version has a fixture, which this program opens and reads. Its schema then is the one of a new database.
+// Each version has a fixture, which this program can open and read. Afterwards its schema equals that of a new
+// database.
 func TestMigrateEveryVersion(t *testing.T) {
 	t.Parallel()
 	fresh := filepath.Join(t.TempDir(), "new.db")
@@ -59,7 +60,7 @@ func TestMigrateEveryVersion(t *testing.T) {
 	}
 }
 
-// The fixture of the newest version has a row in each table, so that the next migration is tested on all of them.
+// The newest version's fixture has a row in each table, so that the next migration is tested on all of them.
 func TestNewestFixtureFillsEveryTable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "corral.db")
@@ -72,8 +73,7 @@ func TestNewestFixtureFillsEveryTable(t *testing.T) {
 	}
 }
 
-// A migration that was released is never edited: the schema that each fixture has is the one that the
-// migrations up to its version make.
+// A released migration is never edited: each fixture's schema equals the result of the migrations up to its version.
 func TestMigrationsAreNotEdited(t *testing.T) {
 	t.Parallel()
 	scripts := migrationScripts(t)
@@ -107,7 +107,7 @@ func readFixture(t *testing.T, version int) string {
 	return string(b)
 }
 
-// makeFixture returns a dump of a database with something of everything in it.
+// makeFixture returns a dump of a database with rows of every kind.
 func makeFixture(t *testing.T) string {
 	db, w := legal(t)
 	g := w.newGlidein()
@@ -150,11 +150,11 @@ func makeFixture(t *testing.T) string {
 	return dump(t, db)
 }
 
-// restore makes the database that a dump describes.
+// restore creates the database that a dump describes.
 func restore(t *testing.T, path, dump string) {
 	t.Helper()
 	db := raw(t, path)
-	if _, err := db.Exec("pragma foreign_keys = off; begin; " + dump + " commit"); err != nil { // at once, which is much faster
+	if _, err := db.Exec("pragma foreign_keys = off; begin; " + dump + " commit"); err != nil { // in one step, which is much faster
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -162,7 +162,7 @@ func restore(t *testing.T, path, dump string) {
 	}
 }
 
-// dump returns statements that make the database again.
+// dump returns statements that recreate the database.
 func dump(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	var b strings.Builder
@@ -180,14 +180,14 @@ func dump(t *testing.T, db *sql.DB) string {
 	return b.String()
 }
 
-// schema returns every statement of the schema.
+// schema returns all statements of the schema.
 func schema(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	statements := column(t, db, "select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by type desc, name")
 	return strings.Join(statements, ";\n\n") + ";\n"
 }
 
-// column returns the one column that query yields.
+// column returns the single column of a query's result.
 func column(t *testing.T, db *sql.DB, query string) (values []string) {
 	t.Helper()
 	rows, err := db.Query(query)
@@ -265,7 +265,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// checkIntegrity has SQLite look through the whole file.
+// checkIntegrity runs SQLite's check of the whole file.
 func checkIntegrity(t *testing.T, db *sql.DB) {
 	t.Helper()
 	if got := column(t, db, "pragma integrity_check"); !slices.Equal(got, []string{"ok"}) {

@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Mirrors are servers that hold copies of packages. Their health is kept with them: how many transfers went well, how
-// many did not, and how fast they were.
+// Mirrors are servers that hold copies of packages. Their health is stored with them: the numbers of successful and
+// failed transfers, and their speed.
 var mirrors = table[corral.Mirror]{
 	noun: corral.ObjectMirror,
 	name: "mirrors",
@@ -34,8 +34,8 @@ var mirrors = table[corral.Mirror]{
 	},
 }
 
-// CreateMirror stores m as READY; its ID, State, health and times are set here. A Conflict error if a
-// mirror that is not DELETED has the name or the URL.
+// CreateMirror stores m as READY and sets its ID, State, health and times. It returns a Conflict error if a mirror
+// that is not DELETED has the same name or URL.
 func (t *Tx) CreateMirror(m corral.Mirror) (corral.Mirror, error) {
 	err := mirrors.free(t, func(other corral.Mirror) error {
 		return corral.Errorf(corral.Conflict, "mirror %q has that name or URL already, with id %d",
@@ -55,7 +55,7 @@ func (t *Tx) Mirror(id corral.MirrorID) (corral.Mirror, error) {
 	return mirrors.one(t, id, "id = ?", id)
 }
 
-// MirrorNamed returns the mirror that has the name now; DELETED ones have none.
+// MirrorNamed returns the mirror that currently has the name. DELETED mirrors do not keep their names.
 func (t *Tx) MirrorNamed(name string) (corral.Mirror, error) {
 	return mirrors.one(t, name, "name = ? and state <> 'DELETED'", name)
 }
@@ -65,7 +65,7 @@ func (t *Tx) Mirrors(f Filter) ([]corral.Mirror, error) {
 	return mirrors.filtered(t, f)
 }
 
-// MirrorsOf lists the mirrors that say they have a package.
+// MirrorsOf lists the mirrors whose indexes list a package.
 func (t *Tx) MirrorsOf(id corral.PackageID) ([]corral.Mirror, error) {
 	var c conditions
 	c.filter(Filter{})
@@ -73,14 +73,14 @@ func (t *Tx) MirrorsOf(id corral.PackageID) ([]corral.Mirror, error) {
 	return mirrors.list(t, c)
 }
 
-// CheckMirror records a look at a mirror: the packages that its index lists, which replace those of
-// the look before, or why it could not be read; then they stay.
+// CheckMirror records a check of a mirror: either the packages that its index lists, which replace those of the
+// previous check, or the problem that made the index unreadable. In that case the earlier packages are kept.
 func (t *Tx) CheckMirror(id corral.MirrorID, has []corral.PackageID, problem string) (corral.Mirror, error) {
 	m, err := t.Mirror(id)
 	if err != nil {
 		return m, err
 	}
-	// A mirror that cannot be read now most likely still has what it had.
+	// A mirror that cannot be read now most likely still has its packages.
 	if problem == "" {
 		if err := t.setReplicas(id, has); err != nil {
 			return m, err
@@ -91,7 +91,7 @@ func (t *Tx) CheckMirror(id corral.MirrorID, has []corral.PackageID, problem str
 	if err := mirrors.update(t, m); err != nil {
 		return m, err
 	}
-	if news { // the history does not repeat, check after check, that nothing has changed
+	if news { // the history does not repeat unchanged results
 		if err := t.Log(corral.ObjectMirror, int64(id), "check", problem); err != nil {
 			return m, err
 		}
@@ -99,7 +99,8 @@ func (t *Tx) CheckMirror(id corral.MirrorID, has []corral.PackageID, problem str
 	return t.Mirror(id)
 }
 
-// setReplicas replaces the list of packages that a mirror has. A package may be named twice: indexes are not ours.
+// setReplicas replaces the list of a mirror's packages. The list may contain duplicates, because the index comes from
+// the mirror.
 func (t *Tx) setReplicas(id corral.MirrorID, has []corral.PackageID) error {
 	if _, err := t.exec("delete from replicas where mirror_id = ?", id); err != nil {
 		return err
@@ -112,7 +113,7 @@ func (t *Tx) setReplicas(id corral.MirrorID, has []corral.PackageID) error {
 	return nil
 }
 
-// MeasureMirror adds a transfer, which ended now, to what is known of a mirror's health.
+// MeasureMirror adds a transfer, which has just ended, to a mirror's health figures.
 func (t *Tx) MeasureMirror(id corral.MirrorID, ok bool, bytes int64, took time.Duration) error {
 	_, err := mirrors.set(t, id, func(m *corral.Mirror) error {
 		m.Health, m.UpdatedAt = m.Health.After(ok, bytes, took, t.now), t.after(m.UpdatedAt)
@@ -121,8 +122,8 @@ func (t *Tx) MeasureMirror(id corral.MirrorID, ok bool, bytes int64, took time.D
 	return err
 }
 
-// DeleteMirror moves a mirror from READY to DELETED; it has no package from then on. A Conflict error if
-// it is DELETED already.
+// DeleteMirror moves a mirror from READY to DELETED and clears its list of packages. It returns a Conflict error if
+// the mirror is already DELETED.
 func (t *Tx) DeleteMirror(id corral.MirrorID, reason string) (corral.Mirror, error) {
 	m, err := t.Mirror(id)
 	if err != nil {

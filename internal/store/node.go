@@ -12,12 +12,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An attempt goes on without hosts that fail, and says which: what they were is in the jobs that lost them, and nowhere
-// else. A table of nodes has only until when what was lost there is forgotten, because workers have come to life there
-// since, or because a person has said so. Nodes are compared by their short names, as sites write them both ways.
+// An attempt continues without hosts that fail and reports them: the losses are recorded only in the jobs that lost
+// hosts. The table of nodes stores only the time up to which a node's losses are ignored, because workers have since
+// started there or a person has forgiven them. Nodes are compared by their short names, because sites use both forms.
 
-// BadNodes lists the nodes that an attempt of so many hosts in a site's queue would avoid now, the site's own if none
-// is named.
+// BadNodes lists the nodes that an attempt with this number of hosts in a site's queue would avoid now. An empty
+// queue means the site's own.
 func (t *Tx) BadNodes(site corral.Site, queue string, hosts int) ([]corral.BadNode, error) {
 	losing, err := t.losingJobs(site.ID)
 	if err != nil || len(losing) == 0 {
@@ -27,9 +27,10 @@ func (t *Tx) BadNodes(site corral.Site, queue string, hosts int) ([]corral.BadNo
 	return corral.BadNodes(losing, cleared, site.Nodes(cmp.Or(queue, site.Queue)), hosts, t.now), err
 }
 
-// losingJobs lists a site's attempts that lost hosts and may count still, the last to change first, a thousand at most.
+// losingJobs lists a site's attempts that lost hosts and may still count, the most recently changed first, at most a
+// thousand.
 func (t *Tx) losingJobs(site corral.SiteID) ([]corral.Job, error) {
-	// A job changes when it loses a host, and losses count for AvoidFor, so older jobs have none that count.
+	// A job is updated when it loses a host, and losses count for AvoidFor, so older jobs have no losses that count.
 	since := t.now.Add(-corral.AvoidFor)
 	c := conditions{order: "updated_at_ms desc", limit: 1000}
 	c.add("lost is not null")
@@ -38,7 +39,7 @@ func (t *Tx) losingJobs(site corral.SiteID) ([]corral.Job, error) {
 	return jobs.list(t, c)
 }
 
-// clearedNodes says until when it is forgotten what attempts lost on a site's nodes, by short name.
+// clearedNodes returns, by the node's short name, the time up to which losses at a site are ignored.
 func (t *Tx) clearedNodes(site corral.SiteID) (map[string]time.Time, error) {
 	cleared := map[string]time.Time{}
 	err := t.rows("select name, cleared_at_ms from nodes where site_id = ?", []any{site}, func(rows *sql.Rows) error {
@@ -54,7 +55,7 @@ func (t *Tx) clearedNodes(site corral.SiteID) (map[string]time.Time, error) {
 	return cleared, nil
 }
 
-// clearNode forgets what attempts lost on a site's node until then, or later if that is forgotten already.
+// clearNode ignores the losses on a site's node up to a time, unless they are already ignored up to a later one.
 func (t *Tx) clearNode(site corral.SiteID, name string, until time.Time) error {
 	_, err := t.exec(`
 		insert into nodes (site_id, name, cleared_at_ms) values (?, ?, ?)
@@ -66,7 +67,8 @@ func (t *Tx) clearNode(site corral.SiteID, name string, until time.Time) error {
 	return nil
 }
 
-// NoteHosts records when workers have come to life on hosts of a site: its nodes work, whatever failed there before.
+// NoteHosts records the times at which workers started on hosts of a site: the nodes work, whatever failed there
+// before.
 func (t *Tx) NoteHosts(site corral.SiteID, hosts map[string]time.Time) error {
 	for host, registered := range hosts {
 		if short := corral.ShortName(host); short != "" {
@@ -78,9 +80,8 @@ func (t *Tx) NoteHosts(site corral.SiteID, hosts map[string]time.Time) error {
 	return nil
 }
 
-// ForgiveNodes forgets what attempts have lost so far on nodes of a site, on all if none is named, and says so in the
-// site's history. A node of which there is nothing to forget stays as it is; one that was never heard of is a NotFound
-// error.
+// ForgiveNodes ignores the losses so far on nodes of a site, on all nodes if none is named, and logs that in the
+// site's history. A node without losses stays unchanged; an unknown node is a NotFound error.
 func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 	last, err := t.lastLost(id)
 	if err != nil {
@@ -101,7 +102,7 @@ func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 		if l.At.IsZero() {
 			continue
 		}
-		// The loss may be in the future of a clock that was set back since.
+		// If the clock was set back, the loss may lie in the future.
 		if err := t.clearNode(id, short, latest(t.now, l.At)); err != nil {
 			return err
 		}
@@ -114,8 +115,8 @@ func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 	return t.Log(corral.ObjectSite, int64(id), "forgive", strings.Join(said, "; "))
 }
 
-// lastLost returns the host that was lost last on each node of a site that is known, by short name; its zero value
-// where that is forgotten, or none was.
+// lastLost returns the most recent loss on each known node of a site, by short name. The value is zero if the losses
+// are ignored or the node has none.
 func (t *Tx) lastLost(site corral.SiteID) (map[string]corral.LostHost, error) {
 	losing, err := t.losingJobs(site)
 	if err != nil {
@@ -143,7 +144,8 @@ func (t *Tx) lastLost(site corral.SiteID) (map[string]corral.LostHost, error) {
 	return last, nil
 }
 
-// strangeNode is the error for a node of which nothing is known at a site. It names the nodes that could be meant.
+// strangeNode returns the error for an unknown node. It names the nodes that are avoided, one of which is probably
+// meant.
 func (t *Tx) strangeNode(id corral.SiteID, name string) error {
 	site, err := t.Site(id)
 	if err != nil {
@@ -158,6 +160,6 @@ func (t *Tx) strangeNode(id corral.SiteID, name string) error {
 		avoided = append(avoided, b.Node)
 	}
 	return corral.Errorf(corral.NotFound,
-		"nothing is known of a node %.80q at site %s; those that are avoided there: %s",
+		"no failures are recorded for node %.80q at site %s; nodes avoided there: %s",
 		name, site.Name, cmp.Or(strings.Join(avoided, ", "), "none"))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// failOn has attempts fail, each on one node.
+// failOn makes attempts fail, each on one node.
 func (w *world) failOn(nodes ...string) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) error {
@@ -37,7 +37,7 @@ func (w *world) failOn(nodes ...string) {
 	})
 }
 
-// avoided are the nodes that the next attempt would avoid, in alphabetical order.
+// avoided returns the nodes that the next attempt would avoid, in alphabetical order.
 func (w *world) avoided() (names []string) {
 	w.t.Helper()
 	w.view(func(tx *store.Tx) error { names = w.avoidedIn(tx); return nil })
@@ -62,7 +62,7 @@ func (w *world) forgive(nodes ...string) {
 	w.write(func(tx *store.Tx) error { return tx.ForgiveNodes(w.site.ID, nodes...) })
 }
 
-// forgiven are the lines that the site's history has of it.
+// forgiven returns the site's history entries about forgiven nodes.
 func (w *world) forgiven() (said []string) {
 	w.t.Helper()
 	w.view(func(tx *store.Tx) error { said = w.forgivenIn(tx); return nil })
@@ -83,7 +83,7 @@ func (w *world) forgivenIn(tx *store.Tx) (said []string) {
 	return said
 }
 
-// withBadNodes is a world in which n1 and n2 of eight nodes are avoided, and n3 has failed once.
+// withBadNodes returns a world in which n1 and n2 of eight nodes are avoided, and n3 has failed once.
 func withBadNodes(t *testing.T) *world {
 	w := newWorld(t)
 	w.write(func(tx *store.Tx) (err error) {
@@ -140,7 +140,7 @@ func TestForgiveNodes(t *testing.T) {
 
 var errRollBack = errors.New("roll back")
 
-// What failed before does not count any more; what fails from then on does.
+// Earlier failures no longer count; later ones do.
 func TestForgivenNodeFailsAgain(t *testing.T) {
 	t.Parallel()
 	w := withBadNodes(t)
@@ -159,7 +159,7 @@ func TestForgivenNodeFailsAgain(t *testing.T) {
 	}
 }
 
-// clearedAt is until when it is forgotten what was lost on a node.
+// clearedAt returns the time up to which losses on a node are ignored.
 func (w *world) clearedAt(node string) time.Time {
 	w.t.Helper()
 	var ms int64
@@ -169,7 +169,7 @@ func (w *world) clearedAt(node string) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// failAfter has attempts fail on a node once that time is over.
+// failAfter makes attempts fail on a node after a given time.
 func (w *world) failAfter(at time.Time, node string, times int) {
 	w.t.Helper()
 	for !time.Now().Truncate(time.Millisecond).After(at) { // less than a millisecond
@@ -177,11 +177,11 @@ func (w *world) failAfter(at time.Time, node string, times int) {
 	w.failOn(slices.Repeat([]string{node}, times)...)
 }
 
-// Whoever names a node that is not there is told which are; nothing is forgiven then.
+// An error about an unknown node lists the avoided nodes, and nothing is forgiven.
 func TestForgiveStrangeNode(t *testing.T) {
 	t.Parallel()
 	w := withBadNodes(t)
-	for name, words := range map[string]string{"n9": `a node "n9" at site local; those that are avoided there: n1.hpc, n2`, "": `a node ""`, ".hpc": `a node ".hpc"`} {
+	for name, words := range map[string]string{"n9": `node "n9" at site local; nodes avoided there: n1.hpc, n2`, "": `node ""`, ".hpc": `node ".hpc"`} {
 		err := storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error { return tx.ForgiveNodes(w.site.ID, "n1", name) })
 		if corral.KindOf(err) != corral.NotFound || !strings.Contains(err.Error(), words) {
 			t.Errorf("forgiving %q: %v", name, err)
@@ -197,7 +197,7 @@ func TestForgiveStrangeNode(t *testing.T) {
 	}
 }
 
-// A node on which a worker lives works; so it did for a corrald that has ended.
+// A node on which a worker started works, even if that was reported to an earlier corrald.
 func TestNoteHosts(t *testing.T) {
 	t.Parallel()
 	w := withBadNodes(t)
@@ -209,7 +209,7 @@ func TestNoteHosts(t *testing.T) {
 	if got := w.avoided(); !slices.Equal(got, []string{"n2"}) {
 		t.Errorf("avoided: %q, want n2", got)
 	}
-	note(map[string]time.Time{"n1": now.Add(-time.Hour)}) // who lived there before tells nothing new
+	note(map[string]time.Time{"n1": now.Add(-time.Hour)}) // an older start of a worker changes nothing
 	if got := w.avoided(); !slices.Equal(got, []string{"n2"}) {
 		t.Errorf("avoided: %q, want n2", got)
 	}
@@ -220,7 +220,7 @@ func TestNoteHosts(t *testing.T) {
 	}
 }
 
-// Of the nodes of a queue half are avoided at most, and no more than an attempt can do without.
+// At most half of a queue's nodes are avoided, and no more than an attempt can do without.
 func TestBadNodesOfAQueue(t *testing.T) {
 	t.Parallel()
 	w := withBadNodes(t)

@@ -9,31 +9,31 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A client that does not get an answer sends its request again, with the same Idempotency-Key. The answer is in the
-// same transaction as the change: there is no moment at which a crash leaves one without the other.
+// A client that gets no answer repeats its request with the same Idempotency-Key. The answer is stored in the same
+// transaction as the change, so a crash can never leave one without the other.
 
 // keepAnswers is how long a key is remembered.
 const keepAnswers = 30 * 24 * time.Hour
 
-// A OnceKey names a request that may be repeated without being done twice.
+// A OnceKey identifies a request that may be repeated without being executed twice.
 type OnceKey struct {
-	Actor   string // who asked: keys of different actors never meet
+	Actor   string // the caller: keys of different actors are independent
 	Key     string // the Idempotency-Key; "" if there is none
 	Request string // SHA-256 of method, path and body, hex
 }
 
-// An Answer is what was answered to a request.
+// An Answer is the stored answer to a request.
 type Answer struct {
-	Status int // of HTTP
+	Status int // HTTP status
 	Body   []byte
 }
 
-// Once calls do and keeps its answer under key, in the same transaction as what do changes. If the key
-// is known with the same Request, do is not called: the kept answer is returned, with true. With another
-// Request it is a KeyReused error. Without a Key it only calls do.
+// Once calls do and stores its answer under key, in the same transaction as the changes that do makes. If the key is
+// already stored with the same Request, Once does not call do and returns the stored answer and true. With another
+// Request it returns a KeyReused error. Without a Key it only calls do.
 //
-// Only answers of success are kept: an error of do must be returned from the Write, so that nothing of
-// it stays. Answers are forgotten 30 days after they were given.
+// Only successful answers are stored: an error of do must be returned from the Write, so that all its changes are
+// rolled back. Answers are deleted after 30 days.
 func (t *Tx) Once(key OnceKey, do func() (Answer, error)) (Answer, bool, error) {
 	if key.Key == "" {
 		answer, err := do()
@@ -52,7 +52,7 @@ func (t *Tx) Once(key OnceKey, do func() (Answer, error)) (Answer, bool, error) 
 	return answer, false, t.keep(key, answer)
 }
 
-// answer returns what is kept under key, or sql.ErrNoRows.
+// answer returns the answer stored under key, or sql.ErrNoRows.
 func (t *Tx) answer(key OnceKey) (Answer, error) {
 	var a Answer
 	var request string
@@ -73,7 +73,7 @@ func (t *Tx) answer(key OnceKey) (Answer, error) {
 	return a, nil
 }
 
-// keep stores a, and forgets what is too old: the table needs no other cleaning.
+// keep stores a and deletes expired answers: the table needs no other cleanup.
 func (t *Tx) keep(key OnceKey, a Answer) error {
 	_, err := t.exec("delete from answers where at_ms <= ?", t.now.Add(-keepAnswers).UnixMilli())
 	if err != nil {
@@ -99,7 +99,7 @@ func (t *Tx) keep(key OnceKey, a Answer) error {
 	return nil
 }
 
-// HasAnswered reports whether an answer is kept under a key of an actor, to whatever request.
+// HasAnswered reports whether an answer is stored under an actor's key, for any request.
 func (t *Tx) HasAnswered(actor, key string) (known bool, err error) {
 	err = t.row("select exists (select 1 from answers where actor = ? and key = ?)", []any{actor, key}, &known)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// key is an idempotency key for a request that is told apart by one letter.
+// key returns an idempotency key for a request that is identified by one letter.
 func key(k, request string) store.OnceKey {
 	return store.OnceKey{Actor: actor, Key: k, Request: strings.Repeat(request, 64)}
 }
 
-// createOnce creates a site under a key and answers with its id.
+// createOnce creates a site under a key. The answer contains its id.
 func (w *world) createOnce(k store.OnceKey, name string) (answer store.Answer, known bool, err error) {
 	err = storetest.All(w.db).Write(w.t.Context(), actor, func(tx *store.Tx) (err error) {
 		answer, known, err = tx.Once(k, func() (store.Answer, error) {
@@ -88,7 +88,7 @@ func TestOnceKeepsNoFailure(t *testing.T) {
 	}
 }
 
-// Many do the same at once: it is done once, and all get the same answer.
+// Of many simultaneous identical requests one is executed, and all get the same answer.
 func TestOnceAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

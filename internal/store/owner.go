@@ -8,52 +8,52 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// Every transaction is opened as somebody, and sees what they see.
+// Each transaction is opened on behalf of somebody and sees the rows that they may see.
 //
-// An Owner opens transactions for one owner: rows of others are not found, by id or by name, and are in no list. The
-// background work of corrald opens one for the owner that it works for, a request one for its caller (Caller). So code
-// need not remember to compare owners, and code that forgets shows nothing and changes nothing of another's.
+// An Owner opens transactions for one owner: other owners' rows are not found by id or by name and appear in no list.
+// A loop of corrald opens transactions for the owner on whose behalf it works, and a request for its caller (Caller).
+// So code need not compare owners, and code that forgets to do so neither shows nor changes another owner's data.
 //
-// A Whole opens transactions that see the rows of all owners. It is a type of its own, which has only what the loops of
-// corrald need to find what they serve, what is counted, and what is forgotten; it finds nothing by name and changes
-// nothing that has an owner. Which packages may open one is in internal/archtest.
+// A Whole opens transactions that see the rows of all owners. It is a separate type with only the methods that
+// corrald's loops need to find the objects to serve, to count objects and to delete old data. It finds nothing by
+// name and changes no object that has an owner. internal/archtest lists the packages that may open one.
 //
 // Which of them to open:
 //
-//   - a request: DB.Request, with the context that has its caller;
-//   - a loop that serves objects: DB.Whole to list them, then DB.Owner for each, with the owner that its row names;
-//   - what a pilot says: DB.Whole to find the owner of the attempt by its tag, then DB.Owner;
+//   - a request: DB.Request, with the request's context, which contains the caller;
+//   - a loop that serves objects: DB.Whole to list them, then DB.Owner for each, with the owner in its row;
+//   - a message from a pilot: DB.Whole to find the attempt's owner by its tag, then DB.Owner;
 //   - packages and mirrors: DB.Shared.
 //
-// An id may be kept from one transaction to the next; a name may not, as it can come to mean another object. So rows
-// name what they point at by id, and the functions that create rows refuse (MayUse) what points at another owner's
-// object: an administrator, too, finds a user's site, and asks for nothing there in their own name, since
-// it would run by the user's key.
+// An id may be kept from one transaction to the next, but a name may not, because it can later refer to another
+// object. So rows refer to objects by id, and the functions that create rows refuse references to another owner's
+// objects (MayUse). This holds for administrators, too: they can find a user's site but request nothing there in
+// their own name, because it would run with the user's key.
 //
-// Rows without an owner of their own belong to a row that has one: a job to its site. History, what nodes lost, what is
-// promised and spent is asked for by the id of such a row, which the caller has found first.
+// Rows without an owner column belong to a row that has one: a job belongs to its site. History, lost nodes, promises
+// and spendings are requested by the id of such a row, which the caller has found first.
 
-// An Owner opens transactions that work for one owner. The zero value opens none.
+// An Owner opens transactions on behalf of one owner. The zero value opens none.
 type Owner struct {
 	db       *DB
-	asker    string // whose names are meant
-	sees     string // the owner whose rows are seen; "" if all are
-	everyone bool   // an administrator asks, who sees all rows
+	asker    string // names are resolved as this owner's
+	sees     string // the owner whose rows are visible; "" if all are
+	everyone bool   // on behalf of an administrator, who sees all rows
 }
 
-// noOwner is the owner of no object: no owner's name begins with a hyphen.
+// noOwner is a name that owns no objects: owners' names never begin with a hyphen.
 const noOwner = "-"
 
-// Owner returns what opens transactions for an owner.
+// Owner returns an Owner that opens transactions on behalf of the named owner.
 func (d *DB) Owner(name string) Owner {
 	return Owner{db: d, asker: name, sees: cmp.Or(name, noOwner)}
 }
 
-// Shared returns what opens transactions for what has no owner's rows in it: packages and mirrors, which all owners
-// share, and the answers to requests.
+// Shared returns an Owner for data that does not belong to one owner: packages and mirrors, which all owners share,
+// and the answers to requests.
 func (d *DB) Shared() Owner { return d.Owner(noOwner) }
 
-// Caller returns what opens transactions for a request. An administrator's sees the rows of all owners.
+// Caller returns an Owner for a request. An administrator's transactions see the rows of all owners.
 func (d *DB) Caller(c access.Caller) Owner {
 	o := d.Owner(c.Name)
 	if c.IsAdministrator() {
@@ -62,7 +62,7 @@ func (d *DB) Caller(c access.Caller) Owner {
 	return o
 }
 
-// Request is Caller for the caller of a request's context. Without one the transactions see nothing.
+// Request is Caller for the caller in a request's context. Without a caller the transactions see nothing.
 func (d *DB) Request(ctx context.Context) Owner {
 	c, ok := access.From(ctx)
 	if !ok {
@@ -71,31 +71,31 @@ func (d *DB) Request(ctx context.Context) Owner {
 	return d.Caller(c)
 }
 
-// View calls fn with a picture of the database that no Write changes meanwhile. It returns fn's error
-// unchanged. Any attempt to write fails. The Tx is of no use after fn returns.
+// View calls fn with a snapshot of the database that no Write changes. It returns fn's error unchanged. Any attempt
+// to write fails. The Tx is invalid after fn returns.
 func (o Owner) View(ctx context.Context, fn func(*Tx) error) error {
 	return o.db.view(ctx, now(), func(w *work) error { return fn(w.as(o)) })
 }
 
-// Write calls fn in the one write transaction and commits what it did on behalf of actor, which must not
-// be empty. If fn returns an error or panics, if a statement of its failed, or if ctx ends first,
-// nothing is changed; fn's error is returned unchanged. An Unavailable error means that the database
-// could not begin or commit: nothing was changed either.
+// Write calls fn in the one write transaction and commits its changes on behalf of actor, which must not be empty. If
+// fn returns an error or panics, if one of its statements failed, or if ctx ends first, nothing is changed; fn's
+// error is returned unchanged. An Unavailable error means that the database could not begin or commit, and again
+// nothing was changed.
 //
-// Other Writes wait meanwhile, so fn must not wait for anything but the database, and never call Write.
+// Other Writes wait in the meantime, so fn must not wait for anything but the database and must never call Write.
 func (o Owner) Write(ctx context.Context, actor string, fn func(*Tx) error) error {
 	return o.db.write(ctx, now(), actor, func(w *work) error { return fn(w.as(o)) })
 }
 
-// Changed is that of a DB.
+// Changed is DB.Changed.
 func (o Owner) Changed(about Subject) <-chan struct{} { return o.db.Changed(about) }
 
-// as returns the transaction as an owner sees it.
+// as returns the transaction with an owner's view of the rows.
 func (w *work) as(o Owner) *Tx {
 	return &Tx{work: w, asker: o.asker, sees: o.sees, everyone: o.everyone}
 }
 
-// Read returns what fn finds in one view of the database.
+// Read returns the value that fn reads in one view of the database.
 func Read[T any](ctx context.Context, o Owner, fn func(*Tx) (T, error)) (found T, err error) {
 	err = o.View(ctx, func(tx *Tx) (err error) {
 		found, err = fn(tx)
@@ -104,20 +104,22 @@ func Read[T any](ctx context.Context, o Owner, fn func(*Tx) (T, error)) (found T
 	return found, err
 }
 
-// Done is the error of a change whose result is not needed.
+// Done returns the error of a change whose result is not needed.
 func Done[T any](_ T, err error) error { return err }
 
-// MayUse refuses what points at another object that its owner may not use. It is the only judge of that: an owner may
-// use what is their own. place is the field of the request that names the object, name is what that is called, and of
-// is its owner. The error is Forbidden; who may not even see the object gets a NotFound error before this is asked.
+// MayUse refuses a reference to another owner's object. It is the only place that decides this: owners may use only
+// their own objects. place is the request field that names the object, name identifies the object in the message, and
+// of is its owner. The error is Forbidden; callers who may not even see the object have received a NotFound error
+// before.
 func MayUse(owner, place, name, of string) error {
 	if owner == of {
 		return nil
 	}
-	return corral.ErrorAt(corral.Forbidden, place, "%s is %s's, who alone may ask for anything new there", name, of)
+	return corral.ErrorAt(corral.Forbidden, place, "%s belongs to %s: only its owner may request new objects there",
+		name, of)
 }
 
-// usable returns the site and the cluster that a new object of an owner points at, if the owner may use both.
+// usable returns the site and the cluster that a new object refers to, if its owner may use both.
 func (t *Tx) usable(owner string, site corral.SiteID, cluster corral.ClusterID) (s corral.Site, c corral.Cluster,
 	err error) {
 	if s, err = t.usableSite(owner, site); err == nil {
@@ -126,7 +128,7 @@ func (t *Tx) usable(owner string, site corral.SiteID, cluster corral.ClusterID) 
 	return s, c, err
 }
 
-// usableSite returns a site that an owner may use.
+// usableSite returns a site if the owner may use it.
 func (t *Tx) usableSite(owner string, id corral.SiteID) (corral.Site, error) {
 	s, err := t.Site(id)
 	if err == nil {
@@ -135,7 +137,7 @@ func (t *Tx) usableSite(owner string, id corral.SiteID) (corral.Site, error) {
 	return s, err
 }
 
-// usableCluster returns a cluster that an owner may use.
+// usableCluster returns a cluster if the owner may use it.
 func (t *Tx) usableCluster(owner string, id corral.ClusterID) (corral.Cluster, error) {
 	c, err := t.Cluster(id)
 	if err == nil {

@@ -4,8 +4,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The catalog has the packages that sites may be given; which mirrors have which of them is in the table replicas. A
-// package is known by its digest. Names may repeat: every build of a version has the same one.
+// The catalog lists the packages that can be installed at sites; the table replicas records which mirrors have them.
+// A package is identified by its digest. Names may repeat: all builds of a version have the same name.
 var catalog = table[corral.Package]{
 	noun: corral.ObjectPackage,
 	name: "packages",
@@ -36,8 +36,8 @@ var catalog = table[corral.Package]{
 	},
 }
 
-// CreatePackage stores p as READY; its ID, State and times are set here. The caller has checked its
-// signature. A Conflict error if a package that is not DELETED has the digest.
+// CreatePackage stores p as READY and sets its ID, State and times. The caller has checked its signature. It returns
+// a Conflict error if a package that is not DELETED has the same digest.
 func (t *Tx) CreatePackage(p corral.Package) (corral.Package, error) {
 	err := catalog.free(t, func(other corral.Package) error {
 		return corral.Errorf(corral.Conflict, "package %s is in the catalog already, with id %d", other.Name, other.ID)
@@ -54,12 +54,12 @@ func (t *Tx) Package(id corral.PackageID) (corral.Package, error) {
 	return catalog.one(t, id, "id = ?", id)
 }
 
-// PackageOf returns the package that has the digest now; DELETED ones have none.
+// PackageOf returns the package that currently has the digest. DELETED packages do not keep their digests.
 func (t *Tx) PackageOf(digest string) (corral.Package, error) {
 	return catalog.one(t, digest, "digest = ? and state <> 'DELETED'", digest)
 }
 
-// PackageNamed returns the newest package that has the name now: builds of one version share it.
+// PackageNamed returns the newest package that currently has the name, because builds of one version share it.
 func (t *Tx) PackageNamed(name string) (corral.Package, error) {
 	return catalog.one(t, name, "name = ? and state <> 'DELETED' order by id desc limit 1", name)
 }
@@ -69,8 +69,8 @@ func (t *Tx) Packages(f Filter) ([]corral.Package, error) {
 	return catalog.filtered(t, f)
 }
 
-// DeletePackage moves a package from READY to DELETED; no mirror has it from then on. A Conflict error
-// if it is DELETED already, or if a site that is not DELETED uses it.
+// DeletePackage moves a package from READY to DELETED and removes it from all mirrors' lists. It returns a Conflict
+// error if the package is already DELETED or is used by a site that is not DELETED.
 func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, error) {
 	p, err := t.Package(id)
 	if err != nil {
@@ -87,14 +87,14 @@ func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, 
 	if users > 0 {
 		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is installed at %d sites", p.Name, users)
 	}
-	var pools string // of all owners; a cluster of the newest HTCondor names no package: any other will do for it
+	var pools string // of all owners; a cluster on the newest HTCondor names no package: any other package will do
 	const made = "select coalesce(group_concat('cluster ' || name, ', '), '') from clusters " +
 		"where htcondor = ? and state <> 'DELETED'"
 	if err := t.row(made, []any{p.Name}, &pools); err != nil {
 		return corral.Package{}, err
 	}
 	if pools != "" {
-		return corral.Package{}, corral.ErrorAt(corral.Conflict, "package", "%s is what %s is made of: upgrade or "+
+		return corral.Package{}, corral.ErrorAt(corral.Conflict, "package", "%s is in use by %s: upgrade or "+
 			"remove that first", p.Name, pools)
 	}
 	if _, err := t.exec("delete from replicas where package_id = ?", id); err != nil {

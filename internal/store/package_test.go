@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// createPackage stores a package whose digest is of one digit.
+// createPackage stores a package whose digest repeats one digit.
 func (w *world) createPackage(digit string) (p corral.Package) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
@@ -111,7 +111,7 @@ func TestReplicas(t *testing.T) {
 	check(two, "", a.ID, a.ID)
 	want(a, "one", "two")
 	want(b, "one")
-	check(one, "no answer") // what it had stays
+	check(one, "no answer") // its earlier packages are kept
 	want(b, "one")
 	check(one, "no answer")
 	check(one, "", a.ID)
@@ -122,7 +122,7 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("mirror %+v", m)
 		}
 		history, _ := tx.History(corral.ObjectMirror, int64(one.ID), store.Page{})
-		if len(history) != 4 { // created, checked, no answer, well again
+		if len(history) != 4 { // created, checked, no answer, working again
 			t.Errorf("history %+v", history)
 		}
 		return err

@@ -7,14 +7,14 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// pagesKept is how many pages of the database, of 4 KiB, a connection has room for in one piece of memory: as many as
-// SQLite caches by itself.
+// pagesKept is the number of database pages, 4 KiB each, that a connection can cache in one block of memory: the same
+// number that SQLite caches by default.
 const pagesKept = 500
 
-// After each Write, the readers' pages are out of date, and each of them drops all that it has cached. Where each page
-// is a piece of memory of its own, that goes back to the system and is asked of it again; under many writes and reads
-// this was a quarter of all that corrald did. SQLite takes the setting only before the first database is opened, so
-// it stands here. If it does not take it, everything is only slower.
+// After each Write the readers' pages are out of date, and each reader drops its whole cache. If each page is a
+// separate allocation, its memory is returned to the system and requested again; under many writes and reads this
+// took a quarter of corrald's processor time. SQLite accepts the setting only before the first database is opened, so
+// it is made here. If SQLite rejects it, everything works but more slowly.
 func init() {
 	tls := libc.NewTLS()
 	defer tls.Close()

@@ -37,8 +37,8 @@ var plans = table[corral.Plan]{
 	},
 }
 
-// CreatePlan stores p in its State, which is INFEASIBLE or READY; its ID and times are set here. A Conflict error if
-// its cluster is DELETED; a Forbidden error if its owner may not use its cluster or one of its sites.
+// CreatePlan stores p in its State, which is INFEASIBLE or READY, and sets its ID and times. It returns a Conflict
+// error if the cluster is DELETED, and a Forbidden error if the owner may not use the cluster or one of the sites.
 func (t *Tx) CreatePlan(p corral.Plan) (corral.Plan, error) {
 	c, err := t.usableCluster(p.Owner, p.Cluster)
 	if err == nil {
@@ -64,21 +64,21 @@ func (t *Tx) Plan(id corral.PlanID) (corral.Plan, error) {
 	return plans.one(t, id, "id = ?", id)
 }
 
-// summary sums up a document, as plan.Summary does.
+// summary summarizes a document like plan.Summary.
 const summary = `(select json_object('feasible', json(document -> '$.feasible'),
 	'pilots', coalesce(json_array_length(document, '$.pilots'), 0), 'makespan_s', json(document -> '$.makespan_s'),
 	'core_hours', json(document -> '$.core_hours'), 'cost', json(document -> '$.cost'),
 	'peak_cpus', json(document -> '$.peak_cpus'), 'waste', json(document -> '$.waste')))`
 
-// Plans lists plans, with a Summary in place of the document, which Plan has: that of a workflow of many tasks is long.
+// Plans lists plans, with a Summary in place of the document, which is long for a workflow of many tasks. The method
+// Plan returns the document.
 func (t *Tx) Plans(f Filter) ([]corral.Plan, error) {
 	var c conditions
 	c.filter(f)
 	return briefPlans(summary).list(t, c)
 }
 
-// Provisioned lists the plans that are PROVISIONED, without their documents. The index names the state in these very
-// words.
+// Provisioned lists the PROVISIONED plans, without their documents. The index uses exactly this condition.
 func (t *Tx) Provisioned() ([]corral.Plan, error) {
 	var c conditions
 	c.add("state = 'PROVISIONED'")
@@ -90,7 +90,7 @@ func (t *Tx) PlanRow(id corral.PlanID) (corral.Plan, error) {
 	return briefPlans("(null)").one(t, id, "id = ?", id)
 }
 
-// briefPlans is the table for reading plans without their documents, with an expression as their Summary.
+// briefPlans returns the table for reading plans without their documents, with an expression for their Summary.
 func briefPlans(summary string) table[corral.Plan] {
 	brief := plans
 	brief.columns = func(p *corral.Plan) []column {
@@ -103,7 +103,7 @@ func briefPlans(summary string) table[corral.Plan] {
 	return brief
 }
 
-// PilotsOf counts the glideins that a plan has asked for, and those of them that are live.
+// PilotsOf counts the glideins that a plan has requested, and the live ones among them.
 func (t *Tx) PilotsOf(plan corral.PlanID) (all, live int, err error) {
 	term, of := t.seesOwner("owner")
 	err = t.row(`

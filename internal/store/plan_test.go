@@ -42,7 +42,7 @@ func TestPlanKeepsAllFields(t *testing.T) {
 	})
 }
 
-// TestPlanMoves: a plan begins when it is provisioned, and is removed only while it holds no pilots.
+// TestPlanMoves: a plan begins when it is provisioned, and can be removed only if it holds no pilots.
 func TestPlanMoves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -80,7 +80,7 @@ func TestPlanMoves(t *testing.T) {
 	})
 }
 
-// TestPlanNeedsItsCluster: no plan is made for a cluster that is gone; one that is there outlives it.
+// TestPlanNeedsItsCluster: a plan cannot be created for a deleted cluster; an existing plan outlives its cluster.
 func TestPlanNeedsItsCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,7 +95,7 @@ func TestPlanNeedsItsCluster(t *testing.T) {
 	})
 }
 
-// revised is what a revision says that let one pilot go and asked for another.
+// revised returns a revision that released one pilot and requested another.
 func revised() corral.RevisionText {
 	return corral.RevisionText{Reasons: []string{"behind", "one is idle"}, News: "late", End: 90e9, Complete: true,
 		Cost:    "0.5ch",
@@ -103,7 +103,8 @@ func revised() corral.RevisionText {
 		Dropped: []corral.PilotChange{{Pilot: 0, Glidein: 1, Site: "local", Hosts: 1, CPUs: 1, Ask: corral.AskDrain}}}
 }
 
-// TestRevisions: revisions of a plan are numbered, leave a line in its history, and are of plans that hold pilots.
+// TestRevisions: a plan's revisions are numbered and leave history entries; only plans that hold pilots can be
+// revised.
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,8 +135,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// TestPlansInBrief: a list of plans has what they come to in place of their documents, and what is read every second
-// neither.
+// TestPlansInBrief: lists of plans contain summaries in place of documents, and frequently read rows contain neither.
 func TestPlansInBrief(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

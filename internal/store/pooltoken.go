@@ -7,12 +7,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The workers of an attempt join an HTCondor pool with a token. The table has no token, only its id and its end: what
-// is needed to replace a token before it ends while its attempt is queued, and to have the pool refuse it when the
-// attempt is over and the token would still be good.
+// The workers of an attempt join an HTCondor pool with a token. The table stores not the token but its id and expiry
+// time: enough to replace a token before it expires while its attempt is queued, and to revoke it at the pool when
+// the attempt ends before the token expires.
 
-// AddPoolToken notes that a token was made for an attempt, before it is given to anybody. A token that the attempt is
-// given again is noted once. Tokens that need not be refused or replaced any more are forgotten.
+// AddPoolToken records that a token was created for an attempt, before the token is handed out. If an attempt gets
+// the same token again, it is recorded once. Tokens that need neither be revoked nor replaced are deleted.
 func (t *Tx) AddPoolToken(p corral.PoolToken) error {
 	_, err := t.exec(`
 		delete from pool_tokens
@@ -30,15 +30,14 @@ func (t *Tx) AddPoolToken(p corral.PoolToken) error {
 	return nil
 }
 
-// PoolTokensWaiting lists the tokens of a site's attempts that wait in its queue, those that end first first.
+// PoolTokensWaiting lists the tokens of a site's queued attempts, the first to expire first.
 func (t *Tx) PoolTokensWaiting(site corral.SiteID) ([]corral.PoolToken, error) {
 	return t.poolTokens(`
 		where jobs.site_id = ? and jobs.state <> 'ENDED' and jobs.state in ('SUBMITTED', 'QUEUED')
 		order by ends_at_ms, pool_tokens.id`, site)
 }
 
-// PoolTokensOver lists the tokens that a cluster's pool must be told to refuse: those of attempts that have
-// ended, which would still be good.
+// PoolTokensOver lists the tokens that a cluster's pool must revoke: tokens of ended attempts that have not expired.
 func (t *Tx) PoolTokensOver(cluster corral.ClusterID) ([]corral.PoolToken, error) {
 	return t.poolTokens(`
 		where cluster_id = ? and revoked_at_ms is null and ends_at_ms > ? and jobs.state = 'ENDED'
@@ -61,7 +60,7 @@ func (t *Tx) poolTokens(which string, args ...any) ([]corral.PoolToken, error) {
 	return tokens, err
 }
 
-// RevokedPoolToken notes that the pool refuses the token.
+// RevokedPoolToken records that the pool has revoked the token.
 func (t *Tx) RevokedPoolToken(id string) error {
 	_, err := t.exec("update pool_tokens set revoked_at_ms = ? where id = ? and revoked_at_ms is null", at(&t.now), id)
 	return err

@@ -7,10 +7,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A probe is a short job that looks at a site and belongs to no glidein. Its tag is noted before the site is told, and
-// forgotten when nothing of the job is left: after a crash the tags say what to look for.
+// A probe is a short job that examines a site and belongs to no glidein. Its tag is recorded before the job is
+// submitted and deleted when nothing is left of the job: after a crash the tags show which jobs to look for.
 
-// AddProbe notes that a job under this tag is about to look at a site. A Conflict error unless the site is READY.
+// AddProbe records that a job with this tag is about to examine a site. It returns a Conflict error unless the site
+// is READY.
 func (t *Tx) AddProbe(site corral.SiteID, tag string) error {
 	s, err := t.Site(site)
 	if err != nil {
@@ -25,7 +26,7 @@ func (t *Tx) AddProbe(site corral.SiteID, tag string) error {
 	return nil
 }
 
-// Probes lists the tags of the jobs that look, or looked, at a site and may be there still.
+// Probes lists the tags of the probes at a site that may still exist there.
 func (t *Tx) Probes(site corral.SiteID) ([]string, error) {
 	var tags []string
 	err := t.rows("select tag from probes where site_id = ? order by tag", []any{site}, func(rows *sql.Rows) error {
@@ -37,7 +38,7 @@ func (t *Tx) Probes(site corral.SiteID) ([]string, error) {
 	return tags, err
 }
 
-// RemoveProbe notes that nothing of the job is left.
+// RemoveProbe records that nothing is left of a probe.
 func (t *Tx) RemoveProbe(tag string) error {
 	_, err := t.exec("delete from probes where tag = ?", tag)
 	return err

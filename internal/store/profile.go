@@ -32,11 +32,11 @@ var profiles = table[corral.Profile]{
 	},
 }
 
-// CreateProfile stores p as READY; its ID, State and times are set here. A Conflict error if its owner has a profile of
-// that name that is not DELETED.
+// CreateProfile stores p as READY and sets its ID, State and times. It returns a Conflict error if the owner has
+// another profile of that name that is not DELETED.
 func (t *Tx) CreateProfile(p corral.Profile) (corral.Profile, error) {
 	err := profiles.free(t, func(other corral.Profile) error {
-		return corral.Errorf(corral.Conflict, "profile %q is there already, with id %d: merge into it, or remove it",
+		return corral.Errorf(corral.Conflict, "profile %q exists already, with id %d: merge into it, or remove it",
 			other.Name, other.ID)
 	}, "owner = ? and name = ? and state <> 'DELETED'", p.Owner, p.Name)
 	if err == nil {
@@ -49,16 +49,17 @@ func (t *Tx) CreateProfile(p corral.Profile) (corral.Profile, error) {
 	return profiles.create(t, p, string(p.State))
 }
 
-// GrowProfile puts p, which more was merged into, in the place of the profile that has its ID, unless that one has
-// another digest than was: then the error is Unavailable, because the merge can be made again with what is there now.
+// GrowProfile replaces the profile that has p's ID with p, the result of a merge, unless the stored profile's digest
+// is no longer was. In that case the error is Unavailable, because the merge can be repeated with the current
+// profile.
 func (t *Tx) GrowProfile(p corral.Profile, was string) (corral.Profile, error) {
 	now, err := t.Profile(p.ID)
 	if err != nil {
 		return p, err
 	}
 	if now.State != corral.ProfileReady || now.Digest != was {
-		return now, corral.Errorf(corral.Unavailable, "profile %s was changed at this moment: nothing was done, send "+
-			"the request again", now.Name)
+		return now, corral.Errorf(corral.Unavailable, "profile %s was changed at the same time: nothing was done, "+
+			"send the request again", now.Name)
 	}
 	p.UpdatedAt = t.after(now.UpdatedAt)
 	return p, profiles.save(t, p, corral.Entry{Object: corral.ObjectProfile, Of: int64(p.ID), Event: "merge",
@@ -70,7 +71,7 @@ func (t *Tx) Profile(id corral.ProfileID) (corral.Profile, error) {
 	return profiles.one(t, id, "id = ?", id)
 }
 
-// ProfileNamed returns the profile that has the name now among its owner's; DELETED ones have none.
+// ProfileNamed returns the owner's profile that currently has the name. DELETED profiles do not keep their names.
 func (t *Tx) ProfileNamed(owner, name string) (corral.Profile, error) {
 	return profiles.one(t, name, "owner = ? and name = ? and state <> 'DELETED'", owner, name)
 }
@@ -84,8 +85,8 @@ func (t *Tx) Profiles(f Filter) ([]corral.Profile, error) {
 	return brief.filtered(t, f)
 }
 
-// DeleteProfile moves a profile from READY to DELETED; its document is gone from then on. A Conflict error if it is
-// DELETED already.
+// DeleteProfile moves a profile from READY to DELETED and removes its document. It returns a Conflict error if the
+// profile is already DELETED.
 func (t *Tx) DeleteProfile(id corral.ProfileID, reason string) (corral.Profile, error) {
 	p, err := t.Profile(id)
 	if err != nil {

@@ -45,8 +45,8 @@ func TestProfileKeepsAllFields(t *testing.T) {
 	})
 }
 
-// TestProfileNamesAreTheirOwners: two people may call theirs the same, and a name is free again once its profile is
-// DELETED, which leaves no document.
+// TestProfileNamesAreTheirOwners: two owners may use the same name, and a name is free again once its profile is
+// DELETED, which also removes the document.
 func TestProfileNamesAreTheirOwners(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,7 +75,7 @@ func TestProfileNamesAreTheirOwners(t *testing.T) {
 	w.createProfile(actor, "seismic")
 }
 
-// TestProfileGrows: what is merged is in the history; a merge with what is not there any more is refused.
+// TestProfileGrows: merges are recorded in the history; a merge into an outdated profile is refused.
 func TestProfileGrows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

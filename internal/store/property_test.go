@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever the callers ask for in whatever order: it is done or refused for a reason that is theirs,
-// never because the schema had to stop it; a glidein's state is always what its attempts and its site
-// say; and the history leads to the state.
+// Whatever callers request, in any order: each request is executed or refused for a reason the caller can act on,
+// never because the schema had to prevent it; a glidein's state always matches its attempts and its site; and the
+// history leads to the state.
 func TestAnyOrderOfOperations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -33,7 +33,7 @@ func TestAnyOrderOfOperations(t *testing.T) {
 			"create pilot":  m.createPilot,
 			"create setup":  m.createSetup,
 			"move job":      m.moveJob,
-			"move job more": m.moveJob, // what happens most in life
+			"move job more": m.moveJob, // the most frequent operation
 			"ask job":       m.askJob,
 			"lease":         m.lease,
 			"workers":       m.workers,
@@ -59,7 +59,7 @@ type machine struct {
 	plans    []corral.PlanID
 }
 
-// do runs one operation; a refusal must be the caller's fault.
+// do runs one operation; a refusal must be due to the caller's request.
 func (m *machine) do(fn func(*store.Tx) error) bool {
 	err := storetest.All(m.w.db).Write(m.w.t.Context(), actor, fn)
 	switch corral.KindOf(err) {
@@ -76,7 +76,7 @@ func draw[T any](rt *rapid.T, label string, from ...T) T {
 	return rapid.SampledFrom(from).Draw(rt, label)
 }
 
-// pick draws one of what was created, or an id that nothing has.
+// pick draws the id of a created object, or an unused id.
 func pick[T ~int64](rt *rapid.T, ids []T) T {
 	if len(ids) == 0 {
 		return 1 << 40
@@ -197,7 +197,7 @@ func (m *machine) movePlan(rt *rapid.T) {
 	m.do(func(tx *store.Tx) error { _, err := tx.MovePlan(id, move, "drawn"); return err })
 }
 
-// check looks at every glidein of the site.
+// check checks every glidein of the site.
 func (m *machine) check(rt *rapid.T) {
 	err := storetest.All(m.w.db).View(m.w.t.Context(), func(tx *store.Tx) error {
 		site, err := tx.Site(m.site.ID)

@@ -6,9 +6,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// usedOf has, for each of access.Quotas, the query that counts what an owner has. Each reads an index alone, or few
-// rows; where SQLite would rather read that of all rows of an owner, the query names it. The time, where it matters, is
-// the second argument.
+// usedOf maps each of access.Quotas to the query that counts an owner's objects. Each query reads only an index or a
+// few rows; where SQLite would choose to read all of an owner's rows, the query names the index. The second argument
+// is the time, if the query needs it.
 var usedOf = map[string]string{
 	"sites":    "select count(*) from sites where owner = ? and state <> 'DELETED'",
 	"clusters": "select count(*) from clusters where owner = ? and state <> 'DELETED'",
@@ -24,12 +24,12 @@ var usedOf = map[string]string{
 		"(expires_at_ms is null or expires_at_ms > ?)",
 }
 
-// Limit bounds how many objects an owner may have from now on: what is there stays. It is called before the first
-// transaction. Without it there is no limit.
+// Limit sets how many objects an owner may have from now on; existing objects stay. It is called before the first
+// transaction. Without it there are no limits.
 func (d *DB) Limit(most access.Most) { d.most = most }
 
-// Room returns a Forbidden error if more objects would be more than an owner may have. Whatever creates an object asks
-// in the same transaction, so that two requests at once cannot both have the last place.
+// Room returns a Forbidden error if more additional objects would exceed an owner's quota. Every creation calls it in
+// the same transaction, so two simultaneous requests cannot both take the last place.
 func (t *Tx) Room(quota, owner string, more int) error {
 	if t.most[quota] <= 0 || access.Unlimited(owner) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// makers make one more object of each of access.Quotas for an owner, the nth.
+// makers returns, for each of access.Quotas, a function that creates an owner's nth object.
 func (w *world) makers() map[string]func(tx *store.Tx, owner string, n int) error {
 	return map[string]func(tx *store.Tx, owner string, n int) error{
 		"sites": func(tx *store.Tx, owner string, n int) error {
@@ -86,7 +86,7 @@ func (w *world) makers() map[string]func(tx *store.Tx, owner string, n int) erro
 	}
 }
 
-// home returns a site that takes pilots, and a cluster, of an owner; it makes them if there are none.
+// home returns an owner's site that accepts pilots, and a cluster; it creates them if there are none.
 func home(tx *store.Tx, owner string) (corral.SiteID, corral.ClusterID, error) {
 	clusters, err := tx.Clusters(store.Filter{})
 	for _, c := range clusters {
@@ -114,8 +114,8 @@ func home(tx *store.Tx, owner string) (corral.SiteID, corral.ClusterID, error) {
 	return site.ID, c.ID, err
 }
 
-// Of each kind of object an owner may have so many, however many others have; the refusal says how many there are and what
-// makes room. corrald's own user has no limit.
+// An owner may have a limited number of objects of each kind, regardless of other owners; the refusal states how many
+// there are and how to make room. corrald's own user has no limit.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	for _, q := range access.Quotas {
@@ -150,7 +150,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// What is over, removed or expired counts no more.
+// Ended, removed and expired objects do not count.
 func TestQuotasMakeRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

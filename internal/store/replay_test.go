@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// checkHistory checks that each object's history, read from its creation on, leads without a gap to the
-// state that the object has.
+// checkHistory checks that each object's history, from its creation on, leads without gaps to the object's state.
 func checkHistory(t *testing.T, db *sql.DB) {
 	t.Helper()
 	gaps := column(t, db, `

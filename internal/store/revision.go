@@ -24,8 +24,8 @@ var revisions = table[corral.Revision]{
 	},
 }
 
-// RevisePlan stores the next revision of a plan, with a line in the plan's history. What it says was done belongs into
-// the same transaction. A Conflict error if the plan is not PROVISIONED.
+// RevisePlan stores the next revision of a plan and adds an entry to the plan's history. The changes that the
+// revision describes belong in the same transaction. It returns a Conflict error if the plan is not PROVISIONED.
 func (t *Tx) RevisePlan(id corral.PlanID, text corral.RevisionText) (corral.Revision, error) {
 	p, err := t.PlanRow(id)
 	if err != nil {
@@ -47,7 +47,7 @@ func (t *Tx) RevisePlan(id corral.PlanID, text corral.RevisionText) (corral.Revi
 	return r, t.record(line)
 }
 
-// Revisions lists the revisions of a plan, oldest first. A page continues after a number.
+// Revisions lists the revisions of a plan, oldest first. A page's After is a revision number.
 func (t *Tx) Revisions(id corral.PlanID, p Page) ([]corral.Revision, error) {
 	c := conditions{order: "number", limit: p.Limit}
 	c.add("plan_id = ?", id)
@@ -55,7 +55,7 @@ func (t *Tx) Revisions(id corral.PlanID, p Page) ([]corral.Revision, error) {
 	return revisions.list(t, c)
 }
 
-// LatestRevision returns the number of the latest revision of a plan; 0: it has none.
+// LatestRevision returns the number of a plan's latest revision, or 0 if it has none.
 func (t *Tx) LatestRevision(id corral.PlanID) (number int, err error) {
 	const query = "select coalesce(max(number), 0) from plan_revisions where plan_id = ?"
 	if err := t.row(query, []any{id}, &number); err != nil {
@@ -64,7 +64,7 @@ func (t *Tx) LatestRevision(id corral.PlanID) (number int, err error) {
 	return number, nil
 }
 
-// NoteNews puts a line into the history of a run that says what people have to know about its end.
+// NoteNews adds an entry to a run's history with news about its expected end.
 func (t *Tx) NoteNews(id corral.RunID, event, reason string) error {
 	r, err := t.Run(id)
 	if err != nil {

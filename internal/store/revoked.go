@@ -1,17 +1,17 @@
 package store
 
-// What was revoked is also in a file beside the database, and only grows there. A backup that is put back brings the
-// rows of tokens back as they were when it was made; the file is never put back, so that a token that was revoked since
-// stays revoked, and an owner who was suspended or ended since stays so.
+// Revocations are also recorded in a file beside the database, which only grows. Restoring a backup also restores the
+// rows of tokens as they were at that time. The file is never restored, so a token that was revoked since then stays
+// revoked, and an owner who was suspended or ended since then stays so.
 //
-// The file is text, so that a person can look into it, and merge it with what is left of another machine's:
+// The file is text, so that a person can read it and merge it with a list from another machine:
 //
-//	sha256:HEX TIME ID      the token with this digest, and this id, was revoked
-//	owner:NAME TIME STATE   the account of an owner was moved to this state; the last line about an owner counts
+//	sha256:HEX TIME ID      the token with this digest and this id was revoked
+//	owner:NAME TIME STATE   an owner's account was moved to this state; the last line about an owner counts
 //
-// A line is on the disk before the transaction is committed that makes it true. A crash between the two leaves a line
-// more than the rows say, and the next Open brings the rows to what the file says. The other way round a crash and a
-// backup together could bring a token back.
+// A line is on the disk before the corresponding transaction is committed. A crash between the two leaves an extra
+// line in the file, and the next Open updates the rows to match the file. In the opposite order, a crash followed by
+// a restore could bring a token back.
 
 import (
 	"bytes"
@@ -34,28 +34,29 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// RevokedOf is the file that lists what was revoked in the database at path. There is none before the first revocation,
-// and it is never removed while the database is there.
+// RevokedOf returns the file that lists the revocations for the database at path. It is created by the first
+// revocation and exists as long as the database.
 func RevokedOf(path string) string { return path + ".revoked" }
 
-// maxRevoked bounds what is read of a list, in bytes: half a million tokens.
+// maxRevoked is the maximum size of a list in bytes: half a million tokens.
 const maxRevoked = 64 << 20
 
-// ownerWord begins the lines about owners; those about tokens begin with the digest of one.
+// ownerWord begins lines about owners; lines about tokens begin with a digest.
 const ownerWord = "owner:"
 
-// revocations are the list of one database. Lines are appended by the one writer; readers ask at any time.
+// revocations holds the list of one database. The one writer appends lines; readers may query it at any time.
 type revocations struct {
 	path string
 
-	mu      sync.Mutex // guards following
-	file    *os.File   // nil: there is none yet
-	size    int64      // of what is whole
+	mu      sync.Mutex // guards the fields below
+	file    *os.File   // nil: it does not exist yet
+	size    int64      // of the complete lines
 	digests map[string]bool
 	owners  map[string]corral.OwnerState // the last line about each counts
 }
 
-// readRevocations reads the list at path. A line that a crash cut off is removed: nothing was committed after it.
+// readRevocations reads the list at path. A line that a crash cut short is removed: its transaction was never
+// committed.
 func readRevocations(path string) (*revocations, error) {
 	r := &revocations{path: path, digests: map[string]bool{}, owners: map[string]corral.OwnerState{}}
 	text, err := input.ReadFile(path, maxRevoked)
@@ -63,13 +64,13 @@ func readRevocations(path string) (*revocations, error) {
 		return r, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the list of what was revoked: %w", err)
+		return nil, fmt.Errorf("reading the list of revocations: %w", err)
 	}
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	for i, line := range lines(whole) {
 		if err := r.note(line); err != nil {
-			return nil, corral.Errorf(corral.Invalid, "line %d of %s: %w; corrald does not start without knowing what "+
-				"was revoked: remove that line, and revoke again what it was about", i+1, path, err)
+			return nil, corral.Errorf(corral.Invalid, "line %d of %s: %w; corrald cannot start without the complete "+
+				"list: remove that line, and repeat the revocation that it recorded", i+1, path, err)
 		}
 	}
 	r.size = int64(len(whole))
@@ -79,7 +80,7 @@ func readRevocations(path string) (*revocations, error) {
 	return r, os.Truncate(path, r.size)
 }
 
-// lines are those of a text that ends with the end of a line.
+// lines splits a text that ends with a newline into lines.
 func lines(text []byte) []string {
 	return slices.Collect(func(yield func(string) bool) {
 		for line := range strings.Lines(string(text)) {
@@ -90,7 +91,7 @@ func lines(text []byte) []string {
 	})
 }
 
-// note takes in one line: WORD TIME REST.
+// note parses and records one line: WORD TIME REST.
 func (r *revocations) note(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	at, what, _ := strings.Cut(rest, " ")
@@ -104,14 +105,14 @@ func (r *revocations) note(line string) error {
 	case strings.HasPrefix(word, "sha256:") && len(word) == len("sha256:")+64:
 		r.digests[word] = true
 	default:
-		return corral.Errorf(corral.Invalid, "%.120q is about neither a token nor an owner", line)
+		return corral.Errorf(corral.Invalid, "%.120q names neither a token nor an owner", line)
 	}
 	return nil
 }
 
-// append adds lines to the file and has them on the disk when it returns. After a failure the file is as it was, and
-// the transaction is not committed: a revocation that cannot be kept is answered as one that has failed. The sync costs
-// some milliseconds, in the one write transaction; revocations are rare.
+// append adds lines to the file and returns once they are on the disk. After a failure the file is unchanged and the
+// transaction is not committed: a revocation that cannot be recorded is reported as failed. The sync takes some
+// milliseconds within the one write transaction; revocations are rare.
 func (r *revocations) append(list []string) error {
 	if len(list) == 0 {
 		return nil
@@ -119,7 +120,7 @@ func (r *revocations) append(list []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.open(); err != nil {
-		return fmt.Errorf("opening the list of what was revoked: %w", err)
+		return fmt.Errorf("opening the list of revocations: %w", err)
 	}
 	text := strings.Join(list, "\n") + "\n"
 	_, err := r.file.WriteAt([]byte(text), r.size)
@@ -127,18 +128,18 @@ func (r *revocations) append(list []string) error {
 		err = r.file.Sync()
 	}
 	if err != nil {
-		return fmt.Errorf("writing the list of what was revoked: %w", errors.Join(err, r.file.Truncate(r.size)))
+		return fmt.Errorf("writing the list of revocations: %w", errors.Join(err, r.file.Truncate(r.size)))
 	}
 	r.size += int64(len(text))
 	for _, line := range list {
 		if err := r.note(line); err != nil {
-			return err // unreachable: the line is ours
+			return err // unreachable: we wrote the line
 		}
 	}
 	return nil
 }
 
-// open opens the file for lines to come; r.mu is held.
+// open opens the file for appending. The caller holds r.mu.
 func (r *revocations) open() (err error) {
 	if r.file != nil {
 		return nil
@@ -163,28 +164,28 @@ func (r *revocations) close() error {
 	return r.file.Close()
 }
 
-// has reports whether a token is in the list.
+// has reports whether the list contains a token.
 func (r *revocations) has(digest string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.digests[digest]
 }
 
-// all returns what the list has.
+// all returns the contents of the list.
 func (r *revocations) all() (digests []string, owners map[string]corral.OwnerState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.digests)), maps.Clone(r.owners)
 }
 
-// stamped is a time in the list.
+// stamped formats a time for the list.
 func stamped(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// list has a line written when the transaction is committed, before that.
+// list schedules a line to be written just before the transaction is committed.
 func (t *Tx) list(word, rest string) { t.lines = append(t.lines, word+" "+stamped(t.now)+" "+rest) }
 
-// heedList brings rows to what the list says, if that is more than they say, and the list to what rows say of tokens: a
-// database that is older than the list, or that has lost it, has tokens that were revoked without a line.
+// heedList applies the list to the rows where the list is stricter, and adds revoked tokens that are only in the rows
+// to the list. The latter exist in a database that is older than the list or has lost it.
 func (d *DB) heedList(ctx context.Context) error {
 	digests, owners := d.revoked.all()
 	return d.Whole().Write(ctx, Actor, func(whole *WholeTx) error {
@@ -213,7 +214,7 @@ func (d *DB) heedList(ctx context.Context) error {
 	})
 }
 
-// listRevoked has the list name all tokens that are REVOKED.
+// listRevoked adds all REVOKED tokens to the list.
 func (t *Tx) listRevoked() error {
 	var c conditions
 	c.add("state = 'REVOKED'")
@@ -226,13 +227,13 @@ func (t *Tx) listRevoked() error {
 	return err
 }
 
-// listedReason is why something is revoked of which the rows knew nothing.
+// listedReason is the reason for revoking objects that were revoked according to the list but not the rows.
 const listedReason = "it was revoked before, as the list beside the database says: corrald had crashed, or a backup " +
 	"was put back"
 
-// heedOwner suspends or ends an owner again whose row says less than the list. A row that is stricter stays: an account
-// that was let in again after the backup was made has to be let in once more, which a person can do at any time. What a
-// backup brings back of an owner who was ended is removed by the worker that ends accounts, as it was before.
+// heedOwner suspends or ends an owner again if the list is stricter than the row. A stricter row stays: an account
+// that was reinstated after the backup must be reinstated once more, which a person can do at any time. The objects
+// of an ended owner that a backup brings back are removed by the loop that ends accounts.
 func (t *Tx) heedOwner(name string, listed corral.OwnerState) error {
 	o, err := t.Owner(name)
 	switch {
@@ -249,12 +250,12 @@ func (t *Tx) heedOwner(name string, listed corral.OwnerState) error {
 	return err
 }
 
-// MergeRevoked adds the lines of one list to another, in the order of time, so that nothing that either has is missing.
-// Neither may be in use. Lists that are not there are empty.
+// MergeRevoked merges the lines of one list into another, ordered by time, so that the result contains all lines of
+// both. Neither may be in use. A missing list counts as empty.
 func MergeRevoked(into, from string) error {
 	var all []string
 	for _, name := range []string{from, into} {
-		r, err := readRevocations(name) // so that a line that is none is refused here, and a torn one is left out
+		r, err := readRevocations(name) // so that an invalid line is an error here, and a truncated one is left out
 		if err != nil {
 			return err
 		}
@@ -277,14 +278,14 @@ func MergeRevoked(into, from string) error {
 	return replace(into, strings.Join(all, "\n")+"\n")
 }
 
-// timeOf is the time of a line. All have one form, so that they can be compared as text.
+// timeOf returns the time of a line. All times have the same format, so they can be compared as text.
 func timeOf(line string) string {
 	_, rest, _ := strings.Cut(line, " ")
 	at, _, _ := strings.Cut(rest, " ")
 	return at
 }
 
-// replace puts a file in the place of another at once, on the disk.
+// replace atomically replaces a file and syncs it to the disk.
 func replace(name, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".revoked-") // mode 0600
 	if err != nil {

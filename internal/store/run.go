@@ -9,10 +9,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A run's tasks are not here: internal/work/run keeps them in the journal of the run's directory, and stores what lists
-// and waits need, which is how many tasks are in which state and, once the run is over, its report.
+// A run's tasks are not stored here: internal/work/run keeps them in the journal in the run's directory and stores
+// what lists and waits need: the number of tasks in each state and, once the run has ended, its report.
 
-// liveRun is true of a run that is not Over. The index names it in these very words.
+// liveRun matches a run that is not Over. The index uses exactly this text.
 const liveRun = "state in ('RUNNING', 'CANCELLING')"
 
 var runs = table[corral.Run]{
@@ -49,17 +49,17 @@ var runs = table[corral.Run]{
 	},
 }
 
-// A RunFilter selects runs; every field that is set narrows the selection.
+// A RunFilter selects runs; each field that is set narrows the selection.
 type RunFilter struct {
 	Filter
 	Cluster corral.ClusterID
 	States  []corral.RunState // in one of these
-	Labels  map[string]string // has all of these
+	Labels  map[string]string // must contain all of these
 }
 
-// CreateRun stores r as RUNNING; its ID, State and times are set here, its Reason is what it lacks now. A Conflict
-// error if its cluster is DELETED, or if its directory is that of a run that is not DELETED; a Forbidden error if its
-// owner may not use what it points at.
+// CreateRun stores r as RUNNING and sets its ID, State and times; its Reason says what it currently lacks. It returns
+// a Conflict error if the cluster is DELETED or the directory belongs to a run that is not DELETED, and a Forbidden
+// error if the owner may not use the objects that r refers to.
 func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 	c, err := t.usableCluster(r.Owner, r.Cluster)
 	if err == nil {
@@ -72,9 +72,9 @@ func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 		return corral.Run{}, err
 	}
 	err = runs.free(t, func(other corral.Run) error {
-		return corral.Errorf(corral.Conflict, "directory %s is that of run %d", r.Dir, other.ID)
+		return corral.Errorf(corral.Conflict, "directory %s belongs to run %d", r.Dir, other.ID)
 	}, "dir = ? and state <> 'DELETED'", r.Dir)
-	if err == nil && t.actor != Actor { // the runs of an ensemble were accepted with it
+	if err == nil && t.actor != Actor { // an ensemble's runs were accepted with it
 		err = cmp.Or(t.Room("runs-open", r.Owner, 1), t.Room("runs", r.Owner, 1))
 	}
 	if err != nil {
@@ -117,8 +117,8 @@ func (t *Tx) MoveRun(id corral.RunID, move corral.RunMove, reason string) (corra
 	return r, err
 }
 
-// SetRun stores how many tasks are where and, unless it is nil, the report. A run has a report only
-// once it is over: move it first, in the same transaction; before that it is a Conflict error.
+// SetRun stores the numbers of tasks by state and, unless it is nil, the report. Only a run that is over can have a
+// report: move it first, in the same transaction. Otherwise the result is a Conflict error.
 func (t *Tx) SetRun(id corral.RunID, tasks corral.RunTasks, report *corral.RunReport) (corral.Run, error) {
 	return runs.set(t, id, func(r *corral.Run) error {
 		if report != nil && !r.State.Over() {
@@ -130,8 +130,8 @@ func (t *Tx) SetRun(id corral.RunID, tasks corral.RunTasks, report *corral.RunRe
 	})
 }
 
-// NoteRun stores why a RUNNING run gets no further; "" takes it back. It is no move and leaves no
-// history. In another state the reason is that of the last move: a Conflict error.
+// NoteRun stores the reason why a RUNNING run makes no progress; "" clears it. This is not a move and leaves no
+// history entry. In any other state the reason belongs to the last move, and NoteRun returns a Conflict error.
 func (t *Tx) NoteRun(id corral.RunID, reason string) (corral.Run, error) {
 	return runs.set(t, id, func(r *corral.Run) error {
 		if r.State != corral.RunRunning {

@@ -4,7 +4,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A cluster's scale is part of its cluster: it has the cluster's id, and its history is the cluster's.
+// A cluster's scale is part of the cluster: it shares the cluster's id and history.
 var scales = table[corral.Scale]{
 	noun:  "scale",
 	name:  "scales",
@@ -31,8 +31,9 @@ var scales = table[corral.Scale]{
 	about: func(s corral.Scale) []Subject { return []Subject{{corral.ObjectCluster, int64(s.Cluster)}} },
 }
 
-// CreateScale begins to scale a cluster with workers at the sites that have its SiteIDs. A Conflict error if it is
-// scaled already, or if it is DELETED; a Forbidden error if its owner may not use the cluster or one of the sites.
+// CreateScale starts scaling a cluster with workers at the sites in SiteIDs. It returns a Conflict error if the
+// cluster is already scaled or is DELETED, and a Forbidden error if the owner may not use the cluster or one of the
+// sites.
 func (t *Tx) CreateScale(s corral.Scale) (corral.Scale, error) {
 	c, err := t.usableCluster(s.Owner, s.Cluster)
 	if err == nil {
@@ -63,7 +64,7 @@ func (t *Tx) CreateScale(s corral.Scale) (corral.Scale, error) {
 	return t.Scale(s.Cluster)
 }
 
-// Scale returns how a cluster is scaled, or a NotFound error.
+// Scale returns a cluster's scale, or a NotFound error.
 func (t *Tx) Scale(cluster corral.ClusterID) (corral.Scale, error) {
 	s, err := scales.one(t, cluster, "id = ?", cluster)
 	if corral.KindOf(err) == corral.NotFound {
@@ -75,7 +76,7 @@ func (t *Tx) Scale(cluster corral.ClusterID) (corral.Scale, error) {
 // Scales lists all clusters that are scaled.
 func (t *Tx) Scales() ([]corral.Scale, error) { return scales.list(t, conditions{}) }
 
-// ReportScale notes what a look at a cluster found, if that is anything new.
+// ReportScale stores the result of a check of a cluster's scale if it differs from the last one.
 func (t *Tx) ReportScale(cluster corral.ClusterID, report string) error {
 	s, err := t.Scale(cluster)
 	if err != nil || s.Report == report {
@@ -85,7 +86,7 @@ func (t *Tx) ReportScale(cluster corral.ClusterID, report string) error {
 	return scales.update(t, s)
 }
 
-// EndScale ends the scaling of a cluster; one that is not scaled stays as it is.
+// EndScale deletes a cluster's scale, if there is one, and logs the reason.
 func (t *Tx) EndScale(s corral.Scale, reason string) error {
 	if _, err := t.exec("delete from scales where id = ?", s.Cluster); err != nil {
 		return err

@@ -14,23 +14,23 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A schedule that is too long for its plan's document is a file beside the database, named by the plan's digest: plans
-// of the same digest have the same schedule. It is written before the plan's row, since that takes long, and gets its
-// name within the transaction that creates the row; whatever has no plan is removed.
+// A schedule that is too long for its plan's document is stored in a file beside the database, named after the plan's
+// digest: plans with the same digest have the same schedule. The file is written before the plan's row, because that
+// takes long, and gets its final name within the transaction that creates the row. Files without a plan are removed.
 
 const (
 	scheduleSuffix = ".jsonl"
-	newSuffix      = ".new" // of a schedule whose plan is not there yet
+	newSuffix      = ".new" // a schedule whose plan does not exist yet
 )
 
-// A Schedule is one whose plan is about to be created; nil is none.
+// A Schedule is the schedule of a plan that is about to be created; nil means none.
 type Schedule struct {
 	db   *DB
 	file string
 }
 
-// NewSchedule keeps what write writes, for a plan that is about to be created. It is on the disk before the plan's row
-// is, so that no plan is without its schedule after a power failure.
+// NewSchedule stores the output of write for a plan that is about to be created. The data is on the disk before the
+// plan's row, so no plan lacks its schedule after a power failure.
 func (d *DB) NewSchedule(write func(io.Writer) error) (s *Schedule, err error) {
 	if err := os.MkdirAll(d.schedules, 0o700); err != nil {
 		return nil, err
@@ -49,7 +49,8 @@ func (d *DB) NewSchedule(write func(io.Writer) error) (s *Schedule, err error) {
 	return s, nil
 }
 
-// Keep makes it the schedule of a plan that the transaction creates. If it does not commit, the schedule has no plan.
+// Keep assigns the schedule to a plan that the transaction creates. If the transaction does not commit, the schedule
+// has no plan.
 func (s *Schedule) Keep(_ *Tx, p corral.Plan) error {
 	if s == nil {
 		return nil
@@ -60,7 +61,8 @@ func (s *Schedule) Keep(_ *Tx, p corral.Plan) error {
 	return syncFolder(s.db.schedules)
 }
 
-// syncFolder puts a folder's list of names on the disk: a file that was renamed is not there without it.
+// syncFolder syncs a folder's directory entries to the disk; without it a renamed file could be missing after a
+// crash.
 func syncFolder(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {
@@ -69,8 +71,8 @@ func syncFolder(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Discard removes it. One that a transaction kept that did not commit has the name of its plan by now, which another
-// plan of the same digest may have, too: a sweep tells.
+// Discard removes the schedule. If a failed transaction had called Keep, the file already has its final name, which
+// another plan with the same digest may share: a sweep then decides.
 func (s *Schedule) Discard(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -82,23 +84,24 @@ func (s *Schedule) Discard(ctx context.Context) error {
 	return err
 }
 
-// scheduleFile is where the schedule of plans with a digest is.
+// scheduleFile returns the file for the schedule of plans with a digest.
 func (d *DB) scheduleFile(digest string) string {
 	return filepath.Join(d.schedules, strings.TrimPrefix(digest, "sha256:")+scheduleSuffix)
 }
 
-// Schedule opens the schedule that lies apart from a plan. A NotFound error if there is none: it went with its plan.
+// Schedule opens the schedule that is stored apart from a plan. It returns a NotFound error if there is none because
+// the plan was deleted.
 func (d *DB) Schedule(p corral.Plan) (io.ReadCloser, error) {
 	f, err := os.Open(d.scheduleFile(p.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, corral.ErrorAt(corral.NotFound, "plan", "the schedule of plan %d is not there: it goes with its "+
+		return nil, corral.ErrorAt(corral.NotFound, "plan", "plan %d has no schedule: it was deleted with the "+
 			"plan", p.ID)
 	}
 	return f, err
 }
 
-// SweepSchedules removes the schedules whose plans are DELETED, or were never created. It holds up all Writes, so that
-// no plan is created meanwhile; schedules that have no plan yet stay.
+// SweepSchedules removes the schedules of plans that are DELETED or were never created. It blocks all Writes, so that
+// no plan is created in the meantime; new schedules whose plans are still to be created stay.
 func (d *DB) SweepSchedules(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(d.schedules, "*"+scheduleSuffix))
 	if err != nil || len(files) == 0 {
@@ -120,7 +123,7 @@ func (d *DB) SweepSchedules(ctx context.Context) error {
 	})
 }
 
-// sweepNew removes what a process left that ended before its plans were created.
+// sweepNew removes the files of a process that ended before it created their plans.
 func (d *DB) sweepNew() error {
 	files, err := filepath.Glob(filepath.Join(d.schedules, "*"+newSuffix))
 	return errors.Join(err, removeFiles(files))

@@ -12,10 +12,10 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// digestOf is a digest of 64 times the same digit.
+// digestOf returns a digest that consists of one digit 64 times.
 func digestOf(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
 
-// TestSchedules: a schedule is there as long as a plan of its digest is, and no longer.
+// TestSchedules: a schedule exists as long as a plan with its digest.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -74,7 +74,7 @@ func TestSchedules(t *testing.T) {
 	if err != nil || abandoned.Discard(t.Context()) != nil {
 		t.Error(err)
 	}
-	for _, digit := range []string{"b", "c"} { // "b" is another plan's schedule, too
+	for _, digit := range []string{"b", "c"} { // "b" is also another plan's schedule
 		uncommitted, err := w.db.NewSchedule(func(to io.Writer) error { _, err := io.WriteString(to, digit); return err })
 		err2 := storetest.All(w.db).Write(t.Context(), "ada", func(tx *store.Tx) error {
 			return errors.Join(uncommitted.Keep(tx, corral.Plan{Digest: digestOf(digit)}), failure)
@@ -89,7 +89,8 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestSchedulesOfNoPlan: what a process left that ended before its plan was there goes when the database is opened.
+// TestSchedulesOfNoPlan: when the database is opened, schedules whose plans a dead process had not created are
+// removed.
 func TestSchedulesOfNoPlan(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "corral.db")

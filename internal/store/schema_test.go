@@ -36,7 +36,7 @@ func code(err error) int {
 	return 0
 }
 
-// legal is a database with one legal row of each kind, for statements that would spoil it.
+// legal returns a database with one legal row of each kind, for statements that would make it illegal.
 func legal(t *testing.T) (*sql.DB, *world) {
 	w := newWorld(t)
 	g := w.createGlidein(w.newGlidein())
@@ -219,7 +219,7 @@ func TestSchemaRefusesIllegalRows(t *testing.T) {
 	}
 }
 
-// What the schema lists is what package corral lists.
+// The schema's lists of values equal those of package corral.
 func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 	t.Parallel()
 	db, _ := legal(t)
@@ -262,7 +262,7 @@ func words[S ~string](list []S) []string {
 	return w
 }
 
-// listed returns the values that a column's own check allows.
+// listed returns the values that a column's check allows.
 func listed(t *testing.T, db *sql.DB, table, column string) []string {
 	t.Helper()
 	var statement string
@@ -281,8 +281,8 @@ func listed(t *testing.T, db *sql.DB, table, column string) []string {
 	return values
 }
 
-// A glidein is listed as live exactly if its state is not Terminal, a job if it is Live, and a cluster is
-// needed exactly by runs that are not Over.
+// A glidein is listed as live exactly if its state is not Terminal, a job if it is Live, and exactly the runs that
+// are not Over need their cluster.
 func TestLiveIsWhatTheDomainCallsLive(t *testing.T) {
 	t.Parallel()
 	db, w := legal(t)
@@ -316,7 +316,7 @@ func TestLiveIsWhatTheDomainCallsLive(t *testing.T) {
 	}
 }
 
-// The lists that the engine reads at every step look at live rows only, however long the past is.
+// The lists that the engine reads at every step read live rows only, however many old rows there are.
 func TestLiveListsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	db, _ := legal(t)

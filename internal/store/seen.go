@@ -4,17 +4,18 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// everywhere has fn see the rows of all owners, for what must not go by whose they are: names and folders that only one
-// may have. What fn finds is not for the answer.
+// everywhere lets fn see the rows of all owners, for checks that must not depend on ownership, such as names and
+// folders that must be unique. Rows that fn finds must not appear in an answer.
 func everywhere(t *Tx, fn func(*Tx) error) error {
 	return fn(&Tx{work: t.work, asker: t.asker, everyone: true})
 }
 
-// seen is what rows are selected from: the table, or the part of it that the owner sees, which SQLite reads with the
-// indexes of the table.
+// seen returns the source to select rows from: the table, or its rows that the owner can see. SQLite reads that
+// subset with the table's indexes.
 func (tb table[T]) seen(t *Tx) (from string, args []any) { return t.seen(tb.name, tb.owner) }
 
-// seen is what rows of a table are selected from, whose owner an expression has; "": they belong to no owner.
+// seen returns the source to select a table's rows from. owner is the expression for a row's owner, or "" if the rows
+// have none.
 func (t *Tx) seen(table, owner string) (from string, args []any) {
 	if owner == "" || t.everyone {
 		return table, nil
@@ -22,14 +23,14 @@ func (t *Tx) seen(table, owner string) (from string, args []any) {
 	return "(select * from " + table + " where " + owner + " = ?) as " + table, []any{t.sees}
 }
 
-// owned narrows a query over an owned table that is written out, as seen does it for others.
+// owned narrows a hand-written query over an owned table, like seen for other queries.
 func (c *conditions) owned(t *Tx) {
 	if !t.everyone {
 		c.add("owner = ?", t.sees)
 	}
 }
 
-// seesOwner is a condition for queries over several tables: the owner in a column must be the one who is seen.
+// seesOwner returns a condition for queries over several tables: the owner in a column must be the visible one.
 func (t *Tx) seesOwner(column string) (term string, args []any) {
 	if t.everyone {
 		return "true", nil
@@ -37,9 +38,9 @@ func (t *Tx) seesOwner(column string) (term string, args []any) {
 	return column + " = ?", []any{t.sees}
 }
 
-// named returns the row that has a name now. Each owner has names of their own, so there may be several: who asks means
-// their own one. An administrator who has none of that name means the only one that there is; of several it is a
-// Conflict error, which asks for an id.
+// named returns the row that currently has a name. Names are unique per owner, so there may be several matches. A
+// caller's own object takes precedence. An administrator without an object of that name gets the only match; if there
+// are several, the result is a Conflict error that asks for an id.
 func named[T any](t *Tx, tb table[T], name string, owner func(T) string) (T, error) {
 	var c conditions
 	c.add("name = ?", name)
@@ -57,8 +58,8 @@ func named[T any](t *Tx, tb table[T], name string, owner func(T) string) (T, err
 		}
 	}
 	if len(rows) > 1 {
-		return *new(T), corral.Errorf(corral.Conflict, "%d owners have a %s %s: name it by its id", len(rows), tb.noun,
-			name)
+		return *new(T), corral.Errorf(corral.Conflict, "%d owners have a %s %s: give its id instead", len(rows),
+			tb.noun, name)
 	}
 	return rows[0], nil
 }

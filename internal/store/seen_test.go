@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// as is a context in which a user asks.
+// as returns a context for a user's request.
 func as(t testing.TB, name string) context.Context {
 	return access.With(t.Context(), access.Caller{Name: name, Role: corral.RoleUser})
 }
@@ -23,13 +23,12 @@ func administrator(t testing.TB, name string) context.Context {
 	return access.With(t.Context(), access.Caller{Name: name, Role: corral.RoleAdministrator})
 }
 
-// Of every kind of object with an owner a transaction finds and lists those that its caller sees, and no others:
-// whatever there is, and whoever asks.
+// For every kind of object with an owner, a transaction finds and lists exactly the objects that its caller may see.
 func TestTransactionsSeeTheirCallersObjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	owners := []string{"ann", "bob", "cat"}
-	var all [][2]string // owner and name of a cluster each
+	var all [][2]string // owner and name of each cluster
 	rapid.Check(t, func(rt *rapid.T) {
 		owner, name := rapid.SampledFrom(owners).Draw(rt, "owner"), rapid.StringMatching(`[a-z]{1,3}`).Draw(rt, "name")
 		err := w.db.Request(as(t, owner)).Write(t.Context(), owner, func(tx *store.Tx) error {
@@ -74,7 +73,7 @@ func count(all [][2]string, owner string) (n int) {
 	return n
 }
 
-// A name is its owner's; who has none of that name and sees several has to say which.
+// Names belong to owners; a caller without an object of that name who sees several must specify which.
 func TestNamesAreTheirOwners(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -98,7 +97,7 @@ func TestNamesAreTheirOwners(t *testing.T) {
 		{administrator(t, "bob"), "hpc", "bob", ""},
 		{administrator(t, "cat"), "hpc", "", corral.Conflict},
 		{administrator(t, "cat"), "local", actor, ""},
-		{t.Context(), "hpc", "", corral.NotFound}, // without a caller nothing is seen
+		{t.Context(), "hpc", "", corral.NotFound}, // without a caller nothing is visible
 	} {
 		err := w.db.Request(tt.ctx).View(t.Context(), func(tx *store.Tx) error {
 			s, err := tx.SiteNamed(tt.name)
@@ -113,7 +112,7 @@ func TestNamesAreTheirOwners(t *testing.T) {
 	}
 }
 
-// A change by one user neither reaches nor counts another's: it is as if that were not there, attempts included.
+// One user's changes neither affect nor count another's objects, attempts included: it is as if those did not exist.
 func TestChangesDoNotReachOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -140,7 +139,7 @@ func TestChangesDoNotReachOthers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Roots at one host must not hold one another, whosever they are.
+	// Roots at one host must not contain one another, whoever owns them.
 	err = w.db.Owner("bob").View(t.Context(), func(tx *store.Tx) error {
 		at, err := tx.SitesAt("local:")
 		if len(at) != 1 {
@@ -167,7 +166,7 @@ func TestTokens(t *testing.T) {
 	w.refused(corral.Conflict, func(tx *store.Tx) error { return store.Done(tx.CreateToken(made)) })
 	again := made
 	again.Name = "other"
-	w.refused(corral.Conflict, func(tx *store.Tx) error { return store.Done(tx.CreateToken(again)) }) // its text is taken
+	w.refused(corral.Conflict, func(tx *store.Tx) error { return store.Done(tx.CreateToken(again)) }) // its text is already used
 	got, _, err := w.db.TokenOf(t.Context(), digest("a"))
 	if err != nil || got.ID != k.ID || !got.ExpiresAt.Equal(made.ExpiresAt) || got.Scopes[0] != "read" || got.Grants[0] != corral.GrantLocal {
 		t.Errorf("%+v, %v", got, err)
@@ -189,7 +188,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// Names that two owners share lead each to the waits of their own attempts.
+// If two owners share a name, each gets the waits of their own attempts.
 func TestWaitsAreTheirOwners(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

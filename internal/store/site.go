@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A site's row has what a person said of it, what a survey found there, and what keeps corrald from it at the moment.
-// Its name is free for another site as soon as it is DELETED; everything that refers to a site has its id.
+// A site's row holds the user's settings, the results of the survey, and the current obstacles to using the site. Its
+// name is free for another site as soon as it is DELETED; references to a site use its id.
 var sites = table[corral.Site]{
 	noun:  corral.ObjectSite,
 	name:  "sites",
@@ -52,7 +52,7 @@ var sites = table[corral.Site]{
 	},
 }
 
-// CreateSite stores s as NEW; its ID, State and times are set here. A Conflict error if its name is not free.
+// CreateSite stores s as NEW and sets its ID, State and times. It returns a Conflict error if its name is not free.
 func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 	if err := cmp.Or(t.FreeSiteName(s.Owner, s.Name), t.Room("sites", s.Owner, 1)); err != nil {
 		return corral.Site{}, err
@@ -76,13 +76,14 @@ func (t *Tx) Site(id corral.SiteID) (corral.Site, error) {
 	return sites.one(t, id, "id = ?", id)
 }
 
-// SiteNamed returns the site that has the name now, as named says; DELETED ones have none.
+// SiteNamed returns the site that currently has the name, chosen as the function named describes. DELETED sites do
+// not keep their names.
 func (t *Tx) SiteNamed(name string) (corral.Site, error) {
 	return named(t, sites, name, func(s corral.Site) string { return s.Owner })
 }
 
-// SiteLastNamed returns the site that has the name now, or, if none has it, the DELETED one that was created last of
-// those that had it.
+// SiteLastNamed returns the site that currently has the name or, if there is none, the most recently created DELETED
+// site that had it.
 func (t *Tx) SiteLastNamed(name string) (corral.Site, error) {
 	s, err := t.SiteNamed(name)
 	if corral.KindOf(err) == corral.NotFound {
@@ -96,8 +97,8 @@ func (t *Tx) Sites(f Filter) ([]corral.Site, error) {
 	return sites.filtered(t, f)
 }
 
-// SitesAt lists the sites of all owners with a contact: roots at one host must not hold one another. It is not for the
-// answer to a request.
+// SitesAt lists all owners' sites with a contact, because no site's root may contain another's at the same host. The
+// result must not appear in the answer to a request.
 func (t *Tx) SitesAt(contact string) (at []corral.Site, err error) {
 	err = everywhere(t, func(all *Tx) error {
 		var c conditions
@@ -109,16 +110,16 @@ func (t *Tx) SitesAt(contact string) (at []corral.Site, err error) {
 	return at, err
 }
 
-// SitesToServe lists the sites that may still need something: those that are not DELETED, and DELETED ones that left
-// jobs behind.
+// SitesToServe lists the sites that may still need work: those that are not DELETED, and DELETED ones that left jobs
+// behind.
 func (t *Tx) SitesToServe() ([]corral.Site, error) {
 	var c conditions
 	c.add("(state <> 'DELETED' or id in (select site_id from jobs where " + liveJob + "))")
 	return sites.list(t, c)
 }
 
-// MoveSite applies move to a site. Its glideins that are not over are settled along with it, because
-// their state depends on the site's.
+// MoveSite applies move to a site. It also settles the site's live glideins, because their state depends on the
+// site's.
 func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (corral.Site, error) {
 	s, _, err := sites.change(t, id, func(s corral.Site) (corral.Site, []corral.Entry, error) {
 		return s.Apply(move, reason, t.now)
@@ -129,14 +130,14 @@ func (t *Tx) MoveSite(id corral.SiteID, move corral.SiteMove, reason string) (co
 	return s, t.settleSite(s)
 }
 
-// SetSite lets fn set facts about a site: how to reach it, its root, platform and package, options and limits,
-// what a probe found, and what keeps corrald from it. It is a defect if fn changes the ID, Name, Owner, State,
-// Reason or times: then nothing is stored.
+// SetSite lets fn set facts about a site: how to reach it, its root, platform and package, options and limits, the
+// results of a probe, and obstacles to its use. If fn changes the ID, Name, Owner, State, Reason or times, that is a
+// defect, and nothing is stored.
 func (t *Tx) SetSite(id corral.SiteID, fn func(*corral.Site)) (corral.Site, error) {
 	return sites.setFacts(t, id, fn, siteWithoutFacts, func(s *corral.Site) { s.UpdatedAt = t.after(s.UpdatedAt) })
 }
 
-// siteWithoutFacts returns what SetSite must leave alone.
+// siteWithoutFacts returns the fields of a site that SetSite must not change.
 func siteWithoutFacts(s corral.Site) corral.Site {
 	return corral.Site{
 		ID: s.ID, Name: s.Name, Owner: s.Owner, State: s.State, Reason: s.Reason,

@@ -151,7 +151,7 @@ func TestSitesPage(t *testing.T) {
 	})
 }
 
-// A site is served for as long as anything of it may be left, and is no burden after that.
+// A site is served as long as parts of it may be left, and causes no work after that.
 func TestSitesToServe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,19 +13,19 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A database is copied while corrald works with it, by another process. SQLite's VACUUM INTO does that: it reads in one
-// transaction, which in WAL mode holds up no writer, so the copy is the database as it was at one moment, in a file
-// that needs no log beside it. A copy of the file itself would be none: newer commits are in the log, and a checkpoint
-// may come in between. SQLite's backup interface would begin again with each commit of the other process.
+// A database is copied by another process while corrald works with it. SQLite's VACUUM INTO reads in one transaction,
+// which in WAL mode does not block the writer, so the copy is the database at one moment, in a file that needs no
+// log. A copy of the file itself would be inconsistent: newer commits are in the log, and a checkpoint may occur
+// during the copy. SQLite's backup interface would restart with each commit of the other process.
 
-// Snapshot writes a copy of the database at path into a new file, of mode 0600, and returns its schema version. The
-// copy is checked, and on the disk. The database need not be open, and is not migrated. A NotFound error if there is
-// none.
+// Snapshot writes a copy of the database at path into a new file with mode 0600 and returns its schema version. The
+// copy has been checked and synced to the disk. The database need not be open and is not migrated. Snapshot returns a
+// NotFound error if the database does not exist.
 func Snapshot(ctx context.Context, path, into string) (version int, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, corral.Errorf(corral.NotFound, "there is no database %s: %w", path, err)
 	}
-	to, err := os.OpenFile(into, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // SQLite takes an empty file for a new one
+	to, err := os.OpenFile(into, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // SQLite accepts an empty file as a new one
 	if err != nil {
 		return 0, fmt.Errorf("copying the database: %w", err)
 	}
@@ -35,7 +35,7 @@ func Snapshot(ctx context.Context, path, into string) (version int, err error) {
 		return 0, err
 	}
 	defer from.Close()
-	if err := checkSource(ctx, path, from); err != nil { // a copy may be whole although an index of it was not
+	if err := checkSource(ctx, path, from); err != nil { // a copy may be intact although an index of the source was not
 		return 0, err
 	}
 	if _, err := from.ExecContext(ctx, "vacuum into ?", into); err != nil {
@@ -47,8 +47,9 @@ func Snapshot(ctx context.Context, path, into string) (version int, err error) {
 	return version, to.Sync()
 }
 
-// Inspect checks a copy of a database that nobody has open, page by page, and returns its schema version. A Conflict
-// error if it is another program's, a newer corrald's, or from before the first release; Invalid if it is damaged.
+// Inspect checks a copy of a database that no process has open, page by page, and returns its schema version. It
+// returns a Conflict error if the copy belongs to another program, to a newer corrald, or to a version before the
+// first release, and an Invalid error if it is damaged.
 func Inspect(ctx context.Context, path string) (version int, err error) {
 	db, err := plain(path, "mode=ro&immutable=1")
 	if err != nil {
@@ -72,8 +73,8 @@ func Inspect(ctx context.Context, path string) (version int, err error) {
 	return version, nil
 }
 
-// RunsOf returns the directories of the runs that are not over in a copy of a database, by id. It reads what every
-// schema version has, so that the copy may be older than this program.
+// RunsOf returns the directories of the unfinished runs in a copy of a database, by id. It reads only columns that
+// all schema versions have, so the copy may be older than this program.
 func RunsOf(ctx context.Context, path string) (map[corral.RunID]string, error) {
 	db, err := plain(path, "mode=ro&immutable=1")
 	if err != nil {
@@ -97,9 +98,9 @@ func RunsOf(ctx context.Context, path string) (map[corral.RunID]string, error) {
 	return dirs, rows.Err()
 }
 
-// plain opens a database as it is, with no more than options say: without the pragmas of pool, which would bring a file
-// into WAL mode, and without the lock, which whoever serves from the database has. One connection is enough, and its
-// one statement needs no pool.
+// plain opens a database unchanged, with only the given options: without the pragmas of pool, which would switch the
+// file to WAL mode, and without the lock, which the process that serves the database holds. One connection suffices,
+// and its single statement needs no pool.
 func plain(path, options string) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -115,10 +116,10 @@ func plain(path, options string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Hold takes the lock on the database at path, so that no corrald opens it until the lock is closed. A Conflict error
-// that names the process if one has it open.
+// Hold takes the lock on the database at path, so that no corrald can open it until the lock is closed. If a process
+// has the database open, Hold returns a Conflict error that names it.
 func Hold(ctx context.Context, path string) (io.Closer, error) { return lockFile(ctx, path) }
 
-// SchedulesOf is the folder of the schedules that belong to the database at path. They are files that never change once
-// they have their names.
+// SchedulesOf returns the folder of the schedules that belong to the database at path. The files never change once
+// they have their final names.
 func SchedulesOf(path string) string { return path + "-schedules" }

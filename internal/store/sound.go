@@ -19,12 +19,12 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/dbcheck"
 )
 
-// A database that is damaged, or is not where it was, is worse than none: what is read may be wrong, and what is
-// written may be lost. So each start and each backup check all pages, and while a database is open its file is watched.
+// A damaged or moved database is worse than none: reads may be wrong, and writes may be lost. So each start and each
+// backup checks all pages, and while a database is open its file is watched.
 //
-// The check is SQLite's quick_check: it reads each page and each row, and leaves out only whether indexes match their
-// tables, which takes several times as long. Damage of a disk, and a file that something else has written to, show as
-// pages that make no sense.
+// The check is SQLite's quick_check: it reads each page and each row, and omits only the comparison of indexes with
+// their tables, which takes several times as long. Disk damage, and writes by other programs, show as malformed
+// pages.
 
 // SQLite's result codes that this package acts on. The low byte is the primary code.
 const (
@@ -32,11 +32,11 @@ const (
 	codeFull        = 13
 	codeNotDatabase = 26
 	codeWrite       = 10 | 3<<8  // writing failed
-	codeTruncate    = 10 | 6<<8  // setting the length failed
+	codeTruncate    = 10 | 6<<8  // truncating failed
 	codeShmSize     = 10 | 19<<8 // growing the shared memory failed, as on a full disk
 )
 
-// codeOf is SQLite's code of an error, 0 if it has none.
+// codeOf returns SQLite's code of an error, or 0 if it has none.
 func codeOf(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
@@ -44,11 +44,11 @@ func codeOf(err error) int {
 	return 0
 }
 
-// findings is how many faults a check names: the first ones tell as much as all.
+// findings is the maximum number of faults that a check reports: the first ones are as informative as all.
 const findings = 3
 
-// damageOf checks each page of a database, without the match of indexes and tables, and returns what it found in one
-// line, empty if the database is whole. An error means that it could not be checked.
+// damageOf checks each page of a database, without comparing indexes with tables, and returns its findings in one
+// line, empty if the database is intact. An error means that the check itself failed.
 func damageOf(ctx context.Context, db *sql.DB) (damage string, err error) {
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("pragma quick_check(%d)", findings))
 	var found []string
@@ -75,7 +75,7 @@ func damageOf(ctx context.Context, db *sql.DB) (damage string, err error) {
 	return strings.Join(found, "; "), nil
 }
 
-// compact leaves out the lines that only say which database is meant, and shortens what is long.
+// compact drops the lines that only identify the database and shortens long ones.
 func compact(found []string) (short []string) {
 	for _, line := range found {
 		if !strings.HasPrefix(line, "***") && len(short) < findings {
@@ -85,44 +85,44 @@ func compact(found []string) (short []string) {
 	return short
 }
 
-// restoring is the command that puts a backup of the database at path back.
+// restoring returns the command that restores a backup of the database at path.
 func restoring(path, flags string) string {
 	return fmt.Sprintf("`corral admin restore %s--state %s FILE`", flags, filepath.Dir(path))
 }
 
-// damaged is the error about a database that a check has found damaged.
+// damaged returns the error for a database in which a check has found damage.
 func damaged(path, damage string) error {
-	return corral.Errorf(corral.Failed, "the database %s is damaged (%s), so corrald does not serve from it: put the "+
-		"last backup back with %s, then start corrald again", path, damage, restoring(path, "--force "))
+	return corral.Errorf(corral.Failed, "the database %s is damaged (%s), so corrald does not serve it: restore the "+
+		"last backup with %s, then start corrald again", path, damage, restoring(path, "--force "))
 }
 
-// refuseLost refuses to make a database where one has been before: its users would find all that they had gone.
+// refuseLost refuses to create a database where one existed before: its users would find all their objects missing.
 func refuseLost(path string) error {
 	_, err := os.Stat(path)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil // opening it gives any other error
+		return nil // any other error is returned when the file is opened
 	}
 	if _, err := os.Lstat(dbcheck.File(path)); err != nil {
 		return nil
 	}
-	return corral.Errorf(corral.Conflict, "the database %s is missing, and corrald does not begin with an empty "+
-		"one: put it back, or a backup with %s; to begin with nothing, remove %s", path, restoring(path, ""),
+	return corral.Errorf(corral.Conflict, "the database %s is missing, and corrald does not start with an empty "+
+		"one: put it back, or restore a backup with %s; to start without data, remove %s", path, restoring(path, ""),
 		dbcheck.File(path))
 }
 
-// patience is how long a start waits for its check. That of a database of 500 MiB takes some 10 s of a processor; of a
-// much larger one it goes on while corrald works, and Guard reports what it finds.
+// patience is how long a start waits for its check. A check takes about 10 s of processor time for 500 MiB. The check
+// of a much larger database continues while corrald works, and Guard reports the result.
 const patience = 20 * time.Second
 
-// An inspection is a check that a start has begun.
+// An inspection is a check that was begun at a start.
 type inspection struct {
 	cancel context.CancelFunc
-	over   chan struct{} // closed at the end
-	err    error         // once over is closed
+	over   chan struct{} // closed when the check ends
+	err    error         // valid once over is closed
 }
 
-// check checks the database before anything in it is changed, for at most patience. If it takes longer it goes on, and
-// is returned.
+// check checks the database before anything in it is changed. It waits for at most patience; a check that takes
+// longer continues and is returned.
 func check(ctx context.Context, path string, patience time.Duration) (*inspection, error) {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &inspection{cancel: cancel, over: make(chan struct{})}
@@ -144,7 +144,7 @@ func check(ctx context.Context, path string, patience time.Duration) (*inspectio
 	}
 }
 
-// end ends a check early. A nil inspection has none.
+// end stops a check early. It does nothing for a nil inspection.
 func (c *inspection) end() {
 	if c != nil {
 		c.cancel()
@@ -152,7 +152,8 @@ func (c *inspection) end() {
 	}
 }
 
-// found is closed at the end of the check that a start has left running; nil, which never is, if there is none.
+// found returns a channel that is closed when a check that is still running ends; for a nil inspection, a nil
+// channel, which is never closed.
 func (c *inspection) found() <-chan struct{} {
 	if c == nil {
 		return nil
@@ -160,7 +161,7 @@ func (c *inspection) found() <-chan struct{} {
 	return c.over
 }
 
-// inspect checks a database on a connection of its own, and keeps the result.
+// inspect checks a database on a separate connection and records the result.
 func inspect(ctx context.Context, path string) error {
 	db := pool(path, 1, "_pragma=query_only(1)")
 	defer db.Close()
@@ -177,7 +178,7 @@ func inspect(ctx context.Context, path string) error {
 	return nil
 }
 
-// checkSource checks the database of which a copy is to be made, and keeps the result.
+// checkSource checks a database before it is copied and records the result.
 func checkSource(ctx context.Context, path string, db *sql.DB) error {
 	damage, err := damageOf(ctx, db)
 	if err != nil {
@@ -190,10 +191,11 @@ func checkSource(ctx context.Context, path string, db *sql.DB) error {
 		return nil
 	}
 	return corral.Errorf(corral.Failed, "the database %s is damaged (%s): no backup was made, and earlier ones stay; "+
-		"stop corrald and put the last one back with %s", path, damage, restoring(path, "--force "))
+		"stop corrald and restore the last one with %s", path, damage, restoring(path, "--force "))
 }
 
-// noRoom gives an error of opening the database its sentence if the disk has no room for what opening writes.
+// noRoom replaces an error from opening the database with an explanation if the disk is too full for the necessary
+// writes.
 func noRoom(path string, err error) error {
 	code := codeOf(err)
 	switch {
@@ -205,13 +207,13 @@ func noRoom(path string, err error) error {
 	return err
 }
 
-// A place is a file that has to stay where it is while the database is open.
+// A place is a file that must not be moved while the database is open.
 type place struct {
 	what, path string
 	opened     fs.FileInfo
 }
 
-// remember notes which files were opened.
+// remember records which files were opened.
 func (d *DB) remember(path string) error {
 	file, err := os.Stat(path)
 	if err != nil {
@@ -225,12 +227,12 @@ func (d *DB) remember(path string) error {
 	return nil
 }
 
-// lookEvery is how often Guard looks: what is written in between may be lost. A look is two calls of stat.
+// lookEvery is the interval of Guard's checks: writes in between may be lost. A check takes two calls of stat.
 const lookEvery = 2 * time.Second
 
-// Guard returns a Conflict error once the file of the database, or its lock, was removed or replaced by another file:
-// what is written from then on is lost. It also returns the error of a check that the start did not wait for, Failed if
-// the database is damaged, and nil when ctx ends.
+// Guard returns a Conflict error once the database file or its lock was removed or replaced: later writes are lost.
+// It also returns the error of a check that the start did not wait for, Failed if the database is damaged, and nil
+// when ctx ends.
 func (d *DB) Guard(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -252,7 +254,7 @@ func (d *DB) Guard(ctx context.Context) error {
 	}
 }
 
-// inPlace looks once. An error of looking itself, such as that of a file server that is away, says nothing.
+// inPlace checks once. It ignores errors of the check itself, such as those of an unavailable file server.
 func (d *DB) inPlace() error {
 	for _, p := range d.places {
 		now, err := os.Stat(p.path)
@@ -265,24 +267,25 @@ func (d *DB) inPlace() error {
 		default:
 			continue
 		}
-		return corral.Errorf(corral.Conflict, "the %s %s was %s while corrald worked with it, so corrald ends: "+
-			"what it writes would be lost. Put the file back, or a backup with %s, then start corrald again", p.what,
-			p.path, happened, restoring(d.places[0].path, "--force "))
+		return corral.Errorf(corral.Conflict, "the %s %s was %s while corrald was using it, so corrald stops: "+
+			"its writes would be lost. Put the file back, or restore a backup with %s, then start corrald again",
+			p.what, p.path, happened, restoring(d.places[0].path, "--force "))
 	}
 	return nil
 }
 
-// Path is the file of the database.
+// Path returns the database file.
 func (d *DB) Path() string { return d.places[0].path }
 
-// Checked reports whether all pages had been checked when Open returned; else Guard reports what is found.
+// Checked reports whether all pages had been checked when Open returned; otherwise Guard reports the result.
 func (d *DB) Checked() bool { return d.checking == nil }
 
-// Seal has each Write from now on fail; one that has begun ends first. It is for a database whose file is gone.
+// Seal makes each later Write fail, after a Write in progress has ended. It is called when the database's file is
+// missing.
 func (d *DB) Seal() error { return d.writer.Close() }
 
-// Holder returns the process that has the database at path open, 0 if none has; -1 stands for one that has not written
-// its number yet. It changes nothing, not even the lock's file.
+// Holder returns the process that has the database at path open, or 0 if there is none; -1 stands for a process that
+// has not yet written its number. It changes nothing, not even the lock file.
 func Holder(path string) (pid int, err error) {
 	f, err := os.Open(path + ".lock")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -294,7 +297,7 @@ func Holder(path string) (pid int, err error) {
 	defer f.Close()
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
 	case err == nil:
-		return 0, nil // the lock is free again when f is closed
+		return 0, nil // closing f releases the lock
 	case !errors.Is(err, syscall.EWOULDBLOCK):
 		return 0, fmt.Errorf("looking for a corrald that has database %s: %w", path, err)
 	}

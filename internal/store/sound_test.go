@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// filled makes a database of several hundred pages, closed.
+// filled creates a database of several hundred pages and closes it.
 func filled(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "a.db")
@@ -48,7 +48,7 @@ func begin(t *testing.T, path string) *store.DB {
 	return db
 }
 
-// garble overwrites length bytes from offset on.
+// garble overwrites length bytes at offset.
 func garble(t *testing.T, path string, offset, length int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -61,8 +61,8 @@ func garble(t *testing.T, path string, offset, length int64) {
 	}
 }
 
-// A damaged database is neither opened nor backed up. The error names the file, the damage and the command that cures
-// it; the record beside the database has it as well, until a check finds the database whole.
+// A damaged database is neither opened nor backed up. The error names the file, the damage and the remedy; the record
+// beside the database contains it, too, until a check finds the database intact.
 func TestDamageIsFound(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, path string, size int64){
@@ -114,7 +114,7 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// A start that has no patience serves, and is told of the damage by Guard.
+// If a start does not wait for the check, the database is served, and Guard reports the damage.
 func TestDamageIsFoundLater(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -130,7 +130,7 @@ func TestDamageIsFoundLater(t *testing.T) {
 		t.Error(err)
 	}
 	garble(t, path, info.Size()/2, 32<<10)
-	if db, err = store.OpenWithin(t.Context(), path, 0); err == nil { // else the check was faster than the start
+	if db, err = store.OpenWithin(t.Context(), path, 0); err == nil { // otherwise the check finished before the start
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		err = errors.Join(db.Guard(ctx), db.Close())
@@ -139,7 +139,7 @@ func TestDamageIsFoundLater(t *testing.T) {
 	recordIs(t, path, dbcheck.Start, false)
 }
 
-// refused expects a Failed error that says all of what.
+// refused expects a Failed error that contains all of what.
 func refused(t *testing.T, err error, what ...string) {
 	t.Helper()
 	for _, want := range append(what, "is damaged (") {
@@ -152,7 +152,7 @@ func refused(t *testing.T, err error, what ...string) {
 	}
 }
 
-// recordIs expects the record of the database to be by this program.
+// recordIs expects the database's record to be by this program.
 func recordIs(t *testing.T, path string, by dbcheck.Source, whole bool) {
 	t.Helper()
 	r, found, err := dbcheck.Read(path)
@@ -161,9 +161,9 @@ func recordIs(t *testing.T, path string, by dbcheck.Source, whole bool) {
 	}
 }
 
-// A database whose file, or whose lock, is removed or replaced while it is open is noticed, and takes no more writes.
-// The replacement is not changed.
-func TestGuardNoticesWhatHappensToTheFiles(t *testing.T) {
+// If the file of an open database, or its lock, is removed or replaced, this is noticed and no more writes are
+// accepted. The replacement is not changed.
+func TestGuardNoticesChangesToTheFiles(t *testing.T) {
 	t.Parallel()
 	remove := func(path string) error { return os.Remove(path) }
 	replace := func(path string) error {
@@ -227,8 +227,8 @@ func TestGuardNoticesWhatHappensToTheFiles(t *testing.T) {
 	}
 }
 
-// A database that is gone is not replaced by an empty one, unless its record is gone, too.
-func TestALostDatabaseIsMissed(t *testing.T) {
+// A missing database is not replaced by an empty one unless its record is missing, too.
+func TestMissingDatabaseIsNotRecreated(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	if err := begin(t, path).Close(); err != nil {
@@ -255,7 +255,7 @@ func TestALostDatabaseIsMissed(t *testing.T) {
 	}
 }
 
-// Holder names who has the database open, and changes nothing.
+// Holder names the process that has the database open, and changes nothing.
 func TestHolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

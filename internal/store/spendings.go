@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// What attempts that are over have cost does not change any more, unless the terms of their site do. So it is added up,
-// by plan, when something is reserved at the site, and each attempt is marked as summed in the same transaction.
-// Whoever reads a ledger adds those that are not: the live ones, and those that ended since.
+// The cost of ended attempts changes only if the site's terms change. So it is added up, by plan, when an amount is
+// reserved at the site, and each attempt is marked as summed in the same transaction. Reading a ledger adds the
+// attempts that are not summed: live ones, and those that have ended since.
 
 const msPerHour = float64(time.Hour / time.Millisecond)
 
-// sums returns what is added up for a site, by plan; ok is false if nothing was for its present terms, and then no mark
-// counts.
+// sums returns the sums of a site, by plan. ok is false if there are none for its present terms; in that case the
+// marks do not count.
 func (t *Tx) sums(site corral.Site) (spent map[corral.PlanID]cost.Spending, ok bool, err error) {
 	spent = map[corral.PlanID]cost.Spending{}
 	var price, billing string
@@ -27,7 +27,7 @@ func (t *Tx) sums(site corral.Site) (spent map[corral.PlanID]cost.Spending, ok b
 	case errors.Is(err, sql.ErrNoRows), err == nil && (price != site.Price || billing != site.Billing):
 		return spent, false, nil
 	case err != nil:
-		return nil, false, fmt.Errorf("reading for which terms of site %d spendings are: %w", site.ID, err)
+		return nil, false, fmt.Errorf("reading the terms of the spendings at site %d: %w", site.ID, err)
 	}
 	err = t.rows(`
 		select
@@ -41,7 +41,7 @@ func (t *Tx) sums(site corral.Site) (spent map[corral.PlanID]cost.Spending, ok b
 		func(rows *sql.Rows) error {
 			var plan corral.PlanID
 			var s cost.Spending
-			var used, billed int64 // of all pilots of years: as a time.Duration it would not fit
+			var used, billed int64 // total of all pilots over years: a time.Duration would overflow
 			err := rows.Scan(&plan, &s.Used, &s.Billed, &used, &billed)
 			s.UsedHours, s.BilledHours = float64(used)/msPerHour, float64(billed)/msPerHour
 			spent[plan] = s
@@ -53,8 +53,8 @@ func (t *Tx) sums(site corral.Site) (spent map[corral.PlanID]cost.Spending, ok b
 	return spent, true, nil
 }
 
-// sumUp adds up what attempts at a site have cost that ended since it was done before; at other terms than before, of
-// all of them.
+// sumUp adds the cost of the attempts at a site that have ended since the last call. If the terms have changed, it
+// adds up all of them again.
 func (t *Tx) sumUp(id corral.SiteID) error {
 	site, err := t.Site(id)
 	if err != nil {
@@ -94,7 +94,7 @@ func (t *Tx) sumUp(id corral.SiteID) error {
 	return nil
 }
 
-// addSpending adds to the sum of a plan at a site.
+// addSpending adds to a plan's sum at a site.
 func (t *Tx) addSpending(site corral.SiteID, plan corral.PlanID, s cost.Spending) error {
 	ms := func(hours float64) int64 { return int64(math.Round(hours * float64(time.Hour/time.Millisecond))) }
 	_, err := t.exec(`
@@ -114,12 +114,12 @@ func (t *Tx) addSpending(site corral.SiteID, plan corral.PlanID, s cost.Spending
 			billed_ms = billed_ms + excluded.billed_ms`,
 		site, plan, s.Used, s.Billed, ms(s.UsedHours), ms(s.BilledHours))
 	if err != nil {
-		return fmt.Errorf("adding what plan %d spent at site %d: %w", plan, site, err)
+		return fmt.Errorf("adding the spendings of plan %d at site %d: %w", plan, site, err)
 	}
 	return nil
 }
 
-// forgetSums has nothing be added up for a site, from now on for its present terms.
+// forgetSums resets the sums of a site and stores its present terms with them.
 func (t *Tx) forgetSums(site corral.Site) error {
 	for _, q := range []struct {
 		query string
@@ -131,7 +131,7 @@ func (t *Tx) forgetSums(site corral.Site) error {
 			[]any{site.ID, site.Price, site.Billing}},
 	} {
 		if _, err := t.exec(q.query, q.args...); err != nil {
-			return fmt.Errorf("adding up anew what was spent at site %d: %w", site.ID, err)
+			return fmt.Errorf("resetting the spendings at site %d: %w", site.ID, err)
 		}
 	}
 	return nil

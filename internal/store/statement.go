@@ -8,12 +8,12 @@ import (
 	"modernc.org/sqlite"
 )
 
-// SQLite compiles each statement before it runs it, and for the small statements of a corrald that takes longer than
-// running them. So a connection keeps what it has compiled. That is done below database/sql: its own Stmt would have to
-// be made before a transaction begins, on a connection of its own, and the writer has only one.
+// SQLite compiles each statement before it runs it, and for corrald's small statements compiling takes longer than
+// running. So a connection keeps its compiled statements. The cache is below database/sql: a sql.Stmt would have to
+// be prepared before a transaction begins, on another connection, and the writer has only one.
 
-// statementsKept is how many a connection keeps. There are some two hundred texts, and more only because a filter may
-// have several parts.
+// statementsKept is the number of statements that a connection keeps. There are some two hundred distinct texts, and
+// more only because a filter may combine several parts.
 const statementsKept = 300
 
 // A connector opens connections that keep their statements.
@@ -29,8 +29,8 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	return &connection{conn: opened.(conn), kept: map[string]*statement{}}, nil
 }
 
-// A conn is what SQLite's driver can do of all that database/sql may ask. That it runs queries without preparing them
-// is left out: then it is asked to prepare each.
+// A conn is the subset of the SQLite driver's methods that database/sql may use. It leaves out running queries
+// without preparing them, so that database/sql prepares each query.
 type conn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -39,14 +39,14 @@ type conn interface {
 	driver.Validator
 }
 
-// A connection is used by one goroutine at a time: database/sql sees to it.
+// A connection is used by one goroutine at a time, which database/sql ensures.
 type connection struct {
 	conn
-	kept map[string]*statement // by their texts
+	kept map[string]*statement // by text
 }
 
-// PrepareContext takes the statement that is kept. One whose rows are still being read cannot run a second time; the
-// second one is compiled and not kept.
+// PrepareContext returns the cached statement. A statement whose rows are still being read cannot run a second time;
+// in that case a second one is compiled and not cached.
 func (c *connection) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	s := c.kept[query]
 	if s != nil && !s.busy {
@@ -65,7 +65,7 @@ func (c *connection) PrepareContext(ctx context.Context, query string) (driver.S
 	return s, nil
 }
 
-// room makes room for one more statement: any that is not in use goes.
+// room makes room for one more statement by closing any that is not in use.
 func (c *connection) room() error {
 	if len(c.kept) < statementsKept {
 		return nil
@@ -79,7 +79,7 @@ func (c *connection) room() error {
 	return nil
 }
 
-// Close closes the statements too.
+// Close also closes the statements.
 func (c *connection) Close() error {
 	var errs []error
 	for _, s := range c.kept {
@@ -88,7 +88,7 @@ func (c *connection) Close() error {
 	return errors.Join(append(errs, c.conn.Close())...)
 }
 
-// A stmt is what SQLite's driver compiles.
+// A stmt is a statement compiled by the SQLite driver.
 type stmt interface {
 	driver.Stmt
 	driver.StmtExecContext
@@ -101,7 +101,7 @@ type statement struct {
 	busy bool
 }
 
-// Close comes after the last row was read.
+// Close is called after the last row has been read.
 func (s *statement) Close() error {
 	s.busy = false
 	return nil

@@ -24,7 +24,7 @@ func one(t *testing.T) *sql.DB {
 	return db
 }
 
-// kept is how many statements the one connection keeps.
+// kept returns the number of statements that the one connection keeps.
 func kept(t *testing.T, db *sql.DB) (n int) {
 	t.Helper()
 	c, err := db.Conn(t.Context())
@@ -40,7 +40,7 @@ func kept(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
-// A statement that is still being read runs a second time, apart from the first.
+// While a statement's rows are being read, the same text can run a second time, independently.
 func TestStatementWithinItself(t *testing.T) {
 	t.Parallel()
 	db := one(t)
@@ -85,7 +85,7 @@ func TestStatementWithinItself(t *testing.T) {
 	}
 }
 
-// However many texts there are, so many statements are kept at most, and each answers.
+// However many texts there are, the number of statements kept is limited, and each statement works.
 func TestStatementsKept(t *testing.T) {
 	t.Parallel()
 	db := one(t)
@@ -103,7 +103,7 @@ func TestStatementsKept(t *testing.T) {
 	}
 }
 
-// A statement that was given up, or whose table has changed meanwhile, answers as a new one would.
+// A statement that was interrupted, or whose table has changed meanwhile, works like a new one.
 func TestStatementAfterTrouble(t *testing.T) {
 	t.Parallel()
 	db := one(t)

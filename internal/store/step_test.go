@@ -13,7 +13,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A made-up migration after the newest one: a table, a column, and what a check needs, which is a table made again.
+// A made-up migration after the newest one: a table, a column, and a changed check, which requires recreating the
+// table.
 const nextMigration = `
 	create table shelves (site_id integer primary key references sites (id), width integer not null) strict;
 	insert into shelves (site_id, width) select id, length(name) from sites;
@@ -28,7 +29,7 @@ const nextMigration = `
 	alter table history_2 rename to history;
 	create index history_object on history (object, object_id);`
 
-// stepping opens the database of the newest fixture, or an empty one without, as Open does.
+// stepping opens the newest fixture's database, or an empty one without a fixture, like Open.
 func stepping(t *testing.T, fixture bool) (db *sql.DB, scripts []string) {
 	t.Helper()
 	scripts, err := migrations()
@@ -55,13 +56,13 @@ func stepping(t *testing.T, fixture bool) (db *sql.DB, scripts []string) {
 	if _, err := db.Exec("pragma foreign_keys = off; begin; " + string(dump) + " commit; pragma foreign_keys = on"); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrate(t.Context(), db, "fixture", scripts); err != nil { // does nothing, but for a version without a fixture
+	if err := migrate(t.Context(), db, "fixture", scripts); err != nil { // does nothing, except for a version without a fixture
 		t.Fatal(err)
 	}
 	return db, scripts
 }
 
-// read returns the one column of a query, as text.
+// read returns the single column of a query's result as text.
 func read(t *testing.T, db *sql.DB, query string) (values []string) {
 	t.Helper()
 	rows, err := db.Query(query)
@@ -82,8 +83,8 @@ func read(t *testing.T, db *sql.DB, query string) (values []string) {
 	return values
 }
 
-// The next migration keeps all rows, is made once, and makes of an old database what a new one is. A program without it
-// refuses the result.
+// The next migration keeps all rows, is applied once, and makes an old database equal to a new one. A program without
+// it refuses the result.
 func TestMigrateToTheNextVersion(t *testing.T) {
 	t.Parallel()
 	old, scripts := stepping(t, true)
@@ -125,7 +126,7 @@ func TestMigrateToTheNextVersion(t *testing.T) {
 	}
 }
 
-// A migration that fails leaves the version before it, whole, which can be migrated later.
+// A failed migration leaves the previous version intact, and it can be migrated later.
 func TestMigrationThatFails(t *testing.T) {
 	t.Parallel()
 	db, scripts := stepping(t, true)

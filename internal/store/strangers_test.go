@@ -20,18 +20,18 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// A pair is two owners whose histories are drawn. What is created points at whatever id is drawn, whosever that is.
+// A pair is two owners with random histories. New objects refer to random ids, whoever owns them.
 type pair struct {
 	*rapid.T
 	db   *store.DB
 	made int
-	did  map[string]int // :: change → how often it was done, which is the latest id of what it creates
+	did  map[string]int // :: change → how often it was made, which is the latest id of its new objects
 
-	owner string             // on whose behalf the change is tried
-	ids   map[string][]int64 // :: kind and owner → ids of what was created
+	owner string             // the owner on whose behalf the change is tried
+	ids   map[string][]int64 // :: kind and owner → ids of their objects
 }
 
-// pick draws an id of a kind of object: of the owner's, of the other's, or one that there is not.
+// pick draws an id of a kind of object: the owner's, the other owner's, or one that does not exist.
 func (p *pair) pick(kind string) int64 {
 	of := p.owner
 	if rapid.IntRange(0, 5).Draw(p.T, "another's") == 0 {
@@ -43,7 +43,7 @@ func (p *pair) pick(kind string) int64 {
 	return int64(p.did[kind]) + 1
 }
 
-// opener draws as whom a transaction is opened: as an owner, as background work does, or as an administrator.
+// opener draws on whose behalf a transaction is opened: an owner, background work, or an administrator.
 func (p *pair) opener(owner string) store.Owner {
 	if rapid.IntRange(0, 3).Draw(p.T, "an administrator asks") == 0 {
 		return p.db.Caller(access.Caller{Name: "root", Role: corral.RoleAdministrator})
@@ -51,7 +51,7 @@ func (p *pair) opener(owner string) store.Owner {
 	return p.db.Owner(owner)
 }
 
-// labels draws labels by which corrald finds what it asked for.
+// labels draws labels by which corrald finds its requests.
 func (p *pair) labels() map[string]string {
 	label := rapid.SampledFrom([]string{"", "", "", "plan", "cluster", "ensemble"}).Draw(p.T, "label")
 	if label == "" {
@@ -64,13 +64,13 @@ func (p *pair) labels() map[string]string {
 	return map[string]string{label: id}
 }
 
-// site moves a site on, so that it may be NEW, READY, or DELETED with its name free for another.
+// site moves a site to another state, so that it may be NEW, READY, or DELETED with its name free for another.
 func (p *pair) site(tx *store.Tx) error {
 	move := rapid.SampledFrom([]corral.SiteMove{corral.SiteStage, corral.SiteStaged, corral.SiteStage, corral.SiteStaged, corral.SiteForget}).Draw(p.T, "move")
 	return store.Done(tx.MoveSite(corral.SiteID(p.pick("site")), move, ""))
 }
 
-// changes are what may happen, each on behalf of an owner. Most are refused.
+// changes are the possible changes, each on behalf of an owner. Most are refused.
 var changes = map[string]func(*pair, *store.Tx, string) error{
 	"site": func(p *pair, tx *store.Tx, owner string) error {
 		s := newSite("hpc")
@@ -108,7 +108,7 @@ var changes = map[string]func(*pair, *store.Tx, string) error{
 	"provision": func(p *pair, tx *store.Tx, _ string) error {
 		return store.Done(tx.MovePlan(corral.PlanID(p.pick("plan")), corral.PlanProvision, ""))
 	},
-	"reserve": func(p *pair, tx *store.Tx, owner string) error { // for a pilot that a plan asks for
+	"reserve": func(p *pair, tx *store.Tx, owner string) error { // for a pilot that a plan requests
 		id, site := corral.PlanID(p.pick("plan")), corral.SiteID(p.pick("site"))
 		_, err := tx.MovePlan(id, corral.PlanProvision, "")
 		if err != nil && corral.KindOf(err) != corral.Conflict {
@@ -134,8 +134,8 @@ var changes = map[string]func(*pair, *store.Tx, string) error{
 	},
 }
 
-// Whatever two owners and the background work for them do, in whatever order, no row of one points at an object of the
-// other; and a part of what is tried is done, of each kind.
+// Whatever two owners and the background work for them do, in any order, no row of one refers to an object of the
+// other; and some changes of each kind succeed.
 func TestNoRowPointsAtAnothersObject(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "corral.db")
@@ -147,18 +147,18 @@ func TestNoRowPointsAtAnothersObject(t *testing.T) {
 			name, owner := rapid.SampledFrom(names).Draw(rt, "change"), rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "owner")
 			p.made++
 			p.owner = owner
-			// What is refused changes nothing.
+			// A refused change changes nothing.
 			err := p.opener(owner).Write(t.Context(), store.Actor, func(tx *store.Tx) error { return changes[name](p, tx, owner) })
 			if err == nil {
 				p.did[name]++
 				p.ids[name+owner] = append(p.ids[name+owner], int64(p.did[name]))
-				if name == "reserve" { // which makes a glidein
+				if name == "reserve" { // it creates a glidein
 					p.did["glidein"]++
 					p.ids["glidein"+owner] = append(p.ids["glidein"+owner], int64(p.did["glidein"]))
 				}
 			}
 		}
-		if cases++; cases%10 == 0 { // it takes as long as hundreds of changes
+		if cases++; cases%10 == 0 { // a check takes as long as hundreds of changes
 			p.check(t, path)
 		}
 	})
@@ -171,7 +171,7 @@ func TestNoRowPointsAtAnothersObject(t *testing.T) {
 	t.Logf("of %d changes were done: %v", p.made, p.did)
 }
 
-// check fails the test if a row of one owner points at an object of the other.
+// check fails the test if a row of one owner refers to an object of the other.
 func (p *pair) check(t *testing.T, path string) {
 	t.Helper()
 	found, err := storetest.Strangers(t.Context(), path)

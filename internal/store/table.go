@@ -11,24 +11,24 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A table binds one SQL table to the type of its rows. Its columns say, in one list for reading and for writing, where
-// the values of a row live. Writing a row wakes the callers that wait for one of the subjects that the row is about.
+// A table binds one SQL table to the type of its rows. One list of columns, for reading and for writing, maps them to
+// the fields of a row. Writing a row wakes the callers that wait for one of the row's subjects.
 type table[T any] struct {
 	noun    string // in error messages and in history
 	name    string
-	owner   string            // the expression for a row's owner, who alone sees it; "": all see it
+	owner   string            // the expression for a row's owner, who alone can see it; "": all can see it
 	columns func(*T) []column // the id is the first
 	about   func(T) []Subject
 }
 
-// A column is a column of a table with the field that has its value: a pointer, or one of the types in column.go. A
-// name in parentheses is an expression over other tables, which is read along with the row and never written.
+// A column is a column of a table with the field that holds its value: a pointer, or one of the types in column.go. A
+// name in parentheses is an expression over other tables, which is read with the row and never written.
 type column struct {
 	name  string
 	field any
 }
 
-// namesOf lists columns as SQL does.
+// namesOf returns the columns' names as an SQL list.
 func namesOf(columns []column) string {
 	list := make([]string, len(columns))
 	for i, c := range columns {
@@ -37,7 +37,7 @@ func namesOf(columns []column) string {
 	return strings.Join(list, ", ")
 }
 
-// fieldsOf lists the fields of columns, in the same order.
+// fieldsOf returns the columns' fields, in the same order.
 func fieldsOf(columns []column) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {
@@ -51,8 +51,8 @@ func (tb table[T]) stored(row *T) []column {
 	return slices.DeleteFunc(tb.columns(row), func(c column) bool { return strings.HasPrefix(c.name, "(") })
 }
 
-// insert stores a new row and returns its id. A Forbidden error if it would be that of an owner whose account is not
-// ACTIVE.
+// insert stores a new row and returns its id. It returns a Forbidden error if the row's owner has an account that is
+// not ACTIVE.
 func (tb table[T]) insert(t *Tx, row T) (int64, error) {
 	columns := tb.stored(&row)
 	if tb.owner == "owner" {
@@ -68,18 +68,17 @@ func (tb table[T]) insert(t *Tx, row T) (int64, error) {
 	return result.LastInsertId()
 }
 
-// ownerOf is the owner of a row.
+// ownerOf returns the owner of a row.
 func ownerOf(columns []column) string {
 	i := slices.IndexFunc(columns, func(c column) bool { return c.name == "owner" })
 	return *columns[i].field.(*string)
 }
 
-// marks lists a parameter for each column.
+// marks returns a list of parameters, one for each column.
 func marks(columns []column) string { return strings.Repeat(", ?", len(columns))[2:] }
 
-// create stores a new object with the first line of its history, which has its first state, and with the lines of what
-// has happened to it at once. It returns the object as it was stored: times and durations are whole milliseconds from
-// then on.
+// create stores a new object with the first entry of its history, which contains its first state, and with entries
+// for subsequent events. It returns the object as stored: times and durations are in whole milliseconds.
 func (tb table[T]) create(t *Tx, row T, state string, then ...corral.Entry) (T, error) {
 	var none T
 	id, err := tb.insert(t, row)
@@ -87,7 +86,7 @@ func (tb table[T]) create(t *Tx, row T, state string, then ...corral.Entry) (T, 
 		return none, err
 	}
 	for i := range then {
-		then[i].Of = id // it had none when the lines were written
+		then[i].Of = id // the id was unknown when the entries were made
 	}
 	if err := t.record(append([]corral.Entry{t.created(tb.noun, id, state)}, then...)...); err != nil {
 		return none, err
@@ -99,8 +98,8 @@ func (tb table[T]) create(t *Tx, row T, state string, then ...corral.Entry) (T, 
 	return row, err
 }
 
-// update stores row in place of the one that has its id. The id itself is not set: SQLite would look for rows that
-// refer to it.
+// update replaces the row that has row's id. It does not set the id itself, because SQLite would then look for rows
+// that refer to it.
 func (tb table[T]) update(t *Tx, row T) error {
 	all := tb.stored(&row)
 	id, columns := all[0], all[1:]
@@ -112,12 +111,12 @@ func (tb table[T]) update(t *Tx, row T) error {
 	return nil
 }
 
-// A rule is one of package corral: it returns a noun as it is to be, with the lines of history, or why it must not be.
-// Without lines there is nothing to change.
+// A rule is a rule of package corral: it returns the changed noun with its history entries, or an error if the change
+// is not allowed. No entries mean no change.
 type rule[T any] func(T) (T, []corral.Entry, error)
 
-// change saves what a rule makes of the row with this id, and reports whether that is anything new. Load, rule, save:
-// the rule is pure, so that reconcile.World.Apply, which needs no database, applies the same one.
+// change applies a rule to the row with this id, saves the result and reports whether it changed: load, rule, save.
+// The rule is pure, so reconcile.World.Apply, which needs no database, uses the same one.
 func (tb table[T]) change(t *Tx, id any, ask rule[T]) (row T, changed bool, err error) {
 	var none T
 	before, err := tb.one(t, id, "id = ?", id)
@@ -131,7 +130,7 @@ func (tb table[T]) change(t *Tx, id any, ask rule[T]) (row T, changed bool, err 
 	return row, true, tb.save(t, row, lines...)
 }
 
-// set lets fn change the row with this id in ways that leave no history.
+// set lets fn change the row with this id without a history entry.
 func (tb table[T]) set(t *Tx, id any, fn func(*T) error) (T, error) {
 	row, err := tb.one(t, id, "id = ?", id)
 	if err == nil {
@@ -143,8 +142,8 @@ func (tb table[T]) set(t *Tx, id any, fn func(*T) error) (T, error) {
 	return row, tb.update(t, row)
 }
 
-// setFacts lets fn set facts about the row with this id; changed notes the time, if fn has changed any. It is a defect
-// if fn changes what rest leaves of the row, which is not a fact: then nothing is stored.
+// setFacts lets fn set facts about the row with this id; it calls changed to update the time if any have changed.
+// rest returns the part of a row that is not facts. If fn changes that part, this is a defect, and nothing is stored.
 func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed func(*T)) (T, error) {
 	before, err := tb.one(t, id, "id = ?", id)
 	if err != nil {
@@ -154,7 +153,8 @@ func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed 
 	fn(&row)
 	switch {
 	case !reflect.DeepEqual(rest(row), rest(before)):
-		return *new(T), corral.Errorf(corral.Internal, "setting facts of %s %v changes what is no fact", tb.noun, id)
+		return *new(T), corral.Errorf(corral.Internal, "setting facts of %s %v changes fields that are not facts",
+			tb.noun, id)
 	case reflect.DeepEqual(row, before):
 		return row, nil
 	}
@@ -162,8 +162,8 @@ func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed 
 	return row, tb.update(t, row)
 }
 
-// free returns what conflict says of the row that matches where; nil if there is none. A unique index says the same,
-// but not in words for a person. Like an index it looks at all rows, whoever's they are.
+// free returns the error from conflict for a row that matches where; nil if there is none. A unique index enforces
+// the same rule but without a readable message. Like an index, free considers the rows of all owners.
 func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
 	var other T
 	err := everywhere(t, func(all *Tx) (err error) {
@@ -179,7 +179,7 @@ func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any
 	return err
 }
 
-// save stores row, as a rule has changed it, with the lines of history that the rule returned.
+// save stores row, as changed by a rule, with the history entries that the rule returned.
 func (tb table[T]) save(t *Tx, row T, entries ...corral.Entry) error {
 	if err := tb.update(t, row); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (tb table[T]) save(t *Tx, row T, entries ...corral.Entry) error {
 	return t.record(entries...)
 }
 
-// one returns the row that matches where, or a NotFound error that calls it called.
+// one returns the row that matches where, or a NotFound error that names it called.
 func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) {
 	var row T
 	columns := tb.columns(&row)
@@ -209,7 +209,7 @@ func (tb table[T]) filtered(t *Tx, f Filter) ([]T, error) {
 	return tb.list(t, c)
 }
 
-// list returns the rows that c selects, in the order that c says.
+// list returns the rows that c selects, in c's order.
 func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
 	var list []T
 	from, seen := tb.seen(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Tokens are kept by the digest of their text, which is all that a request with one is looked up by. A token that was
-// revoked stays as a tombstone, so that the histories which name it can be read.
+// Tokens are stored with the digest of their text, which is the only key for looking up a request's token. A revoked
+// token stays as a tombstone, so that the histories that name it remain readable.
 var tokens = table[corral.Token]{
 	noun:  corral.ObjectToken,
 	name:  "tokens",
@@ -34,9 +34,9 @@ var tokens = table[corral.Token]{
 	about: func(t corral.Token) []Subject { return []Subject{{corral.ObjectToken, int64(t.ID)}} },
 }
 
-// CreateToken stores k as VALID; its ID, State and times are set here. A Conflict error if its owner has a token of
-// that name that is not REVOKED, or if its text was ever another token's. A Forbidden error if the token with which it
-// is made is REVOKED: it was meanwhile.
+// CreateToken stores k as VALID and sets its ID, State and times. It returns a Conflict error if the owner has
+// another token of that name that is not REVOKED, or if any token has ever had the same text. It returns a Forbidden
+// error if the parent token has meanwhile been REVOKED.
 func (t *Tx) CreateToken(k corral.Token) (corral.Token, error) {
 	err := t.parentIn(k.Parent)
 	if err != nil {
@@ -44,11 +44,11 @@ func (t *Tx) CreateToken(k corral.Token) (corral.Token, error) {
 	}
 	err = tokens.free(t, func(other corral.Token) error {
 		return corral.ErrorAt(corral.Conflict, "name",
-			"token %q of %s is there already, with id %d: revoke that first, "+
+			"token %q of %s exists already, with id %d: revoke that one first, "+
 				"or choose another name", other.Name, other.Owner, other.ID)
 	}, "owner = ? and name = ? and state <> 'REVOKED'", k.Owner, k.Name)
 	used := func(corral.Token) error {
-		return corral.ErrorAt(corral.Conflict, "digest", "a token has it already, or had it: make another text")
+		return corral.ErrorAt(corral.Conflict, "digest", "another token has or had it: use another text")
 	}
 	if err == nil {
 		err = tokens.free(t, used, "digest = ?", k.Digest)
@@ -66,7 +66,7 @@ func (t *Tx) CreateToken(k corral.Token) (corral.Token, error) {
 	return tokens.create(t, k, string(k.State))
 }
 
-// parentIn refuses to make a token with one that is not let in any more.
+// parentIn refuses to create a token with a parent that is no longer valid.
 func (t *Tx) parentIn(id corral.TokenID) error {
 	if id == 0 {
 		return nil
@@ -87,8 +87,8 @@ func (t *Tx) Token(id corral.TokenID) (corral.Token, error) {
 	return t.listed(tokens.one(t, id, "id = ?", id))
 }
 
-// TokenOf returns the token whose text has the digest, REVOKED and expired ones as well, and why nothing is done for
-// its owner, "" if nothing stands against it. It is asked before it is known for whom.
+// TokenOf returns the token whose text has the digest, even if it is REVOKED or expired, and the reason why its owner
+// is not served, or "". It is called before the caller is known.
 func (d *DB) TokenOf(ctx context.Context, digest string) (k corral.Token, refusal string, err error) {
 	err = d.view(ctx, now(), func(w *work) (err error) {
 		all := w.whole().all
@@ -100,8 +100,8 @@ func (d *DB) TokenOf(ctx context.Context, digest string) (k corral.Token, refusa
 	return k, refusal, err
 }
 
-// listed is a token as it is to be taken: one that is in the list of what was revoked is REVOKED, also if its row could
-// not be written.
+// listed returns the effective token: a token in the list of revocations is REVOKED even if its row could not be
+// updated.
 func (t *Tx) listed(k corral.Token, err error) (corral.Token, error) {
 	if err == nil && k.State == corral.TokenValid && t.revoked.has(k.Digest) {
 		k.State, k.Reason = corral.TokenRevoked, listedReason
@@ -109,7 +109,7 @@ func (t *Tx) listed(k corral.Token, err error) (corral.Token, error) {
 	return k, err
 }
 
-// Tokens lists tokens; All: REVOKED ones, too.
+// Tokens lists tokens. With All, it includes REVOKED ones.
 func (t *Tx) Tokens(f Filter) ([]corral.Token, error) {
 	var c conditions
 	if !f.All {
@@ -122,8 +122,8 @@ func (t *Tx) Tokens(f Filter) ([]corral.Token, error) {
 	return tokens.list(t, c)
 }
 
-// RevokeToken ends a token for good, and with it all that were made with it or with one of those. One that is REVOKED
-// stays unchanged. A thief may have made others with it, which is why they are revoked, too.
+// RevokeToken permanently ends a token and all tokens created directly or indirectly with it, because a thief may
+// have created some. A token that is already REVOKED stays unchanged.
 func (t *Tx) RevokeToken(id corral.TokenID, reason string) (corral.Token, error) {
 	k, err := tokens.one(t, id, "id = ?", id)
 	if err != nil {
@@ -140,7 +140,7 @@ func (t *Tx) RevokeToken(id corral.TokenID, reason string) (corral.Token, error)
 		for _, child := range made {
 			if err == nil {
 				of := &Tx{work: t.work, asker: child.Owner, everyone: true}
-				_, err = of.revoke(child, fmt.Sprintf("it was made with token %d (%s), or with one that was, "+
+				_, err = of.revoke(child, fmt.Sprintf("it was created directly or indirectly with token %d (%s), "+
 					"which was revoked: %s", k.ID, k.Name, reason))
 			}
 		}
@@ -148,7 +148,7 @@ func (t *Tx) RevokeToken(id corral.TokenID, reason string) (corral.Token, error)
 	})
 }
 
-// descendants are the tokens that were made with one, with those that were made with them, and so on.
+// descendants matches the tokens created directly or indirectly with a given token.
 const descendants = `id in (
 	with recursive made(id) as (
 		select id from tokens where parent_id = ?
@@ -156,7 +156,7 @@ const descendants = `id in (
 	)
 	select id from made)`
 
-// revoke ends one token, and has that written into the list beside the database.
+// revoke ends one token and adds it to the list beside the database.
 func (t *Tx) revoke(k corral.Token, reason string) (corral.Token, error) {
 	if k.State == corral.TokenRevoked {
 		return k, nil

@@ -13,40 +13,40 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// A Tx is one transaction. It belongs to the goroutine that runs the function it was given to.
+// A Tx is one transaction. It belongs to the goroutine that runs the function it was passed to.
 //
-// Methods that take an id return a NotFound error if there is no such object. They change nothing when
-// they return an error; an error of the database itself also keeps the whole Write from committing.
+// Methods that take an id return a NotFound error if the object does not exist. A method that returns an error has
+// changed nothing; an error of the database itself also keeps the whole Write from committing.
 type Tx struct {
 	*work
-	asker    string // whose names are meant; "" in a WholeTx
-	sees     string // the owner whose rows are seen; "" if all are
-	everyone bool   // all rows are seen
+	asker    string // names are resolved as this owner's; "" in a WholeTx
+	sees     string // the owner whose rows are visible; "" if all are
+	everyone bool   // all rows are visible
 }
 
-// work is what a transaction has, for any owner.
+// work holds the state of a transaction that does not depend on the owner.
 type work struct {
-	ctx     context.Context // of View or Write: as long as the transaction
+	ctx     context.Context // of View or Write; valid as long as the transaction
 	tx      *sql.Tx
 	now     time.Time
 	actor   string
-	most    access.Most // how many objects an owner may have
+	most    access.Most // limits on the number of an owner's objects
 	wrote   bool
-	why     string           // something is created, in its history
+	why     string           // the reason for creations, recorded in the history
 	acts    []Act            // of corrald itself
-	touched map[Subject]bool // what was written about
+	touched map[Subject]bool // subjects that were written about
 	revoked *revocations     // the list beside the database
-	lines   []string         // that it is to get before the commit
-	broken  error            // the first failure of the database: a half-done method must not be committed
+	lines   []string         // lines to add to the list before the commit
+	broken  error            // the first database error: a half-done method must not be committed
 }
 
-// Now returns the time of the transaction: UTC, whole milliseconds, the same in all of it.
+// Now returns the time of the transaction: UTC, whole milliseconds, constant for its duration.
 func (t *Tx) Now() time.Time { return t.now }
 
-// Actor returns on whose behalf the transaction writes; "" in a View.
+// Actor returns the actor on whose behalf the transaction writes; "" in a View.
 func (t *Tx) Actor() string { return t.actor }
 
-// touch notes what was written about, for notify: the object itself, and every object of its kind.
+// touch records the subjects of a write, for notify: the object itself, and all objects of its kind.
 func (t *Tx) touch(subjects []Subject) {
 	for _, s := range subjects {
 		t.touched[s] = true
@@ -64,7 +64,7 @@ func (t *Tx) exec(query string, args ...any) (sql.Result, error) {
 	return result, nil
 }
 
-// row reads the one row that query yields into dest; sql.ErrNoRows if there is none.
+// row scans the single row of a query's result into dest; it returns sql.ErrNoRows if there is none.
 func (t *Tx) row(query string, args []any, dest ...any) error {
 	err := t.tx.QueryRowContext(t.ctx, query, args...).Scan(dest...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -73,7 +73,7 @@ func (t *Tx) row(query string, args []any, dest ...any) error {
 	return t.fail(err)
 }
 
-// rows calls scan on each row that query yields.
+// rows calls scan for each row of a query's result.
 func (t *Tx) rows(query string, args []any, scan func(*sql.Rows) error) error {
 	rows, err := t.tx.QueryContext(t.ctx, query, args...)
 	if err != nil {
@@ -88,8 +88,8 @@ func (t *Tx) rows(query string, args []any, scan func(*sql.Rows) error) error {
 	return t.fail(rows.Err())
 }
 
-// fail notes a failure of the database and returns it, as Unavailable if it may pass. The note keeps Write from
-// committing: a caller that goes on after an error of the database would otherwise leave half of a change.
+// fail records a database error and returns it, as Unavailable if it may be temporary. The record keeps Write from
+// committing: otherwise a caller that continues after a database error would leave half of a change.
 func (t *Tx) fail(err error) error {
 	if err != nil && mayPass(t.ctx, err) {
 		err = &corral.Error{Kind: corral.Unavailable, Err: err}
@@ -100,7 +100,7 @@ func (t *Tx) fail(err error) error {
 	return err
 }
 
-// mayPass reports whether err says nothing about what was asked, only about the circumstances.
+// mayPass reports whether err is temporary and does not result from the request itself.
 func mayPass(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return true
@@ -116,13 +116,13 @@ func mayPass(ctx context.Context, err error) bool {
 	return false
 }
 
-// after returns the transaction's time, but not before an object's last change: a clock that was set
-// back must not put an object's times out of order.
+// after returns the transaction's time, but no earlier than an object's last change: if the clock is set back, an
+// object's times must stay in order.
 func (t *Tx) after(updated time.Time) time.Time {
 	return latest(t.now, updated)
 }
 
-// latest returns the last of some times.
+// latest returns the latest of some times.
 func latest(times ...time.Time) time.Time {
 	var last time.Time
 	for _, at := range times {

@@ -8,21 +8,21 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/usage"
 )
 
-// What attempts held follows from their rows. What tasks took of them is in the journals of runs, which may be
-// megabytes each, and go with the run's directory; so a run's driver leaves here what its journal adds up to, by
-// attempt and hour.
+// What attempts held follows from their rows. What tasks used is in the journals of runs, which may be megabytes in
+// size and are deleted with the run's directory; so a run's driver stores here the totals of its journal, by attempt
+// and hour.
 
-// A UsageKey names a row of what a run took: an attempt, or 0 for cpus that no pilot brought, and an hour since 1970.
+// A UsageKey identifies a row of a run's usage: an attempt, or 0 for CPUs outside any pilot, and an hour since 1970.
 type UsageKey struct {
 	Attempt corral.JobID
 	Hour    int64
 }
 
-// Taken is what tasks took: in what counts, and in what had to run again.
+// Taken is the core time that tasks used: for results that count, and for work that had to be repeated.
 type Taken struct{ Used, Lost usage.CoreTime }
 
-// SetUsage replaces rows of what a run took; with anew, all of its rows. What is given is a total, so that saying it
-// twice changes nothing. A Forbidden error if one of the attempts is another owner's than the run.
+// SetUsage replaces rows of a run's usage; with anew, all of its rows. The values are totals, so a repetition changes
+// nothing. It returns a Forbidden error if one of the attempts does not belong to the run's owner.
 func (t *Tx) SetUsage(run corral.RunID, rows map[UsageKey]Taken, anew bool) error {
 	r, err := t.Run(run)
 	if err != nil {
@@ -39,20 +39,20 @@ func (t *Tx) SetUsage(run corral.RunID, rows map[UsageKey]Taken, anew bool) erro
 	}
 	if anew {
 		if _, err := t.exec("delete from usage where run_id = ?", run); err != nil {
-			return fmt.Errorf("replacing what run %d took: %w", run, err)
+			return fmt.Errorf("replacing the usage of run %d: %w", run, err)
 		}
 	}
 	for k, v := range rows {
 		_, err := t.exec("insert or replace into usage (run_id, job_id, hour, used_ms, lost_ms) values (?, ?, ?, ?, ?)",
 			run, k.Attempt, k.Hour, v.Used, v.Lost)
 		if err != nil {
-			return fmt.Errorf("storing what run %d took of attempt %d: %w", run, k.Attempt, err)
+			return fmt.Errorf("storing run %d's usage of attempt %d: %w", run, k.Attempt, err)
 		}
 	}
 	return nil
 }
 
-// usableAttempt refuses an attempt of another owner's.
+// usableAttempt refuses another owner's attempt.
 func (t *Tx) usableAttempt(owner string, id corral.JobID) error {
 	j, err := t.Job(id)
 	if err != nil {
@@ -65,8 +65,8 @@ func (t *Tx) usableAttempt(owner string, id corral.JobID) error {
 	return err
 }
 
-// Holdings returns what attempts of pilots held of cores at some time in a window; one that holds still does so until
-// the transaction's time. Attempts whose start nobody saw are not among them.
+// Holdings returns the cores that pilots' attempts held at any time in a window; attempts that are still live count
+// until the transaction's time. Attempts whose start was never observed are left out.
 func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
 	var all []usage.Attempt
 	term, of := t.seesOwner("glideins.owner")
@@ -94,12 +94,12 @@ func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
 			return err
 		})
 	if err != nil {
-		return nil, fmt.Errorf("reading what pilots held: %w", err)
+		return nil, fmt.Errorf("reading the pilots' holdings: %w", err)
 	}
 	return all, nil
 }
 
-// Work returns what tasks took in the hours of a window, by run and attempt.
+// Work returns the tasks' usage in the hours of a window, by run and attempt.
 func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 	from, to := w.Hours()
 	var all []usage.Work
@@ -125,7 +125,7 @@ func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 			return err
 		})
 	if err != nil {
-		return nil, fmt.Errorf("reading what tasks took: %w", err)
+		return nil, fmt.Errorf("reading the tasks' usage: %w", err)
 	}
 	return all, nil
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A WaitFilter selects waits; every field that is set narrows the selection.
+// A WaitFilter selects waits; each field that is set narrows the selection.
 type WaitFilter struct {
 	Site  corral.SiteID
-	Name  string // of the site: also of those that had it before and are DELETED
+	Name  string // of the site, including DELETED sites that had the name before
 	Owner string // of the site
-	Last  int    // at most so many, those that were submitted last; 0: no limit
+	Last  int    // maximum number, the most recently submitted; 0: no limit
 }
 
-// Past waits are what estimates of future ones are made from: with the site, queue and shape of the attempt, because
-// larger and longer jobs wait longer.
+// Estimates of future waits are based on past ones, with the site, queue and shape of the attempt, because larger and
+// longer jobs wait longer.
 
-// Waits lists how long attempts waited in their sites' queues, in the order in which the sites accepted them.
-// Attempts of glideins and sites that are DELETED are among them; those that a site never accepted are not.
+// Waits lists how long attempts waited in their sites' queues, in the order in which the sites accepted them. It
+// includes attempts of DELETED glideins and sites, but not those that a site never accepted.
 func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 	c := conditions{order: "submitted_at_ms desc, jobs.id desc", limit: f.Last}
 	c.add("jobs.kind = 'pilot' and submitted_at_ms is not null")
@@ -82,7 +82,7 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 	return list, nil
 }
 
-// defaultQueue returns the name of the queue that a site gives to jobs which name none; empty if that is not known.
+// defaultQueue returns the name of the queue that a site uses for jobs that name none, or "" if that is unknown.
 func (t *Tx) defaultQueue(id corral.SiteID) (string, error) {
 	s, err := t.Site(id)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A queue's history outlives the glideins and the site that made it, and a change of the site's default queue.
+// A queue's history outlives its glideins and its site, and changes of the site's default queue.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -29,7 +29,7 @@ func TestWaits(t *testing.T) {
 	later := w.createGlidein(w.newGlidein())
 	w.attempt(later, submitted, corral.JobEvent{Move: corral.JobQueue}, ended(corral.OutcomeRemoved))
 	queue("short")
-	w.attempt(w.createGlidein(w.newGlidein()))                                                                      // not answered yet
+	w.attempt(w.createGlidein(w.newGlidein()))                                                                      // no answer yet
 	w.attempt(w.createGlidein(w.newGlidein()), corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeFailed}) // refused
 	w.write(func(tx *store.Tx) error {
 		if _, err := tx.CreateJob(corral.Job{Kind: corral.SetupJob, Site: w.site.ID, Tag: "setup"}); err != nil {
@@ -74,8 +74,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestWaitsTellOfTheJob: a wait has what else the batch system was asked for, the name of the queue that an unnamed one
-// is, and when the first worker was there.
+// TestWaitsTellOfTheJob: a wait contains the other attributes of the request, the name of the default queue if none
+// was named, and the time of the first worker.
 func TestWaitsTellOfTheJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// A Watch hears of every object that a Write changes, where Changed speaks of one subject, once. What was changed is a
-// set: an object that changes a hundred times before the next Take is in it once, so that a Watch that nobody empties
-// is never larger than the database has objects, and no Write ever waits for it.
+// A Watch is notified of every object that a Write changes, whereas Changed reports one subject, once. The changes
+// form a set: an object that changes a hundred times before the next Take is in it once. So a Watch that is never
+// emptied holds at most as many entries as the database has objects, and no Write ever waits for it.
 type Watch struct {
-	// Filled holds a token while there may be something to take.
+	// Filled contains a token while there may be changes to take.
 	Filled chan struct{}
 
 	db      *DB
-	mu      sync.Mutex // guards changed; taken while DB.mu is held, never the other way round
+	mu      sync.Mutex // guards changed; locked while DB.mu is held, never in the opposite order
 	changed map[Subject]bool
 }
 
-// Watch begins to watch. The caller closes it.
+// Watch starts watching. The caller must close the Watch.
 func (d *DB) Watch() *Watch {
 	w := &Watch{Filled: make(chan struct{}, 1), db: d, changed: map[Subject]bool{}}
 	d.mu.Lock()
@@ -28,7 +28,7 @@ func (d *DB) Watch() *Watch {
 	return w
 }
 
-// add notes what a Write has changed, after its commit. Subjects that stand for many objects are left out.
+// add records the changes of a Write after its commit. Subjects that stand for many objects are left out.
 func (w *Watch) add(touched map[Subject]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,11 +39,11 @@ func (w *Watch) add(touched map[Subject]bool) {
 	}
 	select {
 	case w.Filled <- struct{}{}:
-	default: // the token is there
+	default: // the token is already there
 	}
 }
 
-// Take returns what has changed since the last Take, in the order of names and ids.
+// Take returns the changes since the last Take, sorted by name and id.
 func (w *Watch) Take() []Subject {
 	w.mu.Lock()
 	changed := w.changed

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A watch hears of each object once, however often it changed, and of nothing after it was closed.
+// A watch reports each object once, however often it changed, and nothing after it is closed.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -54,7 +54,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Counts are of what is there, by owner, state and site.
+// Counts counts existing objects by owner, state and site.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

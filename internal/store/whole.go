@@ -8,34 +8,35 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// A Whole opens transactions that see the rows of all owners. It is for the loops of corrald, which have to find out
-// what there is to serve; for what is counted, and for what is forgotten when it is old.
+// A Whole opens transactions that see the rows of all owners. It is for corrald's loops, which have to find the
+// objects to serve; for counting; and for deleting old data.
 //
-// A loop reads, in a WholeTx, which objects there are, and then works on each in a transaction of its owner's: by
-// DB.Owner, or, within the same picture of the database, by WholeTx.Owner. So a mistake in the work on one owner's
-// object cannot reach another's.
+// A loop reads in a WholeTx which objects exist and then works on each in a transaction of its owner's: by DB.Owner
+// or, within the same snapshot of the database, by WholeTx.Owner. So a mistake in the work on one owner's object
+// cannot affect another's.
 type Whole struct{ db *DB }
 
-// A WholeTx is a transaction that sees the rows of all owners. It has no method that finds an object by its name,
-// since a name is its owner's, and none that changes an object. Each of its methods is that of a Tx.
+// A WholeTx is a transaction that sees the rows of all owners. It has no method that finds an object by name, because
+// names belong to owners, and none that changes an object. Each of its methods corresponds to the Tx method of the
+// same name.
 type WholeTx struct{ all *Tx }
 
-// Whole returns what opens transactions that see the rows of all owners: for recovery, metrics and retention.
+// Whole returns a Whole, whose transactions see the rows of all owners: for recovery, metrics and retention.
 func (d *DB) Whole() Whole { return Whole{d} }
 
-// View reads as Owner.View does.
+// View reads like Owner.View.
 func (o Whole) View(ctx context.Context, fn func(*WholeTx) error) error {
 	return o.db.view(ctx, now(), func(w *work) error { return fn(w.whole()) })
 }
 
-// Write writes as Owner.Write does. What has an owner is changed in the transaction that Owner returns.
+// Write writes like Owner.Write. Objects that have an owner must be changed in the transaction that Owner returns.
 func (o Whole) Write(ctx context.Context, actor string, fn func(*WholeTx) error) error {
 	return o.db.write(ctx, now(), actor, func(w *work) error { return fn(w.whole()) })
 }
 
 func (w *work) whole() *WholeTx { return &WholeTx{&Tx{work: w, everyone: true}} }
 
-// ReadWhole returns what fn finds in one view of the rows of all owners.
+// ReadWhole returns the value that fn reads in one view of the rows of all owners.
 func ReadWhole[T any](ctx context.Context, db *DB, fn func(*WholeTx) (T, error)) (found T, err error) {
 	err = db.Whole().View(ctx, func(tx *WholeTx) (err error) {
 		found, err = fn(tx)
@@ -44,14 +45,14 @@ func ReadWhole[T any](ctx context.Context, db *DB, fn func(*WholeTx) (T, error))
 	return found, err
 }
 
-// Owner returns the same transaction as an owner sees it: with the same picture of the database, time and actor, and
-// committed together with the rest.
+// Owner returns the same transaction with an owner's view of the rows: it has the same snapshot, time and actor, and
+// is committed together with the rest.
 func (t *WholeTx) Owner(name string) *Tx { return t.all.work.as((*DB)(nil).Owner(name)) }
 
 // Now is Tx.Now.
 func (t *WholeTx) Now() time.Time { return t.all.now }
 
-// What the loops of corrald serve, whosever it is.
+// The objects that corrald's loops serve, for all owners.
 
 // SitesToServe is Tx.SitesToServe.
 func (t *WholeTx) SitesToServe() ([]corral.Site, error) { return t.all.SitesToServe() }
@@ -92,13 +93,13 @@ func (t *WholeTx) Glidein(id corral.GlideinID) (corral.Glidein, error) { return 
 // Job is Tx.Job.
 func (t *WholeTx) Job(id corral.JobID) (corral.Job, error) { return t.all.Job(id) }
 
-// JobTagged is Tx.JobTagged: a pilot shows the tag of its attempt before anything else is known of it.
+// JobTagged is Tx.JobTagged: a pilot presents its attempt's tag before its owner is known.
 func (t *WholeTx) JobTagged(tag string) (corral.Job, error) { return t.all.JobTagged(tag) }
 
 // EndingOwners is Tx.EndingOwners.
 func (t *WholeTx) EndingOwners() ([]corral.Owner, error) { return t.all.EndingOwners() }
 
-// What is counted, and forgotten.
+// Counting and deletion.
 
 // Counts is Tx.Counts.
 func (t *WholeTx) Counts(object string) ([]Count, error) { return t.all.Counts(object) }

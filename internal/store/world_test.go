@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// actor is on whose behalf tests write.
+// actor is the actor of the tests' writes.
 const actor = "ada"
 
 // A world is a new database with a READY site and a cluster.
@@ -56,7 +56,7 @@ func open(t testing.TB, path string) *store.DB {
 	return db
 }
 
-// raw opens a database past the store, as a person with another program would.
+// raw opens a database without the store, like a person with another program.
 func raw(t testing.TB, path string) *sql.DB {
 	t.Helper()
 	name := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"
@@ -122,7 +122,7 @@ func (w *world) createGlidein(g corral.Glidein) corral.Glidein {
 	return g
 }
 
-// attempt creates a pilot job for g and moves it.
+// attempt creates a pilot job for g and applies events to it.
 func (w *world) attempt(g corral.Glidein, events ...corral.JobEvent) corral.Job {
 	w.t.Helper()
 	j := newPilot(g)
@@ -144,7 +144,7 @@ func (w *world) glidein(id corral.GlideinID) (g corral.Glidein) {
 	return g
 }
 
-// story returns an object's history, one "event from>to" each.
+// story returns an object's history, each entry as "event from>to".
 func (w *world) story(object string, id int64) string {
 	w.t.Helper()
 	var lines []string
@@ -158,7 +158,7 @@ func (w *world) story(object string, id int64) string {
 	return strings.Join(lines, ", ")
 }
 
-// moves are events that lead a job through its life.
+// Events that lead a job through its life.
 var (
 	submitted = corral.JobEvent{Move: corral.JobSubmit, SiteJobID: "4711"}
 	started   = corral.JobEvent{Move: corral.JobStart}

@@ -26,42 +26,41 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// A Debian is where Debian's packages come from: the mirror that this machine's apt uses, whatever suite that
-// machine has.
+// A Debian is a source of Debian's packages: the mirror used by this machine's apt, for any suite.
 type Debian struct {
 	Suite string // trixie
-	Cache string // a folder of this user, absolute; what was downloaded stays there
-	// Progress is told what is being done, in a few words; it may be nil.
+	Cache string // a folder of this user, absolute, for downloaded files
+	// Progress is called with a short description of each step; it may be nil.
 	Progress func(step string)
 }
 
 const (
 	keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-	// A stable suite changes every few months: it is asked once a day.
+	// A stable suite changes every few months, so once a day is enough.
 	lifetime = 24 * time.Hour
-	// listName is the file that names what was downloaded last. Its name has a number because what is asked for
-	// has changed: an older list lacks the rest.
+	// listName is the file that lists the latest download. Its name has a number because the set of packages has
+	// changed: an older list is incomplete.
 	listName = "downloaded.2"
 )
 
-// asked are the packages that are fetched, with all that they depend on: HTCondor, and the OpenSSH that
-// condor_ssh_to_job starts beside a job.
+// asked are the packages to fetch, with all their dependencies: HTCondor, and the OpenSSH that condor_ssh_to_job starts
+// beside a job.
 var asked = []string{"condor", "openssh-server"}
 
-// suitePattern keeps a suite's name from being anything else in apt's list of sources.
+// suitePattern ensures that a suite's name cannot be anything else in apt's list of sources.
 var suitePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
 
-// Unpack brings HTCondor, with all that its programs need, from the suite into dir, which is empty. apt gets
-// a state of its own, with nothing installed, and checks everything by Debian's key. A second time, packages that are
-// still the newest come from Cache, and without a network if the last time was today. The error is Unsatisfiable
-// if this machine lacks a tool, and says what to do.
+// Unpack fetches HTCondor, with all dependencies of its programs, from the suite and unpacks it into dir, which must be
+// empty. apt uses a state of its own, with nothing installed, and verifies everything with Debian's key. Later calls
+// take packages that are still the newest from Cache, and need no network within a day. The error is Unsatisfiable if
+// this machine lacks a tool, and explains the remedy.
 func (d Debian) Unpack(ctx context.Context, dir string) (Installation, error) {
 	if Arch() == "" {
 		return Installation{}, corral.Errorf(corral.Unsatisfiable, "Debian has no HTCondor for %s", runtime.GOARCH)
 	}
 	if !suitePattern.MatchString(d.Suite) {
 		return Installation{}, corral.ErrorAt(corral.Invalid, "suite",
-			"%q is no name of a suite of Debian; trixie is one", d.Suite)
+			"%q is not a valid name of a Debian suite, such as trixie", d.Suite)
 	}
 	if err := tools(); err != nil {
 		return Installation{}, err
@@ -77,19 +76,19 @@ func (d Debian) Unpack(ctx context.Context, dir string) (Installation, error) {
 	return find(filepath.Join(dir, "usr"))
 }
 
-// say tells what is being done, if somebody wants to know.
+// say reports a step to Progress.
 func (d Debian) say(format string, args ...any) {
 	if d.Progress != nil {
 		d.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// tools reports what this machine lacks, and what to do about it.
+// tools reports what this machine lacks, and the remedy.
 func tools() error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return corral.Errorf(corral.Unsatisfiable, "this machine has no %s, which Debian and its descendants "+
-				"have: build on one of those, or from an installed HTCondor with --from DIR", tool)
+			return corral.Errorf(corral.Unsatisfiable, "this machine has no %s, a tool of Debian and its "+
+				"derivatives: build on one of those, or from an installed HTCondor with --from DIR", tool)
 		}
 	}
 	if _, err := os.Stat(keyring); err != nil {
@@ -99,10 +98,10 @@ func tools() error {
 	return nil
 }
 
-// fetch returns the files of all packages that HTCondor depends on, in the cache. Several builds at once wait for
-// each other, and the later ones find what the first has downloaded.
+// fetch returns the files of HTCondor's packages and all their dependencies, in the cache. Concurrent builds wait for
+// each other, and the later ones use the first one's downloads.
 func (d Debian) fetch(ctx context.Context) ([]string, error) {
-	arch := runtime.GOARCH // Debian calls its architectures as Go does
+	arch := runtime.GOARCH // Debian and Go use the same names of architectures
 	a := apt{dir: filepath.Join(d.Cache, d.Suite+"-"+arch), arch: arch}
 	if err := os.MkdirAll(a.dir, 0o755); err != nil {
 		return nil, err
@@ -122,19 +121,19 @@ func (d Debian) fetch(ctx context.Context) ([]string, error) {
 	if err := a.configure(ctx, d.Suite); err != nil {
 		return nil, err
 	}
-	d.say("reading what Debian %s has", d.Suite)
+	d.say("reading the package lists of Debian %s", d.Suite)
 	if err := a.run(ctx, io.Discard, "update"); err != nil {
-		// apt has no exit status for it, but words: LC_ALL=C keeps them English.
+		// apt has no exit status for this case, only a message, which LC_ALL=C keeps in English.
 		if strings.Contains(err.Error(), "does not have a Release file") {
 			err = corral.Errorf(corral.Unsatisfiable,
-				"this machine's mirror of Debian has no suite of that name; trixie is one")
+				"this machine's mirror of Debian has no suite of that name; try trixie")
 		}
 		return nil, err
 	}
-	d.say("downloading HTCondor and what it needs")
+	d.say("downloading HTCondor and its dependencies")
 	if err := a.run(ctx, io.Discard, append([]string{"install", "--download-only"}, asked...)...); err != nil {
 		if strings.Contains(err.Error(), "Unable to locate package") {
-			err = corral.Errorf(corral.Unsatisfiable, "that suite has no HTCondor; trixie has")
+			err = corral.Errorf(corral.Unsatisfiable, "that suite has no HTCondor; try trixie")
 		}
 		return nil, err
 	}
@@ -145,7 +144,7 @@ func (d Debian) fetch(ctx context.Context) ([]string, error) {
 	return debs, a.remember(debs)
 }
 
-// remember notes what was downloaded, by names in the cache: the cache may be reached by another path tomorrow.
+// remember records the downloaded files by their names in the cache, because the path of the cache may change.
 func (a apt) remember(debs []string) error {
 	names := make([]string, len(debs))
 	for i, deb := range debs {
@@ -154,8 +153,8 @@ func (a apt) remember(debs []string) error {
 	return os.WriteFile(filepath.Join(a.dir, listName), []byte(strings.Join(names, "\n")), 0o644)
 }
 
-// recent returns what was downloaded last, if that is so little ago that nothing newer is expected. If a file is
-// missing, it returns nothing, and everything is asked for again.
+// recent returns the last download if it is so recent that nothing newer is expected. If a file is missing, it returns
+// nil, and everything is requested again.
 func (a apt) recent() []string {
 	list := filepath.Join(a.dir, listName)
 	info, err := os.Stat(list)
@@ -166,7 +165,7 @@ func (a apt) recent() []string {
 	if err != nil {
 		return nil
 	}
-	// The names are ours, but the folder is the user's: only their last parts count.
+	// The names are ours, but the folder is the user's, so only their base names are used.
 	debs := strings.Split(string(b), "\n")
 	for i, name := range debs {
 		deb := filepath.Join(a.dir, "debs", filepath.Base(name))
@@ -178,7 +177,7 @@ func (a apt) recent() []string {
 	return debs
 }
 
-// aptConf is apt's configuration. DIR, ARCH and USER stand in it for what differs.
+// aptConf is apt's configuration, with the placeholders DIR, ARCH and USER.
 //
 //go:embed apt.conf
 var aptConf string
@@ -187,7 +186,7 @@ var aptConf string
 type apt struct{ dir, arch string }
 
 // configure writes apt's configuration, each time, because the machine's mirror may have changed. All of apt's state is
-// below dir, so that nothing of the machine's own packages is read or changed, and root is not needed.
+// below dir, so that the machine's own packages are neither read nor changed, and root is not needed.
 func (a apt) configure(ctx context.Context, suite string) error {
 	site, err := mirror(ctx)
 	if err != nil {
@@ -212,8 +211,8 @@ func (a apt) configure(ctx context.Context, suite string) error {
 	return nil
 }
 
-// mirror returns where this machine's apt gets Debian from. Only apt's settings are asked: the machine may have no
-// lists of packages, as containers often have none.
+// mirror returns the URL from which this machine's apt gets Debian. It reads only apt's settings, because containers
+// often have no package lists.
 func mirror(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info",
 		"--format", "$(SITE)", "Identifier: Packages").Output()
@@ -225,7 +224,7 @@ func mirror(ctx context.Context) (string, error) {
 			return site, nil
 		}
 	}
-	return "", corral.Errorf(corral.Unsatisfiable, "this machine's apt names no mirror of Debian: "+
+	return "", corral.Errorf(corral.Unsatisfiable, "this machine's apt has no mirror of Debian: "+
 		"add one to its sources, or build from an installed HTCondor with --from DIR")
 }
 
@@ -236,7 +235,7 @@ func (a apt) run(ctx context.Context, stdout io.Writer, args ...string) error {
 	c := exec.CommandContext(ctx, "apt-get", args...)
 	c.Env = append(os.Environ(), "LC_ALL=C")
 	c.Stdout, c.Stderr = stdout, &words
-	// apt ends what it has started when it is asked to.
+	// On SIGTERM apt ends its children.
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 5 * time.Second
 	if err := c.Run(); err != nil {
@@ -248,14 +247,14 @@ func (a apt) run(ctx context.Context, stdout io.Writer, args ...string) error {
 	return nil
 }
 
-// archiveURI is a line that apt-get prints of an archive: its URL, in quotes, and the name that it has in the cache.
+// archiveURI matches apt-get's line about an archive: its URL, in quotes, and its name in the cache.
 var archiveURI = regexp.MustCompile(`^'[^']*' (\S+\.deb) `)
 
-// downloaded returns the packages of HTCondor and its dependencies, which are all in the cache, and removes those
-// that it had of older versions.
+// downloaded returns the packages of HTCondor and its dependencies, which are all in the cache, and removes older
+// versions from the cache.
 func (a apt) downloaded(ctx context.Context) ([]string, error) {
 	var out bytes.Buffer
-	// apt names only what it would fetch. With an empty folder for archives that is everything.
+	// apt lists only files that it would fetch. With an empty folder for archives these are all files.
 	elsewhere := "Dir::Cache::Archives=" + filepath.Join(a.dir, "empty")
 	err := a.run(ctx, &out, append([]string{"install", "--print-uris", "-o", elsewhere}, asked...)...)
 	if err != nil {
@@ -267,7 +266,7 @@ func (a apt) downloaded(ctx context.Context) ([]string, error) {
 			debs = append(debs, filepath.Join(a.dir, "debs", m[1]))
 		}
 	}
-	// apt itself never removes what is no longer the newest.
+	// apt itself never removes outdated files.
 	old, err := filepath.Glob(filepath.Join(a.dir, "debs", "*.deb"))
 	if err != nil {
 		return nil, err
@@ -282,8 +281,7 @@ func (a apt) downloaded(ctx context.Context) ([]string, error) {
 	return debs, nil
 }
 
-// unpackAll unpacks what can be of use of all packages, as many at once as there are processors: unpacking is mostly
-// decompressing.
+// unpackAll unpacks the useful parts of all packages, using all processors, because unpacking is mostly decompression.
 func unpackAll(ctx context.Context, debs []string, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -312,12 +310,12 @@ func unpackAll(ctx context.Context, debs []string, dir string) error {
 	return errors.Join(errs...)
 }
 
-// unneeded are large packages that HTCondor depends on and that no program in our packages needs: languages, and what
-// makes a bootable system.
+// unneeded matches large dependencies of HTCondor that no program in our packages needs: languages, and parts of a
+// bootable system.
 var unneeded = regexp.MustCompile(`^(perl|libperl|libdate-manip|python|libpython|libjs-|tzdata|debconf|dpkg_|` +
 	`passwd_|login|tar_|openssl_|coreutils|bash_)`)
 
-// unpack takes HTCondor's programs and all libraries out of a package.
+// unpack extracts HTCondor's programs and all libraries from a package.
 func unpack(ctx context.Context, deb string, root *os.Root) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -333,22 +331,22 @@ func unpack(ctx context.Context, deb string, root *os.Root) error {
 		return err
 	}
 	errTar := extract(out, root)
-	_, errRest := io.Copy(io.Discard, out) // the padding of the tar file, or what follows an error: dpkg-deb has to end
+	_, errRest := io.Copy(io.Discard, out) // padding, or data after an error: dpkg-deb must end
 	if err := c.Wait(); err != nil {
 		if ctx.Err() == nil {
-			_ = os.Remove(deb) // it is damaged: the next time fetches it again
+			_ = os.Remove(deb) // it is damaged: the next call fetches it again
 		}
 		return fmt.Errorf("dpkg-deb: %w: %s", err, strings.TrimSpace(words.String()))
 	}
 	return errors.Join(errTar, errRest)
 }
 
-// wanted are HTCondor's programs, those of OpenSSH that condor_ssh_to_job starts, and all libraries.
+// wanted matches HTCondor's programs, those of OpenSSH that condor_ssh_to_job starts, and all libraries.
 var wanted = regexp.MustCompile(`^usr/(s?bin/(condor_|classad_)[^/]*|libexec/condor/[^/]*|` +
 	`sbin/sshd|bin/ssh-keygen|lib/openssh/sshd-[^/]*|lib/condor/condor_ssh_to_job_sshd_config_template|` +
 	`lib/([a-z0-9_]+-linux-gnu/)?(condor/)?[^/]*\.so[^/]*)$`)
 
-// extract writes the wanted files of a tar archive below root, which keeps their names from leading out of it.
+// extract writes the wanted files of a tar archive below root, which confines their names.
 func extract(tarball io.Reader, root *os.Root) error {
 	t := tar.NewReader(tarball)
 	for {

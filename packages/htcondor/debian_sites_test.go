@@ -29,7 +29,7 @@ func TestPackNamesAMissingLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i.libraries = i.libraries[:1] // its loader's is the whole one's
+	i.libraries = i.libraries[:1] // its loader's folder is that of the complete one
 	_, err = i.Pack(new(bytes.Buffer), Worker)
 	if corral.KindOf(err) != corral.NotFound || !strings.Contains(err.Error(), "library "+filepath.Base(libraries[0])+" is in none of "+dir) {
 		t.Errorf("Pack = %v, want NotFound naming the library", err)

@@ -35,7 +35,7 @@ func TestDownloadsAreRecentForADay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	link := filepath.Join(t.TempDir(), "another's") // whose way into the same cache is gone when we come
+	link := filepath.Join(t.TempDir(), "another's") // another path to the same cache, gone when it is used
 	if err := errors.Join(os.Symlink(dir, link), apt{dir: link}.remember([]string{
 		filepath.Join(link, "debs", "a.deb"), filepath.Join(link, "debs", "b.deb")}), os.Remove(link)); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestDownloadsAreRecentForADay(t *testing.T) {
 	}
 }
 
-// A damaged download would else be in the way until somebody clears the cache.
+// Otherwise a damaged download would block builds until the cache is cleared.
 func TestDamagedDownloadIsNamedAndRemoved(t *testing.T) {
 	t.Parallel()
 	deb := filepath.Join(t.TempDir(), "condor_1_amd64.deb")
@@ -78,7 +78,7 @@ func TestDamagedDownloadIsNamedAndRemoved(t *testing.T) {
 	}
 }
 
-// tarball makes an archive of empty files and links.
+// tarball creates an archive of empty files and links.
 func tarball(t *testing.T, headers ...tar.Header) *bytes.Buffer {
 	t.Helper()
 	var b bytes.Buffer
@@ -128,7 +128,7 @@ func TestExtractTakesWhatIsWantedAndStaysInside(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "usr/sbin/condor_master")); err != nil || info.Mode() != 0o700 {
 		t.Errorf("condor_master has mode %v, %v", info.Mode(), err)
 	}
-	// A link that leads out is no way out.
+	// A link that leads out of the root must not be followed.
 	err = extract(tarball(t,
 		tar.Header{Name: "./usr/libexec/condor/out", Typeflag: link, Linkname: "/tmp"},
 		tar.Header{Name: "./usr/lib/condor", Typeflag: link, Linkname: t.TempDir()},
@@ -149,7 +149,7 @@ func TestFindRefuses(t *testing.T) {
 		files   map[string][]byte
 		kind    corral.Kind
 		says    string
-		without os.FileMode // what no file may be
+		without os.FileMode // permissions that no file may have
 	}{
 		{"nothing", nil, corral.NotFound, "no program sbin/condor_master", 0},
 		{"no condor_version", map[string][]byte{"sbin/condor_master": host(t)}, corral.NotFound, "no program bin/condor_version", 0},

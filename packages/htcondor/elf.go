@@ -9,27 +9,27 @@ import (
 	"slices"
 )
 
-// The functions below change how programs and libraries are loaded, as patchelf(1) does, in the three ways that
-// packages need and no others. The format is described in elf(5) and in the System V ABI, chapters 4 and 5;
-// debug/elf, of the standard library, has its types and constants but only reads.
+// The functions below change how programs and libraries are loaded, like patchelf(1), but only in the three ways that
+// packages need. The format is described in elf(5) and in the System V ABI, chapters 4 and 5; the standard library's
+// debug/elf has its types and constants but only reads files.
 
-// An image is an ELF file of 64 bits, little endian, with the tables in it that say how it is loaded.
+// An image is a 64-bit little-endian ELF file, with the tables that control its loading.
 type image struct {
 	raw      []byte
 	head     elf.Header64
-	segments []elf.Prog64    // what of the file is loaded, and where
+	segments []elf.Prog64    // the parts to load, with their addresses
 	sections []elf.Section64 // for tools that show or change programs; may be missing
-	dynamic  []elf.Dyn64     // for the loader: which libraries it needs, and where it looks
+	dynamic  []elf.Dyn64     // for the loader: needed libraries and search paths
 }
 
-// errDamaged says that a table of the file leads out of it.
+// errDamaged means that a table exceeds the file.
 var errDamaged = errors.New("damaged ELF file")
 
 // parse reads the tables of a file. A program without a dynamic section is linked statically.
 func parse(b []byte) (*image, error) {
 	m := &image{raw: b}
 	if len(b) < 64 || string(b[:4]) != elf.ELFMAG || b[4] != byte(elf.ELFCLASS64) || b[5] != byte(elf.ELFDATA2LSB) {
-		return nil, errors.New("no ELF file of 64 bits, little endian")
+		return nil, errors.New("not a 64-bit little-endian ELF file")
 	}
 	if err := m.read(0, 64, &m.head); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func parse(b []byte) (*image, error) {
 	return m, nil
 }
 
-// segmentsSize and sectionsSize are how long the two tables are, in bytes.
+// segmentsSize and sectionsSize return the lengths of the two tables in bytes.
 func (m *image) segmentsSize() uint64 { return 56 * uint64(m.head.Phnum) }
 func (m *image) sectionsSize() uint64 { return 64 * uint64(m.head.Shnum) }
 
@@ -64,7 +64,7 @@ func (m *image) read(offset, size uint64, v any) error {
 	return err
 }
 
-// bytes returns size bytes of the file from offset on. Both may come from a damaged file.
+// bytes returns size bytes of the file from offset on. Both values may come from a damaged file.
 func (m *image) bytes(offset, size uint64) ([]byte, error) {
 	if end := uint64(len(m.raw)); offset > end || size > end-offset {
 		return nil, errDamaged
@@ -72,7 +72,7 @@ func (m *image) bytes(offset, size uint64) ([]byte, error) {
 	return m.raw[offset : offset+size], nil
 }
 
-// encode writes the tables back to where they were, and returns the file.
+// encode writes the tables back to their places, and returns the file.
 func (m *image) encode() ([]byte, error) {
 	put := func(offset uint64, v any) error {
 		to, err := m.bytes(offset, uint64(binary.Size(v)))
@@ -88,7 +88,7 @@ func (m *image) encode() ([]byte, error) {
 	return m.raw, err
 }
 
-// segment returns the first segment of a kind; nil without one.
+// segment returns the first segment of a kind, or nil.
 func (m *image) segment(kind elf.ProgType) *elf.Prog64 {
 	for i := range m.segments {
 		if elf.ProgType(m.segments[i].Type) == kind {
@@ -98,7 +98,7 @@ func (m *image) segment(kind elf.ProgType) *elf.Prog64 {
 	return nil
 }
 
-// entry returns the first entry of the dynamic section with a tag; nil without one.
+// entry returns the first entry of the dynamic section with a tag, or nil.
 func (m *image) entry(tag elf.DynTag) *elf.Dyn64 {
 	for i := range m.dynamic {
 		if elf.DynTag(m.dynamic[i].Tag) == tag {
@@ -108,8 +108,8 @@ func (m *image) entry(tag elf.DynTag) *elf.Dyn64 {
 	return nil
 }
 
-// names returns the table that dynamic entries have their texts in. The entries say where it is in memory; the
-// segment that is loaded there says where in the file.
+// names returns the table with the texts of dynamic entries. The entries contain its address; the segment loaded there
+// determines its place in the file.
 func (m *image) names() ([]byte, error) {
 	at, size := m.entry(elf.DT_STRTAB), m.entry(elf.DT_STRSZ)
 	if at == nil || size == nil {
@@ -123,7 +123,7 @@ func (m *image) names() ([]byte, error) {
 	return nil, errDamaged
 }
 
-// dropRunPath removes what the file says of where libraries are. The entries that follow move up; the section keeps its
+// dropRunPath removes the file's search paths of libraries. The following entries move up; the section keeps its
 // length.
 func (m *image) dropRunPath() {
 	size := len(m.dynamic)
@@ -132,8 +132,8 @@ func (m *image) dropRunPath() {
 	})[:size] // the rest is zero: DT_NULL
 }
 
-// withoutRunPath returns a library that has no mind of its own about where others are: the program's DT_RPATH
-// counts for the libraries of its libraries then.
+// withoutRunPath returns a library without search paths of its own, so that the program's DT_RPATH also applies to the
+// libraries that it needs.
 func withoutRunPath(library []byte) ([]byte, error) {
 	m, err := parse(library)
 	if err != nil {
@@ -143,13 +143,13 @@ func withoutRunPath(library []byte) ([]byte, error) {
 	return m.encode()
 }
 
-// relink returns the program with loader in place of the path of its loader, and the offset where that is; it looks for
-// libraries in rpath first.
+// relink returns the program with loader in place of its loader's path, and the offset of that path. The program will
+// search rpath for libraries first.
 //
-// Both texts need more room than the file has for them, and nothing in it can be moved, because programs name places by
-// their addresses. So a segment is added at the end, with the loader's path, a copy of the table of names, and rpath
-// behind it; then the entries that lead to the loader's path and to the names are changed. The table of segments cannot
-// grow either: the new one takes the place of a note, which says how the program was built and which nothing reads.
+// Both texts need more space than the file has, and nothing in it can be moved, because programs refer to places by
+// address. Therefore relink adds a segment at the end, with the loader's path, a copy of the table of names, and rpath
+// after the names, and changes the entries that refer to the loader's path and to the names. The table of segments
+// cannot grow either: the new segment replaces a note, which describes how the program was built and is never read.
 func relink(program, loader []byte, rpath string) (out []byte, at int64, err error) {
 	m, err := parse(program)
 	if err != nil {
@@ -163,13 +163,13 @@ func relink(program, loader []byte, rpath string) (out []byte, at int64, err err
 	if interpreter == nil {
 		return nil, 0, errors.New("it names no loader")
 	}
-	// Entries name a text by its offset in the table, so the old names keep theirs and rpath gets the one after them.
+	// Entries refer to a text by its offset in the table, so old names keep their offsets, and rpath follows them.
 	content := slices.Concat(loader, names, []byte(rpath), []byte{0})
 	s, err := m.add(content)
 	if err != nil {
 		return nil, 0, err
 	}
-	// The sections first, which are found by the addresses that the entries below lose.
+	// Sections first: they are found by the addresses that the entries below lose.
 	m.moveSection(interpreter.Vaddr, s, 0, len(loader))
 	m.moveSection(m.entry(elf.DT_STRTAB).Val, s, len(loader), len(names)+len(rpath)+1)
 	interpreter.Off, interpreter.Vaddr, interpreter.Paddr = s.Off, s.Vaddr, s.Paddr
@@ -181,16 +181,15 @@ func relink(program, loader []byte, rpath string) (out []byte, at int64, err err
 		return nil, 0, err
 	}
 	m.sortSegments()
-	out, err = m.encode() // the header keeps its place and content: no table has moved or grown
+	out, err = m.encode() // the header is unchanged: no table has moved or grown
 	return out, int64(s.Off), err
 }
 
-// add appends content to the file and has it loaded, after all else, in place of a note or of what an earlier relink
-// has added.
+// add appends content to the file and to the loaded segments, in place of a note or of an earlier relink's segment.
 func (m *image) add(content []byte) (elf.Prog64, error) {
 	m.raw = bytes.Clone(m.raw)
 	place := m.dropAdded()
-	// The new segment is loaded behind all others, at a page of its own.
+	// The new segment is loaded after all others, on a page of its own.
 	page, end := uint64(4096), uint64(0)
 	for i, s := range m.segments {
 		switch elf.ProgType(s.Type) {
@@ -205,11 +204,11 @@ func (m *image) add(content []byte) (elf.Prog64, error) {
 	if place < 0 {
 		return elf.Prog64{}, errors.New("its table of segments has no room for another one")
 	}
-	// What a damaged file says must not become the length of ours.
+	// Values from a damaged file must not determine the length of ours.
 	if page&(page-1) != 0 || page > 1<<20 || end > 1<<40 {
 		return elf.Prog64{}, errDamaged
 	}
-	m.raw = append(m.raw, make([]byte, -len(m.raw)&7)...) // up to a multiple of 8
+	m.raw = append(m.raw, make([]byte, -len(m.raw)&7)...) // pad to a multiple of 8
 	at, size := uint64(len(m.raw)), uint64(len(content))
 	address := (end+page-1)&^(page-1) + at&(page-1) // an address and its offset differ by whole pages
 	m.raw = append(m.raw, content...)
@@ -218,12 +217,12 @@ func (m *image) add(content []byte) (elf.Prog64, error) {
 	return m.segments[place], nil
 }
 
-// dropAdded takes what an earlier relink has added off the file, and returns its place in the table of segments;
-// -1 if there is none. So a package can be made of an unpacked one without growing. An added segment is known by having
-// the loader's path, the names, and nothing else.
+// dropAdded removes the segment added by an earlier relink from the file, and returns its index in the table of
+// segments; -1 if there is none. Thus a package can be built from an unpacked one without growing. The added segment is
+// recognized by its content: the loader's path, the names, and nothing else.
 func (m *image) dropAdded() int {
 	interpreter, size := m.segment(elf.PT_INTERP), m.entry(elf.DT_STRSZ)
-	tables := max(m.head.Shoff+m.sectionsSize(), m.head.Phoff+m.segmentsSize()) // where both end
+	tables := max(m.head.Shoff+m.sectionsSize(), m.head.Phoff+m.segmentsSize()) // the end of both
 	for i, s := range m.segments {
 		if elf.ProgType(s.Type) == elf.PT_LOAD && s.Vaddr == interpreter.Vaddr && s.Off == interpreter.Off &&
 			s.Filesz == interpreter.Filesz+size.Val && m.entry(elf.DT_STRTAB).Val == s.Vaddr+interpreter.Filesz &&
@@ -235,7 +234,7 @@ func (m *image) dropAdded() int {
 	return -1
 }
 
-// addEntry puts d before the entry that ends the dynamic section, where linkers leave room.
+// addEntry inserts d before the final entry of the dynamic section, where linkers leave space.
 func (m *image) addEntry(d elf.Dyn64) error {
 	for i, e := range m.dynamic {
 		if elf.DynTag(e.Tag) == elf.DT_NULL && i+1 < len(m.dynamic) {
@@ -246,8 +245,8 @@ func (m *image) addEntry(d elf.Dyn64) error {
 	return errors.New("its dynamic section has no room for another entry")
 }
 
-// moveSection tells the section at address, if the file has a table of them, that it is within s now. Only
-// tools that show or change programs look.
+// moveSection updates the section at address, if the file has a table of sections, to its new place within s. Only
+// tools that show or change programs use it.
 func (m *image) moveSection(address uint64, s elf.Prog64, from, size int) {
 	for i := range m.sections {
 		if x := &m.sections[i]; x.Addr == address && x.Size > 0 && elf.SectionFlag(x.Flags)&elf.SHF_ALLOC != 0 {
@@ -256,8 +255,8 @@ func (m *image) moveSection(address uint64, s elf.Prog64, from, size int) {
 	}
 }
 
-// sortSegments puts the table into the order that loaders want: what tells of the table and the loader first,
-// then what is loaded by address.
+// sortSegments sorts the table in the order that loaders require: the table and the loader first, then the loaded
+// segments by address.
 func (m *image) sortSegments() {
 	rank := func(s elf.Prog64) (kind int, address uint64) {
 		switch elf.ProgType(s.Type) {

@@ -49,7 +49,7 @@ func TestRelinkedProgramRuns(t *testing.T) {
 	was := host(t)
 	before := bytes.Clone(was)
 	loader := interpreterOf(t, was)
-	room := append([]byte("/tmp/../tmp/.."+loader), make([]byte, 400)...) // the same loader, by a longer path
+	room := append([]byte("/tmp/../tmp/.."+loader), make([]byte, 400)...) // the same loader by a longer path
 	b, at, err := relink(was, room, "$ORIGIN/../nowhere")
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func TestRelinkedProgramRuns(t *testing.T) {
 		t.Errorf("rpath %q, %v", paths, err)
 	}
 	program := filepath.Join(t.TempDir(), "cat")
-	// A program that another test starts meanwhile would have the file open for a moment, between its fork and its exec,
-	// and what is open for writing cannot be run.
+	// A program that another test starts meanwhile would have the file open for a moment, between fork and exec, and a
+	// file that is open for writing cannot be executed.
 	syscall.ForkLock.RLock()
 	err = os.WriteFile(program, b, 0o700)
 	syscall.ForkLock.RUnlock()
@@ -83,7 +83,7 @@ func TestRelinkedProgramRuns(t *testing.T) {
 	}
 }
 
-// Packages are made of unpacked packages too: a program that was relinked is so again, in the same place.
+// Packages are also built from unpacked packages: relinking a relinked program uses the same place.
 func TestRelinkAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	want, at, err := relink(host(t), packages.Placeholder(placeBytes), "$ORIGIN/a")
@@ -145,9 +145,9 @@ func TestRelinkRefuses(t *testing.T) {
 		program []byte
 		want    string
 	}{
-		{"nothing", nil, "no ELF file"},
-		{"a script", []byte("#!/bin/sh\n" + strings.Repeat("#", 100)), "no ELF file"},
-		{"32 bits", header(func(h *elf.Header64) { h.Ident[elf.EI_CLASS] = byte(elf.ELFCLASS32) }), "64 bits"},
+		{"nothing", nil, "not a 64-bit"},
+		{"a script", []byte("#!/bin/sh\n" + strings.Repeat("#", 100)), "not a 64-bit"},
+		{"32 bits", header(func(h *elf.Header64) { h.Ident[elf.EI_CLASS] = byte(elf.ELFCLASS32) }), "64-bit"},
 		{"cut off", host(t)[:1000], "damaged"},
 		{"table outside", header(func(h *elf.Header64) { h.Phoff = 1 << 63 }), "damaged"},
 		{"no segments", header(func(h *elf.Header64) { h.Phnum = 0 }), "linked statically"},

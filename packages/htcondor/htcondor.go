@@ -1,22 +1,22 @@
-// Package htcondor makes worker packages of HTCondor, from an installed one or from Debian's packages.
+// Package htcondor builds worker packages of HTCondor, from an installation or from Debian's packages.
 //
-// A package has HTCondor's programs, all libraries that they need, libc and its loader among them, and
-// nothing else: it runs on any Linux of its architecture, whatever libc that has, and wherever it is unpacked.
-// A program finds its libraries relative to itself (DT_RPATH, which unlike LD_LIBRARY_PATH does not reach
-// jobs), and its loader by the absolute path that package packages writes into it on unpacking.
+// A package has HTCondor's programs and all libraries that they need, including libc and its loader, and nothing else:
+// it runs on any Linux of its architecture, with any libc, wherever it is unpacked. A program finds its libraries
+// relative to itself (by DT_RPATH, which unlike LD_LIBRARY_PATH does not affect jobs), and its loader by the absolute
+// path that package packages writes into it when unpacking.
 //
-// Of each HTCondor there are two packages: what a worker runs, small because every site gets it, and what
-// a pool and its users run. An unpacked package is a release folder for package condor.
+// There are two packages of each HTCondor: one with the programs of a worker, small because every site gets it, and one
+// with those of a pool and its users. An unpacked package is a release folder for package condor.
 //
-// No program is run to make them but apt-get and dpkg-deb; root is not needed.
+// Building runs no programs except apt-get and dpkg-deb, and does not need root.
 //
 // # How it works
 //
-// An [Installation] is found by looking (htcondor.go), or a [Debian] is asked for one (debian.go): apt, with a state of
-// its own in which nothing is installed, downloads HTCondor with everything that it depends on, and the programs and
-// libraries are unpacked into a folder. From there both ways are one. A tree (tree.go) takes the programs, follows the
-// names of the libraries that each file needs, and some that HTCondor opens by name. Programs are changed on the way
-// (elf.go): they get a DT_RPATH relative to themselves, and a place for the path of their loader.
+// An [Installation] is located (htcondor.go), or obtained from a [Debian] (debian.go): apt, with a state of its own in
+// which nothing is installed, downloads HTCondor with all dependencies, and the programs and libraries are unpacked
+// into a folder. The rest is the same for both. A tree (tree.go) collects the programs, the libraries that each file
+// names, and some libraries that HTCondor opens by name. Programs are modified (elf.go): they get a DT_RPATH relative
+// to themselves, and space for the path of their loader.
 package htcondor
 
 import (
@@ -39,24 +39,24 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// The packages that are made of an HTCondor.
+// The packages that are built from an HTCondor.
 const (
-	Worker = "htcondor"      // what a worker runs
-	Pool   = "htcondor-pool" // what a pool and its users run
+	Worker = "htcondor"      // the programs of a worker
+	Pool   = "htcondor-pool" // the programs of a pool and its users
 )
 
-// An Installation is an HTCondor on this machine, of which packages are made.
+// An Installation is an HTCondor on this machine from which packages can be built.
 type Installation struct {
-	Dir     string // with bin, sbin and libexec/condor; absolute
+	Dir     string // contains bin, sbin and libexec/condor; absolute
 	Version string // 23.9.6
 	Arch    string // x86_64 or aarch64
 
-	loader    string   // the name of the loader's file
-	libraries []string // folders, in the order in which they are searched
+	loader    string   // base name of the loader
+	libraries []string // folders, in search order
 }
 
-// Find describes the HTCondor in dir: the unpacked archive of a release, an unpacked package, or /usr. Its
-// libraries are those of dir and then of this machine. The error is NotFound if there is none.
+// Find describes the HTCondor in dir: the unpacked archive of a release, an unpacked package, or /usr. It searches
+// libraries in dir and then on this machine. The error is NotFound if there is no HTCondor.
 func Find(dir string) (Installation, error) {
 	i, err := find(dir)
 	if err != nil {
@@ -66,8 +66,8 @@ func Find(dir string) (Installation, error) {
 	return i, nil
 }
 
-// find describes the HTCondor in dir with the libraries of dir alone. Releases and distributions have different names
-// for the folders of libraries, and all of them are tried.
+// find describes the HTCondor in dir with only the libraries of dir. Releases and distributions use different names for
+// the folders of libraries, and find tries all of them.
 func find(dir string) (Installation, error) {
 	v, err := Version(dir)
 	if err != nil {
@@ -89,23 +89,23 @@ func find(dir string) (Installation, error) {
 	return i, nil
 }
 
-// maxProgram is how long a program or a library may be; HTCondor's longest, libcondor_utils, has 20 MB.
+// maxProgram is the maximum length of a program or library; HTCondor's longest, libcondor_utils, has 20 MB.
 const maxProgram = 256 << 20
 
-// versionText is how every program of HTCondor carries its version.
+// versionText matches the version text in every program of HTCondor.
 var versionText = regexp.MustCompile(`\$CondorVersion: ([0-9]+\.[0-9]+\.[0-9]+) `)
 
-// Version returns the version of the HTCondor in dir. It is read from its programs, none of which is run. The
-// error is NotFound, and names what is missing, if there is no HTCondor in dir.
+// Version returns the version of the HTCondor in dir. It reads HTCondor's programs without running them. If dir has no
+// HTCondor, the error is NotFound and names the missing program.
 func Version(dir string) (string, error) {
 	for _, name := range []string{"sbin/condor_master", "bin/condor_version"} {
 		if !executable(filepath.Join(dir, name)) {
-			return "", corral.ErrorAt(corral.NotFound, dir, "no HTCondor is there: no program %s", name)
+			return "", corral.ErrorAt(corral.NotFound, dir, "it has no HTCondor: there is no program %s", name)
 		}
 	}
 	b, err := input.ReadFile(filepath.Join(dir, "bin/condor_version"), maxProgram)
 	if err != nil {
-		return "", corral.ErrorAt(corral.NotFound, dir, "no HTCondor that can be read is there: %w", err)
+		return "", corral.ErrorAt(corral.NotFound, dir, "its HTCondor cannot be read: %w", err)
 	}
 	found := versionText.FindSubmatch(b)
 	if found == nil {
@@ -114,8 +114,7 @@ func Version(dir string) (string, error) {
 	return string(found[1]), nil
 }
 
-// platform returns the machine that a program is for, by uname's name, and the path of its loader: what an ELF file
-// calls its interpreter.
+// platform returns a program's architecture, by uname's name, and the path of its loader, which ELF calls interpreter.
 func platform(program string) (arch, interpreter string, err error) {
 	f, err := elf.Open(program)
 	if err != nil {
@@ -124,9 +123,9 @@ func platform(program string) (arch, interpreter string, err error) {
 	defer f.Close()
 	arch, ok := architectures[f.Machine]
 	if !ok || f.Class != elf.ELFCLASS64 || f.ByteOrder.String() != "LittleEndian" {
-		return "", "", fmt.Errorf("it is for %s, for which no packages are made", f.Machine)
+		return "", "", fmt.Errorf("it is for %s, which packages do not support", f.Machine)
 	}
-	// The bound is PATH_MAX: a longer path could not be opened.
+	// The limit is PATH_MAX: a longer path could not be opened.
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP && p.Filesz < 4096 {
 			text, err := io.ReadAll(p.Open())
@@ -136,16 +135,16 @@ func platform(program string) (arch, interpreter string, err error) {
 	return "", "", errors.New("it names no loader")
 }
 
-// :: machine of a program → what uname -m calls it
+// :: machine of a program → name as in uname -m
 var architectures = map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}
 
-// machineLibraries lists where this machine's programs find libraries, as far as ld.so.conf says it, and the folders
-// that loaders know by themselves. The cache that loaders use is in a format of its own and is not read.
+// machineLibraries lists the folders of this machine's libraries, as far as they are in ld.so.conf or built into
+// loaders. The loaders' cache is not read, because it has a special format.
 func machineLibraries(arch string) []string {
 	var dirs []string
 	confs, _ := filepath.Glob("/etc/ld.so.conf.d/*.conf") // the pattern is well formed
 	for _, name := range append(confs, "/etc/ld.so.conf") {
-		b, _ := os.ReadFile(name) // if that fails, a library may not be found, and the error names it
+		b, _ := os.ReadFile(name) // if this fails, a library may not be found, and the error names the library
 		for line := range strings.Lines(string(b)) {
 			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) {
 				dirs = append(dirs, dir)
@@ -156,19 +155,19 @@ func machineLibraries(arch string) []string {
 	return append(dirs, "/lib/"+gnu, "/usr/lib/"+gnu, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 }
 
-// Arch is what uname -m calls this machine; "" if no packages are made for it.
+// Arch returns this machine's name as in uname -m; "" if no packages are built for it.
 func Arch() string {
 	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 }
 
-// Pack writes the package of that kind, Worker or Pool, to w. The same files give the same bytes.
+// Pack writes the package of the given kind, Worker or Pool, to w. The same files give the same bytes.
 func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
 	dir, err := os.MkdirTemp("", "corral-package-")
 	if err != nil {
 		return packages.Package{}, fmt.Errorf("packing HTCondor: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	// The files are put together in a folder first, because the manifest, which has their digests, begins the archive.
+	// The files are collected in a folder first, because the archive begins with the manifest, which has their digests.
 	t := tree{from: i, dir: dir, have: map[string]bool{}}
 	names, err := i.programs(what)
 	if err == nil {
@@ -177,7 +176,7 @@ func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
 	if err != nil {
 		return packages.Package{}, corral.ErrorAt(corral.KindOr(err, corral.Failed), "packing "+what, "%w", err)
 	}
-	// Static: the package brings its own libc, and needs nothing of the site's.
+	// Static: the package contains its own libc, and does not use the site's.
 	h := packages.Header{
 		What: what, Version: i.Version,
 		Platform: corral.Platform{OS: "linux", Arch: i.Arch, Libc: packages.Static},
@@ -185,7 +184,7 @@ func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
 	return packages.Build(w, h, os.DirFS(dir), t.relocations...)
 }
 
-// What a worker runs. condor_version is there because it says what an unpacked package is.
+// The programs of a worker. condor_version is included because it identifies an unpacked package.
 var workerPrograms = []string{
 	"bin/condor_version",
 	"libexec/condor/condor_chirp",
@@ -198,15 +197,15 @@ var workerPrograms = []string{
 	"sbin/condor_starter",
 }
 
-// A piece is a file of a package, and where installations have it.
+// A piece is a file of a package, with its paths in installations.
 type piece struct {
 	name  string   // in the package
-	paths []string // below Dir; the first that is there is taken
+	paths []string // below Dir; the first existing one is used
 }
 
-// What condor_ssh_to_job and interactive jobs need where the job runs: HTCondor starts a sshd of the job's user there,
-// for one connection. Since OpenSSH 9.8 that is several programs. The folder is none of those in which users' shells
-// look for commands.
+// The files that condor_ssh_to_job and interactive jobs need on the worker: HTCondor starts a sshd as the job's user
+// there, for one connection. Since OpenSSH 9.8 that consists of several programs. Their folder is not in the PATH of
+// users' shells.
 var sshPieces = []piece{
 	{"libexec/openssh/sshd", []string{"libexec/openssh/sshd", "sbin/sshd"}},
 	{"libexec/openssh/ssh-keygen", []string{"libexec/openssh/ssh-keygen", "bin/ssh-keygen"}},
@@ -216,11 +215,11 @@ var sshPieces = []piece{
 	{"libexec/condor/condor_ssh_to_job_shell_setup", []string{"libexec/condor/condor_ssh_to_job_shell_setup"}},
 	{"lib/condor_ssh_to_job_sshd_config_template", []string{"lib/condor_ssh_to_job_sshd_config_template",
 		"lib/condor/condor_ssh_to_job_sshd_config_template"}},
-	{"lib/libgetpwnam.so", []string{"lib/libgetpwnam.so"}}, // for a user whose shell is none
+	{"lib/libgetpwnam.so", []string{"lib/libgetpwnam.so"}}, // for a user without a shell
 }
 
-// ssh lists those of sshPieces that there are, each with its only path. An installation without a sshd has none of
-// them: its workers use what their machines have.
+// ssh lists the existing sshPieces, each with its only path. An installation without a sshd has none of them: its
+// workers use their machines' programs.
 func (i Installation) ssh() (found []piece) {
 	for k, p := range sshPieces {
 		at := slices.IndexFunc(p.paths, func(file string) bool {
@@ -236,14 +235,14 @@ func (i Installation) ssh() (found []piece) {
 	return found
 }
 
-// programs lists what goes into a package, below Dir: for workers a fixed list, and for pools all that is HTCondor's,
-// since users of a pool run any of its commands.
+// programs lists the programs of a package, below Dir: for workers a fixed list, and for pools all of HTCondor's,
+// because users of a pool may run any of its commands.
 func (i Installation) programs(what string) ([]string, error) {
 	if what == Worker {
 		return workerPrograms, nil
 	}
 	if what != Pool {
-		return nil, corral.Errorf(corral.Invalid, "no package of HTCondor is called %q", what)
+		return nil, corral.Errorf(corral.Invalid, "there is no package of HTCondor called %q", what)
 	}
 	var names []string
 	for _, folder := range []string{"bin", "sbin", "libexec/condor"} {
@@ -260,8 +259,8 @@ func (i Installation) programs(what string) ([]string, error) {
 	return names, nil
 }
 
-// ours reports whether a program is HTCondor's, as /usr has many others, and of use without what a machine's
-// administrator sets up: programs for clouds and containers are left out.
+// ours reports whether a program belongs to HTCondor, because /usr has many others, and is useful without further setup
+// by the machine's administrator: programs for clouds and containers are excluded.
 func ours(folder, name string) bool {
 	others := []string{"condor_annex", "htcondor_docker_test", "classad_functional_tester"}
 	if slices.Contains(others, name) || strings.Contains(name, ".so") {
@@ -270,7 +269,7 @@ func ours(folder, name string) bool {
 	return folder == "libexec/condor" || strings.HasPrefix(name, "condor_") || strings.HasPrefix(name, "classad_")
 }
 
-// executable reports whether there is a file of this name that can be run.
+// executable reports whether name is an executable regular file.
 func executable(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&fs.FileMode(0o111) != 0

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// An image of Debian often has no lists of packages, and its apt knows its mirror nevertheless.
+// An image of Debian often has no package lists, but its apt knows the mirror.
 func TestMirrorWithoutLists(t *testing.T) {
 	dir := t.TempDir()
 	config := fmt.Sprintf("Dir::State::Lists \"%[1]s/lists\";\nDir::Cache \"%[1]s\";\nDir::Etc::SourceList \"%[1]s/sources\";\n"+

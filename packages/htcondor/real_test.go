@@ -28,10 +28,10 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// What tests share: the two packages of Debian's HTCondor, and both of them unpacked. They are made by the program
-// that users run: with the race detector in it, compressing takes minutes.
+// The tests share the two packages of Debian's HTCondor, and both of them unpacked. They are built by the program that
+// users run: with the race detector, compression takes minutes.
 var (
-	folder   string                          // where nobody may enter and nothing else is
+	folder   string                          // a private folder that is otherwise empty
 	program  string                          // corral
 	archive  = map[string]string{}           // :: what → file
 	packed   = map[string]packages.Package{} // :: what → package
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// withPackages starts a test that needs what tests share.
+// withPackages starts a test that uses the shared packages.
 func withPackages(t *testing.T) {
 	t.Helper()
 	t.Parallel()
@@ -106,7 +106,7 @@ func build(name string, from ...string) (built []archived, err error) {
 	return built, json.Unmarshal(out, &built)
 }
 
-// downloads is where Debian's packages stay for the next test run, beside what scripts/htcondor makes.
+// downloads is the folder that keeps Debian's packages for the next test run, beside the output of scripts/htcondor.
 func downloads() (string, error) {
 	if os.Getuid() == 0 {
 		return "/var/cache/corral-ci", nil
@@ -130,7 +130,7 @@ func TestPackages(t *testing.T) {
 			t.Errorf("packed once more it is %+v, want the same %+v", again[i].Package, p)
 		}
 	}
-	// What every site gets.
+	// The content that every site receives.
 	if size := packed[Worker].SizeBytes; size >= 15_000_000 {
 		t.Errorf("the worker's package has %d bytes, want less than 15 MB", size)
 	}
@@ -199,8 +199,8 @@ func TestPackagesLackNothing(t *testing.T) {
 	}
 }
 
-// In a root folder that has nothing but the package and /proc there is no other loader, library or configuration
-// to lean on.
+// In a root folder with only the package and /proc, there is no other loader, library or configuration that programs
+// could use.
 func TestProgramsRunInAnEmptyRoot(t *testing.T) {
 	withPackages(t)
 	jail := filepath.Join(folder, "jail")
@@ -223,13 +223,6 @@ func TestProgramsRunInAnEmptyRoot(t *testing.T) {
 	}
 }
 
-func runAs() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
-}
-
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -237,7 +230,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// A pool of the one package, a worker of the other under as long a path as there is room for, and a job.
+// A pool from one package, a worker from the other under the longest permitted path, and a job.
 func TestWorkerJoinsPoolAndRunsAJob(t *testing.T) {
 	withPackages(t)
 	pool, owner := startPool(t, unpacked[Pool])
@@ -288,7 +281,7 @@ func startPool(t *testing.T, release string) (*condor.Pool, condor.Account) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(folder, "state"), Release: release, Address: address, RunAs: runAs()})
+	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(folder, "state"), Release: release, Address: address, RunAs: programs.Unprivileged()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +295,7 @@ func startPool(t *testing.T, release string) (*condor.Pool, condor.Account) {
 	if err := pool.Start(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	owner, err := condor.AccountFor(runAs())
+	owner, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,14 +340,14 @@ func startWorker(t *testing.T, pool *condor.Pool, owner condor.Account, release 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil { // fast, and with what it started
+		if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil { // quickly, with its children
 			t.Error(err)
 		}
-		_ = cmd.Wait() // its status says that a signal came
+		_ = cmd.Wait() // its status reports the signal
 	})
 }
 
-// configured returns what the pool's configuration says.
+// configured returns the value of a setting of the pool.
 func configured(t *testing.T, pool *condor.Pool, name string) string {
 	t.Helper()
 	out, err := pool.Tools().Run(soon(t), nil, "condor_config_val", name)
@@ -375,7 +368,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// What is unpacked is an installation too, and gives the same programs again.
+// An unpacked package is also an installation, and gives the same programs again.
 func TestPackagesOfAnUnpackedPackage(t *testing.T) {
 	withPackages(t)
 	built, err := build("again", "--from", unpacked[Pool])

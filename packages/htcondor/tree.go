@@ -16,13 +16,12 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// placeBytes is the room for the path of the loader. Paths of half a kilobyte are longer than any that sites have
-// shown.
+// placeBytes is the space for the path of the loader. Half a kilobyte is more than the paths of known sites need.
 const placeBytes = 512
 
-// Libraries that are opened by name while a program runs, so that none names them as needed. HTCondor's are
-// those that occur in its library; without the authentication methods that a pool of ours does not use, a
-// worker needs none of theirs. A name is that of the library's file up to .so.
+// Libraries that are opened by name while a program runs, so that no file lists them as needed. HTCondor's are those
+// named in its own library; a worker does not need those of authentication methods that Corral's pools do not use. A
+// name here is that of the library's file up to .so.
 var (
 	openedByWorkers = map[string]string{
 		"libssl":    "tokens, and encrypted sessions",
@@ -39,7 +38,7 @@ var (
 		"libscitokens":   "SciTokens, as other systems call it",
 		"libvomsapi":     "attributes of X.509 proxies",
 	}
-	// openedByLibc is what libc itself opens; a libc that has it built in brings a stub or nothing.
+	// openedByLibc are the libraries opened by libc itself; a libc that includes one provides a stub or nothing.
 	openedByLibc = map[string]string{
 		"libgcc_s.so.1":     "the end of threads",
 		"libnss_dns.so.2":   "names of hosts",
@@ -52,20 +51,20 @@ var (
 type tree struct {
 	from        Installation
 	dir         string
-	names       []string        // of what was added and is no library
+	names       []string        // names of the added files other than libraries
 	have        map[string]bool // :: name of a library → whether it is in the tree
 	relocations []packages.Relocation
 }
 
-// fill brings the programs and the pieces into the tree, and all libraries that they need. The list of what is needed
-// grows while it is gone through. What libc opens by itself comes first and may be missing.
+// fill adds the programs and the pieces to the tree, and all libraries that they need. The list of needed libraries
+// grows during the loop. The libraries that libc opens come first and may be missing.
 func (t *tree) fill(programs []string, pieces []piece, what string) error {
 	needed := slices.Sorted(maps.Keys(openedByLibc))
 	optional := len(needed)
 	needed = append(needed, t.from.loader)
 	for _, p := range append(asPieces(programs), pieces...) {
 		if slices.Contains(t.names, p.name) {
-			continue // a pool's programs have some of the pieces among them
+			continue // some pieces are also among a pool's programs
 		}
 		t.names = append(t.names, p.name)
 		libraries, err := t.addProgram(p.name, p.paths[0])
@@ -74,7 +73,7 @@ func (t *tree) fill(programs []string, pieces []piece, what string) error {
 		}
 		needed = append(needed, libraries...)
 	}
-	// Not a range: libraries are added at the end while the list is gone through.
+	// Not a range loop, because the loop appends libraries to the list.
 	for n := 0; n < len(needed); n++ {
 		name := needed[n]
 		if t.have[name] {
@@ -96,7 +95,7 @@ func (t *tree) fill(programs []string, pieces []piece, what string) error {
 	return nil
 }
 
-// asPieces are programs that have the same place in the installation as in the package.
+// asPieces returns pieces for programs whose path is the same in the installation and in the package.
 func asPieces(programs []string) []piece {
 	pieces := make([]piece, len(programs))
 	for k, name := range programs {
@@ -105,7 +104,8 @@ func asPieces(programs []string) []piece {
 	return pieces
 }
 
-// library returns the file of a library for the installation's machine: a system may have libraries for others too.
+// library returns the file of a library for the installation's architecture: a system may also have libraries for
+// others.
 func (i Installation) library(name string) (string, error) {
 	for _, dir := range i.libraries {
 		file := filepath.Join(dir, name)
@@ -123,9 +123,9 @@ func (i Installation) library(name string) (string, error) {
 		strings.Join(slices.Compact(slices.Clone(i.libraries)), ", "))
 }
 
-// addProgram brings the program at a path of the installation into the tree, changed so that it finds the tree's loader
-// and libraries, and returns the names of the libraries that it needs. A script needs none; nor does a library that is
-// loaded into the programs of a worker's machine, with the libraries of that.
+// addProgram adds the program at a path of the installation to the tree, modified to find the tree's loader and
+// libraries, and returns the names of the libraries that it needs. Scripts need none. Neither do libraries that are
+// loaded into programs of a worker's machine, because those use the machine's libraries.
 func (t *tree) addProgram(name, file string) (needed []string, err error) {
 	b, err := input.ReadFile(filepath.Join(t.from.Dir, filepath.FromSlash(file)), maxProgram)
 	if err != nil {
@@ -148,7 +148,7 @@ func (t *tree) addProgram(name, file string) (needed []string, err error) {
 	return needed, t.write(name, b)
 }
 
-// addLibrary brings a library into the tree and returns the names of those that it needs in turn.
+// addLibrary adds a library to the tree and returns the names of the libraries that it needs.
 func (t *tree) addLibrary(name, file, what string) (needed []string, err error) {
 	b, err := input.ReadFile(file, maxProgram)
 	if err != nil {
@@ -167,14 +167,14 @@ func (t *tree) addLibrary(name, file, what string) (needed []string, err error) 
 	return needed, t.write("lib/"+name, b)
 }
 
-// libraryName is the name of a library as a text in a program, between the zeros that end texts.
+// libraryName matches the name of a library as a text in a program, between the zeros that end texts.
 var libraryName = regexp.MustCompile(`\x00(lib[A-Za-z0-9_+-]+)\.so(\.[0-9.]+)?\x00`)
 
-// opened returns which libraries HTCondor's own opens by name, as far as the package is to have them and they
-// are there. Distributions name their libraries differently, so the names are read from the library that opens them.
+// opened returns the existing libraries that HTCondor's own library opens by name and that belong in the package. The
+// names are read from the library that opens them, because they differ between distributions.
 func (t *tree) opened(library []byte, what string) []string {
 	var names []string
-	// Two names may have one zero between them, and matches do not overlap: so each zero is doubled first.
+	// Two names may share one zero, and matches do not overlap, so each zero is doubled first.
 	for _, m := range libraryName.FindAllSubmatch(bytes.ReplaceAll(library, []byte{0}, []byte{0, 0}), -1) {
 		name := strings.Trim(string(m[0]), "\x00")
 		_, worker := openedByWorkers[string(m[1])]
@@ -195,7 +195,7 @@ func neededBy(b []byte) ([]string, error) {
 	return f.ImportedLibraries()
 }
 
-// write adds a file that can be executed.
+// write adds an executable file.
 func (t *tree) write(name string, b []byte) error {
 	to := filepath.Join(t.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A folder that somebody names as an HTCondor may have anything in it.
+// A folder given as an HTCondor may contain anything.
 func TestVersionReadsPrograms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

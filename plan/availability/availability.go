@@ -1,13 +1,14 @@
-// Package availability has the profile of a machine's free processors: how many of them are free at each instant from
-// now on, as far as running jobs, planned starts and reservations are known. It is what backfilling schedulers plan on
-// (Mu'alem and Feitelson, Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM SP2
-// with backfilling, IEEE TPDS 12(6), 2001, §2.1), and what a scheduler advertises whose holes can be reserved.
+// Package availability provides the profile of a machine's free processors: the number that are free at each instant
+// from now on, according to the known running jobs, planned starts and reservations. Backfilling schedulers plan with
+// it (Mu'alem and Feitelson, Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
+// SP2 with backfilling, IEEE TPDS 12(6), 2001, §2.1), and schedulers advertise it so that its holes can be reserved.
 //
-// The words: a profile is a step function of time. A job of n processors and a length fits at an instant if n are free
-// from then on for so long. Processors are counted, not named: whether a job keeps the same ones does not appear here.
+// A profile is a step function of time. A job of n processors and a given length fits at an instant if n processors are
+// free from then on for that length. Processors are counted, not identified; the profile does not show whether a job
+// could stay on the same ones.
 //
-// The one invariant: no step has fewer free processors than none, nor more than the machine has, and neighbours
-// differ. A profile grows with what is planned, not with the time that has passed, if its owner calls Forget.
+// The invariant: the free processors of a step are between 0 and the machine's total, and neighbouring steps differ. If
+// the owner calls Forget, the size of a profile depends on the planned jobs only, not on the time that has passed.
 package availability
 
 import (
@@ -19,36 +20,36 @@ import (
 	"time"
 )
 
-// Forever is the end of what has none.
+// Forever is the end of an interval without end.
 const Forever time.Duration = math.MaxInt64
 
-// A Profile says how many processors are free when. Make one with New.
+// A Profile holds the number of free processors over time. Use New to make one.
 type Profile struct {
 	processors int
 	steps      []step // in the order of time; the last one has no end
 }
 
-// A step is how many are free from an instant on, until the next step.
+// A step is the number of free processors from an instant until the next step.
 type step struct {
 	at   time.Duration
 	free int
 }
 
-// New returns the profile of a machine of which all processors are free from an instant on, for ever.
+// New returns the profile of a machine whose processors are all free from an instant on.
 func New(processors int, from time.Duration) *Profile {
 	return &Profile{processors: processors, steps: []step{{from, processors}}}
 }
 
-// Processors returns how many the machine has.
+// Processors returns the size of the machine.
 func (p *Profile) Processors() int { return p.processors }
 
-// Clone returns a copy that changes on its own.
+// Clone returns an independent copy.
 func (p *Profile) Clone() *Profile { return &Profile{p.processors, slices.Clone(p.steps)} }
 
-// Free returns how many processors are free at an instant, which must not lie before what was forgotten.
+// Free returns the number of processors that are free at an instant, which must not be before the last Forget.
 func (p *Profile) Free(at time.Duration) int { return p.steps[p.index(at)].free }
 
-// Least returns how many are free throughout the time from one instant until another; if that is none, at the first.
+// Least returns the minimum number of free processors in [from, to); for an empty interval, the number free at from.
 func (p *Profile) Least(from, to time.Duration) int {
 	i := p.index(from)
 	least := p.steps[i].free
@@ -58,8 +59,8 @@ func (p *Profile) Least(from, to time.Duration) int {
 	return least
 }
 
-// Fit returns the earliest instant, not before from, at which n processors are free for so long. ok is false if there
-// is none: the machine has fewer, or what is taken has no end.
+// Fit returns the earliest instant, not before from, at which n processors are free for the given length. ok is false
+// if there is none, because the machine is too small or processors are taken without end.
 func (p *Profile) Fit(from, length time.Duration, n int) (at time.Duration, ok bool) {
 	i := p.index(from)
 	at = max(from, p.steps[i].at)
@@ -74,20 +75,20 @@ func (p *Profile) Fit(from, length time.Duration, n int) (at time.Duration, ok b
 	return 0, false
 }
 
-// Take takes n processors from one instant until another. It panics if fewer are free, which is a defect of the caller.
+// Take reserves n processors in [from, to). It panics if fewer are free, which is a bug of the caller.
 func (p *Profile) Take(from, to time.Duration, n int) { p.change(from, to, -n) }
 
-// Give gives back what was taken. It panics if that was less, which is a defect of the caller.
+// Give releases reserved processors. It panics if fewer were reserved, which is a bug of the caller.
 func (p *Profile) Give(from, to time.Duration, n int) { p.change(from, to, n) }
 
-// Forget drops what lies before an instant.
+// Forget drops the part of the profile before an instant.
 func (p *Profile) Forget(before time.Duration) {
 	i := p.index(before)
 	p.steps = slices.Delete(p.steps, 0, i)
 	p.steps[0].at = max(p.steps[0].at, before)
 }
 
-// Steps yields, in the order of time, since when how many processors are free. The last number holds for ever.
+// Steps yields the steps in order: their beginnings and the numbers of free processors. The last step has no end.
 func (p *Profile) Steps() iter.Seq2[time.Duration, int] {
 	return func(yield func(time.Duration, int) bool) {
 		for _, s := range p.steps {
@@ -98,12 +99,12 @@ func (p *Profile) Steps() iter.Seq2[time.Duration, int] {
 	}
 }
 
-// index is the step that holds at an instant; before the first it is that.
+// index returns the step at an instant, or the first step for earlier instants.
 func (p *Profile) index(at time.Duration) int {
 	return max(0, sort.Search(len(p.steps), func(i int) bool { return p.steps[i].at > at })-1)
 }
 
-// end is where a step ends.
+// end returns the end of a step.
 func (p *Profile) end(i int) time.Duration {
 	if i+1 < len(p.steps) {
 		return p.steps[i+1].at
@@ -111,7 +112,7 @@ func (p *Profile) end(i int) time.Duration {
 	return Forever
 }
 
-// after is an instant so long after another, or for ever.
+// after returns the end of an interval, at most Forever.
 func after(at, length time.Duration) time.Duration {
 	if at > Forever-length {
 		return Forever
@@ -119,7 +120,7 @@ func after(at, length time.Duration) time.Duration {
 	return at + length
 }
 
-// change adds to what is free from one instant until another.
+// change adds to the number of free processors in [from, to).
 func (p *Profile) change(from, to time.Duration, by int) {
 	if from = max(from, p.steps[0].at); to <= from || by == 0 {
 		return
@@ -140,7 +141,7 @@ func (p *Profile) change(from, to time.Duration, by int) {
 	p.join(first)
 }
 
-// split has a step begin at an instant, which must not lie before the first, and returns its index.
+// split ensures that a step begins at an instant, which must not be before the first step, and returns its index.
 func (p *Profile) split(at time.Duration) int {
 	i := p.index(at)
 	if p.steps[i].at == at {
@@ -157,7 +158,7 @@ func (p *Profile) join(i int) {
 	}
 }
 
-// From returns the profile as it counts from an instant on, which is its 0.
+// From returns the profile from an instant on, with that instant as its 0.
 func (p *Profile) From(now time.Duration) *Profile {
 	c := p.Clone()
 	c.Forget(now)
@@ -167,7 +168,7 @@ func (p *Profile) From(now time.Duration) *Profile {
 	return c
 }
 
-// AtMost returns the profile of no more than n processors.
+// AtMost returns the profile limited to n processors.
 func (p *Profile) AtMost(n int) *Profile {
 	c := &Profile{processors: min(n, p.processors)}
 	for _, s := range p.steps {
@@ -179,8 +180,8 @@ func (p *Profile) AtMost(n int) *Profile {
 	return c
 }
 
-// Arrival returns since when a job may be in line that is to start at an instant, where it fits: had it come earlier it
-// would have started earlier. So it stays behind as few others as it can.
+// Arrival returns the earliest submit time of a job that is to start at an instant where it fits; had it been submitted
+// earlier, it would start earlier. The latest such time is not used, so that as few jobs as possible are ahead of it.
 func (p *Profile) Arrival(at, length time.Duration, n int) time.Duration {
 	came := p.steps[0].at
 	for came < at {
@@ -188,12 +189,12 @@ func (p *Profile) Arrival(at, length time.Duration, n int) time.Duration {
 		if !ok || start >= at {
 			return came
 		}
-		came = p.until(p.index(start), n) - length + time.Millisecond // by then there is no room there any more
+		came = p.until(p.index(start), n) - length + time.Millisecond // by then the earlier place is gone
 	}
 	return at
 }
 
-// until is when fewer than n processors are free for the first time after a step.
+// until returns the first instant, from a step on, when fewer than n processors are free.
 func (p *Profile) until(i, n int) time.Duration {
 	for ; i < len(p.steps); i++ {
 		if p.steps[i].free < n {

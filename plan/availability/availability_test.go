@@ -12,8 +12,9 @@ import (
 
 const hour = time.Hour
 
-// Four jobs, placed one after the other at the earliest instant at which they fit, as conservative backfilling does
-// (Singh, 2008, figure 1): A 2 processors for 3 hours, B 4 for 1, C 1 for 2, D 3 for 2, on 5 processors.
+// TestFitsOneAfterTheOther places four jobs one after another at the earliest instant at which they fit, as
+// conservative backfilling does (Singh, 2008, figure 1): A 2 processors for 3 hours, B 4 for 1, C 1 for 2, D 3 for 2,
+// on 5 processors.
 func TestFitsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	p := availability.New(5, 0)
@@ -42,8 +43,9 @@ func TestFitsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// Two processors are free for two hours, then none for one, then two again. What lasts an hour and is to start behind
-// the busy hour comes when it has no place before it any more; what is to start in the middle of a free time comes then.
+// Two processors are free for two hours, then none for one, then two again. A job of one hour that has to start after
+// the busy hour arrives when it no longer fits before it; a job that has to start within a free period arrives at its
+// start.
 func TestArrival(t *testing.T) {
 	t.Parallel()
 	p := availability.New(2, 5*hour)
@@ -63,7 +65,7 @@ func TestArrival(t *testing.T) {
 	}
 }
 
-// Of a machine of four, of which three are taken for an hour, a profile of two has one for that hour.
+// On a machine with four processors, three of which are taken for an hour, a profile limited to two has one free.
 func TestAtMost(t *testing.T) {
 	t.Parallel()
 	p := availability.New(4, 0)
@@ -79,7 +81,8 @@ func TestAtMost(t *testing.T) {
 	}
 }
 
-// Where a job fits it starts if it comes at its arrival or later, and it does not if it comes before.
+// A job that fits at an instant starts there if it arrives at Arrival or later, and starts earlier if it arrives
+// before.
 func TestArrivalIsTheEarliest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,7 +112,7 @@ func TestArrivalIsTheEarliest(t *testing.T) {
 	})
 }
 
-// What has no end leaves no room behind it.
+// There is no room behind a reservation without end.
 func TestNothingFitsBehindForever(t *testing.T) {
 	t.Parallel()
 	p := availability.New(4, hour)
@@ -128,7 +131,7 @@ func TestNothingFitsBehindForever(t *testing.T) {
 	}
 }
 
-// A profile is what an array of instants would be, whatever is taken, given back and forgotten.
+// A profile behaves like an array of instants under any sequence of Take, Give and Forget.
 func TestProfileIsAnArray(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const end = 40
@@ -153,7 +156,7 @@ func TestProfileIsAnArray(t *testing.T) {
 						want, k = want+k+1, -1
 					}
 				}
-				if want+length > end { // beyond the array all are free, or will be
+				if want+length > end { // beyond the array all processors are or become free
 					break
 				}
 				if !ok || int(at) != want {

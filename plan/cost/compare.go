@@ -10,14 +10,15 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Point is what one choice of resources leads to. Points that are compared have costs of one unit.
+// A Point is the outcome of one choice of resources. Compared points must have costs in the same unit.
 type Point struct {
 	Makespan time.Duration
 	Cost     Money
 }
 
-// Pareto returns the indices of the points that no other dominates, by makespan, then cost, then index. One point
-// dominates another if it is no slower and no dearer, and not equal; equal points are all kept or all left out.
+// Pareto returns the indices of the points that no other point dominates, sorted by makespan, then cost, then index.
+// One point dominates another if it is neither slower nor more expensive, and not equal. Equal points are either all
+// kept or all omitted.
 func Pareto(points []Point) []int {
 	order := make([]int, len(points))
 	for i := range order {
@@ -36,7 +37,7 @@ func Pareto(points []Point) []int {
 	return front
 }
 
-// A Change is by how much the runtime and the cost differ from one choice to another: -0.1 is a tenth less.
+// A Change is the relative difference in runtime and cost between two choices: -0.1 means 10 % less.
 type Change struct{ Runtime, Cost float64 }
 
 // ChangeOf returns the change from one point to another.
@@ -47,7 +48,7 @@ func ChangeOf(from, to Point) Change {
 	}
 }
 
-// relative is by how much b differs from a, as a part of a; infinite if only a is 0.
+// relative returns the difference of b from a relative to a; it is infinite if only a is 0.
 func relative(a, b float64) float64 {
 	if a == b {
 		return 0
@@ -55,8 +56,9 @@ func relative(a, b float64) float64 {
 	return (b - a) / math.Abs(a)
 }
 
-// Ratio is the quotient of the magnitudes, R/C of the thesis's tables 4.5 and 4.6: infinite if the cost stays, 0 if
-// neither changes. It says nothing without the signs: 4.5 may be better, or worse, in both. Judge looks at them.
+// Ratio is the quotient of the magnitudes, R/C in tables 4.5 and 4.6 of the thesis: infinite if the cost does not
+// change, 0 if neither changes. It means nothing without the signs: both values may be better, or worse, for the same
+// ratio. Judge takes the signs into account.
 func (c Change) Ratio() float64 {
 	if c.Runtime == 0 {
 		return 0
@@ -64,21 +66,21 @@ func (c Change) Ratio() float64 {
 	return math.Abs(c.Runtime) / math.Abs(c.Cost)
 }
 
-// A Verdict says whether a change is worth it to somebody to whom time and money matter the same.
+// A Verdict rates a change for a user who values time and money equally.
 type Verdict string
 
 const (
-	Better   Verdict = "better"    // in one, and no worse in the other
-	Worth    Verdict = "worth it"  // more is gained in the one than is lost in the other
-	Even     Verdict = "even"      // as much is gained as is lost, or nothing changes
-	NotWorth Verdict = "not worth" // less is gained than is lost
-	Worse    Verdict = "worse"     // in one, and no better in the other
+	Better   Verdict = "better"    // better in one, no worse in the other
+	Worth    Verdict = "worth it"  // the gain in one exceeds the loss in the other
+	Even     Verdict = "even"      // gain and loss are equal, or nothing changes
+	NotWorth Verdict = "not worth" // the gain is smaller than the loss
+	Worse    Verdict = "worse"     // worse in one, no better in the other
 )
 
-// Judge is the switch test: of the four cases of signs, only faster and dearer, and slower and cheaper, are a matter
-// of the ratio; in the first it must be above 1, in the second below.
+// Judge rates the change. Among the four combinations of signs, the ratio decides only for faster but more expensive,
+// where it must be above 1, and for slower but cheaper, where it must be below 1.
 func (c Change) Judge() Verdict {
-	gain := math.Abs(c.Runtime) - math.Abs(c.Cost) // by runtime, when it falls
+	gain := math.Abs(c.Runtime) - math.Abs(c.Cost) // if the runtime falls
 	if c.Runtime > 0 {
 		gain = -gain
 	}
@@ -97,24 +99,24 @@ func (c Change) Judge() Verdict {
 	return Even
 }
 
-// A Step is what so many nodes lead to.
+// A Step is the outcome for a number of nodes.
 type Step struct {
 	Nodes int
 	Point
 }
 
-// A Marginal is what the nodes of one step add to those of the step before.
+// A Marginal is the effect of the nodes that one step adds to the previous step.
 type Marginal struct {
-	Nodes   int           // in all
-	Saved   time.Duration // of the makespan; negative: it is longer
-	Extra   Money         // negative: it is cheaper
+	Nodes   int           // in total
+	Saved   time.Duration // makespan saved; negative: it is longer
+	Extra   Money         // additional cost; negative: it is cheaper
 	SpeedUp float64       // makespan before ÷ makespan now
-	Linear  float64       // nodes now ÷ nodes before: the speed-up at which the cost stays
-	Warning string        // why the nodes do not pay; empty if the speed-up is linear or better
+	Linear  float64       // nodes now ÷ nodes before: the speed-up at which the cost stays the same
+	Warning string        // why the added nodes do not pay off; empty if the speed-up is at least linear
 }
 
-// Rate is what is saved for what is paid more, d(makespan) ÷ d(cost), in seconds for a unit; infinite if nothing more
-// is paid for what is saved, and 0 if nothing is saved.
+// Rate returns the time saved per additional cost, d(makespan) ÷ d(cost), in seconds per unit. It is 0 if no time is
+// saved, and infinite if time is saved at no additional cost.
 func (m Marginal) Rate() float64 {
 	switch {
 	case m.Saved <= 0:
@@ -125,14 +127,14 @@ func (m Marginal) Rate() float64 {
 	return m.Saved.Seconds() / m.Extra.Units()
 }
 
-// Marginals returns what each step adds to the one before. Nodes of one price and speed lower the cost only if the
-// speed-up is more than linear, which it hardly ever is: one node, or the fewest that are fast enough, are cheapest.
-// Steps must ascend in nodes, from 1; otherwise the error is of kind Invalid.
+// Marginals returns the effect of each step compared with the previous one. Nodes with the same price and speed lower
+// the cost only if the speed-up is more than linear, which is rare: one node, or the fewest that are fast enough, is
+// cheapest. The steps must ascend in nodes, from 1; otherwise the error is of kind Invalid.
 func Marginals(steps []Step) ([]Marginal, error) {
 	var all []Marginal
 	for i, now := range steps {
 		if now.Nodes < 1 || i > 0 && now.Nodes <= steps[i-1].Nodes {
-			return nil, corral.Errorf(corral.Invalid, "step %d: %d nodes do not ascend", i+1, now.Nodes)
+			return nil, corral.Errorf(corral.Invalid, "step %d: the number of nodes must be positive and ascend, got %d", i+1, now.Nodes)
 		}
 		if i > 0 {
 			all = append(all, marginal(steps[i-1], now))
@@ -152,7 +154,7 @@ func marginal(before, now Step) Marginal {
 	if m.SpeedUp >= m.Linear {
 		return m
 	}
-	m.Warning = fmt.Sprintf("%d nodes are %.2f times as fast as %d, which is less than %.2f times",
+	m.Warning = fmt.Sprintf("%d nodes are only %.2f times as fast as %d, less than the linear %.2f times",
 		now.Nodes, m.SpeedUp, before.Nodes, m.Linear)
 	if m.Extra > 0 {
 		m.Warning += ": the cost rises by " + m.Extra.Round(2)

@@ -59,7 +59,7 @@ func TestParseAmount(t *testing.T) {
 	}
 }
 
-// checkRefused checks that a text was refused with a word.
+// checkRefused checks that a text was refused with an error that contains a word.
 func checkRefused(t *testing.T, parse, in string, got any, err error, word string) {
 	t.Helper()
 	if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), word) {
@@ -155,7 +155,7 @@ func FuzzParseRate(f *testing.F) {
 	})
 }
 
-// What is billed is no less than what was held, and the same for whole periods above the minimum.
+// The billed time is at least the time held, and equal to it for whole periods above the minimum.
 func TestActualAndBilled(t *testing.T) {
 	t.Parallel()
 	billings := []cost.Billing{
@@ -188,7 +188,7 @@ func TestActualAndBilled(t *testing.T) {
 	})
 }
 
-// exact is price × n × hours, rounded half up, in rational numbers.
+// exact returns price × n × hours, rounded half up, computed in rational numbers.
 func exact(price cost.Money, n int, held time.Duration) cost.Money {
 	product := new(big.Int).Mul(big.NewInt(int64(price)), big.NewInt(int64(n)))
 	product.Mul(product, big.NewInt(int64(held)))
@@ -218,7 +218,7 @@ func TestBilledAtTheEdges(t *testing.T) {
 	}
 }
 
-// 100,000 cpus for a year fit; what does not fit stays at the maximum, which is above every budget.
+// 100,000 cpus for a year fit into Money; larger amounts saturate at the maximum, which exceeds every budget.
 func TestMoneySaturates(t *testing.T) {
 	t.Parallel()
 	year := cost.Holding{CPUs: 100_000, Hosts: 1, Held: 8760 * time.Hour}
@@ -293,7 +293,7 @@ func TestPareto(t *testing.T) {
 	}
 }
 
-// A point is in the set if and only if no other dominates it.
+// A point is in the set if and only if no other point dominates it.
 func TestParetoAgreesWithTheDefinition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -347,7 +347,7 @@ func TestMarginals(t *testing.T) {
 		{1, cost.Point{Makespan: 10 * time.Hour, Cost: 10 * dollar}},
 		{2, cost.Point{Makespan: 5 * time.Hour, Cost: 10 * dollar}},
 		{4, cost.Point{Makespan: 3 * time.Hour, Cost: 12 * dollar}},
-		{8, cost.Point{Makespan: 3 * time.Hour, Cost: 12 * dollar}}, // within a billed hour, say
+		{8, cost.Point{Makespan: 3 * time.Hour, Cost: 12 * dollar}}, // as within one billed hour
 		{9, cost.Point{Makespan: time.Hour, Cost: 9 * dollar}},
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Two pilots of 16 cpus are held for 90 minutes and for 20; each begun hour is billed.
+// Two pilots of 16 cpus are held for 90 and 20 minutes; each hour begun is billed.
 func Example() {
 	rate, _ := cost.ParseRate("0.085USD/cpu-hour")
 	billing, _ := cost.ParseBilling("1h")

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Spending is what pilots cost so far, by the time that they were held and by the time that is billed for it.
+// Spending is the cost of pilots so far, both for the time held and for the time billed.
 type Spending struct {
 	Used        Money   `json:"used"`
 	Billed      Money   `json:"billed"`
@@ -21,20 +21,21 @@ func (s Spending) Plus(o Spending) Spending {
 		s.BilledHours + o.BilledHours}
 }
 
-// A Ledger is the account of a site: what its pilots may cost in all, what is promised to plans, and what was spent.
-// Money is in Unit, and what counts of spending is what is billed.
+// A Ledger is the account of a site: the balance for its pilots, the amounts reserved for plans, and the money spent.
+// Money is in Unit. Billed amounts count as spent, not used ones.
 //
-// The one invariant: Reserve never promises anything so that what is committed, to plans and by pilots of no plan,
-// exceeds the balance. Pilots that stay longer than their plan says, and pilots of no plan, may still exceed it: then
-// nothing is left, and no further promise is made.
+// The invariant: Reserve never lets the committed amount, for plans and for pilots outside plans, exceed the balance.
+// Pilots that stay longer than planned, and pilots outside plans, may still exceed it; then nothing is left, and no
+// further amount is reserved.
 type Ledger struct {
 	Unit    Unit
-	Balance *Money // what all pilots may cost, those of the past included; nil: not limited
-	Plans   []Line // by plan
+	Balance *Money // for all pilots, including past ones; nil: not limited
+	Plans   []Line // sorted by plan
 	Others  Spending
 }
 
-// NewLedger returns the ledger with what plans spent, and what pilots of no plan did, as plan 0; nothing is promised.
+// NewLedger returns a ledger with the spending of each plan, and of pilots outside plans under plan 0. It has no
+// reservations.
 func NewLedger(unit Unit, balance *Money, spent map[corral.PlanID]Spending) Ledger {
 	l := Ledger{Unit: unit, Balance: balance, Others: spent[0]}
 	for _, plan := range slices.Sorted(maps.Keys(spent)) {
@@ -45,17 +46,17 @@ func NewLedger(unit Unit, balance *Money, spent map[corral.PlanID]Spending) Ledg
 	return l
 }
 
-// A Line of a ledger is one plan's.
+// A Line of a ledger belongs to one plan.
 type Line struct {
 	Plan     corral.PlanID `json:"plan_id"`
-	Reserved Money         `json:"reserved"` // promised to its pilots that are not over, and not billed yet
+	Reserved Money         `json:"reserved"` // for its unfinished pilots, as far as it is not billed yet
 	Spending
 }
 
-// committed is what the plan takes of the balance: what it has spent, and what it still may.
+// committed returns the plan's share of the balance: money spent plus money reserved.
 func (l Line) committed() Money { return l.Billed.Plus(l.Reserved) }
 
-// Spent is what all pilots cost so far.
+// Spent returns the cost of all pilots so far.
 func (l Ledger) Spent() Spending {
 	sum := l.Others
 	for _, line := range l.Plans {
@@ -64,7 +65,7 @@ func (l Ledger) Spent() Spending {
 	return sum
 }
 
-// Committed is what is spent or promised.
+// Committed returns the sum of the amounts spent and reserved.
 func (l Ledger) Committed() Money {
 	sum := l.Others.Billed
 	for _, line := range l.Plans {
@@ -73,7 +74,7 @@ func (l Ledger) Committed() Money {
 	return sum
 }
 
-// Left is what may still be promised, at least 0; nil: not limited.
+// Left returns the amount that may still be reserved, at least 0; nil: not limited.
 func (l Ledger) Left() *Money {
 	if l.Balance == nil {
 		return nil
@@ -82,7 +83,7 @@ func (l Ledger) Left() *Money {
 	return &left
 }
 
-// Promise returns the ledger with so much more promised to a plan, whatever is left.
+// Promise returns the ledger with an additional amount reserved for a plan, regardless of the balance.
 func (l Ledger) Promise(plan corral.PlanID, amount Money) Ledger {
 	l.Plans = slices.Clone(l.Plans)
 	i := l.line(plan)
@@ -90,8 +91,8 @@ func (l Ledger) Promise(plan corral.PlanID, amount Money) Ledger {
 	return l
 }
 
-// Reserve is Promise as far as the balance allows. More than what is left is an error: Unsatisfiable if the balance
-// less what was spent is too small even if all other plans were released, else Conflict. The ledger stays as it is.
+// Reserve is Promise within the balance. If the amount exceeds what is left, the ledger is unchanged and the error is
+// Conflict, or Unsatisfiable if the amount would not fit even without the other plans' reservations.
 func (l Ledger) Reserve(plan corral.PlanID, amount Money) (Ledger, error) {
 	if amount < 0 {
 		return l, corral.Errorf(corral.Invalid, "plan %d cannot reserve %s: it is negative", plan, l.amount(amount))
@@ -103,20 +104,20 @@ func (l Ledger) Reserve(plan corral.PlanID, amount Money) (Ledger, error) {
 	spent := l.Spent().Billed
 	own := next.Plans[next.line(plan)].Reserved
 	others := next.Committed().Plus(-spent).Plus(-own)
-	kind, advice := corral.Conflict, "release a plan that is not needed any more, or raise the allocation"
+	kind, advice := corral.Conflict, "release a plan that is no longer needed, or raise the allocation"
 	if spent.Plus(own) > *l.Balance {
 		kind, advice = corral.Unsatisfiable, "raise the allocation, or plan for less"
 	}
 	return l, corral.Errorf(kind,
-		"plan %d needs %s, and %s of %s is left: %s is spent, and %s promised to other plans; %s", plan,
+		"plan %d needs %s, but only %s of %s is left: %s is spent and %s is reserved for other plans; %s", plan,
 		l.amount(amount), l.amount(max(0, *l.Balance-l.Committed())), l.amount(*l.Balance), l.amount(spent),
 		l.amount(others), advice)
 }
 
 func (l Ledger) amount(m Money) Amount { return Amount{m, l.Unit} }
 
-// Within returns the ledger with a balance of at most what was spent by some time and so much more: what somebody else,
-// who counts all that the account uses, said at that time is left.
+// Within returns the ledger with its balance limited to spent plus left. An accounting system outside Corral, which
+// counts all use of the account, reported left at the time when spent had been spent.
 func (l Ledger) Within(left, spent Money) Ledger {
 	if most := spent.Plus(left); l.Balance == nil || most < *l.Balance {
 		l.Balance = &most
@@ -124,7 +125,7 @@ func (l Ledger) Within(left, spent Money) Ledger {
 	return l
 }
 
-// line returns the index of a plan's line, which is added if there is none.
+// line returns the index of a plan's line, and adds the line if it is missing.
 func (l *Ledger) line(plan corral.PlanID) int {
 	i, found := slices.BinarySearchFunc(l.Plans, plan, func(l Line, p corral.PlanID) int { return int(l.Plan - p) })
 	if !found {
@@ -133,17 +134,17 @@ func (l *Ledger) line(plan corral.PlanID) int {
 	return i
 }
 
-// A Statement is a ledger for people and programs to read.
+// A Statement is the form of a ledger for people and programs.
 type Statement struct {
 	Unit     Unit   `json:"unit"`
 	Balance  *Money `json:"balance"`  // null: not limited
-	Reserved Money  `json:"reserved"` // promised to plans, and not billed yet
+	Reserved Money  `json:"reserved"` // for plans, as far as it is not billed yet
 	Left     *Money `json:"left"`
 	Spending
 	Plans []Line `json:"plans"`
 }
 
-// Statement sums the ledger up.
+// Statement returns a statement of the ledger.
 func (l Ledger) Statement() Statement {
 	spent := l.Spent()
 	lines := l.Plans

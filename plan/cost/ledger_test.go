@@ -13,7 +13,7 @@ import (
 
 const ch = cost.Money(1_000_000)
 
-// charge is a ledger in which a plan, or pilots of no plan if it is 0, spent more.
+// charge returns the ledger after additional spending by a plan, or by pilots outside plans if plan is 0.
 func charge(l cost.Ledger, plan corral.PlanID, more cost.Spending) cost.Ledger {
 	spent := map[corral.PlanID]cost.Spending{0: l.Others}
 	for _, line := range l.Plans {
@@ -27,12 +27,12 @@ func charge(l cost.Ledger, plan corral.PlanID, more cost.Spending) cost.Ledger {
 	return next
 }
 
-// limited is a ledger of so many cpu-hours.
+// limited returns a ledger with a balance in cpu-hours.
 func limited(balance cost.Money) cost.Ledger {
 	return cost.Ledger{Unit: cost.CPUHours, Balance: &balance}
 }
 
-// reserve stops the test if the promise is refused.
+// reserve stops the test if the reservation fails.
 func reserve(t *testing.T, l cost.Ledger, plan corral.PlanID, amount cost.Money) cost.Ledger {
 	t.Helper()
 	l, err := l.Reserve(plan, amount)
@@ -44,7 +44,7 @@ func reserve(t *testing.T, l cost.Ledger, plan corral.PlanID, amount cost.Money)
 
 func billed(m cost.Money) cost.Spending { return cost.Spending{Used: m, Billed: m} }
 
-// TestReserve: promises add up to the balance, and a refusal says what is left and whose the rest is.
+// TestReserve: reservations add up to the balance, and an error reports what is left and who holds the rest.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	l := reserve(t, limited(10*ch), 1, 6*ch)
@@ -78,8 +78,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestCharge: what pilots spent counts beside what is promised, that of pilots of no plan, too. Money that is spent
-// comes back to nobody.
+// TestCharge: spending counts in addition to reservations, also that of pilots outside plans. Money spent is not
+// returned.
 func TestCharge(t *testing.T) {
 	t.Parallel()
 	l := reserve(t, limited(10*ch), 1, 4*ch)
@@ -105,8 +105,8 @@ func TestCharge(t *testing.T) {
 	}
 }
 
-// TestPromisesKeepToTheBalance: whatever is asked for, and spent within what was promised, what is committed stays within
-// the balance.
+// TestPromisesKeepToTheBalance: under any sequence of reservations, and of spending within them, the committed amount
+// does not exceed the balance.
 func TestPromisesKeepToTheBalance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -153,7 +153,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestBillingAsText: a billing period reads as it is written.
+// TestBillingAsText: formatting a parsed billing period returns the original text.
 func TestBillingAsText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"1h", "1m", "1s", "10m-minimum", "10m-minimum+1s", "1h10m", "90m-minimum"} {
@@ -168,7 +168,7 @@ func TestBillingAsText(t *testing.T) {
 	}
 }
 
-// TestChargeCountsHours: two hosts of 4 cpus for 90 minutes are 12 cpu-hours, of which 16 are billed by the hour.
+// TestChargeCountsHours: two hosts with 4 cpus use 12 cpu-hours in 90 minutes, of which 16 are billed at whole hours.
 func TestChargeCountsHours(t *testing.T) {
 	t.Parallel()
 	tariff, err := cost.ParseTariff("0.5USD/host-hour", "1h")

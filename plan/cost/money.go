@@ -12,19 +12,19 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Money is an amount in micro-units: millionths of a dollar, a cpu-hour or whatever the Unit beside it is.
+// Money is an amount in micro-units: millionths of a dollar, of a cpu-hour, or of whatever unit accompanies it.
 type Money int64
 
 const (
 	micro  = 1_000_000
-	digits = 6 // of micro
+	digits = 6 // decimal digits of a micro-unit
 )
 
-// A Unit is what an amount is of: ch (cpu-hours), SU (service units, as the site counts them) or a currency by its ISO
-// 4217 code of three capitals.
+// A Unit is the unit of an amount: ch (cpu-hours), SU (service units, as the site counts them) or a currency, given by
+// its ISO 4217 code of three capital letters.
 type Unit string
 
-// The units that are no currencies.
+// The units other than currencies.
 const (
 	CPUHours     Unit = "ch"
 	ServiceUnits Unit = "SU"
@@ -39,7 +39,7 @@ type Amount struct {
 // MarshalJSON writes m as a decimal number, exactly.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON parses the output of MarshalJSON.
 func (m *Money) UnmarshalJSON(text []byte) (err error) {
 	if number, negative := strings.CutPrefix(string(text), "-"); negative {
 		*m, err = parseMoney(number)
@@ -50,8 +50,8 @@ func (m *Money) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// ParseAmount reads a decimal number and a unit, written together: 40ch, 12USD, 500SU, 0.5EUR. Errors are of kind
-// Invalid and name the units.
+// ParseAmount parses a decimal number directly followed by a unit: 40ch, 12USD, 500SU, 0.5EUR. Errors are of kind
+// Invalid and name the valid units.
 func ParseAmount(s string) (Amount, error) {
 	number, unit := cutUnit(s)
 	m, err := parseMoney(number)
@@ -65,7 +65,7 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount{m, unit}, nil
 }
 
-// cutUnit divides "12USD" before its first letter.
+// cutUnit splits "12USD" before the letters at its end.
 func cutUnit(s string) (number string, unit Unit) {
 	number = strings.TrimRight(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 	return number, Unit(s[len(number):])
@@ -76,11 +76,11 @@ func (u Unit) check() error {
 	if currency || u == CPUHours || u == ServiceUnits {
 		return nil
 	}
-	return fmt.Errorf("unit %.40q is none of %s (cpu-hours), %s (service units), or a currency such as USD or EUR",
+	return fmt.Errorf("unit %.40q must be %s (cpu-hours), %s (service units), or a currency such as USD or EUR",
 		string(u), CPUHours, ServiceUnits)
 }
 
-// parseMoney reads a decimal number that is not negative, exactly: it has at most six digits behind the point.
+// parseMoney parses a non-negative decimal number exactly; it may have at most six decimal places.
 func parseMoney(s string) (Money, error) {
 	whole, part, point := strings.Cut(s, ".")
 	if s == "" {
@@ -93,7 +93,7 @@ func parseMoney(s string) (Money, error) {
 		return 0, fmt.Errorf("%.40q is not a decimal number", s)
 	}
 	if len(part) > digits {
-		return 0, fmt.Errorf("%.40q has more than %d digits behind the point", s, digits)
+		return 0, fmt.Errorf("%.40q has more than %d decimal places", s, digits)
 	}
 	n, err := strconv.ParseInt(whole+part+strings.Repeat("0", digits-len(part)), 10, 64)
 	if err != nil {
@@ -102,11 +102,11 @@ func parseMoney(s string) (Money, error) {
 	return Money(n), nil
 }
 
-// String writes a as ParseAmount reads it.
+// String formats a in the syntax of ParseAmount.
 func (a Amount) String() string { return a.Money.String() + string(a.Unit) }
 
-// Brief is a for people, in the form of String: three digits behind the point tell plans of minutes apart, those of
-// seconds need all.
+// Brief formats a for display like String, but with three decimal places, which distinguish plans of minutes. Plans of
+// seconds need all digits.
 func (a Amount) Brief() string {
 	if a.Money.Units() < 0.1 {
 		return a.String()
@@ -114,16 +114,15 @@ func (a Amount) Brief() string {
 	return trimmed(a.Money.Round(3)) + string(a.Unit)
 }
 
-// String writes all digits that m has.
+// String formats m with all its digits.
 func (m Money) String() string {
 	return trimmed(m.Round(digits))
 }
 
-// trimmed leaves out the zeros at the end of a decimal fraction.
+// trimmed removes trailing zeros of a decimal fraction.
 func trimmed(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
 
-// Round writes m with so many digits behind the point, from 0 to 6, and rounds half up; the magnitude of negative
-// money.
+// Round formats m with the given number of decimal places, 0 to 6. It rounds the magnitude half up.
 func (m Money) Round(places int) string {
 	places = min(max(places, 0), digits)
 	sign, n := "", uint64(m)
@@ -134,7 +133,7 @@ func (m Money) Round(places int) string {
 	for range digits - places {
 		unit *= 10
 	}
-	n = (n + unit/2) / unit // no overflow: n is below 2⁶³
+	n = (n + unit/2) / unit // cannot overflow: n is below 2⁶³
 	if places == 0 {
 		return sign + strconv.FormatUint(n, 10)
 	}
@@ -142,7 +141,7 @@ func (m Money) Round(places int) string {
 	return sign + text[:len(text)-places] + "." + text[len(text)-places:]
 }
 
-// Plus adds money of the same unit. Sums beyond the range stay at its ends.
+// Plus adds money of the same unit. Sums saturate at the ends of the range.
 func (m Money) Plus(o Money) Money {
 	switch {
 	case o > 0 && m > math.MaxInt64-o:
@@ -153,11 +152,11 @@ func (m Money) Plus(o Money) Money {
 	return m + o
 }
 
-// Units returns m as a number of units, for charts and ratios; it is not exact.
+// Units returns m as a floating-point number of units, for charts and ratios; it is not exact.
 func (m Money) Units() float64 { return float64(m) / micro }
 
-// scale returns m × times ÷ over, rounded half up once. m and times are not negative, and over is positive. Products
-// beyond the range stay at its maximum.
+// scale returns m × times ÷ over, rounded half up once. m and times must not be negative, and over must be positive.
+// Products saturate at the maximum.
 func scale(m Money, times, over []int64) Money {
 	product, quick := uint64(m), true
 	for _, n := range times {
@@ -179,7 +178,7 @@ func scale(m Money, times, over []int64) Money {
 	for _, n := range over {
 		den.Mul(den, big.NewInt(n))
 	}
-	num.Add(num.Lsh(num, 1), den) // (2·num + den) ÷ (2·den) is num ÷ den + ½, whose whole part is wanted
+	num.Add(num.Lsh(num, 1), den) // (2·num + den) ÷ (2·den) is num ÷ den + ½; its integer part is the result
 	num.Quo(num, den.Lsh(den, 1))
 	if !num.IsInt64() {
 		return math.MaxInt64

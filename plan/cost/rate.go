@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Per says of what one price is.
+// A Per is the quantity to which a price refers.
 type Per string
 
 const (
@@ -25,21 +25,21 @@ const (
 
 var pers = []Per{CPUHour, HostHour, GB, GBMonth, Requests, TenThousand, MillionRequests}
 
-// Month is how long a GB-month lasts: a twelfth of a year of 365 days.
+// Month is the length of a GB-month: a twelfth of a year of 365 days.
 const Month = 730 * time.Hour
 
-// A Rate is the price of one of something. The zero Rate is free.
+// A Rate is the price of one Per. The zero Rate is free.
 type Rate struct {
 	Price Money
 	Unit  Unit
 	Per   Per
 }
 
-// short are other words for what a price is of.
+// short maps abbreviations to the quantities of prices.
 var short = map[string]Per{"cpuh": CPUHour, "hosth": HostHour}
 
-// ParseRate reads what --price takes: AMOUNT/PER, such as 0.68USD/host-hour or 1SU/cpu-hour; cpuh and hosth are short
-// for the two. Errors are of kind Invalid.
+// ParseRate parses the argument of --price: AMOUNT/PER, such as 0.68USD/host-hour or 1SU/cpu-hour. cpuh and hosth
+// abbreviate cpu-hour and host-hour. Errors are of kind Invalid.
 func ParseRate(s string) (Rate, error) {
 	amount, per, found := strings.Cut(s, "/")
 	if long := short[per]; long != "" {
@@ -58,23 +58,23 @@ func ParseRate(s string) (Rate, error) {
 
 func errPer(per string) error {
 	if per == "" {
-		return fmt.Errorf("it does not say per what, such as /%s or /%s", CPUHour, HostHour)
+		return fmt.Errorf("the quantity is missing: add /%s or /%s", CPUHour, HostHour)
 	}
-	return fmt.Errorf("%.40q is none of %s", per, strings.Trim(fmt.Sprint(pers), "[]"))
+	return fmt.Errorf("%.40q must be one of %s", per, strings.Trim(fmt.Sprint(pers), "[]"))
 }
 
-// String writes r as ParseRate reads it.
+// String formats r in the syntax of ParseRate.
 func (r Rate) String() string { return Amount{r.Price, r.Unit}.String() + "/" + string(r.Per) }
 
-// A Holding is what was held, and for how long: a pilot, from its start to its release.
+// A Holding is an amount of resources held for a time, such as a pilot from its start to its release.
 type Holding struct {
 	Hosts int
-	CPUs  int // of all hosts
+	CPUs  int // total of all hosts
 	Held  time.Duration
 }
 
-// Charge returns the cost of a holding at a rate per cpu-hour or host-hour: of the time it was held, and of the time
-// that is billed. Rates per other things give 0.
+// Charge returns the cost of a holding at a rate per cpu-hour or host-hour: for the time held, and for the time billed.
+// Other rates yield 0.
 func (r Rate) Charge(h Holding, b Billing) (actual, billed Money) {
 	n := map[Per]int{CPUHour: h.CPUs, HostHour: h.Hosts}[r.Per]
 	hours := func(d time.Duration) Money {
@@ -83,22 +83,22 @@ func (r Rate) Charge(h Holding, b Billing) (actual, billed Money) {
 	return hours(h.Held), hours(b.Billed(h.Held))
 }
 
-// bytes is the price of so many bytes, at a rate per GB.
+// bytes returns the price of n bytes, at a rate per GB.
 func (r Rate) bytes(n int64) Money { return scale(r.Price, []int64{max(0, n)}, []int64{1 << 30}) }
 
-// storage is the price of keeping so many bytes for so long, at a rate per GB-month.
+// storage returns the price of storing n bytes for the given time, at a rate per GB-month.
 func (r Rate) storage(n int64, kept time.Duration) Money {
 	return scale(r.Price, []int64{max(0, n), int64(max(0, kept))}, []int64{1 << 30, int64(Month)})
 }
 
-// requests is the price of so many requests, at a rate per so many.
+// requests returns the price of n requests, at a rate per number of requests.
 func (r Rate) requests(n int64) Money {
 	per := map[Per]int64{Requests: 1e3, TenThousand: 1e4, MillionRequests: 1e6}[r.Per]
 	return scale(r.Price, []int64{max(0, n)}, []int64{max(1, per)})
 }
 
-// Billing says which time is billed for what was held: whole periods, but a minimum of time at least. The zero Billing
-// bills the time itself.
+// Billing determines the time that is billed for a holding: whole periods, and at least Minimum. The zero Billing bills
+// the exact time.
 type Billing struct {
 	Minimum time.Duration
 	Period  time.Duration
@@ -106,7 +106,7 @@ type Billing struct {
 
 const maxPeriod = 366 * 24 * time.Hour
 
-// ParseBilling reads what --billing takes: a period (1h, 1m, 1s), MINIMUM-minimum with periods of a minute
+// ParseBilling parses the argument of --billing: a period (1h, 1m, 1s), MINIMUM-minimum with periods of a minute
 // (10m-minimum), or MINIMUM-minimum+PERIOD. Errors are of kind Invalid.
 func ParseBilling(s string) (Billing, error) {
 	b := Billing{Period: time.Minute}
@@ -118,7 +118,7 @@ func ParseBilling(s string) (Billing, error) {
 	case period != "":
 		plus, found := strings.CutPrefix(period, "+")
 		if b.Period, err = parsePeriod(plus); !found {
-			err = fmt.Errorf("%.40q follows -minimum", period)
+			err = fmt.Errorf("unexpected %.40q after -minimum", period)
 		}
 	}
 	if both && err == nil {
@@ -134,13 +134,13 @@ func ParseBilling(s string) (Billing, error) {
 func parsePeriod(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 || d > maxPeriod {
-		return 0, fmt.Errorf("%.40q is not a duration of up to a year", s)
+		return 0, fmt.Errorf("%.40q must be a duration of up to a year", s)
 	}
 	return d, nil
 }
 
-// Billed returns the time that is billed for what was held. What was never held is not billed. Times beyond the range
-// of a Duration stay at its maximum.
+// Billed returns the time that is billed for a holding. No time is billed for resources that were never held. The
+// result saturates at the maximum Duration.
 func (b Billing) Billed(held time.Duration) time.Duration {
 	if held <= 0 {
 		return 0

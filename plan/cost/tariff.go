@@ -7,18 +7,18 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Tariff says what holding pilots costs at a site: a price, and which time is billed for what is held.
+// A Tariff determines the cost of holding pilots at a site: a price and the billed time.
 type Tariff struct {
 	Rate    Rate
 	Billing Billing
 }
 
-// CoreHours is the tariff where nothing has a price: it counts the cpu-hours that are held.
+// CoreHours is the tariff for sites without prices: it counts the cpu-hours held.
 var CoreHours = Tariff{Rate: Rate{Price: micro, Unit: CPUHours, Per: CPUHour}}
 
-// ParseTariff reads a price, as ParseRate does, and a billing period, as ParseBilling does. An empty price is that of
-// CoreHours, an empty period bills the time itself. A price that is not per cpu-hour or host-hour, and everything that
-// the two parsers refuse, is an Invalid error whose place is price or billing.
+// ParseTariff parses a price with ParseRate and a billing period with ParseBilling. An empty price means that of
+// CoreHours, an empty period bills the exact time. If the price is not per cpu-hour or host-hour, or a parser fails,
+// the error is Invalid and its place is price or billing.
 func ParseTariff(price, billing string) (t Tariff, err error) {
 	t.Rate = CoreHours.Rate
 	if price != "" {
@@ -28,7 +28,7 @@ func ParseTariff(price, billing string) (t Tariff, err error) {
 	}
 	if per := t.Rate.Per; per != CPUHour && per != HostHour {
 		return Tariff{}, corral.ErrorAt(corral.Invalid, "price",
-			"pilots hold cpus and hosts: a price is per %s or per %s, not per %s", CPUHour, HostHour, per)
+			"pilots hold cpus and hosts: the price must be per %s or per %s, not per %s", CPUHour, HostHour, per)
 	}
 	if billing == "" {
 		return t, nil
@@ -39,8 +39,8 @@ func ParseTariff(price, billing string) (t Tariff, err error) {
 	return t, nil
 }
 
-// TermsOf reads a site's terms: its tariff, and its allocation, nil if it has none. An allocation in another unit than
-// the price is an Invalid error; the places of errors are the fields of corral.SiteTerms.
+// TermsOf parses a site's terms: its tariff and its allocation, nil if it has none. The allocation must have the same
+// unit as the price; otherwise the error is Invalid. The places of errors are fields of corral.SiteTerms.
 func TermsOf(s corral.SiteTerms) (Tariff, *Money, error) {
 	t, err := ParseTariff(s.Price, s.Billing)
 	if err != nil || s.Allocation == "" {
@@ -52,12 +52,12 @@ func TermsOf(s corral.SiteTerms) (Tariff, *Money, error) {
 	}
 	if a.Unit != t.Rate.Unit {
 		return t, nil, corral.ErrorAt(corral.Invalid, "allocation",
-			"%s is in %s, and the price of %s in %s: both need one unit", a, a.Unit, t.Rate, t.Rate.Unit)
+			"%s is in %s, but the price %s is in %s: both must have the same unit", a, a.Unit, t.Rate, t.Rate.Unit)
 	}
 	return t, &a.Money, nil
 }
 
-// Charge adds what a holding costs to what others did.
+// Charge adds the cost of a holding to earlier spending.
 func (t Tariff) Charge(h Holding, to Spending) Spending {
 	used, billed := t.Rate.Charge(h, t.Billing)
 	cpus := float64(h.CPUs)
@@ -67,8 +67,8 @@ func (t Tariff) Charge(h Holding, to Spending) Spending {
 	})
 }
 
-// OfCPUMinutes is the least that the tariff takes for so many cpu-minutes on hosts of at most so many cpus: at a price
-// per host-hour, the part of one cpu.
+// OfCPUMinutes returns the minimum cost of n cpu-minutes on hosts with at most the given number of cpus. At a price per
+// host-hour, it counts the share of one cpu.
 func (t Tariff) OfCPUMinutes(n int64, cpus int) Money {
 	over := []int64{60}
 	if t.Rate.Per == HostHour {
@@ -77,7 +77,7 @@ func (t Tariff) OfCPUMinutes(n int64, cpus int) Money {
 	return scale(t.Rate.Price, []int64{max(0, n)}, over)
 }
 
-// String writes b as ParseBilling reads it; the zero Billing is empty.
+// String formats b in the syntax of ParseBilling; the zero Billing is empty.
 func (b Billing) String() string {
 	switch {
 	case b.Period <= 0 && b.Minimum <= 0:
@@ -90,7 +90,7 @@ func (b Billing) String() string {
 	return brief(b.Minimum) + "-minimum+" + brief(b.Period)
 }
 
-// brief writes a duration without the units that are 0: 1h, and not 1h0m0s.
+// brief formats a duration without units that are 0: 1h instead of 1h0m0s.
 func brief(d time.Duration) string {
 	s := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {

@@ -10,7 +10,7 @@ import (
 
 const gb, mb = 1 << 30, 1 << 20
 
-// money stops the test at an error.
+// money returns a function that stops the test at an error.
 func money(t *testing.T) func(m cost.Money, err error) cost.Money {
 	return func(m cost.Money, err error) cost.Money {
 		t.Helper()
@@ -37,7 +37,7 @@ func rate(t *testing.T, s string) cost.Rate {
 	return r
 }
 
-// The tables of the thesis's chapter 4, to the cent.
+// TestThesisTables reproduces the tables of the thesis's chapter 4 to the cent.
 func TestThesisTables(t *testing.T) {
 	t.Parallel()
 	t.Run("4.4, transfer for a workflow", transfer)
@@ -51,7 +51,7 @@ func transfer(t *testing.T) {
 	ec2 := cost.Published()["ec2-2009"]
 	for _, c := range []struct {
 		app           string
-		in, out, logs float64 // MB; the logs leave the site, too
+		in, out, logs float64 // MB; the logs are also transferred out
 		want          [3]string
 	}{
 		{"Montage", 4291, 7970, 40, [3]string{"0.42", "1.32", "1.75"}},
@@ -65,7 +65,7 @@ func transfer(t *testing.T) {
 	}
 }
 
-// 36,000 mosaics in three years, of 10 TB of images.
+// 36,000 mosaics in three years, from 10 TB of images.
 func mosaics(t *testing.T) {
 	sum := func(parts ...cost.Money) (total, each cost.Money) {
 		for _, p := range parts {
@@ -90,7 +90,7 @@ func mosaics(t *testing.T) {
 	cents(t, "a mosaic of it", each, "1.46")
 }
 
-// The table charges the cpu time that was used; what is billed is 16 machines for whole hours.
+// The table charges the cpu time used; the bill is for 16 machines for whole hours.
 func periodograms(t *testing.T) {
 	ec2 := cost.Published()["ec2-2010"]
 	perCPU := rate(t, "0.085USD/cpu-hour") // an eighth of a c1.xlarge
@@ -103,7 +103,8 @@ func periodograms(t *testing.T) {
 		billed    string
 	}{
 		{"run 1", 1304, 16.5, 105.3, [3]string{"110.84", "15.80", "126.64"}, "184.96"},
-		{"run 2", 1113, 26.8, 76.52, [3]string{"94.61", "11.48", "106.08"}, "293.76"}, // 106.09 of rounded parts
+		// 106.09 as the sum of rounded parts.
+		{"run 2", 1113, 26.8, 76.52, [3]string{"94.61", "11.48", "106.08"}, "293.76"},
 		{"run 3", 50019, 448, 3097.87, [3]string{"4251.62", "464.68", "4716.30"}, "4874.24"},
 	} {
 		used, _ := perCPU.Charge(cost.Holding{CPUs: 1, Held: time.Duration(c.hours) * time.Hour}, cost.Billing{})
@@ -120,7 +121,7 @@ func periodograms(t *testing.T) {
 
 var hourly = cost.Billing{Period: time.Hour}
 
-// Changes in percent and R/C, as printed: of moving the submit host into the cloud, and of a faster type of machine.
+// Changes in percent and R/C, as printed, for moving the submit host into the cloud and for a faster machine type.
 var table45 = [][3]float64{
 	{-38.55, -8.49, 4.54}, {-22.66, -3.44, 6.58}, {-10.52, 0.66, 15.91}, // Montage on 2, 4, 8 nodes
 	{-7.00, 39.50, 0.18}, {-15.42, 5.73, 2.69}, {-16.94, -6.56, 2.58}, // Broadband

@@ -9,25 +9,25 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// An Ensemble is its workflows, the one of the highest priority first. Priorities are absolute: to complete one is
-// worth more than to complete all behind it. A workflow may occur twice.
+// An Ensemble is a list of workflows by descending priority. Priorities are absolute: completing one workflow is worth
+// more than completing all after it. A workflow may occur twice.
 type Ensemble []plan.Work
 
-// Check says what is wrong with an ensemble, as an Invalid error whose place is a workflow: that it has no workflow, or
-// one without tasks.
+// Check returns an Invalid error if the ensemble has no workflow, or a workflow has no tasks. The place of the error is
+// the workflow.
 func (e Ensemble) Check() error {
 	if len(e) == 0 {
-		return corral.Errorf(corral.Invalid, "the ensemble has no workflow: name one at least")
+		return corral.Errorf(corral.Invalid, "the ensemble has no workflow: name at least one")
 	}
 	for i, w := range e {
 		if len(w.Tasks) == 0 {
-			return corral.ErrorAt(corral.Invalid, fmt.Sprintf("workflow %d (%.80s)", i, w.Name), "it has no task")
+			return corral.ErrorAt(corral.Invalid, fmt.Sprintf("workflow %d (%.80s)", i, w.Name), "it has no tasks")
 		}
 	}
 	return nil
 }
 
-// Tasks returns how many tasks all workflows have.
+// Tasks returns the total number of tasks.
 func (e Ensemble) Tasks() (n int) {
 	for _, w := range e {
 		n += len(w.Tasks)
@@ -36,15 +36,15 @@ func (e Ensemble) Tasks() (n int) {
 }
 
 // Bounds are the constraints between which an ensemble is of interest: below them no workflow can be completed, at
-// their upper ends nearly all can (§2.5 of corral-thesis). The costs are work × price, without whole periods or idle
-// time, so that the largest budget need not suffice for all (trap T26); the longest deadline is the sum of all critical
+// their upper ends nearly all can (§2.5 of corral-thesis). The costs are work × price, without rounding to periods or
+// idle time, so the largest budget may not suffice for all (trap T26). The longest deadline is the sum of all critical
 // paths.
 type Bounds struct {
 	LeastBudget, MostBudget     cost.Money
 	LeastDeadline, MostDeadline time.Duration
 }
 
-// Bounds returns the bounds of an ensemble that has a workflow.
+// Bounds returns the bounds of an ensemble with at least one workflow.
 func (e Ensemble) Bounds(t Terms) (b Bounds) {
 	for i, w := range e {
 		costs, path := t.Of(Runtime(w)), w.Graph.CriticalPath(w.Runtimes())
@@ -59,7 +59,7 @@ func (e Ensemble) Bounds(t Terms) (b Bounds) {
 	return b
 }
 
-// Runtime is what all tasks of a workflow take one after the other, as they are estimated.
+// Runtime returns the sum of the estimated runtimes of a workflow's tasks.
 func Runtime(w plan.Work) (sum time.Duration) {
 	for _, t := range w.Tasks {
 		sum += t.Runtime

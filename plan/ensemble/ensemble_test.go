@@ -17,7 +17,7 @@ import (
 
 const dollar = 1_000_000
 
-// Eq. 6.1 at its edges, and the authors' variant of it, which rounds the budget down and the deadline up first.
+// Eq. 6.1 at its edges, and the authors' variant, which first rounds the budget down and the deadline up.
 func TestNVM(t *testing.T) {
 	t.Parallel()
 	hourly := ensemble.Hourly
@@ -51,7 +51,7 @@ func TestNVM(t *testing.T) {
 	}
 }
 
-// A machine is billed for each period that it has begun, and for one at least.
+// A machine is billed for each period begun, and for at least one.
 func TestBilling(t *testing.T) {
 	t.Parallel()
 	for held, want := range map[time.Duration]int64{
@@ -66,8 +66,8 @@ func TestBilling(t *testing.T) {
 	}
 }
 
-// Two hundred workflows: a float64 cannot tell the second case from the first (trap T32). A score is worth what the
-// exponential sum is, exactly.
+// With 200 workflows, a float64 cannot distinguish the two scores (trap T32). A score compares exactly like the
+// exponential sum.
 func TestScores(t *testing.T) {
 	t.Parallel()
 	first := ensemble.Score("1" + strings.Repeat("0", 199))
@@ -98,7 +98,7 @@ func exponential(done []bool) *big.Int {
 	return sum
 }
 
-// The bounds of the worked example: 275, 395 and 535 minutes of work, critical paths of 180, 260 and 340.
+// The bounds of the worked example: 275, 395 and 535 minutes of work; critical paths of 180, 260 and 340 minutes.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	got := plantest.Three().Bounds(ensemble.Hourly)

@@ -8,27 +8,26 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Kind is how the sizes of an ensemble's workflows are distributed, and with them priorities (Juve 2012, section
-// 6.4).
+// A Kind is the distribution of the sizes and priorities of an ensemble's workflows (Juve 2012, section 6.4).
 type Kind string
 
-// The five kinds. Of sorted ones the largest workflow has the highest priority, of others priorities are random.
+// The five kinds. In sorted ones the largest workflow has the highest priority; in the others priorities are random.
 const (
-	Constant        Kind = "constant" // one size
+	Constant        Kind = "constant" // all workflows have the same size
 	ParetoSorted    Kind = "pareto-sorted"
-	ParetoUnsorted  Kind = "pareto-unsorted" // most are small, and a few as large as there are
+	ParetoUnsorted  Kind = "pareto-unsorted" // most are small, a few have the maximum size
 	UniformSorted   Kind = "uniform-sorted"
 	UniformUnsorted Kind = "uniform-unsorted"
 )
 
-// Kinds are all of them, as the thesis lists them.
+// Kinds lists all kinds in the order of the thesis.
 var Kinds = []Kind{Constant, ParetoSorted, ParetoUnsorted, UniformSorted, UniformUnsorted}
 
-// Sizes are those of the thesis's workflows, in tasks.
+// Sizes are the numbers of tasks of the thesis's workflows.
 var Sizes = []int{50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}
 
-// Of draws an ensemble of n workflows of a kind. take returns a workflow of some size: the nth of its ensemble, which
-// is one of many instances that are taken in turn where sizes are of a Pareto distribution, and any one else.
+// Of generates an ensemble of n workflows. take returns a workflow of a size; instance selects among many instances.
+// Pareto kinds use consecutive instances, the others use random ones.
 func (k Kind) Of(n int, rng *rand.Rand, take func(size, instance int) plan.Work) Ensemble {
 	sizes := make([]int, n)
 	one := Sizes[rng.IntN(len(Sizes))]
@@ -57,8 +56,8 @@ func (k Kind) Of(n int, rng *rand.Rand, take func(size, instance int) plan.Work)
 	return e
 }
 
-// pareto draws a size from the Pareto distribution of shape 1 and scale 50, rounded down to one of Sizes; what is
-// larger than all of them is the largest.
+// pareto draws from the Pareto distribution with shape 1 and scale 50, and rounds down to one of Sizes, at most the
+// largest.
 func pareto(rng *rand.Rand) int {
 	x := 50 / (1 - rng.Float64())
 	switch {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A Score says which workflows of an ensemble were completed: a 1 or a 0 for each, in the order of priority. It is the
-// exponential score Σ 2^−priority in binary digits, which compares as the strings do, exactly for any number of
-// workflows; a float64 holds 53 (trap T32).
+// A Score holds a digit for each workflow of an ensemble by priority: 1 if it was completed, otherwise 0. It represents
+// the exponential score Σ 2^−priority in binary, so that comparing strings compares scores exactly for any number of
+// workflows; a float64 holds only 53 (trap T32).
 type Score string
 
-// ScoreOf returns the score of an ensemble of which these workflows, by priority, were completed.
+// ScoreOf returns the score of an ensemble; completed is indexed by priority.
 func ScoreOf(completed []bool) Score {
 	digits := make([]byte, len(completed))
 	for i, done := range completed {
@@ -22,10 +22,10 @@ func ScoreOf(completed []bool) Score {
 	return Score(digits)
 }
 
-// Compare returns −1, 0 or 1 as s is worth less than, as much as, or more than another score of the same ensemble.
+// Compare returns −1, 0 or 1 if s is less than, equal to, or greater than another score of the same ensemble.
 func (s Score) Compare(other Score) int { return strings.Compare(string(s), string(other)) }
 
-// Count returns how many workflows were completed. As a goal it would reward the small ones of low priority.
+// Count returns the number of completed workflows. As an objective it would favour small workflows of low priority.
 func (s Score) Count() int { return strings.Count(string(s), "1") }
 
 // Linear returns Σ 1 ÷ (priority + 1), exactly.

@@ -8,21 +8,21 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Terms are what a machine costs: the price of each period that it has begun, from when it is billed until it ends, one
-// period at least.
+// Terms determine the cost of a machine: the price of each period that has begun, from the start of billing until its
+// end, for at least one period.
 type Terms struct {
 	Price  cost.Money
 	Period time.Duration
-	Unit   cost.Unit // of the price; only told
+	Unit   cost.Unit // of the price; for display only
 }
 
-// Hourly is the thesis's price: a dollar for each hour that has begun.
+// Hourly is the price in the thesis: one dollar for each hour begun.
 var Hourly = Terms{Price: 1_000_000, Period: time.Hour, Unit: "USD"}
 
-// Amount is money as a sentence has it.
+// Amount adds the unit to money, for display.
 func (t Terms) Amount(m cost.Money) cost.Amount { return cost.Amount{Money: m, Unit: t.Unit} }
 
-// Periods returns for how many periods a machine is billed that has been held for so long.
+// Periods returns the number of periods billed for a machine that has been held for the given time.
 func (t Terms) Periods(held time.Duration) int64 {
 	if held <= t.Period {
 		return 1
@@ -30,10 +30,10 @@ func (t Terms) Periods(held time.Duration) int64 {
 	return int64((held + t.Period - 1) / t.Period)
 }
 
-// Cost returns what a machine costs that has been held for so long.
+// Cost returns the cost of a machine that has been held for the given time.
 func (t Terms) Cost(held time.Duration) cost.Money { return t.Times(t.Periods(held)) }
 
-// Times returns what n periods cost; sums beyond the range of money stay at its end.
+// Times returns the cost of n periods; it saturates at the maximum.
 func (t Terms) Times(n int64) cost.Money {
 	if n > 0 && int64(t.Price) > math.MaxInt64/n {
 		return math.MaxInt64
@@ -41,7 +41,7 @@ func (t Terms) Times(n int64) cost.Money {
 	return t.Price * cost.Money(n)
 }
 
-// Affords returns how many periods money pays for, none if there is a debt.
+// Affords returns the number of periods that an amount pays for; 0 for a debt.
 func (t Terms) Affords(m cost.Money) int64 {
 	if t.Price <= 0 {
 		return math.MaxInt64
@@ -49,15 +49,15 @@ func (t Terms) Affords(m cost.Money) int64 {
 	return int64(max(0, m) / t.Price)
 }
 
-// Of returns the price of a time in proportion, rounded up to a whole micro-unit.
+// Of returns the proportional price of a time, rounded up to a whole micro-unit.
 func (t Terms) Of(d time.Duration) cost.Money {
 	return cost.Money(clamp(ceil(product(int64(t.Price), int64(max(0, d))), big.NewInt(int64(t.Period)))))
 }
 
-// Machines returns how many machines spend a budget until a deadline, N = ⌈b ÷ (d × p)⌉ (Juve 2012, eq. 6.1), with p
-// the price of a period. That is none where the budget does not pay for a period of one. N machines until the deadline
-// cost the budget or more, not less, and more at once where the deadline is within the first period (trap T25): so
-// there are never more than the budget pays a period for.
+// Machines returns the number of machines that spend a budget by a deadline, N = ⌈b ÷ (d × p)⌉ (Juve 2012, eq. 6.1),
+// where p is the price of a period. It is 0 if the budget does not pay for one period of one machine. N machines until
+// the deadline cost at least the budget, and at once more than it if the deadline is within the first period (trap
+// T25). Therefore N is limited to the number of machines for which the budget pays one period.
 func (t Terms) Machines(budget cost.Money, deadline time.Duration) int {
 	if budget < t.Price || deadline <= 0 || t.Price <= 0 {
 		return 0
@@ -66,8 +66,8 @@ func (t Terms) Machines(budget cost.Money, deadline time.Duration) int {
 	return int(min(clamp(n), t.Affords(budget), math.MaxInt32))
 }
 
-// MachinesPublished is the number that the authors' program starts: ⌈⌊b⌋ ÷ ⌈d⌉ ÷ p⌉, with b in whole units of money and
-// d in whole periods.
+// MachinesPublished returns the number of machines that the authors' program starts: ⌈⌊b⌋ ÷ ⌈d⌉ ÷ p⌉, with b in whole
+// units of money and d in whole periods.
 func (t Terms) MachinesPublished(budget cost.Money, deadline time.Duration) int {
 	if budget < t.Price || deadline <= 0 || t.Price <= 0 {
 		return 0
@@ -80,7 +80,7 @@ func (t Terms) MachinesPublished(budget cost.Money, deadline time.Duration) int 
 
 func product(a, b int64) *big.Int { return new(big.Int).Mul(big.NewInt(a), big.NewInt(b)) }
 
-// ceil returns a ÷ b, rounded up; a is not negative and b is positive.
+// ceil returns a ÷ b, rounded up; a must not be negative and b must be positive.
 func ceil(a, b *big.Int) *big.Int {
 	q, r := new(big.Int).QuoRem(a, b, new(big.Int))
 	if r.Sign() > 0 {

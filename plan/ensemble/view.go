@@ -7,43 +7,43 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A View is what a decision about machines rests on, in a simulation as in a real run.
+// A View is the input of a decision about machines, in a simulation or a real run.
 type View struct {
 	Now      time.Duration
-	Ended    cost.Money // what machines have cost that are no more
-	Machines []Machine  // that were asked for and have not ended, in the order in which they were
-	Asked    int        // machines that were asked for since the beginning
+	Ended    cost.Money // cost of the machines that have ended
+	Machines []Machine  // requested and not ended, in order of request
+	Asked    int        // machines requested since the beginning
 	Over     bool       // no task is left that may still run
 }
 
-// A Machine is one of a view.
+// A Machine is one machine of a view.
 type Machine struct {
 	ID    int
-	From  time.Duration // when its billing began: at the request, or for a pilot when its queue let it go
-	Held  bool          // it is billed; a pilot that waits in its queue is not, and From says nothing
-	Ready bool          // it runs tasks; else it waits or boots
-	Slots int           // tasks that it runs at a time
-	Busy  int           // tasks that it runs now
+	From  time.Duration // when its billing began: at the request, or for a pilot when its job started
+	Held  bool          // it is billed; false for a queued pilot, whose From is meaningless
+	Ready bool          // it runs tasks; otherwise it is queued or booting
+	Slots int           // tasks that it can run at a time
+	Busy  int           // tasks that it is running
 }
 
-// Orders are what is to be done about machines.
+// Orders are the actions to take on machines.
 type Orders struct {
-	Start int           // so many more are asked for
-	Stop  []int         // these end at once; the tasks that they have are to run again
-	Next  time.Duration // when to decide again, after now
+	Start int           // number of machines to request
+	Stop  []int         // IDs of machines to end at once; their tasks must run again
+	Next  time.Duration // time of the next decision, after now
 }
 
-// Cost returns what a machine has cost so far, for the periods that it has begun. One that waits in its queue counts as
-// its first, which is billed when the queue lets it go.
+// Cost returns the cost of a machine so far, for the periods begun. A queued machine counts one period, which is billed
+// once its job starts.
 func (v View) Cost(m Machine, t Terms) cost.Money { return t.Cost(v.held(m)) }
 
-// Paid returns for how long a machine is paid from now on.
+// Paid returns how much of the machine's billed time remains.
 func (v View) Paid(m Machine, t Terms) time.Duration {
 	held := v.held(m)
 	return time.Duration(t.Periods(held))*t.Period - held
 }
 
-// Charge returns what a machine costs more if it is held for so much longer.
+// Charge returns the additional cost of holding a machine longer.
 func (v View) Charge(m Machine, t Terms, longer time.Duration) cost.Money {
 	held := v.held(m)
 	return t.Times(t.Periods(held+longer) - t.Periods(held))
@@ -56,7 +56,7 @@ func (v View) held(m Machine) time.Duration {
 	return v.Now - m.From
 }
 
-// Spent returns what some machines have cost so far, and all that are no more.
+// Spent returns the cost so far of the given machines and of all that have ended.
 func (v View) Spent(machines []Machine, t Terms) cost.Money {
 	sum := v.Ended
 	for _, m := range machines {
@@ -65,45 +65,46 @@ func (v View) Spent(machines []Machine, t Terms) cost.Money {
 	return sum
 }
 
-// A Claim is what a workflow is expected to take, and what those take that were begun.
+// A Claim holds the expected demands of a workflow, and of the workflows that were begun.
 type Claim struct {
 	Workflow int           // its priority, 0 is the highest
-	Runtime  time.Duration // of all its tasks, one after the other
+	Runtime  time.Duration // sum over its tasks
 	Path     time.Duration // its critical path
-	Begun    time.Duration // that those tasks take which have not ended, running ones in full, of workflows begun
+	Begun    time.Duration // runtime of all unfinished tasks of begun workflows, including running tasks in full
 }
 
-// Late says why a workflow cannot be completed in the time that is left, or nothing: its critical path is longer (trap
-// T27).
+// Late returns why a workflow cannot be completed in the remaining time: its critical path is longer (trap T27). It
+// returns "" if it can.
 func (c Claim) Late(left time.Duration) string {
 	if left = max(0, left); c.Path <= left {
 		return ""
 	}
-	return fmt.Sprintf("its critical path takes %s, and the deadline is in %s", c.Path, left)
+	return fmt.Sprintf("its critical path takes %s, but the deadline is in %s", c.Path, left)
 }
 
-// Dear says why a workflow cannot be paid, or nothing. The money is what can be spent on running tasks from now on;
-// what was begun takes its part of it. The rest has to be more than what the workflow's tasks cost (Juve 2012,
-// Algorithm 3).
+// Dear returns why a workflow is not affordable, or "". money is the amount that can be spent on running tasks from now
+// on, including those of begun workflows. The rest must exceed the cost of the workflow's tasks (Juve 2012, Algorithm
+// 3).
 func (c Claim) Dear(t Terms, money cost.Money) string {
 	price, rest := t.Of(c.Runtime), money-t.Of(c.Begun)
 	if price < rest {
 		return ""
 	}
-	return fmt.Sprintf("its tasks cost %s at least, and %s is left for them",
+	return fmt.Sprintf("its tasks cost at least %s, but %s is left for them",
 		t.Amount(price).Brief(), t.Amount(max(0, rest)).Brief())
 }
 
 // A Policy decides about machines and workflows.
 type Policy interface {
-	Step(View) Orders               // what is to be done about machines; first at the beginning
-	Admit(View, Claim) Verdict      // whether a workflow is begun whose first task is next
-	Place(workflow, task int) int64 // of a ready task in the queue; the smallest is next
+	Step(View) Orders               // returns the actions on machines; called first at the beginning
+	Admit(View, Claim) Verdict      // decides whether to begin the workflow whose first task is next
+	Place(workflow, task int) int64 // returns the key of a ready task in the queue; the smallest runs next
 }
 
-// A Verdict says whether a workflow is begun.
+// A Verdict is the decision whether to begin a workflow.
 type Verdict struct {
-	Begin  bool
-	Never  bool   // nor will it be later; else it may be asked about again when another workflow has ended
-	Reason string // why it is not
+	Begin bool
+	// It will not begin later, either; if false, Admit may be called again when another workflow has ended.
+	Never  bool
+	Reason string // why it is not begun
 }

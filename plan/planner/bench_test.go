@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A drawn workflow is built task by task, with runtimes from a mean and a standard deviation in seconds (lognormal).
+// A drawn workflow is built task by task, with lognormal runtimes from a mean and a standard deviation in seconds.
 type drawn struct {
 	plan.Work
 	rng   *rand.Rand
@@ -42,8 +42,8 @@ func (d *drawn) work(b *testing.B) plan.Work {
 	return d.Work
 }
 
-// cyberShake has the kinds of table 5.4 (Juve 2012): of each 1,000 tasks 6 ExtractSGT, 496 SeisSynth, as many
-// PeakValCalcOkaya, and two that zip.
+// cyberShake has the kinds of table 5.4 (Juve 2012): 1,000 tasks include 6 ExtractSGT, 496 SeisSynth, the same number
+// of PeakValCalcOkaya, and two that zip.
 func cyberShake(b *testing.B, tasks int) plan.Work {
 	d := &drawn{rng: rand.New(rand.NewPCG(54, 0))}
 	for len(d.Tasks) < tasks {
@@ -61,7 +61,7 @@ func cyberShake(b *testing.B, tasks int) plan.Work {
 	return d.work(b)
 }
 
-// montage has the shape and the kinds of table 5.2: of n images each is projected, differs from its neighbours, and is
+// montage has the shape and the kinds of table 5.2: each of n images is projected, compared with its neighbours, and
 // corrected.
 func montage(b *testing.B, images int) plan.Work {
 	d := &drawn{rng: rand.New(rand.NewPCG(52, 0))}
@@ -86,7 +86,7 @@ func montage(b *testing.B, images int) plan.Work {
 	return d.work(b)
 }
 
-// grid is a site of 1,000 cpus in hosts of 8, with a wait and a walltime of a day.
+// grid returns a site with 1,000 cpus in hosts of 8, with a wait and a walltime of a day.
 func grid() plan.Site {
 	s := cloud()
 	s.Host = corral.Resources{CPUs: 8, MemoryMiB: 16_000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}
@@ -95,11 +95,11 @@ func grid() plan.Site {
 	return s
 }
 
-// fewestPoints is how many a front has at least, of workflows of any size.
+// fewestPoints is the minimum number of points of a front, for workflows of any size.
 const fewestPoints = 8
 
-// BenchmarkMake makes plans with their fronts, from a thousand tasks to a million: seconds for each, the points of the
-// front, and the most memory that the process had, the workflow included, while it was planned.
+// BenchmarkMake makes plans with their fronts for a thousand to a million tasks. It reports the seconds per plan, the
+// points of the front, and the peak memory of the process, including the workflow.
 func BenchmarkMake(b *testing.B) {
 	of := map[string]func(*testing.B) plan.Work{"montage/6000": func(b *testing.B) plan.Work { return montage(b, 1190) }}
 	names := []string{"montage/6000"}
@@ -131,7 +131,7 @@ func BenchmarkMake(b *testing.B) {
 	}
 }
 
-// forgetPeak makes the most memory that the process has had what it has now.
+// forgetPeak resets the peak memory of the process to the current value.
 func forgetPeak(b *testing.B) {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -139,7 +139,7 @@ func forgetPeak(b *testing.B) {
 	}
 }
 
-// peak is the most resident memory that the process has had, in MiB.
+// peak returns the peak resident memory of the process in MiB.
 func peak(b *testing.B) float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/bound"
 )
 
-// lowerBound returns a number of cpus such that with fewer no plan can meet the goal's deadline, or nil without a
-// deadline or if it cannot be met with any number. The time begins when the first pilot can have its workers in the
+// lowerBound returns a number of cpus below which no plan can meet the goal's deadline. It returns nil without a
+// deadline, and if no number of cpus suffices. The time starts when the first pilot can have its workers in the
 // cluster, see earliest.
 func (p *planning) lowerBound() *int {
 	if p.Goal.Deadline <= 0 {
@@ -23,9 +23,9 @@ func (p *planning) lowerBound() *int {
 	return &cpus
 }
 
-// earliest is the earliest time at which a pilot can be ready: the overhead of its site after the shortest wait there,
-// of a host with one cpu and of the hosts that the planner tries, each for the shortest walltime and for the longest.
-// It takes for granted that in one queue a pilot that is larger and longer than another does not wait less.
+// earliest returns the earliest time at which a pilot can be ready: the shortest wait of any site plus its overhead. It
+// considers hosts with one cpu and the host sizes that the planner tries, each with the shortest and the longest
+// walltime. It assumes that within a queue a larger and longer pilot never waits less than a smaller one.
 func (p *planning) earliest() time.Duration {
 	first := time.Duration(math.MaxInt64)
 	for i := range p.Sites {

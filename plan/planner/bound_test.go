@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A pilot that waits for an hour, and takes half an hour to be ready, has that much less time.
+// A pilot that waits for an hour and takes half an hour to become ready has that much less time.
 func TestLowerBoundCountsFromTheFirstPilotThatIsReady(t *testing.T) {
 	s := cloud()
 	s.Overhead = time.Hour / 2
@@ -25,7 +25,7 @@ func TestLowerBoundCountsFromTheFirstPilotThatIsReady(t *testing.T) {
 	}
 }
 
-// The bound is at most what a plan takes, whatever its objective and its sites.
+// The bound does not exceed the peak of any plan, for any objective and any sites.
 func TestNoPlanHasFewerCPUsThanTheBound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)

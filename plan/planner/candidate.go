@@ -11,60 +11,60 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A candidate says on which hosts a plan may draw at most, before it is known which of them it needs when.
+// A candidate limits the hosts that a plan may use, before it is known which of them are needed when.
 type candidate []share // sites in the order in which they are filled
 
-// A share is a number of hosts of one site and shape.
+// A share is a number of hosts with the same site and shape.
 type share struct {
 	site  *plan.Site
 	host  corral.Resources
 	count int
-	slot  *Slot // that they are in; nil: they are there after a wait, for as long as the site gives
+	slot  *Slot // the slot of the hosts; nil: they come after a wait, for as long as the site allows
 }
 
-// An outcome is what a candidate comes to.
+// An outcome is the result of evaluating a candidate.
 type outcome struct {
 	candidate candidate
-	of        *planning // that made it
+	of        *planning // the planning that made it
 	plan.Point
 	held   time.Duration // cpus × time
 	billed time.Duration
 	peak   int
 	pilots int
-	slack  time.Duration // by which pilots' hosts may differ, see pilots
-	late   time.Duration // by which the plan begins later than its schedule
-	limit  string        // the limit of a site that it breaks; empty: none
+	slack  time.Duration // how much the hosts of one pilot may differ in time, see pilots
+	late   time.Duration // how much later than in its schedule the plan begins
+	limit  string        // the site limit that it violates; empty: none
 
 	schedule *schedule // nil: the list schedule that evaluate makes
 }
 
-// evaluate plays a candidate and measures the plan that it makes. More hosts at once may wait longer than one: then
-// the plan begins that much later. Where a site has a maintenance, or hosts are in slots, it is made again with the
-// later beginning, because what is merely shifted could run into the one, or out of the other.
+// evaluate simulates a candidate and measures the resulting plan. Larger pilots may wait longer than single hosts; then
+// the plan begins later. If a site has a maintenance period, or hosts are in slots, the schedule is made again with the
+// later beginning, because a mere shift could move it into the maintenance or out of its slot.
 func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 	var begin time.Duration
 	for range 5 {
 		s := list(p.tasks, p.Cluster, p.lines(c, begin))
 		if s.placed < len(p.Work.Tasks) {
-			return outcome{candidate: c, of: p, limit: "some task fits none of its pilots"}, nil
+			return outcome{candidate: c, of: p, limit: "a task fits none of its pilots"}, nil
 		}
 		o := p.gather(c, s)
 		if o.late == 0 || !c.timed() && len(p.Present) == 0 {
-			return o, s // what is present cannot be shifted
+			return o, s // present pilots cannot be shifted
 		}
 		begin += o.late
 	}
-	return outcome{candidate: c, of: p, limit: "its pilots wait for longer and longer, the later they are asked for"},
+	return outcome{candidate: c, of: p, limit: "the later its pilots are requested, the longer they wait"},
 		nil
 }
 
-// timed reports whether something is at its time, and cannot be shifted: a maintenance of a site, or a slot.
+// timed reports whether the candidate depends on absolute times and cannot be shifted: it has a site with a maintenance
+// period, or a slot.
 func (c candidate) timed() bool {
 	return slices.ContainsFunc(c, func(s share) bool { return s.slot != nil || len(s.site.Closed) > 0 })
 }
 
-// gather makes pilots of what a schedule holds. Fewer of them, of more hosts each, are worth a fiftieth of the
-// core-hours.
+// gather makes pilots for a schedule. It accepts up to 2 % more core-hours for fewer pilots with more hosts each.
 func (p *planning) gather(c candidate, s *schedule) outcome {
 	best := p.measure(c, p.draft(s, 0))
 	most := best.held + best.held/50
@@ -82,7 +82,7 @@ func (p *planning) gather(c candidate, s *schedule) outcome {
 	return best
 }
 
-// lines are the hosts of a candidate, of which none is asked for before begin.
+// lines returns the hosts of a candidate. No host is requested before begin.
 func (p *planning) lines(c candidate, begin time.Duration) []*line {
 	all := presentLines(p.Present)
 	for _, share := range c {
@@ -99,18 +99,18 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 	return all
 }
 
-// shortestRelease is the least idle time for which it is worth to release a pilot and to ask for another: every request
-// is a burden to the site, and may wait longer than expected.
+// shortestRelease is the minimum idle time for which releasing a pilot and requesting another is worthwhile: each
+// request burdens the site, and may wait longer than expected.
 const shortestRelease = time.Minute
 
-// keep is how long a host of a site is kept idle. To hold a cpu through a pause costs the pause; to ask again costs
-// what the old one takes to leave and the new one to come, in which they are held and do nothing.
+// keep returns how long an idle host of a site is kept. Holding a cpu through a pause costs the pause; requesting
+// another costs the time that the old one takes to leave and the new one to start, when both are held but do nothing.
 func keep(s *plan.Site, leave time.Duration) time.Duration {
 	return max(leave+s.Overhead, shortestRelease)
 }
 
-// draft makes a plan of a schedule, without its witness. If a pilot would have to be asked for before the plan begins,
-// because more hosts at once wait longer, the whole plan begins that much later.
+// draft makes a plan from a schedule, without its witness. If a pilot would have to be requested before the plan
+// begins, because larger pilots wait longer, the whole plan is shifted.
 func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
 	pilots, _ := s.pilots(slack, p.parts)
 	late := delay(pilots)
@@ -120,7 +120,7 @@ func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
 		Point: plan.Point{Makespan: corral.Seconds(s.makespan + late)}}
 }
 
-// delay is how much later the pilots have to come so that none is asked for before the beginning.
+// delay returns the shift that is necessary so that no pilot is requested before the beginning.
 func delay(pilots []plan.Pilot) (late time.Duration) {
 	for _, q := range pilots {
 		late = max(late, -time.Duration(q.Submit))
@@ -137,7 +137,8 @@ func shift(pilots []plan.Pilot, by time.Duration) {
 	}
 }
 
-// measure computes what a plan's pilots hold and cost, fills that into the plan, and finds the limit that they break.
+// measure computes the held resources and the cost of a plan's pilots, stores them in the plan, and finds the limit
+// that the pilots violate.
 func (p *planning) measure(c candidate, pl *plan.Plan) outcome {
 	out := outcome{candidate: c, of: p, pilots: len(pl.Pilots)}
 	spent := map[string]cost.Money{}
@@ -153,7 +154,7 @@ func (p *planning) measure(c candidate, pl *plan.Plan) outcome {
 	out.peak, out.limit = peaks(p.Problem, pl.Pilots)
 	for _, s := range p.Sites {
 		if out.limit == "" && s.Left != nil && *s.Left < spent[s.Name] {
-			out.limit = fmt.Sprintf("what is left of the allocation at site %s: %s, and it costs %s", s.Name,
+			out.limit = fmt.Sprintf("site %s has %s of its allocation left, but the plan costs %s", s.Name,
 				cost.Amount{Money: *s.Left, Unit: p.Unit()}, cost.Amount{Money: spent[s.Name], Unit: p.Unit()})
 		}
 	}
@@ -169,8 +170,8 @@ type change struct {
 	cpus, count int
 }
 
-// peaks returns the most cpus held at once, and the limit of a site that is broken at some time. A pilot counts from
-// its submission, since it may start at any time; its cpus count while they are held.
+// peaks returns the maximum number of cpus held at once, and the limit of a site that is violated at some time. A pilot
+// counts from its submission, because it may start at any time after it; its cpus count only while they are held.
 func peaks(p plan.Problem, pilots []plan.Pilot) (peak int, limit string) {
 	var changes []change
 	for _, q := range pilots {

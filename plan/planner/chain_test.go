@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Where a walltime ends in the middle of the work, the next pilot takes the place of the one before, and comes with it
-// if that is early or late. One that comes back after a pause follows none.
+// If a walltime ends in the middle of the work, the next pilot replaces the previous one, and moves with it if it is
+// early or late. A pilot that starts after a pause follows none.
 func TestPilotsFollowWhereAWalltimeEnds(t *testing.T) {
 	t.Parallel()
 	const none = -1

@@ -26,7 +26,7 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 	return slices.MinFunc(within, order(p.Goal, within)), true
 }
 
-// excess says which of the goal's bounds, or of the sites' limits, an outcome breaks.
+// excess returns which of the goal's bounds or the sites' limits an outcome violates, or "".
 func excess(goal plan.Goal, o outcome) string {
 	switch {
 	case o.limit != "":
@@ -39,8 +39,8 @@ func excess(goal plan.Goal, o outcome) string {
 	return ""
 }
 
-// order returns how outcomes are preferred. Among those that are equal in what the goal asks for, the cheaper one is
-// better, then the one with fewer cpus at once, fewer pilots, and an earlier end.
+// order returns the comparison of outcomes for a goal. Ties are broken by cost, then by the peak of cpus, the number of
+// pilots, and the makespan.
 func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
 	rest := func(a, b outcome) int {
 		return cmp.Or(cmp.Compare(a.Cost.Money, b.Cost.Money), cmp.Compare(a.held, b.held), a.peak-b.peak,
@@ -54,7 +54,7 @@ func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
 		return func(a, b outcome) int { return cmp.Or(a.peak-b.peak, rest(a, b)) }
 	case plan.Tradeoff:
 		soonest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.Makespan, b.Makespan) }).Makespan
-		cheapest := math.Inf(1) // of those that cost anything: what is present costs nothing
+		cheapest := math.Inf(1) // among those with a cost: present pilots cost nothing
 		for _, o := range all {
 			if d := o.dear(); d > 0 {
 				cheapest = min(cheapest, d)
@@ -69,8 +69,8 @@ func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
 	return rest
 }
 
-// dear is what an outcome costs as a number: of money, or of core-hours where no site has a price. One planning uses
-// one measure for all outcomes, because amounts of money and of hours cannot be compared.
+// dear returns the cost of an outcome as a number: an amount of money, or core-hours if no site has a price. A planning
+// uses the same measure for all outcomes, because money and hours cannot be compared.
 func (o outcome) dear() float64 {
 	if priced(o.of.Sites) {
 		return o.Cost.Money.Units()
@@ -78,12 +78,12 @@ func (o outcome) dear() float64 {
 	return o.held.Hours()
 }
 
-// priced reports whether some site takes money.
+// priced reports whether any site has a price.
 func priced(sites []plan.Site) bool {
 	return slices.ContainsFunc(sites, func(s plan.Site) bool { return !s.Tariff.Free() })
 }
 
-// front returns the candidates that keep every limit and than which no other is both sooner and cheaper, by makespan.
+// front returns the outcomes that violate no limit and are not dominated in both makespan and cost, sorted by makespan.
 func front(all []outcome) []plan.Point {
 	sorted := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
 	slices.SortFunc(sorted, func(a, b outcome) int {
@@ -100,13 +100,14 @@ func front(all []outcome) []plan.Point {
 	return points
 }
 
-// unreachable is the answer to a goal that no candidate reaches: the nearest plan, and what would make it reachable.
+// unreachable returns the answer for a goal that no candidate reaches: the nearest plan, and the change that would make
+// it reachable.
 func (p *planning) unreachable(all []outcome) *plan.Plan {
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all)}}
 	possible := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.limit != "" })
 	if len(possible) == 0 {
 		pl.Limits = cuts(p.Sites, p.most, all)
-		pl.Reasons = []string{"no plan keeps the sites' limits"}
+		pl.Reasons = []string{"no plan is within the sites' limits"}
 		if len(pl.Limits) > 0 {
 			pl.Reasons[0] += ": " + strings.Join(pl.Limits, "; ")
 		}
@@ -118,8 +119,8 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 	return pl
 }
 
-// nearest returns the plan that comes closest to a goal out of reach, and the change of the goal that allows it: of one
-// bound if the other can be kept, else of both.
+// nearest returns the plan closest to an unreachable goal, and the change of the goal that would allow it: of one bound
+// if the other can be kept, otherwise of both.
 func (p *planning) nearest(possible []outcome) (outcome, string) {
 	soonest, cheapest := slices.MinFunc(possible, sooner), slices.MinFunc(possible, cheaper)
 	deadline, budget := p.Goal.Deadline, p.Goal.Budget
@@ -127,7 +128,7 @@ func (p *planning) nearest(possible []outcome) (outcome, string) {
 	dear := func(o outcome) bool { return budget != nil && o.Cost.Money > budget.Money }
 	switch {
 	case late(soonest) && dear(cheapest):
-		return soonest, fmt.Sprintf("no plan ends within %s, and none costs %s or less: the soonest ends after %s and "+
+		return soonest, fmt.Sprintf("no plan ends within %s, and none costs %s or less: the fastest ends after %s and "+
 			"costs %s; %s", deadline, *budget, beyond(soonest.Makespan, deadline), soonest.Cost,
 			within(soonest, fmt.Sprintf("--budget %s", soonest.Cost)))
 	case budget == nil || late(soonest):
@@ -142,18 +143,18 @@ func (p *planning) nearest(possible []outcome) (outcome, string) {
 		deadline, *budget, least.Cost, least.Cost)
 }
 
-// tooLate says that the deadline is out of reach, and that o is the soonest that the budget, if there is one, allows.
+// tooLate explains that the deadline is unreachable; o is the fastest outcome within the budget, if there is one.
 func tooLate(work plan.Work, deadline corral.Seconds, o outcome) (outcome, string) {
 	if path := work.Graph.CriticalPath(work.Runtimes()); time.Duration(deadline) < path {
 		return o, fmt.Sprintf("the deadline of %s is shorter than the critical path of %s, which no "+
 			"number of cpus shortens; %s", deadline, path, within(o, ""))
 	}
 	return o, fmt.Sprintf("no plan ends within %s: waits, start-up and limits of the sites included, the "+
-		"soonest ends after %s; %s", deadline, beyond(o.Makespan, deadline), within(o, ""))
+		"fastest ends after %s; %s", deadline, beyond(o.Makespan, deadline), within(o, ""))
 }
 
-// within says with which deadline, and further flags, an outcome is within reach. No deadline may be asked for that is
-// longer than plan.LongestDeadline.
+// within returns the deadline and the other flags with which an outcome is feasible. Deadlines beyond
+// plan.LongestDeadline are not allowed.
 func within(o outcome, flags string) string {
 	at := ceil(o.Makespan)
 	switch {
@@ -167,7 +168,7 @@ func within(o outcome, flags string) string {
 	return "a plan without --deadline is within reach"
 }
 
-// beyond is round for an end that is later than the deadline, from which it can be told.
+// beyond rounds an end after the deadline so that the two remain distinguishable.
 func beyond(end, deadline corral.Seconds) time.Duration {
 	d, bound := time.Duration(end), time.Duration(deadline)
 	if r := round(d); r > bound {
@@ -184,12 +185,12 @@ func cheaper(a, b outcome) int {
 	return cmp.Or(cmp.Compare(a.dear(), b.dear()), cmp.Compare(a.Makespan, b.Makespan))
 }
 
-// without returns those outcomes that are not so.
+// without returns the outcomes that lack a property.
 func without(all []outcome, so func(outcome) bool) []outcome {
 	return slices.DeleteFunc(slices.Clone(all), so)
 }
 
-// cpus is a number of them for people.
+// cpus formats a number of cpus.
 func cpus(n int) string {
 	if n == 1 {
 		return "1 cpu"
@@ -197,7 +198,7 @@ func cpus(n int) string {
 	return fmt.Sprintf("%d cpus", n)
 }
 
-// round leaves what people read of a duration: tenths of seconds of less than a minute.
+// round rounds a duration for display: to tenths of a second below a minute, otherwise to seconds.
 func round(d time.Duration) time.Duration {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond)
@@ -205,20 +206,20 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// ceil rounds up to whole seconds, so that what is offered is really within reach.
+// ceil rounds up to whole seconds, so that a suggested deadline is really feasible.
 func ceil(d corral.Seconds) corral.Seconds {
 	return (d + corral.Seconds(time.Second) - 1) / corral.Seconds(time.Second) * corral.Seconds(time.Second)
 }
 
-// reasons explains the choice: by what it was made, and what its neighbours on the front would have cost.
+// reasons explains the choice: its basis, and the cost of its neighbours on the front.
 func (p *planning) reasons(best outcome, all []outcome) []string {
 	var said []string
 	path := p.Work.Graph.CriticalPath(p.tasks.quick.Runtimes())
-	said = append(said, fmt.Sprintf("the critical path takes %s and the work %s: %s at most can be of use at once",
+	said = append(said, fmt.Sprintf("the critical path takes %s and the work %s: at most %s can be of use at once",
 		round(path), plan.CoreTime(p.Work.CPUTime().Hours()), cpus(p.most)))
 	said = append(said, best.whyClustered(all)...)
 	if held := presentCPUs(p.Present); held > 0 {
-		said = append(said, fmt.Sprintf("%s of pilots that are there, or are coming, are used first", cpus(held)))
+		said = append(said, fmt.Sprintf("%s of present or requested pilots are used first", cpus(held)))
 	}
 	sooner, later := neighbours(best.Point, front(all))
 	for _, o := range sooner {
@@ -234,11 +235,11 @@ func (p *planning) reasons(best outcome, all []outcome) []string {
 	return said
 }
 
-// worthSaying is by what share the makespans of two plans differ for whom it matters.
+// worthSaying is the minimum relative difference between two makespans that matters to a user.
 const worthSaying = 0.01
 
-// neighbours returns, of a front, the points that are worth comparing a plan with: the soonest and the next that is
-// sooner, each the cheapest of those that take about as long, and the next that is cheaper.
+// neighbours returns the points of a front that are useful for comparison: the fastest, the next faster, and the next
+// cheaper. Of points with about the same makespan it takes the cheapest.
 func neighbours(of plan.Point, front []plan.Point) (sooner, later []plan.Point) {
 	for _, o := range front {
 		much := corral.Seconds(worthSaying * float64(o.Makespan))

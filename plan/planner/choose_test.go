@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Of what other plans would cost the soonest is said, the next that is sooner and the next that is cheaper; of plans that
-// take about as long, the cheapest.
+// The neighbours of a plan are the fastest, the next faster and the next cheaper one; of plans with about the same
+// makespan, the cheapest.
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	point := func(seconds, hours float64) plan.Point {

@@ -12,10 +12,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// What Juve's Resource management for scientific workflows (2012) asks of a planner, as far as no other test shows it.
+// Requirements on a planner from Juve's Resource management for scientific workflows (2012) that no other test covers.
 
-// F7B: what is asked for is pilots of so many cpus, with a walltime and a time of submission, within every limit of the
-// site; and the core-hours of all are no more than what is left of the allocation.
+// F7B: requests are for pilots with a number of cpus, a walltime and a submit time, within all limits of the site, and
+// the total core-hours do not exceed the rest of the allocation.
 func TestRequestsKeepTheLimitsOfSites(t *testing.T) {
 	t.Parallel()
 	left := cost.Money(70_000_000) // core-hours, in millionths
@@ -55,8 +55,8 @@ func TestRequestsKeepTheLimitsOfSites(t *testing.T) {
 	}
 }
 
-// F7C: a pilot is submitted as long before it is needed as a quantile of the waits of its shape says, which is known
-// here: cpus × 5 minutes. The first are submitted at once.
+// F7C: a pilot is submitted ahead of its need by a quantile of the waits of its shape, which is given here: cpus × 5
+// minutes. The first pilots are submitted at once.
 func TestPilotsAreSubmittedAQuantileBeforeTheyAreNeeded(t *testing.T) {
 	t.Parallel()
 	s := cloud()
@@ -76,9 +76,9 @@ func TestPilotsAreSubmittedAQuantileBeforeTheyAreNeeded(t *testing.T) {
 	}
 }
 
-// F7D, for one workflow: over a grid of budgets and deadlines each plan says when it ends and what it costs, within
-// both, or it is refused with the one change that helps, and the nearest plan that can be. More money and more time
-// never cost more.
+// F7D, for one workflow: over a grid of budgets and deadlines each plan reports its makespan and cost, within both
+// bounds, or is refused with the one necessary change and the nearest feasible plan. Higher bounds never increase the
+// cost.
 func TestWhatIfOverBudgetsAndDeadlines(t *testing.T) {
 	t.Parallel()
 	problem := plan.Problem{Work: stages(t, time.Hour, 5, 1, 5), Sites: []plan.Site{cloud()}}
@@ -112,7 +112,7 @@ func TestWhatIfOverBudgetsAndDeadlines(t *testing.T) {
 	}
 }
 
-// F9C: no plan of the front is both sooner and cheaper than another; those that tie are one.
+// F9C: no plan of the front dominates another; ties are merged.
 func TestTheFrontIsNotDominated(t *testing.T) {
 	t.Parallel()
 	s := cloud()
@@ -132,8 +132,8 @@ func TestTheFrontIsNotDominated(t *testing.T) {
 	}
 }
 
-// No plan asks for more cpus than the cluster can feed: with ten starts a second and tasks of two seconds that is 20,
-// whatever the site has and whatever the goal; and a fifth more at most, since not every number is tried.
+// No plan requests more cpus than the cluster can keep busy: with ten starts per second and tasks of two seconds that
+// is 20, for any site and any goal. Plans may exceed this by a fifth, because not every number is tried.
 func TestNoPlanAsksForMoreCPUsThanCanBeFed(t *testing.T) {
 	t.Parallel()
 	problem := plan.Problem{Work: stages(t, 2*time.Second, 1, 600), Sites: []plan.Site{cloud()},

@@ -10,20 +10,19 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// clusterings are the ways to make jobs of the tasks that are tried: the one that was asked for, else those that are
-// worth it.
+// clusterings returns the clustering rules to try: the requested one, otherwise those that promise a gain.
 func clusterings(p *planning, asked *clustering.Rule) []clustering.Rule {
 	if asked != nil && asked.Kind != clustering.Auto {
 		return []clustering.Rule{*asked}
 	}
 	if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return len(q.Running) > 0 }) {
-		return []clustering.Rule{{}} // what runs is in jobs already
+		return []clustering.Rule{{}} // running tasks are in jobs already
 	}
 	return clustering.Candidates(p.Work.Graph, p.Work.Clusterable(), wayOfJob(p))
 }
 
-// wayOfJob is what each job takes beside its tasks and their bytes: the way to a worker, and at the site where that is
-// least the latency of its files.
+// wayOfJob returns the overhead of a job, which does not depend on its tasks and their bytes: the time until a worker
+// starts it, plus the lowest latency of a file transfer to any site.
 func wayOfJob(p *planning) time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for i := range p.Sites {
@@ -32,8 +31,8 @@ func wayOfJob(p *planning) time.Duration {
 	return p.Cluster.Turn() + least
 }
 
-// clustered returns the planning of a workflow whose tasks are jobs of several tasks each. A job takes as long as its
-// tasks one after another, and only one hop and one latency of its files.
+// clustered returns the planning of a workflow whose tasks are grouped into jobs. A job takes as long as its tasks in
+// sequence, with a single hop and a single transfer latency.
 func clustered(p *planning, c clustering.Rule) *planning {
 	jobs := p.Work.Jobs(c)
 	if jobs == nil {
@@ -46,8 +45,8 @@ func clustered(p *planning, c clustering.Rule) *planning {
 	return &q
 }
 
-// tooLong says why no pilot could run the jobs of a clustering that was asked for, and names the nearest that can be
-// run; it returns nothing where all jobs fit, or not even each task does.
+// tooLong explains why no pilot can run the jobs of a requested clustering, and names the closest feasible one. It
+// returns "" if all jobs fit, or if a single task does not fit, either.
 func tooLong(p *planning, asked *clustering.Rule) string {
 	if asked == nil || asked.Kind == clustering.Auto || fit(p, *asked) || impossible(p.Problem) != "" {
 		return ""
@@ -63,11 +62,11 @@ func tooLong(p *planning, asked *clustering.Rule) string {
 			j, longest = k, t.Runtime
 		}
 	}
-	return fmt.Sprintf("with --clustering %s a job of %d tasks takes %s, and no pilot has more than %s for it; "+
+	return fmt.Sprintf("with --clustering %s a job of %d tasks takes %s, but no pilot has more than %s for it; "+
 		"--clustering %s is within reach", asked, len(jobs[j]), round(longest), round(most), nearest(p, *asked, most))
 }
 
-// fit reports whether some pilot could run each of the jobs of a clustering.
+// fit reports whether each job of a clustering fits some pilot.
 func fit(p *planning, c clustering.Rule) bool {
 	q := p.Problem
 	if jobs := q.Work.Jobs(c); jobs != nil {
@@ -76,14 +75,14 @@ func fit(p *planning, c clustering.Rule) bool {
 	return impossible(q) == ""
 }
 
-// nearest is the clustering of a kind whose jobs are the longest that fit, most being what a pilot has for one; where a
-// kind leaves no choice, it is none.
+// nearest returns the clustering of the same kind with the longest jobs that fit; most is the time that a pilot has for
+// one job. For kinds without a parameter it returns no clustering.
 func nearest(p *planning, c clustering.Rule, most time.Duration) clustering.Rule {
 	of := func(n int) clustering.Rule { return clustering.Levels(n) }
 	few, enough := c.Groups, len(p.Work.Tasks)
 	switch c.Kind {
 	case clustering.Horizontal:
-	case clustering.ByRuntime: // in thousandths of what a pilot has
+	case clustering.ByRuntime: // in thousandths of most
 		few, enough = 0, 1000
 		of = func(n int) clustering.Rule {
 			d := (most * time.Duration(1000-n) / 1000).Truncate(time.Second)
@@ -102,7 +101,7 @@ func nearest(p *planning, c clustering.Rule, most time.Duration) clustering.Rule
 	return of(enough)
 }
 
-// whyClustered says what the chosen clustering saves, beside the soonest and cheapest without one.
+// whyClustered explains the gain of the chosen clustering over the best outcome without one.
 func (o outcome) whyClustered(all []outcome) []string {
 	if o.of.clustering == (clustering.Rule{}) {
 		return nil
@@ -116,6 +115,6 @@ func (o outcome) whyClustered(all []outcome) []string {
 		return []string{said}
 	}
 	other := slices.MinFunc(alone, order(o.of.Goal, alone))
-	return []string{fmt.Sprintf("%s: one by one they would take %s and %s", said,
+	return []string{fmt.Sprintf("%s: as separate jobs they would take %s and %s", said,
 		round(time.Duration(other.Makespan)), plan.CoreTime(other.CoreHours))}
 }

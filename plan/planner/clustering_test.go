@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Where the next job starts two seconds after the one before, tasks of a second are put together; where it takes two
+// If the next job starts two seconds after the previous one, tasks of a second are clustered; if it takes two
 // milliseconds, or tasks take a minute, they are not.
 func TestTasksAreClusteredWhereHopsCount(t *testing.T) {
 	t.Parallel()
@@ -49,8 +49,8 @@ func TestTasksAreClusteredWhereHopsCount(t *testing.T) {
 	}
 }
 
-// Where one cpu has all tasks, each follows the one before as soon as a claim can be used again; one whose parent has just
-// ended comes later, though its worker is the same.
+// If one cpu runs all tasks, each follows the previous one as soon as its claim can be reused; a task whose parent has
+// just ended starts later, even on the same worker.
 func TestATaskThatWaitedFollowsSooner(t *testing.T) {
 	t.Parallel()
 	s := cloud()
@@ -72,7 +72,7 @@ func TestATaskThatWaitedFollowsSooner(t *testing.T) {
 	}
 }
 
-// A job of several tasks is not longer than a walltime, though all of a level in one job would be the least trouble.
+// A job of several tasks does not exceed a walltime, even though a single job per level would have the least overhead.
 func TestJobsFitTheWalltime(t *testing.T) {
 	t.Parallel()
 	s := cloud()
@@ -85,10 +85,9 @@ func TestJobsFitTheWalltime(t *testing.T) {
 	}
 }
 
-// F84: Epigenome's wide level (E2.5 of Juve 2012), 512 tasks of 2 h 38 min beside pilots of 24 hours. In 30 groups a
-// job would take 47 hours: that is refused, with what is within reach. In 60 it takes 23 h 42 min, and they run two
-// after one another on 30 cpus. Groups are of one level, and no job waits for others than those that its tasks wait
-// for.
+// F84: Epigenome's wide level (E2.5 of Juve 2012), 512 tasks of 2 h 38 min on pilots of 24 hours. In 30 groups a job
+// would take 47 hours: this is refused with a feasible suggestion. In 60 groups it takes 23 h 42 min, and 30 cpus run
+// two groups each. Groups stay within a level, and a job waits only for the jobs that its tasks depend on.
 func TestGroupsThatNoWalltimeHoldsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := cloud()
@@ -99,9 +98,9 @@ func TestGroupsThatNoWalltimeHoldsAreRefused(t *testing.T) {
 		groups int
 		want   string // reason of a refusal; empty: it is accepted
 	}{
-		{30, "with --clustering horizontal=30 a job of 18 tasks takes 47h24m0s, and no pilot has more than " +
+		{30, "with --clustering horizontal=30 a job of 18 tasks takes 47h24m0s, but no pilot has more than " +
 			"24h0m0s for it; --clustering horizontal=57 is within reach"},
-		{56, "with --clustering horizontal=56 a job of 10 tasks takes 26h20m0s, and no pilot has more than " +
+		{56, "with --clustering horizontal=56 a job of 10 tasks takes 26h20m0s, but no pilot has more than " +
 			"24h0m0s for it; --clustering horizontal=57 is within reach"},
 		{57, ""}, {60, ""}, {512, ""},
 	} {
@@ -125,7 +124,7 @@ func TestGroupsThatNoWalltimeHoldsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	// Where the planner chooses, it keeps to what the walltimes hold, though one job would be the least trouble.
+	// If the planner chooses, it obeys the walltimes, even though one job would have the least overhead.
 	problem.Cluster.Hop = time.Hour
 	pl, err := Make(problem, plan.Goal{Objective: plan.Cost}, Options{})
 	if err != nil || !pl.Feasible || pl.Clustering.Groups > 0 && pl.Clustering.Groups < 57 {
@@ -133,7 +132,7 @@ func TestGroupsThatNoWalltimeHoldsAreRefused(t *testing.T) {
 	}
 }
 
-// F84, for the other rules: a job that no walltime holds is refused, with what is within reach.
+// F84, for the other rules: a job that no walltime can hold is refused with a feasible suggestion.
 func TestRulesThatNoWalltimeHolds(t *testing.T) {
 	t.Parallel()
 	s := cloud()
@@ -146,13 +145,13 @@ func TestRulesThatNoWalltimeHolds(t *testing.T) {
 	for _, tt := range []struct {
 		work plan.Work
 		rule string
-		want string // what is within reach; empty: it is accepted
+		want string // the feasible suggestion; empty: it is accepted
 	}{
-		{wide, "runtime=48h", "a job of 18 tasks takes 47h24m0s, and no pilot has more than 24h0m0s for it; " +
+		{wide, "runtime=48h", "a job of 18 tasks takes 47h24m0s, but no pilot has more than 24h0m0s for it; " +
 			"--clustering runtime=23h58m33s is"},
 		{wide, "runtime=23h50m", ""},
-		{wide, "label", "takes 47h24m0s, and no pilot has more than 24h0m0s for it; --clustering none is"},
-		{chain, "vertical", "a job of 20 tasks takes 52h40m0s, and no pilot has more than 24h0m0s for it; --clustering none is"},
+		{wide, "label", "takes 47h24m0s, but no pilot has more than 24h0m0s for it; --clustering none is"},
+		{chain, "vertical", "a job of 20 tasks takes 52h40m0s, but no pilot has more than 24h0m0s for it; --clustering none is"},
 		{stages(t, 158*time.Minute, slices.Repeat([]int{1}, 9)...), "vertical", ""},
 	} {
 		rule, err := clustering.Parse(tt.rule)
@@ -171,7 +170,8 @@ func TestRulesThatNoWalltimeHolds(t *testing.T) {
 	}
 }
 
-// The planner chooses among all rules: of chains of short tasks it makes one job each, which no levels come near.
+// The planner chooses among all rules: it turns chains of short tasks into one job each, which clustering by level
+// cannot match.
 func TestChainsBecomeJobs(t *testing.T) {
 	t.Parallel()
 	s := cloud()

@@ -2,24 +2,22 @@ package planner
 
 import "github.com/corral-pilot/corral"
 
-// Hosts finds the first of many hosts on which a task fits.
+// First fit is the rule of list schedulers and dispatchers: hosts are in order of preference, and a task takes the
+// first one that has room for it now. Examining each host for each task would be too slow for a plan with thousands of
+// hosts.
 //
-// First fit is what list schedules and dispatchers do: hosts are in an order of preference, and a task goes to the
-// earliest on which there is room for it now. A look at each host for each task is what a plan for thousands of hosts
-// cannot afford.
-//
-// The one invariant: a node of the tree has, of each resource, at least what any host below it has free. That is
-// necessary for a task to fit there, and not sufficient, so that a search may have to turn back.
+// The invariant: for each resource, a node of the tree has at least the maximum that any host below it has free. This
+// is necessary but not sufficient for a task to fit there, so a search may have to backtrack.
 
-// Hosts is what is free on each host, as a tree of component-wise maxima, so that the first one on which a task fits is
-// found in O(log hosts) when tasks ask for one kind of resource, which is nearly always. Hosts are numbered from 0. It
-// is one goroutine's.
+// Hosts holds the free resources of each host as a tree of component-wise maxima. It finds the first host that a task
+// fits in O(log hosts) if tasks need one kind of resource, which is the usual case. Hosts are numbered from 0. It is
+// not safe for concurrent use.
 type Hosts struct {
 	leaves int // a power of two
 	tree   []corral.Resources
 }
 
-// New returns so many hosts, of which nothing is free.
+// New returns the given number of hosts without free resources.
 func New(hosts int) *Hosts {
 	leaves := 1
 	for leaves < hosts {
@@ -28,10 +26,10 @@ func New(hosts int) *Hosts {
 	return &Hosts{leaves, make([]corral.Resources, 2*leaves)}
 }
 
-// At returns what is free on a host.
+// At returns the free resources of a host.
 func (h *Hosts) At(host int) corral.Resources { return h.tree[h.leaves+host] }
 
-// Set says what is free on a host.
+// Set sets the free resources of a host.
 func (h *Hosts) Set(host int, free corral.Resources) {
 	i := h.leaves + host
 	h.tree[i] = free
@@ -44,7 +42,7 @@ func (h *Hosts) Set(host int, free corral.Resources) {
 	}
 }
 
-// First returns the first host that has room for need and that suits, or -1.
+// First returns the first host that has room for need and for which suits returns true, or -1.
 func (h *Hosts) First(need corral.Resources, suits func(host int) bool) int {
 	return h.firstBelow(1, need, suits)
 }

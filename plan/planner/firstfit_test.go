@@ -9,8 +9,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner"
 )
 
-// The tree finds, whatever has been freed and taken before, and whichever hosts suit,
-// the host that a look at each of them finds.
+// The tree finds the same host as a linear search, for any sequence of changes and any set of suitable hosts.
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Where one site has a price and another has none, outcomes are compared by money alone: what costs nothing is on the
-// front however long its cpus are held, and a trade-off does not pay to end hardly sooner.
+// If one site has a price and another has none, outcomes are compared by money alone: free cpus are on the front
+// however long they are held, and a trade-off does not pay for a negligible speed-up.
 func TestSiteWithoutPriceBesideOneWithAPrice(t *testing.T) {
 	t.Parallel()
 	free, paid := cloud(), cloud()

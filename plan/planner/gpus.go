@@ -5,8 +5,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// gpusFor is how many GPUs are asked for with so many cpus of a host: none if no task needs one; else as large a part
-// of the host's as of its cpus, and at least what the task needs that needs most.
+// gpusFor returns the number of GPUs to request with a number of cpus of a host: none if no task needs one; otherwise
+// the same share of the host's GPUs as of its cpus, but at least the maximum that a task needs.
 func gpusFor(needs []corral.Resources, of corral.Resources, cpus int) int {
 	most := 0
 	for _, n := range needs {
@@ -18,8 +18,8 @@ func gpusFor(needs []corral.Resources, of corral.Resources, cpus int) int {
 	return max(most, of.GPUs*cpus/of.CPUs)
 }
 
-// withGPUs is how many such hosts a site can give at once, as far as that depends on its GPUs: those who take few cpus
-// of a node, each with a GPU, leave cpus to which no GPU belongs.
+// withGPUs returns how many such hosts a site's GPUs allow at once. If each host takes a few cpus and a GPU of a node,
+// some of the node's cpus are left without a GPU.
 func withGPUs(s *plan.Site, host corral.Resources) int {
 	if host.GPUs == 0 || s.Host.GPUs >= plan.Unlimited || s.CPUs >= plan.Unlimited {
 		return plan.Unlimited

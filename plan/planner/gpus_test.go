@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// One node has 16 cpus and 4 GPUs, and there are 10 such nodes.
+// gpuSite returns a site with 10 nodes, each with 16 cpus and 4 GPUs.
 func gpuSite() plan.Site {
 	s := cloud()
 	s.Host.CPUs, s.Host.GPUs, s.CPUs = 16, 4, 160

@@ -10,10 +10,10 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// mostSites is how many sites a sentence names.
+// mostSites is the maximum number of sites that a message names.
 const mostSites = 3
 
-// hopeless is the answer to what no plan can reach, whatever is tried; nil if there may be one.
+// hopeless returns the answer for a problem that no plan can solve, or nil if there may be a plan.
 func hopeless(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
 	if reason := impossible(problem); reason != "" {
 		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
@@ -24,7 +24,7 @@ func hopeless(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, e
 	return otherShape(problem, goal, opts)
 }
 
-// impossible says why no plan exists whatever the goal, or nothing.
+// impossible returns why no plan exists for any goal, or "".
 func impossible(p plan.Problem) string {
 	for _, t := range p.Work.Tasks {
 		if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return t.Needs.FitIn(q.Host) }) {
@@ -34,21 +34,21 @@ func impossible(p plan.Problem) string {
 		long := func(s plan.Site) bool { return large(s) && s.Takes(t)+p.Cluster.Hop <= longest(&s, p.Cluster.Leave) }
 		switch {
 		case !slices.ContainsFunc(p.Sites, large):
-			return fmt.Sprintf("task %s needs %s, and no host has that: %s", t.ID, t.Needs, each(p.Sites, hostOf))
+			return fmt.Sprintf("task %s needs %s, but no host has that: %s", t.ID, t.Needs, each(p.Sites, hostOf))
 		case !slices.ContainsFunc(p.Sites, long):
-			return fmt.Sprintf("task %s takes %s, and no pilot stays so long: %s", t.ID, t.Runtime,
+			return fmt.Sprintf("task %s takes %s, but no pilot stays that long: %s", t.ID, t.Runtime,
 				each(slices.DeleteFunc(slices.Clone(p.Sites), func(s plan.Site) bool { return !large(s) }),
 					stayOf(p.Cluster.Leave)))
 		}
 	}
 	open := func(s plan.Site) bool { return s.Pilots > 0 && s.CPUs > 0 }
 	if len(p.Present) == 0 && !slices.ContainsFunc(p.Sites, open) {
-		return "no site takes a pilot now: " + each(p.Sites, fullness)
+		return "no site accepts a pilot now: " + each(p.Sites, fullness)
 	}
 	return ""
 }
 
-// each says something of each site, of a few if they are many.
+// each returns a message about each of the sites, shortened to mostSites.
 func each(sites []plan.Site, of func(plan.Site) string) string {
 	var said []string
 	for _, s := range sites[:min(len(sites), mostSites)] {
@@ -60,7 +60,7 @@ func each(sites []plan.Site, of func(plan.Site) string) string {
 	return strings.Join(said, "; ")
 }
 
-// hostOf says what a site's largest host has, as far as that is known.
+// hostOf describes a site's largest host as far as it is known.
 func hostOf(s plan.Site) string {
 	h := s.Host
 	for _, n := range []*int{&h.CPUs, &h.MemoryMiB, &h.GPUs, &h.DiskMiB} {
@@ -85,8 +85,8 @@ func fullness(s plan.Site) string {
 	return " has as many as its limits and those of the account allow"
 }
 
-// otherShape is the answer to a shape of hosts that no site has, or that a task does not fit in: the shape that is
-// nearest to it, and the plan with that. It is nil if the shape is possible.
+// otherShape returns the answer for a requested host size that no site has, or that is too small for a task: the
+// closest possible size and the plan with it. It returns nil if the size is possible.
 func otherShape(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
 	largest := slices.MaxFunc(problem.Sites, func(a, b plan.Site) int { return a.Host.CPUs - b.Host.CPUs })
 	task := slices.MaxFunc(problem.Work.Tasks, func(a, b plan.Task) int { return a.Needs.CPUs - b.Needs.CPUs })
@@ -99,7 +99,7 @@ func otherShape(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan,
 			cpus(opts.Shape))
 	case shape < task.Needs.CPUs && len(problem.Present) == 0:
 		opts.Shape = task.Needs.CPUs
-		reason = fmt.Sprintf("task %s needs %s, and hosts of %s have too few", task.ID, cpus(opts.Shape), cpus(shape))
+		reason = fmt.Sprintf("task %s needs %s, but hosts of %s have too few", task.ID, cpus(opts.Shape), cpus(shape))
 	default:
 		return nil, nil
 	}
@@ -117,7 +117,7 @@ func otherShape(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan,
 	return pl, nil
 }
 
-// check returns an error about what no planner can plan.
+// check returns an error for a problem or a goal that is invalid.
 func check(problem plan.Problem, goal plan.Goal) error {
 	if len(problem.Work.Tasks) == 0 {
 		return corral.Errorf(corral.Invalid, "a plan needs a workflow with at least one task")
@@ -134,13 +134,13 @@ func check(problem plan.Problem, goal plan.Goal) error {
 	unit := problem.Unit()
 	for _, s := range problem.Sites {
 		if s.Tariff.Unit() != unit {
-			return corral.Errorf(corral.Invalid, "site %s has its prices in %s, site %s in %s: plan for sites of "+
+			return corral.Errorf(corral.Invalid, "site %s has its prices in %s, site %s in %s: plan for sites with "+
 				"one unit",
 				problem.Sites[0].Name, unit, s.Name, s.Tariff.Unit())
 		}
 	}
 	if goal.Budget != nil && goal.Budget.Unit != unit {
-		return corral.ErrorAt(corral.Invalid, "budget", "it is in %s, the sites' prices are in %s",
+		return corral.ErrorAt(corral.Invalid, "budget", "it is in %s, but the sites' prices are in %s",
 			goal.Budget.Unit, unit)
 	}
 	if goal.Deadline < 0 {

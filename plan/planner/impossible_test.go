@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// TestImpossible: what cannot be is said with the number that makes it impossible, and what can be with its flag.
+// TestImpossible: a refusal names the number that makes the plan impossible, and a suggestion names its flag.
 func TestImpossible(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -24,15 +24,15 @@ func TestImpossible(t *testing.T) {
 		want  string
 		near  int // cpus of the nearest plan's hosts; 0: there is none
 	}{
-		{name: "cpus", needs: corral.Resources{CPUs: 64}, want: "task a needs 64 cpus, and no host has that: site hpc has " +
+		{name: "cpus", needs: corral.Resources{CPUs: 64}, want: "task a needs 64 cpus, but no host has that: site hpc has " +
 			"hosts of 8 cpus, 1000 MiB of memory at most"},
 		{name: "memory", needs: corral.Resources{CPUs: 1, MemoryMiB: 2000}, want: "task a needs 1 cpu, 2000 MiB of memory, and"},
-		{name: "gpus", needs: corral.Resources{CPUs: 1, GPUs: 1}, want: "task a needs 1 cpu, 1 gpu, and no host has that"},
-		{name: "walltime", takes: 3 * time.Hour, want: "task a takes 3h0m0s, and no pilot stays so long: site hpc has a " +
+		{name: "gpus", needs: corral.Resources{CPUs: 1, GPUs: 1}, want: "task a needs 1 cpu, 1 gpu, but no host has that"},
+		{name: "walltime", takes: 3 * time.Hour, want: "task a takes 3h0m0s, but no pilot stays that long: site hpc has a " +
 			"longest walltime of 2h0m0s, of which 1h59m50s are for tasks"},
-		{name: "a full site", edit: func(s *plan.Site) { s.Pilots = 0 }, want: "no site takes a pilot now: site hpc has as " +
+		{name: "a full site", edit: func(s *plan.Site) { s.Pilots = 0 }, want: "no site accepts a pilot now: site hpc has as " +
 			"many as its limits and those of the account allow"},
-		{name: "a site without cpus", edit: func(s *plan.Site) { s.CPUs = 0 }, want: "no site takes a pilot now: site hpc " +
+		{name: "a site without cpus", edit: func(s *plan.Site) { s.CPUs = 0 }, want: "no site accepts a pilot now: site hpc " +
 			"has no cpus that are free for one"},
 		{name: "a shape too large", shape: 64, near: 8, want: "no site has hosts of 64 cpus: the largest, at site hpc, has 8 " +
 			"cpus; --shape 8 is within reach"},
@@ -67,7 +67,7 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// TestDeadlineOutOfReach: what is within reach is later than what was asked for, as it is written, and may be asked for.
+// TestDeadlineOutOfReach: the suggested deadline is later than the requested one, also as printed, and is accepted.
 func TestDeadlineOutOfReach(t *testing.T) {
 	t.Parallel()
 	const year = 366 * 24 * time.Hour
@@ -79,13 +79,13 @@ func TestDeadlineOutOfReach(t *testing.T) {
 		{takes: time.Minute, overhead: 2 * time.Second, deadline: 30 * time.Second,
 			want: "the critical path of 1m0s, which no number of cpus shortens; --deadline 1m2s is within reach"},
 		{takes: 10 * time.Second, overhead: 5*time.Second + 20*time.Millisecond, deadline: 15 * time.Second,
-			want: "the soonest ends after 15.02s; --deadline 16s is within reach"},
+			want: "the fastest ends after 15.02s; --deadline 16s is within reach"},
 		{takes: 10 * time.Second, overhead: 5*time.Second + time.Millisecond, deadline: 15 * time.Second,
-			want: "the soonest ends after 15.001s; --deadline 16s is within reach"},
+			want: "the fastest ends after 15.001s; --deadline 16s is within reach"},
 		{takes: time.Hour, overhead: 300 * time.Millisecond, deadline: time.Hour,
-			want: "the soonest ends after 1h0m0.3s; --deadline 1h0m1s is within reach"},
+			want: "the fastest ends after 1h0m0.3s; --deadline 1h0m1s is within reach"},
 		{takes: year, overhead: time.Second, deadline: year,
-			want: "the soonest ends after 8784h0m1s; a plan without --deadline is within reach"},
+			want: "the fastest ends after 8784h0m1s; a plan without --deadline is within reach"},
 		{takes: year, overhead: time.Second, deadline: time.Hour,
 			want: "the critical path of 8784h0m0s, which no number of cpus shortens; a plan without --deadline is within reach"},
 		{takes: year, overhead: time.Hour, deadline: year, budget: 1,

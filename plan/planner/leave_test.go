@@ -8,14 +8,14 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// TestLeaving: a pilot is held, and paid for, until its workers have left. That is within its walltime, and before a
-// maintenance begins.
+// TestLeaving: a pilot is held, and paid for, until its workers have left. This is within its walltime, and before a
+// maintenance period begins.
 func TestLeaving(t *testing.T) {
 	const task, leave = 10 * time.Minute, 90 * time.Second
 	for _, c := range []struct {
 		name   string
 		edit   func(*plan.Site)
-		begins time.Duration // the task; less than 0: there is no plan
+		begins time.Duration // start of the task; negative: there is no plan
 	}{
 		{"without limits", func(*plan.Site) {}, 0},
 		{"as much as the walltime has", func(s *plan.Site) { s.Walltime = task + leave }, 0},

@@ -7,9 +7,9 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// cuts returns the limits of sites that ruled candidates out, and those that no candidate could try to exceed. Of
-// limits that differ in their numbers alone the first stands for all: it is that of the smallest candidate. most is how
-// many cpus can be of use at once.
+// cuts returns the limits of sites that ruled out candidates, and the limits that no candidate could exceed. If limits
+// differ only in their numbers, the first represents all; it belongs to the smallest candidate. most is the number of
+// cpus that can be useful at once.
 func cuts(sites []plan.Site, most int, all []outcome) []string {
 	var said []string
 	seen := map[string]bool{}
@@ -21,11 +21,11 @@ func cuts(sites []plan.Site, most int, all []outcome) []string {
 	}
 	for _, s := range sites {
 		if s.CPUs < most && s.CPUs < plan.Unlimited {
-			said = append(said, fmt.Sprintf("site %s: at most %s at once, and %d could be of use", s.Name,
+			said = append(said, fmt.Sprintf("site %s: at most %s at once, but %d could be of use", s.Name,
 				cpus(s.CPUs), most))
 		}
 		if s.Pilots < plan.Unlimited && s.Pilots*s.Host.CPUs < most {
-			said = append(said, fmt.Sprintf("site %s: at most %d pilots at once, and %d cpus could be of use", s.Name,
+			said = append(said, fmt.Sprintf("site %s: at most %d pilots at once, but %d cpus could be of use", s.Name,
 				s.Pilots, most))
 		}
 	}

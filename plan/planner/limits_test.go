@@ -9,8 +9,9 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// TestLimitsAreNamed: a plan says which limits of its sites cut it, once each and with their numbers; one that is cut
-// by what is left of an allocation keeps within it, and one that cannot says how little is left.
+// TestLimitsAreNamed: a plan reports each limit of its sites that restricted it once, with its numbers. A plan
+// restricted by the rest of an allocation stays within it; if there is no such plan, the answer reports how little is
+// left.
 func TestLimitsAreNamed(t *testing.T) {
 	t.Parallel()
 	problem := plan.Problem{Work: stages(t, time.Hour, 40), Sites: []plan.Site{cloud()}}
@@ -21,7 +22,7 @@ func TestLimitsAreNamed(t *testing.T) {
 	if err != nil || !p.Feasible || p.Cost.Money > left {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if said := strings.Join(p.Limits, "\n"); strings.Count(said, "at most 4 cpus at once, and 40 could be of use") != 1 {
+	if said := strings.Join(p.Limits, "\n"); strings.Count(said, "at most 4 cpus at once, but 40 could be of use") != 1 {
 		t.Errorf("limits %q", said)
 	}
 	left = 1

@@ -19,10 +19,10 @@ const (
 	tick   = corral.Seconds(time.Millisecond)
 )
 
-// A mutation breaks a valid plan, or tightens its problem, in one way. It reports false where that cannot be done.
+// A mutation breaks a valid plan, or tightens its problem, in one way. It returns false if it does not apply.
 type mutation struct {
 	name  string
-	rules []string // that may be the first to see it
+	rules []string // rules that may be the first to detect it
 	apply func(rng *rand.Rand, problem *plan.Problem, p *plan.Plan) bool
 }
 
@@ -45,7 +45,7 @@ func always(change func(problem *plan.Problem, p *plan.Plan)) func(*rand.Rand, *
 	return func(_ *rand.Rand, problem *plan.Problem, p *plan.Plan) bool { change(problem, p); return true }
 }
 
-// crowd adds needs to a task so that its host has one unit of a resource too few at that time.
+// crowd adds to a task's needs so that its host lacks one unit of a resource at that time.
 func crowd(grow func(needs *corral.Resources, host corral.Resources)) func(*rand.Rand, *plan.Problem, *plan.Plan) bool {
 	return onTask(func(problem *plan.Problem, p *plan.Plan, at *plan.Placement) bool {
 		problem.Work.Tasks = slices.Clone(problem.Work.Tasks)
@@ -273,10 +273,11 @@ var mutations = []mutation{
 	})},
 }
 
-// Each way to break a plan is seen, by the name of its rule. The long checks break a thousand.
+// TestBrokenPlansAreRefused: each mutation is detected by the rule that it names. The soak test breaks a thousand
+// plans.
 func TestBrokenPlansAreRefused(t *testing.T) { breakPlans(t, 400) }
 
-// breakPlans breaks so many plans in turn, each in one way.
+// breakPlans breaks the given number of plans in turn, each in one way.
 func breakPlans(t *testing.T, plans int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))

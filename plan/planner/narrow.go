@@ -13,39 +13,38 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A narrowing seeks the fewest hosts of one kind on which some schedule meets the deadline. That is the question of
-// Byun, Kee, Kim, Deelman and Maeng (BTS: Resource capacity estimate for time-targeted science workflows, Journal of
-// Parallel and Distributed Computing 71, 2011). For a number of hosts it tries, one after another:
+// A narrowing searches for the smallest number of hosts of one kind on which a schedule meets the deadline. This is the
+// problem of Byun, Kee, Kim, Deelman and Maeng (BTS: Resource capacity estimate for time-targeted science workflows,
+// Journal of Parallel and Distributed Computing 71, 2011). For a number of hosts it tries in turn:
 //
 //	0  the list schedule by upward rank, forward
-//	1  the same backward: the list schedule of the graph with every edge turned round, which places tasks late
-//	2… both in turn, with priorities that are disturbed at random
+//	1  the same backward: the list schedule of the graph with all edges reversed, which places tasks late
+//	2… both alternately, with randomly perturbed priorities
 //
-// and makes each of them shorter: by moving its tasks, see tasks.shorten, where hosts are alike; where they are not, by
-// list schedules forward and backward that each take their priorities from the one before (Li and Willis: An
-// iterative scheduling technique for resource-constrained project scheduling, European Journal of Operational Research
-// 56, 1992).
+// Each schedule is then shortened: by moving its tasks, see tasks.shorten, if hosts are alike; otherwise by alternating
+// forward and backward list schedules, each with priorities from the previous one (Li and Willis: An iterative
+// scheduling technique for resource-constrained project scheduling, European Journal of Operational Research 56, 1992).
 //
-// What is found ends as a schedule forward in time on the hosts' lines, so that pilots are released between tasks as in
-// any other plan. Nothing depends on the number of processors.
+// The result is always a forward schedule on the hosts' lines, so that pilots are released between tasks as in any
+// other plan. It does not depend on the number of processors of the machine.
 type narrowing struct {
 	p     *planning
-	order []share // hosts, in the order in which they are taken
-	back  *tasks  // with every edge turned round
-	left  int     // tries that may still be made
-	alike int     // tasks that a host takes at a time if hosts are alike, see uniform; else 0
+	order []share // hosts, in the order in which they are used
+	back  *tasks  // with all edges reversed
+	left  int     // tries that remain
+	alike int     // tasks per host at a time if hosts are alike, see uniform; otherwise 0
 	ready time.Duration
 }
 
-// triesTasks bounds the work: tries × tasks. batch is how many tries are made before it is looked whether one of them
-// succeeded, mostTries how many are made for one number of hosts.
+// triesTasks bounds the work: tries × tasks. batch is the number of tries between two checks for success; mostTries is
+// the maximum for one number of hosts.
 const (
 	triesTasks = 1_000_000
 	batch      = 4
 	mostTries  = 100
 )
 
-// narrow returns outcomes with fewer cpus at once than any of those that are known, as far as they are found.
+// narrow returns the outcomes that it finds with a lower peak of cpus than all known ones.
 func (p *planning) narrow(known []outcome, bound *int) (found []outcome) {
 	if p.Goal.Objective != plan.CPUs || bound == nil {
 		return nil
@@ -75,7 +74,7 @@ func (p *planning) narrow(known []outcome, bound *int) (found []outcome) {
 	return found
 }
 
-// reversed returns the tasks with every edge turned round.
+// reversed returns the tasks with all edges reversed.
 func (t *tasks) reversed() *tasks {
 	var edges [][2]int
 	for i := range t.work.Tasks {
@@ -86,15 +85,15 @@ func (t *tasks) reversed() *tasks {
 	work, quick := t.work, t.quick
 	var err error
 	if work.Graph, err = dag.New(len(work.Tasks), edges); err != nil {
-		panic(err) // unreachable: without cycles either way
+		panic(err) // unreachable: reversing edges does not create a cycle
 	}
 	quick.Graph = work.Graph
 	return newTasks(work, quick)
 }
 
-// uniform says how many tasks a host takes at a time, and when hosts are ready, if tasks need not care which host takes
-// them: all come at one time and stay, all sites have one pace, and either tasks have equal needs, or no host has room
-// for two. Else it returns 0.
+// uniform returns the number of tasks per host and the time when hosts are ready if all hosts are interchangeable: they
+// are ready at the same time and stay, all sites have the same pace, and either all tasks have equal needs, or no host
+// has room for two. Otherwise it returns 0.
 func (n *narrowing) uniform() (alike int, ready time.Duration) {
 	deadline := time.Duration(n.p.Goal.Deadline)
 	if n.p.Cluster.Rate > 0 {
@@ -119,7 +118,7 @@ func (n *narrowing) uniform() (alike int, ready time.Duration) {
 	return alike, ready
 }
 
-// slotsOf returns how many tasks of any of some needs a host takes at a time, or 0 if that depends on which.
+// slotsOf returns how many tasks a host can run at a time, or 0 if that depends on their needs.
 func slotsOf(host corral.Resources, needs []corral.Resources) int {
 	if len(needs) == 1 {
 		slots := 0
@@ -138,8 +137,8 @@ func slotsOf(host corral.Resources, needs []corral.Resources) int {
 	return 1
 }
 
-// search returns the outcome with the fewest hosts, from least to most, for which one is found: first without
-// disturbed priorities, then with them for the numbers below.
+// search returns the outcome with the fewest hosts between least and most: it first tries unperturbed priorities, then
+// perturbed ones for lower numbers.
 func (n *narrowing) search(least, most int) (best outcome, ok bool) {
 	for _, tries := range []int{2, mostTries} {
 		most = fewestHosts(least, most, func(hosts int) bool {
@@ -153,8 +152,8 @@ func (n *narrowing) search(least, most int) (best outcome, ok bool) {
 	return best, ok
 }
 
-// fewestHosts returns the least number from least to most that suffices, or most + 1. It takes for granted that more
-// than what suffices does, too, and looks near least first.
+// fewestHosts returns the smallest number between least and most that suffices, or most + 1. It assumes that a larger
+// number also suffices, and tries numbers close to least first.
 func fewestHosts(least, most int, suffices func(hosts int) bool) int {
 	for step := 1; least <= most; step *= 2 {
 		at := min(most, least+step-1)
@@ -174,7 +173,8 @@ func fewestHosts(least, most int, suffices func(hosts int) bool) int {
 	return least
 }
 
-// attempt makes tries for a number of hosts until one succeeds, some at once; of those, the first counts.
+// attempt makes tries for a number of hosts until one succeeds. It runs batches in parallel and takes the first success
+// of a batch.
 func (n *narrowing) attempt(hosts, tries int) (outcome, bool) {
 	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for first := 0; first < tries && n.left > 0 && n.p.ctx.Err() == nil; first += batch {
@@ -197,8 +197,8 @@ func (n *narrowing) attempt(hosts, tries int) (outcome, bool) {
 	return outcome{}, false
 }
 
-// try makes one try. If pilots of several hosts wait longer than one host does, so that the plan begins later, it tries
-// for a deadline that is earlier by as much.
+// try makes one try. If multi-host pilots wait longer than single hosts and delay the plan, it tries again with a
+// deadline that is earlier by the delay.
 func (n *narrowing) try(hosts, number int) (outcome, bool) {
 	c := candidate(take(n.order, hosts))
 	for wanted, rounds := time.Duration(n.p.Goal.Deadline), 3; rounds > 0; rounds-- {
@@ -219,7 +219,7 @@ func (n *narrowing) try(hosts, number int) (outcome, bool) {
 	return outcome{}, false
 }
 
-// schedule returns the schedule that try number k finds on a candidate's hosts, or nil. It may be longer than wanted.
+// schedule returns the schedule of try number k on a candidate's hosts, or nil. It may be longer than wanted.
 func (n *narrowing) schedule(c candidate, k int, wanted time.Duration) *schedule {
 	forward, backward := n.p.tasks, n.back
 	if k >= 2 {
@@ -244,20 +244,20 @@ func (n *narrowing) schedule(c candidate, k int, wanted time.Duration) *schedule
 		room := slots{n.alike * len(n.p.lines(c, 0)), n.ready, n.p.Cluster.Hop}
 		moved := n.place(n.p.tasks.shorten(start, n.back, room, wanted), c)
 		if moved == nil || s != nil && s.makespan < moved.makespan {
-			return s // it knows how soon one task follows another, as slots do not
+			return s // it uses the actual delay between tasks, unlike slots
 		}
 		return moved
 	}
 	return n.iterate(start, c, wanted)
 }
 
-// late returns the start of each task in a list schedule that runs backward from its end.
+// late returns the starts of the tasks in a backward list schedule.
 func (n *narrowing) late(back *tasks, c candidate) timing {
 	start := list(back, n.p.Cluster, n.ideal(c)).start
 	return back.mirrored(start, back.last(start)+n.p.Cluster.Hop)
 }
 
-// ideal returns the hosts of a candidate as if they were there at any time.
+// ideal returns the hosts of a candidate as if they were always available.
 func (n *narrowing) ideal(c candidate) []*line {
 	lines := n.p.lines(c, 0)
 	for _, l := range lines {
@@ -266,8 +266,8 @@ func (n *narrowing) ideal(c candidate) []*line {
 	return lines
 }
 
-// iterate makes list schedules forward and backward in turn. Each prefers the tasks that come first in the one before,
-// seen from its own beginning.
+// iterate alternates forward and backward list schedules. Each gives priority to the tasks that come first in the
+// previous one, seen from its own beginning.
 func (n *narrowing) iterate(start timing, c candidate, wanted time.Duration) *schedule {
 	var best *schedule
 	for {
@@ -282,8 +282,8 @@ func (n *narrowing) iterate(start timing, c candidate, wanted time.Duration) *sc
 	}
 }
 
-// place puts tasks that start at given times on the lines of a candidate's hosts: each on the first that is free, as in
-// a list schedule. It returns nil if one has no place.
+// place puts tasks with given starts on the lines of a candidate's hosts: each on the first free one, as in a list
+// schedule. It returns nil if a task has no place.
 func (n *narrowing) place(start timing, c candidate) *schedule {
 	s := newScheduler(n.p.tasks, n.p.Cluster, n.p.lines(c, 0))
 	for _, i := range n.p.tasks.inTurn(start) {
@@ -299,8 +299,7 @@ func (n *narrowing) place(start timing, c candidate) *schedule {
 	return &s.out
 }
 
-// disturbed returns the tasks by ranks that are each changed at random, by up to 5 % in some tries and up to 80 % in
-// others.
+// disturbed returns the tasks with randomly perturbed ranks, by up to 5 % in some tries and up to 80 % in others.
 func (t *tasks) disturbed(rng *rand.Rand, k int) *tasks {
 	key := t.work.Graph.UpwardRanks(t.quick.Runtimes())
 	most := 0.05 * math.Pow(2, float64(k/2%5))

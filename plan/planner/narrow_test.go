@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// instances are five small published executions of production workflows (WfInstances), with an index of them.
+// instances has five small published executions of production workflows (WfInstances), with an index of them.
 const instances = "../../workflow/formats/wfformat/testdata/wfcommons/instances"
 
 // published returns the published workflows of a folder.
@@ -49,15 +49,15 @@ func published(t *testing.T, dir string) []plan.Work {
 	return all
 }
 
-// At twice the critical path, and if pilots are there at once, most published workflows get by with a number of cpus
-// that is within 5 % or one cpu of the energetic bound, and nearly all with one so near to the lower bound.
+// At twice the critical path, and if pilots are available at once, most published workflows need a number of cpus
+// within 5 % or one cpu of the energetic bound, and nearly all are that close to the lower bound.
 func TestPlansOfPublishedWorkflowsAreNearTheBound(t *testing.T) {
 	if n, _, bound := nearBounds(t, instances); bound < n {
 		t.Errorf("%d of %d are near the lower bound, want all", bound, n)
 	}
 }
 
-// nearBounds plans the workflows of a folder, and counts the plans near the energetic and near the lower bound.
+// nearBounds plans the workflows of a folder, and counts the plans close to the energetic bound and to the lower bound.
 func nearBounds(t *testing.T, dir string) (n, energy, larger int) {
 	t.Helper()
 	near := func(cpus, bound int) bool { return cpus <= bound+1 || float64(cpus) <= 1.05*float64(bound) }
@@ -96,7 +96,7 @@ func nearBounds(t *testing.T, dir string) (n, energy, larger int) {
 	return n, energy, larger
 }
 
-// The search for narrow plans finds ones that the validator accepts, with the same seed the same.
+// The search for narrow plans finds plans that the validator accepts, and the same ones with the same seed.
 func TestNarrowPlansAreValidAndRepeatable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)
@@ -121,7 +121,7 @@ func TestNarrowPlansAreValidAndRepeatable(t *testing.T) {
 	})
 }
 
-// The same where tasks and hosts are alike, so that tasks are moved; and with hosts of some shape, which divides the
+// The same holds for identical tasks and hosts, where tasks are moved, and for a given host size, which divides the
 // cpus. No other plan that meets the deadline has fewer.
 func TestNarrowPlansOfTasksThatAreAlike(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -146,7 +146,7 @@ func TestNarrowPlansOfTasksThatAreAlike(t *testing.T) {
 	})
 }
 
-// More time has not been seen to need more cpus. That is not proven of what a search finds, so the cases are fixed.
+// A longer deadline does not need more cpus in these cases. They are fixed, because a search does not guarantee this.
 func TestMoreTimeNeedsNoMoreCPUs(t *testing.T) {
 	for seed := range uint64(60) {
 		w := randomWork(t, rand.New(rand.NewPCG(seed, 0)), 40)

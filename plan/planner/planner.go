@@ -15,39 +15,40 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A planning is the making of one plan.
+// A planning holds the state of making one plan.
 type planning struct {
 	plan.Problem
 	Goal   plan.Goal
 	all    []plan.Task // of the workflow
 	tasks  *tasks
-	most   int   // cpus that can be of use at once
-	shapes []int // cpus of a host that are tried; none: as many as are sensible
+	most   int   // maximum number of cpus that can be useful at once
+	shapes []int // host sizes to try, in cpus; nil: the planner chooses
 	seed   uint64
-	parts  int   // of the hosts of a plan a pilot has one at most; 0: as many as a site gives
-	judge  Judge // nil: estimates are believed
+	parts  int   // a pilot has at most 1/parts of a plan's hosts; 0: limited by the site only
+	judge  Judge // nil: estimates are trusted
 
 	clustering clustering.Rule
 	ctx        context.Context
-	jobs       [][]int // of each task of Work, the workflow's tasks in it; nil: they are the workflow's own
+	jobs       [][]int // for each task of Work, the workflow's tasks in it; nil: Work has the workflow's own tasks
 }
 
-// Options say how a plan is sought.
+// Options control how a plan is made.
 type Options struct {
-	Shape      int              // cpus of each host; 0: several are tried
-	Parts      int              // pilots are no larger than one part in so many of all hosts; 0: as sites give
-	Seed       uint64           // of what is tried at random; the same seed makes the same plan
+	Shape      int              // cpus per host; 0: the planner tries several
+	Parts      int              // a pilot has at most 1/Parts of all hosts; 0: limited by the site only
+	Seed       uint64           // for random tries; the same seed yields the same plan
 	Clustering *clustering.Rule // nil: the planner chooses
-	Slots      [][]Slot         // choices: each has all pilots in these slots; none: sites give by their waits
-	Judge      Judge            // of plans that are to meet a deadline with a confidence; nil: estimates are believed
-	Context    context.Context  // ends the search, which then fails with the context's cause; nil: nothing does
+	// Choices: in each, all pilots are in these slots; none: sites are used with their waits.
+	Slots   [][]Slot
+	Judge   Judge           // of plans that must meet a deadline with a confidence; nil: estimates are trusted
+	Context context.Context // cancels the search, which then returns the context's cause; nil: never
 }
 
-// Make returns the plan that reaches a goal. One that cannot be reached is no error: the plan says so, by Feasible,
-// and names the nearest that can. Errors are of kind Invalid, about the problem, or the cause with which
-// the options' context has ended.
+// Make returns a plan that reaches a goal. An unreachable goal is not an error: the plan then has Feasible unset and
+// contains the nearest feasible plan. Errors are of kind Invalid, if the problem is invalid, or the cause of the
+// cancelled context.
 //
-// A list of a plan that is empty is so in JSON, too, and never null.
+// Empty lists of a plan are not nil, so that JSON shows them as [] instead of null.
 func Make(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
 	pl, err := decide(problem, goal, opts)
 	for q := pl; q != nil; q = q.Nearest {
@@ -56,7 +57,7 @@ func Make(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error
 	return pl, err
 }
 
-// present returns a list that is not nil.
+// present replaces a nil list by an empty one.
 func present[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -79,7 +80,7 @@ func newPlanning(problem plan.Problem, goal plan.Goal, opts Options) *planning {
 	return p
 }
 
-// hasten works out what the list schedule reads of the work, from what its tasks take where they take the least time.
+// hasten computes the input of the list schedule from the tasks' shortest times on any site.
 func hasten(p *planning) {
 	quick := plan.Quickest(p.Problem)
 	p.tasks, p.most = newTasks(p.Work, quick), quick.MostCPUs()
@@ -102,7 +103,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		return nil, context.Cause(p.ctx)
 	}
 	var bound *int
-	if len(p.Present) == 0 { // the bound is one of all cpus, not of those beyond what is present
+	if len(p.Present) == 0 { // the bound is on all cpus, not on those in addition to present pilots
 		bound = p.lowerBound()
 	}
 	if opts.Slots == nil {
@@ -137,12 +138,12 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	return pl, validator.Check(problem, pl)
 }
 
-// explore evaluates the candidates of each clustering that is tried.
+// explore evaluates the candidates of each clustering.
 func explore(p *planning, opts Options) (all []outcome) {
 	for _, c := range clusterings(p, opts.Clustering) {
 		q := clustered(p, c)
 		if impossible(q.Problem) != "" {
-			continue // a job that no walltime holds; single tasks are always tried
+			continue // a job exceeds all walltimes; single tasks are always tried
 		}
 		if opts.Slots != nil {
 			all = append(all, q.outcomes(inSlots(q, opts.Slots))...)
@@ -157,8 +158,8 @@ func explore(p *planning, opts Options) (all []outcome) {
 	return all
 }
 
-// outcomes evaluates candidates, as many at once as there are processors; the answer does not depend on how many.
-// Once the context has ended, what is not evaluated yet stays empty, and must not be used.
+// outcomes evaluates candidates in parallel on all processors; the result does not depend on their number. Once the
+// context is cancelled, the remaining outcomes are empty and must not be used.
 func (p *planning) outcomes(candidates []candidate) []outcome {
 	all := make([]outcome, len(candidates))
 	var wg sync.WaitGroup
@@ -190,7 +191,7 @@ func (p *planning) finish(o outcome) *plan.Plan {
 	for i := range p.Work.Tasks {
 		where := at[[2]int{int(s.line[i]), int(s.hold[i])}]
 		begin, pace := s.start[i]+late, s.lines[s.line[i]].site.Pace
-		var done plan.Task // of the job
+		var done plan.Task // part of the job so far
 		var travelled time.Duration
 		members := []int{i}
 		if p.jobs != nil {
@@ -216,11 +217,11 @@ func (p *planning) finish(o outcome) *plan.Plan {
 	return pl
 }
 
-// candidates are the numbers of hosts, by site and shape, that are tried.
+// candidates returns the numbers of hosts to try, by site and shape.
 func (p *planning) candidates() []candidate {
 	var all []candidate
 	if len(p.Present) > 0 {
-		all = append(all, candidate{}) // what is present may suffice
+		all = append(all, candidate{}) // the present pilots may suffice
 	}
 	for _, cpus := range p.hostSizes() {
 		for _, order := range p.orders(cpus) {
@@ -236,15 +237,15 @@ func (p *planning) candidates() []candidate {
 	return all
 }
 
-// Of a workflow of more than manySizes tasks each candidate costs a second or more. What few hosts hold differs little;
-// it rises with the number near the most that can be of use. So coarse numbers suffice for the lower half, and the
-// upper one has fine ones: those are the front.
+// For a workflow with more than manySizes tasks, each candidate takes a second or more. The cost differs little for few
+// hosts, and rises close to the maximum useful number. Therefore the lower half is sampled coarsely and the upper half,
+// which forms the front, finely.
 const (
 	coarseTries = 8
 	fineTries   = 9
 )
 
-// counts returns the numbers of hosts that are tried of each kind, up to most: fewer, the more tasks there are.
+// counts returns the numbers of hosts to try, up to most: the more tasks, the fewer numbers.
 func counts(most, tasks int) []int {
 	if tasks <= manySizes {
 		return steps(1, most, min(40, max(16, 400_000/max(tasks, 1))))
@@ -253,7 +254,7 @@ func counts(most, tasks int) []int {
 	return slices.Compact(append(steps(1, half, coarseTries), steps(half, most, fineTries)...))
 }
 
-// steps returns about so many whole numbers from least to most, evenly by their logarithms.
+// steps returns about tries integers from least to most, evenly spaced on a logarithmic scale.
 func steps(least, most, tries int) []int {
 	var all []int
 	for k := range tries {
@@ -266,7 +267,7 @@ func steps(least, most, tries int) []int {
 	return all
 }
 
-// take returns the first n hosts of some shares.
+// take returns the first n hosts of the shares.
 func take(order []share, n int) []share {
 	var some []share
 	for _, s := range order {
@@ -278,11 +279,10 @@ func take(order []share, n int) []share {
 	return some
 }
 
-// manySizes is how many tasks a workflow may have so that hosts of more than two sizes are tried.
+// manySizes is the maximum number of tasks of a workflow for which more than two host sizes are tried.
 const manySizes = 50_000
 
-// hostSizes are the numbers of cpus of a host that are tried: powers of two, as many as the widest task needs, and
-// whole hosts.
+// hostSizes returns the numbers of cpus per host to try: powers of two, the maximum that a task needs, and whole hosts.
 func (p *planning) hostSizes() []int {
 	if p.shapes != nil {
 		return p.shapes
@@ -304,13 +304,13 @@ func (p *planning) hostSizes() []int {
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
 	if len(p.Work.Tasks) > manySizes && len(sizes) > 2 {
-		return []int{sizes[0], sizes[len(sizes)-1]} // each costs seconds
+		return []int{sizes[0], sizes[len(sizes)-1]} // each takes seconds
 	}
 	return sizes
 }
 
-// orders returns the sites' hosts of some size in each order in which they may be filled: each site alone, and all
-// of them by price and by wait.
+// orders returns the sites' hosts of a given size in each order in which they may be filled: each site alone, and all
+// sites by price and by wait.
 func (p *planning) orders(cpus int) [][]share {
 	var each []share
 	for i := range p.Sites {
@@ -331,7 +331,7 @@ func (p *planning) orders(cpus int) [][]share {
 	return append(all, byPrice, byWait)
 }
 
-// price is what an hour of a host's cpu costs.
+// price returns the price of a cpu-hour on a host.
 func price(s share) float64 {
 	_, money := s.site.Tariff.Bill(plan.Pilot{Hosts: 1, CPUs: s.host.CPUs, End: corral.Seconds(time.Hour)})
 	return money.Units() / float64(s.host.CPUs)
@@ -341,7 +341,8 @@ func wait(s share) time.Duration {
 	return s.site.Wait(plan.Shape{Hosts: 1, Host: s.host, Walltime: s.site.Walltime}) + s.site.Overhead
 }
 
-// share returns the hosts of some size that a site may give; ok is false if that is none, or no task fits them.
+// share returns the hosts of a given size that a site may provide; ok is false if there are none, or a task does not
+// fit.
 func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
 	if cpus > s.Host.CPUs {
 		return share{}, false

@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// stages is a workflow of levels of tasks that each take a time; each task waits for all of the level before.
+// stages returns a workflow of levels with tasks of equal runtime; each task depends on all tasks of the previous
+// level.
 func stages(t *testing.T, runtime time.Duration, widths ...int) plan.Work {
 	t.Helper()
 	var w plan.Work
@@ -37,7 +38,7 @@ func stages(t *testing.T, runtime time.Duration, widths ...int) plan.Work {
 	return w
 }
 
-// cloud is a site without limits, waits and overheads.
+// cloud returns a site without limits, waits and overheads.
 func cloud() plan.Site {
 	const much = plan.Unlimited
 	return plan.Site{Name: "cloud", Host: corral.Resources{CPUs: 1, MemoryMiB: much, GPUs: much, DiskMiB: much},
@@ -46,7 +47,7 @@ func cloud() plan.Site {
 		Tariff: plan.Tariff{Rate: plan.CoreHours.Rate, Billing: cost.Billing{Period: time.Hour}}}
 }
 
-// F70, Juve 2012, Figure 6.1: five tasks, one, five, of an hour each.
+// F70, Juve 2012, Figure 6.1: levels of five tasks, one, and five, of an hour each.
 func TestStaircaseOfFigure61(t *testing.T) {
 	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 5, 1, 5), Sites: []plan.Site{cloud()}},
 		plan.Goal{Objective: plan.Makespan}, Options{})
@@ -69,8 +70,8 @@ func TestStaircaseOfFigure61(t *testing.T) {
 	}
 }
 
-// A plan that will be revised has pilots that can be let go: none has more than a part of the hosts, unless the site
-// takes few pilots.
+// A plan that will be revised has pilots that can be released separately: none has more than its part of the hosts,
+// unless the site limits the number of pilots.
 func TestPilotsThatCanBeLetGo(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ parts, most, want int }{

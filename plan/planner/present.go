@@ -7,14 +7,14 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Forecast is what is expected of a workflow if no pilot is asked for beyond those that are present.
+// A Forecast is the expected progress of a workflow on the present pilots alone.
 type Forecast struct {
-	End   time.Duration   // of the last task that can be run
-	Left  int             // tasks that no present pilot can take before it leaves
-	Until []time.Duration // of each present pilot: when its last task ends; 0: it has none
+	End   time.Duration   // of the last task that can run
+	Left  int             // tasks that no present pilot can finish before it leaves
+	Until []time.Duration // for each present pilot, the end of its last task; 0: it has none
 }
 
-// Expect returns the list schedule of a workflow on the pilots that are present. The problem's sites do not count.
+// Expect returns the forecast from a list schedule of a workflow on the present pilots. It ignores the problem's sites.
 func Expect(problem plan.Problem) Forecast {
 	t := newTasks(problem.Work, plan.Quickest(problem))
 	t.begin(problem.Present)
@@ -30,8 +30,8 @@ func Expect(problem plan.Problem) Forecast {
 	return f
 }
 
-// begin takes note of the pilots that are present, and of what they run. Some leave soon: tasks that take half as long
-// as others are a class of their own then, so that what is too long for them does not keep what is not from them.
+// begin registers the present pilots and their running tasks. Some pilots leave soon. Therefore tasks are also
+// classified by length, in powers of two, so that a task that is too long for a pilot does not block shorter ones.
 func (t *tasks) begin(present []plan.Present) {
 	t.running = present
 	if len(present) == 0 {
@@ -56,8 +56,8 @@ func (t *tasks) begin(present []plan.Present) {
 	}
 }
 
-// presentLines are the hosts of pilots that are present. Each is one hold, which has begun, or will begin when its
-// workers come, and which is not followed by another. A pilot of several hosts stays as long as one of them is busy.
+// presentLines returns the hosts of the present pilots. Each has a single hold, which begins when its workers are ready
+// and has no successor. A pilot with several hosts stays as long as one of them is busy.
 func presentLines(present []plan.Present) (all []*line) {
 	for i, q := range present {
 		together := &mates{to: q.Ready - q.Idle}
@@ -72,7 +72,7 @@ func presentLines(present []plan.Present) (all []*line) {
 	return all
 }
 
-// resume has the tasks begin that run already, each on its host, and says which they are.
+// resume starts the tasks that are already running, each on its host, and returns them.
 func (s *scheduler) resume(present []plan.Present) map[int32]bool {
 	running := map[int32]bool{}
 	first := 0 // line of the pilot's first host
@@ -91,7 +91,7 @@ func (s *scheduler) resume(present []plan.Present) map[int32]bool {
 	return running
 }
 
-// presentCPUs is how many cpus the present pilots have.
+// presentCPUs returns the total number of cpus of the present pilots.
 func presentCPUs(present []plan.Present) (sum int) {
 	for _, q := range present {
 		sum += q.Hosts * q.Host.CPUs

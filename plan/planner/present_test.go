@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// beside is work of so many equal tasks that depend on nothing, of a minute and one cpu each.
+// beside returns work of n independent tasks, of a minute and one cpu each.
 func beside(t *testing.T, n int) plan.Work {
 	t.Helper()
 	w := plan.Work{Name: "bag"}
@@ -29,27 +29,27 @@ func beside(t *testing.T, n int) plan.Work {
 	return w
 }
 
-// there is a present pilot of one host, which stays until end.
+// there returns a present pilot of one host that stays until end.
 func there(cpus int, end time.Duration) plan.Present {
 	return plan.Present{Hosts: 1, End: end, Keep: time.Minute,
 		Host: corral.Resources{CPUs: cpus, MemoryMiB: plan.Unlimited, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}}
 }
 
-// cloud gives pilots of any size at once.
+// cloud returns a site that provides pilots of any size at once.
 func cloud() plan.Site {
 	return plan.Site{Name: "cloud", Hosts: 10, Pilots: 10, CPUs: 64, Walltime: 24 * time.Hour, Tariff: plan.CoreHours,
 		Host: corral.Resources{CPUs: 8, MemoryMiB: plan.Unlimited, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
 		Wait: func(plan.Shape) time.Duration { return 0 }}
 }
 
-// TestPresentPilotsAreUsedFirst: a plan asks only for what the pilots that are there leave undone.
+// TestPresentPilotsAreUsedFirst: a plan requests only the capacity that the present pilots lack.
 func TestPresentPilotsAreUsedFirst(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name     string
 		present  []plan.Present
 		deadline time.Duration
-		cpus     int // held beyond what is present
+		cpus     int // held in addition to the present pilots
 	}{
 		{"they suffice", []plan.Present{there(4, time.Hour)}, 2 * time.Minute, 0},
 		{"half of it is missing", []plan.Present{there(2, time.Hour)}, 2 * time.Minute, 2},
@@ -66,15 +66,15 @@ func TestPresentPilotsAreUsedFirst(t *testing.T) {
 	}
 }
 
-// TestExpect: tasks that run stay where they are, a pilot that is idle for too long has left, and what fits no pilot
-// before it leaves is left over.
+// TestExpect: running tasks stay where they are, a pilot that is idle for too long has left, and tasks that do not fit
+// any pilot before it leaves remain.
 func TestExpect(t *testing.T) {
 	t.Parallel()
 	busy, late, idle := there(2, time.Hour), there(1, time.Hour), there(1, time.Hour)
 	busy.Running = []plan.Running{{Task: 0}}
 	late.Ready, idle.Idle = 30*time.Second, time.Hour
 	work := beside(t, 3)
-	work.Tasks[0].Runtime = 5 * time.Minute // what is left of it
+	work.Tasks[0].Runtime = 5 * time.Minute // remaining time
 	for _, tc := range []struct {
 		name    string
 		present []plan.Present
@@ -97,8 +97,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestPlansBesidePresentPilots: whatever is there, a plan that says it can be done passes the validator, which Make
-// asks, and holds no more than one that has nothing to begin with would for as soon an end.
+// TestPlansBesidePresentPilots: with any present pilots, a feasible plan passes the validator, which Make calls, and
+// does not hold more than a plan without present pilots that ends as early.
 func TestPlansBesidePresentPilots(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

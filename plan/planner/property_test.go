@@ -20,7 +20,7 @@ func seeded(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 }
 
-// Make checks every plan with the validator before it returns it, so that an error is a defect of one of the two.
+// Make checks every plan with the validator before it returns it, so that an error is a bug of one of the two.
 func TestEveryPlanIsValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)
@@ -59,7 +59,7 @@ func TestSameProblemSameBytes(t *testing.T) {
 	})
 }
 
-// A deadline or a budget that the nearest plan reaches is reached when it is asked for.
+// A deadline or a budget that the nearest plan meets is feasible when it is requested.
 func TestTheNearestPlanIsWithinReach(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		problem, pl := feasible(t, seeded(rt), 20)
@@ -69,7 +69,7 @@ func TestTheNearestPlanIsWithinReach(t *testing.T) {
 			rt.Fatal(err)
 		}
 		if refused.Feasible {
-			return // waits and overheads are nothing there
+			return // waits and overheads are 0 there
 		}
 		goal.Deadline = refused.Nearest.Makespan
 		if err := validator.Check(problem, refused.Nearest); err == nil {
@@ -82,7 +82,7 @@ func TestTheNearestPlanIsWithinReach(t *testing.T) {
 	})
 }
 
-// What is named as within reach is so with the bound that was not named: neither a budget nor a deadline may be missed.
+// A suggestion is feasible together with the bound that it does not mention: both budget and deadline are met.
 func TestWhatIsWithinReachKeepsTheOtherBound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		problem, pl := feasible(t, seeded(rt), 20)

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// randomProblem makes a workflow of at most so many tasks and one to three sites with limits, waits, overheads,
-// walltimes and maintenance of their own.
+// randomProblem returns a workflow of at most the given number of tasks and one to three sites with different limits,
+// waits, overheads, walltimes and maintenance periods.
 func randomProblem(t testing.TB, rng *rand.Rand, tasks int) plan.Problem {
 	t.Helper()
 	p := plan.Problem{Work: randomWork(t, rng, tasks)}
@@ -78,10 +78,10 @@ func randomSite(rng *rand.Rand, name string) plan.Site {
 	return s
 }
 
-// quick are the objectives that take no search for the fewest cpus.
+// quick lists the objectives that need no search for the fewest cpus.
 var quick = []plan.Objective{plan.Makespan, plan.Cost, plan.Tradeoff}
 
-// feasible makes random problems until one has a plan.
+// feasible generates random problems until one has a plan.
 func feasible(t testing.TB, rng *rand.Rand, tasks int) (plan.Problem, *plan.Plan) {
 	t.Helper()
 	for {

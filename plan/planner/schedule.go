@@ -9,46 +9,46 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A line is one host's worth of a site that pilots hold one after another: each hold is a stretch of time in which
-// something runs there, or in which it is kept for what comes next.
+// A line is a host's share of a site, held by one pilot after another. Each hold is an interval in which tasks run
+// there, or in which the host is kept for the next task.
 type line struct {
 	site  *plan.Site
 	host  corral.Resources
-	ready time.Duration // the first of its pilots cannot have its workers earlier
-	slot  *Slot         // its pilots are there within this time; nil: as the site gives
-	leave time.Duration // after its last task, a pilot is held for so long
-	keep  time.Duration // an idle host is kept for so long rather than released and asked for again
+	ready time.Duration // the earliest time at which its first pilot can have its workers
+	slot  *Slot         // its pilots stay within this slot; nil: limited by the site only
+	leave time.Duration // how long a pilot is held after its last task
+	keep  time.Duration // how long an idle host is kept, instead of released and requested again
 
-	reserve float64 // what is asked for beyond the time that is needed, as a share of it
+	reserve float64 // additional walltime as a share of the needed time
 
-	running int // tasks on it
+	running int // number of running tasks
 	holds   []hold
 
-	present int // 1 + the index of the present pilot that it is a host of; 0: it is to be asked for
-	number  int // of that host
+	present int // 1 + the index of the present pilot that the host belongs to; 0: it has to be requested
+	number  int // index of the host in that pilot
 	mates   *mates
-	doubt   float64 // share of a task's runtime that has to be left after it
+	doubt   float64 // share of a task's runtime that must remain after its end
 }
 
-// mates are the hosts of one present pilot together: it stays as long as one of them is busy, and is idle when all are.
+// mates links the hosts of one present pilot: it stays as long as any of them is busy, and is idle once all are idle.
 type mates struct {
-	running int           // tasks on them
+	running int           // number of running tasks on them
 	to      time.Duration // the end of their last task
 }
 
-// A hold is a time in which a pilot's workers are there: To is the end of the last task.
+// A hold is an interval in which a pilot's workers are present. To is the end of the last task.
 type hold struct {
 	plan.Span
-	latest time.Duration // no task may end later: the walltime, or a maintenance
+	latest time.Duration // no task may end later, due to the walltime or maintenance
 }
 
-// longest is how long workers can be there within one walltime.
+// longest returns how long workers can be present within one walltime.
 func longest(s *plan.Site, leave time.Duration) time.Duration {
 	return s.Walltime - s.Overhead - s.Margin - leave
 }
 
-// room returns the hold that a task of some runtime would belong to if it began now: the present one, or one that
-// begins now. ok is false if it has to wait.
+// room returns the hold for a task that begins now: the current one, or a new one that begins now. ok is false if the
+// task has to wait.
 func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 	if n := len(l.holds); n > 0 {
 		h = l.holds[n-1]
@@ -57,7 +57,7 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 		}
 	}
 	if l.running > 0 || l.present > 0 {
-		return hold{}, false, false // until it is empty: two pilots at once would be more than was allowed
+		return hold{}, false, false // wait until it is empty: two pilots at once would exceed the allowed number
 	}
 	h = hold{plan.Span{From: now, To: now}, now + longest(l.site, l.leave)}
 	if l.slot != nil {
@@ -77,11 +77,11 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 	return h, true, now+runtime <= h.latest
 }
 
-// again is how long after the last task of a pilot in a slot the workers of the next can be there: that one has its
-// place behind the margin of the other's walltime.
+// again returns the delay between the last task of a pilot in a slot and the workers of the next one: the next pilot
+// has its place after the margin of the previous walltime.
 func (l *line) again() time.Duration { return l.leave + l.site.Margin + l.site.Overhead }
 
-// stays reports whether the pilot that holds a line, whose last task ends at to, is still there.
+// stays reports whether the pilot that holds a line is still there; to is the end of its last task.
 func (l *line) stays(now, to time.Duration) bool {
 	if l.mates != nil {
 		return l.mates.running > 0 || now-l.mates.to <= l.keep
@@ -89,30 +89,30 @@ func (l *line) stays(now, to time.Duration) bool {
 	return l.running > 0 || now-to <= l.keep
 }
 
-// A schedule is a list schedule of all tasks on some lines.
+// A schedule is a list schedule of all tasks on given lines.
 type schedule struct {
-	start    []time.Duration // of each task
+	start    []time.Duration // per task
 	line     []int32
-	hold     []int32 // of its line; negative: the task fits none
+	hold     []int32 // index of the hold in the line; negative: the task fits no line
 	lines    []*line
 	makespan time.Duration
-	placed   int // tasks; fewer than all if some fit no line at any time
+	placed   int // number of placed tasks; lower than all if some fit no line at any time
 }
 
-// A scheduler makes one schedule. Time moves from one end of a task to the next; whatever is ready is placed by
-// priority on the first line on which it fits. Lines that come first are thereby full, and those behind them empty
-// when the workflow is narrow: that is what makes a staircase.
+// A scheduler makes one schedule. Time advances from one task end to the next. Ready tasks are placed by priority on
+// the first line that they fit. Thereby the first lines are full, and the last ones are empty while the workflow is
+// narrow, which produces the staircase.
 type scheduler struct {
 	*tasks
 	cluster plan.Cluster
 	out     schedule
-	missing []int32            // parents that are not done
-	ready   []heap.Heap[int32] // for each class: places of tasks that may begin
+	missing []int32            // unfinished parents
+	ready   []heap.Heap[int32] // for each class: places of ready tasks
 	ends    heap.Heap[ending]
-	wakes   heap.Heap[time.Duration] // when a line comes, or a maintenance is over
+	wakes   heap.Heap[time.Duration] // when a line becomes ready or a maintenance period ends
 	hosts   *Hosts
 	next    time.Duration // when the cluster can start another task
-	coming  []ending      // tasks that will be ready, in the order of their times
+	coming  []ending      // tasks that will become ready, in order of time
 }
 
 type ending struct {
@@ -120,7 +120,7 @@ type ending struct {
 	task int32
 }
 
-// list returns the list schedule of tasks on lines. Each task must fit some line, alone and for its whole runtime.
+// list returns the list schedule of tasks on lines. Each task must fit some line on its own for its whole runtime.
 func list(t *tasks, cluster plan.Cluster, lines []*line) *schedule {
 	s := newScheduler(t, cluster, lines)
 	s.run()
@@ -151,7 +151,7 @@ func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 	return s
 }
 
-// arrivals opens the lines that are there from the beginning, and has the others wake the schedule.
+// arrivals opens the lines that are ready from the beginning and schedules wake-ups for the others.
 func (s *scheduler) arrivals() {
 	woken := map[time.Duration]bool{0: true}
 	for i, l := range s.out.lines {
@@ -191,7 +191,7 @@ func (s *scheduler) run() {
 	}
 }
 
-// after returns when something happens next; ok is false if nothing does.
+// after returns the time of the next event; ok is false if there is none.
 func (s *scheduler) after() (at time.Duration, ok bool) {
 	at = math.MaxInt64
 	if s.ends.Len() > 0 {
@@ -206,7 +206,7 @@ func (s *scheduler) after() (at time.Duration, ok bool) {
 	return at, at < math.MaxInt64
 }
 
-// fill starts what is ready and fits, highest priority first.
+// fill starts the ready tasks that fit, highest priority first.
 func (s *scheduler) fill(now time.Duration) {
 	full := make([]bool, len(s.ready)) // classes whose first task has to wait
 	for {
@@ -227,11 +227,11 @@ func (s *scheduler) fill(now time.Duration) {
 	}
 }
 
-// begin puts a task on the first line that can take it; ok is false if none can now.
+// begin puts a task on the first line that has room for it; ok is false if none has.
 func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	need := s.needs[s.class[i]]
 	due := max(now+s.cluster.Turn(), s.next)
-	start := (due + time.Millisecond - 1).Truncate(time.Millisecond) // several may begin within one
+	start := (due + time.Millisecond - 1).Truncate(time.Millisecond) // several may begin within one millisecond
 	var h hold
 	var fresh bool
 	at := s.hosts.First(need, func(k int) bool {
@@ -256,7 +256,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	return true
 }
 
-// occupy has a task begin on a line, in the line's last hold.
+// occupy starts a task on a line, in its last hold.
 func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 	l := s.out.lines[at]
 	end := start + l.site.Takes(s.work.Tasks[i])

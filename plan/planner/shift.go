@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A timing is when each task starts.
+// A timing holds the start of each task.
 type timing []time.Duration
 
-// last returns when the last task ends.
+// last returns the end of the last task.
 func (t *tasks) last(start timing) (last time.Duration) {
 	for i, at := range start {
 		last = max(last, at+t.takes(int32(i)))
@@ -17,7 +17,7 @@ func (t *tasks) last(start timing) (last time.Duration) {
 	return last
 }
 
-// mirrored returns a timing as it is in a time that runs backward from an instant.
+// mirrored returns a timing in reversed time, counted from an instant.
 func (t *tasks) mirrored(start timing, from time.Duration) timing {
 	back := make(timing, len(start))
 	for i, at := range start {
@@ -26,8 +26,7 @@ func (t *tasks) mirrored(start timing, from time.Duration) timing {
 	return back
 }
 
-// inTurn returns the tasks in the order of their starts, parents before children; what takes no time comes before what
-// does.
+// inTurn returns the tasks sorted by start, parents before children; tasks with no duration come first.
 func (t *tasks) inTurn(start timing) []int32 {
 	order, topological := slices.Clone(t.byPlace), make([]int32, len(start))
 	for k, i := range t.work.Graph.Order() {
@@ -40,7 +39,7 @@ func (t *tasks) inTurn(start timing) []int32 {
 	return order
 }
 
-// Slots are places that take one task at a time, all from the same instant.
+// slots are places that run one task at a time, all from the same instant.
 type slots struct {
 	count int
 	ready time.Duration
@@ -48,11 +47,11 @@ type slots struct {
 }
 
 // shift moves the tasks of a schedule to the left: in the order of their starts, each begins as soon as its parents
-// have ended and a slot is free. It takes the slot that has been free for the shortest time, so that the others stay
-// open for tasks that can begin earlier. No task starts later than before: when its turn comes, fewer tasks than slots
-// are under way at its old start, because each of those that came before it was under way then, too.
+// have ended and a slot is free. It takes the slot that became free last, so that the others remain available to tasks
+// that can begin earlier. No task starts later than before: when a task is moved, fewer tasks than slots are running at
+// its old start, because each task that was moved before it was also running then.
 func (t *tasks) shift(start timing, s slots) timing {
-	free := make([]time.Duration, s.count) // ascending: from when
+	free := make([]time.Duration, s.count) // ascending: when each becomes free
 	for i := range free {
 		free[i] = s.ready
 	}
@@ -74,11 +73,11 @@ func (t *tasks) shift(start timing, s slots) timing {
 	return moved
 }
 
-// shorten moves the tasks of a schedule to the right, each as far as it goes without making the schedule longer, then
-// to the left, and again until that does not make it shorter, or until it is as short as wanted. This is the double
+// shorten moves the tasks of a schedule to the right as far as possible without making the schedule longer, then to the
+// left, and repeats this until the schedule does not become shorter or is as short as wanted. This is the double
 // justification of Valls, Ballestín and Quintanilla (Justification and RCPSP: a technique that pays, European Journal
-// of Operational Research 165, 2005); back are the tasks with every edge turned round. The result is no longer than
-// the schedule.
+// of Operational Research 165, 2005). back holds the tasks with all edges reversed. The result is never longer than the
+// original schedule.
 func (t *tasks) shorten(start timing, back *tasks, s slots, wanted time.Duration) timing {
 	start = t.shift(start, s)
 	for last := t.last(start); last > wanted; {
@@ -93,7 +92,7 @@ func (t *tasks) shorten(start timing, back *tasks, s slots, wanted time.Duration
 	return start
 }
 
-// by returns the tasks with other priorities: least key first, equal keys as before.
+// by returns the tasks with other priorities: in ascending order of key; ties keep their order.
 func (t *tasks) by(key []time.Duration) *tasks {
 	other := *t
 	other.byPlace, other.place = slices.Clone(t.byPlace), make([]int32, len(t.place))

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// alike makes a problem whose tasks need equal resources, some no time at all, at one site that is always open.
+// alike returns a problem whose tasks need equal resources, some with no runtime, at one site that is always open.
 func alike(t testing.TB, rng *rand.Rand) plan.Problem {
 	t.Helper()
 	w := randomWork(t, rng, 40)
@@ -31,8 +31,8 @@ func alike(t testing.TB, rng *rand.Rand) plan.Problem {
 	return plan.Problem{Work: w, Sites: []plan.Site{s}, Cluster: plan.Cluster{Hop: hop, Reuse: hop / 3}}
 }
 
-// Whatever is tried on hosts that are alike is no longer than the list schedule that it begins with, starts no task
-// before its parents have ended, and finds a place for each task.
+// On identical hosts, each improvement is no longer than the initial list schedule, starts no task before its parents
+// have ended, and places every task.
 func TestTasksMoveOnlyToMakeASchedulesShorter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)

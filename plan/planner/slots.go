@@ -1,25 +1,25 @@
 package planner
 
-// Pilots in slots. A candidate whose hosts are in slots is played by the same list schedule as any other: only that a
-// host is there from its slot's beginning on, no task may end behind its slot, and its next pilot there waits until the
-// walltime of the one before must be over. What slots a plan is to try is decided elsewhere (plan/planner/algorithm):
-// here they are as given as the limits of a site.
+// Pilots in slots. A candidate whose hosts are in slots uses the same list schedule as any other, with three
+// restrictions: a host exists only from the beginning of its slot, no task may end after its slot, and the next pilot
+// in the slot waits until the previous walltime has ended. The slots to try are chosen by plan/planner/algorithm; for
+// this package they are given, like the limits of a site.
 
 import "github.com/corral-pilot/corral/plan"
 
-// A Slot is a part of what a site gives that a plan's pilots may be in: so many cpus of a queue, from one instant until
-// another. Of a queue whose room is known the slots of a choice are parts of that room that do not overlap; of another
-// one it is what the queue gives after its wait. No slot is longer than the queue's walltime.
+// A Slot is a part of a site's capacity that a plan's pilots may use: a number of cpus of a queue in an interval. If
+// the room of a queue is known, the slots of a choice are disjoint parts of it; otherwise a slot is the capacity of the
+// queue after its wait. No slot is longer than the queue's walltime.
 type Slot struct {
 	Site, Queue string
 	CPUs        int
 	plan.Span
 }
 
-// inSlots are the candidates of hosts that slots of a choice have room for, choice by choice, for each size of hosts.
+// inSlots returns the candidates whose hosts fit the slots of a choice, for each choice and host size.
 func inSlots(p *planning, choices [][]Slot) (all []candidate) {
 	if len(p.Present) > 0 {
-		all = append(all, candidate{}) // what is present may suffice
+		all = append(all, candidate{}) // the present pilots may suffice
 	}
 	for _, cpus := range p.hostSizes() {
 		for _, slots := range choices {
@@ -31,7 +31,7 @@ func inSlots(p *planning, choices [][]Slot) (all []candidate) {
 	return all
 }
 
-// hosts are those of one size in some slots, which are filled in their order.
+// hosts returns the hosts of one size that fit the slots, which are filled in order.
 func hosts(p *planning, slots []Slot, cpus int) (c candidate) {
 	for i := range slots {
 		site := p.Site(slots[i].Site, slots[i].Queue)

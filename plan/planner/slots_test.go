@@ -14,9 +14,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Three tasks of an hour, one after the other, in a queue of two cpus that others hold from the second hour to the
-// third. In the hour before and in all the time behind it there are two pilots; the second is in line from the beginning
-// on, since it is too long for the hour before.
+// Three tasks of an hour run in sequence in a queue of two cpus, which others hold from the second hour to the third.
+// One pilot uses the hour before, a second one the time after it; the second is queued from the beginning, because it
+// is too long for the first hour.
 func TestPilotsInSlots(t *testing.T) {
 	t.Parallel()
 	const h, s = time.Hour, time.Second
@@ -54,7 +54,7 @@ func TestPilotsInSlots(t *testing.T) {
 	}
 }
 
-// Where a site takes one pilot at a time, the second is in line when the first has gone.
+// If a site accepts one pilot at a time, the second is queued once the first has left.
 func TestPilotsInSlotsOneAtATime(t *testing.T) {
 	t.Parallel()
 	const h = time.Hour
@@ -75,8 +75,8 @@ func TestPilotsInSlotsOneAtATime(t *testing.T) {
 	}
 }
 
-// Plans in slots are valid, or said to be impossible, whatever the room: Make has each checked. Of what a queue has the
-// test takes each step as it comes, so that pilots are cut off at its end.
+// Plans in slots are valid, or reported as impossible, for any room: Make checks each plan. The slots are the single
+// steps of the room, so that pilots are cut off at their ends.
 func TestEveryPlanInSlotsIsValid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -102,7 +102,7 @@ func TestEveryPlanInSlotsIsValid(t *testing.T) {
 	})
 }
 
-// randomRoom is what others leave of a queue.
+// randomRoom returns the room that other jobs leave in a queue.
 func randomRoom(rng *rand.Rand) *availability.Profile {
 	room := availability.New(4+rng.IntN(60), 0)
 	for range rng.IntN(12) {
@@ -114,7 +114,7 @@ func randomRoom(rng *rand.Rand) *availability.Profile {
 	return room
 }
 
-// eachStep are the slots of a room between two instants at which it changes.
+// eachStep returns the slots of a room between two changes.
 func eachStep(site *plan.Site) (all []Slot) {
 	for at, free := range site.Room.Steps() {
 		if n := len(all); n > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// slowly is a cloud whose hosts take 1.5 times as long, at half the price.
+// slowly returns a cloud whose hosts take 1.5 times as long, at half the price.
 func slowly() plan.Site {
 	s := cloud()
 	s.Name, s.Speed = "slow", plan.Speed(1/1.5)
@@ -16,7 +16,7 @@ func slowly() plan.Site {
 	return s
 }
 
-// TestSlowHostsNeedLonger: a site whose hosts are 1.5 times slower needs 1.5 times as long for the same tasks.
+// TestSlowHostsNeedLonger: a site whose hosts are slower by a factor of 1.5 needs 1.5 times as long for the same tasks.
 func TestSlowHostsNeedLonger(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestSlowHostsNeedLonger(t *testing.T) {
 	}
 }
 
-// TestSlowHostsWhereThereIsTime: a deadline decides whether the slow hosts, which are cheaper, will do.
+// TestSlowHostsWhereThereIsTime: the deadline decides whether the slow, cheaper hosts suffice.
 func TestSlowHostsWhereThereIsTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestSlowHostsWhereThereIsTime(t *testing.T) {
 	}
 }
 
-// TestTooSlowForTheWalltime: a task that the fast hosts could just do fits no pilot on slow ones.
+// TestTooSlowForTheWalltime: a task that barely fits the walltime on fast hosts fits no pilot on slow ones.
 func TestTooSlowForTheWalltime(t *testing.T) {
 	t.Parallel()
 	site := slowly()
@@ -63,7 +63,7 @@ func TestTooSlowForTheWalltime(t *testing.T) {
 	}
 }
 
-// TestSlowWorkersThatAreThere: those that are present are as slow as they are, too.
+// TestSlowWorkersThatAreThere: the speed of hosts also applies to present pilots.
 func TestSlowWorkersThatAreThere(t *testing.T) {
 	t.Parallel()
 	there := plan.Present{Site: "slow", Hosts: 1, Host: cloud().Host, Pace: plan.Pace{Speed: 0.5}, End: 10 * time.Hour, Keep: plan.Unbounded}

@@ -9,24 +9,24 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A stair is a hold on its way to becoming a host of a pilot.
+// A stair is a hold that becomes a host of a pilot.
 type stair struct {
 	line, hold int
-	plan.Span            // of the pilot's job: from before its workers are ready until they have left
-	place      plan.Span // where the pilot may be with its walltime
+	plan.Span            // of the pilot's job: from its start, before its workers are ready, until they have left
+	place      plan.Span // where the pilot's walltime has to fit
 }
 
-// roundWalltime is what walltimes are rounded up to, and shortestWalltime the least that is asked for: batch systems
-// count in minutes.
+// Walltimes are rounded up to roundWalltime, and shortestWalltime is the minimum requested: batch systems count in
+// minutes.
 const (
 	roundWalltime    = time.Minute
 	shortestWalltime = 10 * time.Minute
 )
 
-// pilots makes the pilots that hold what a schedule holds, and says for each line and hold which pilot, and which of
-// its hosts, that is. Hosts of one site and shape that come and go together become one pilot, as far as the site takes
-// so many hosts at once. slack is by how much they may differ: it trades held time for fewer pilots. No pilot has more
-// than one part in so many of the hosts, unless the site counts pilots.
+// pilots makes the pilots for the holds of a schedule, and maps each line and hold to a pilot and one of its hosts.
+// Hosts with the same site and shape that start and end together become one pilot, up to the site's maximum of hosts.
+// slack is how much their times may differ: it trades held time for fewer pilots. Unless the site limits the number of
+// pilots, a pilot has at most 1/parts of the hosts.
 func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at map[[2]int][2]int) {
 	var stairs []stair
 	for i, l := range s.lines {
@@ -88,10 +88,10 @@ func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at 
 	return all, at
 }
 
-// chain has pilots follow those whose places they take: on each of their lines the walltime ended the hold before, and
-// no pause did. That is so where they are to start before those have left.
+// chain links each pilot to the one that it replaces: on each of their lines the previous hold ended because of the
+// walltime, not because of a pause. This is the case if it has to start before the previous one has left.
 func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
-	before := make([]map[int]int, len(all)) // :: pilot → on how many lines it was the one before
+	before := make([]map[int]int, len(all)) // :: previous pilot → number of lines
 	for i, l := range s.lines {
 		for k := 1; k < len(l.holds) && l.present == 0; k++ {
 			earlier, later := at[[2]int{i, k - 1}][0], at[[2]int{i, k}][0]
@@ -112,7 +112,8 @@ func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
 	}
 }
 
-// place is where the pilot of a hold may be with its walltime. In a slot each has its place until the next one starts.
+// place returns the interval that the walltime of a hold's pilot has to fit. In a slot it ends when the next pilot
+// starts.
 func (l *line) place(hold int) plan.Span {
 	if l.slot == nil {
 		return plan.Span{To: plan.Unbounded}
@@ -134,7 +135,7 @@ func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration
 	walltime = min(walltime, l.site.Walltime, until-held.From)
 	wait := l.site.Wait(plan.Shape{Hosts: hosts, Host: l.host, Walltime: walltime})
 	if l.slot != nil && l.site.Room != nil {
-		wait = 0 // when it is in line is seen when all of them are there, see plan.Line
+		wait = 0 // its submit time is set when all pilots are known, see plan.Line
 	}
 	return plan.Pilot{
 		Site: l.site.Name, Queue: l.site.Queue, Hosts: hosts, CPUs: l.host.CPUs, MemoryMiB: known(l.host.MemoryMiB),
@@ -144,8 +145,8 @@ func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration
 	}
 }
 
-// spare is how much longer a pilot may stay than a plan needs it. Where the site has a maintenance that is no longer at
-// all: a pilot starts only if its walltime is over by then.
+// spare returns the additional walltime of a pilot. It is 0 if the site has a maintenance period, because a pilot
+// starts only if its walltime ends before the maintenance.
 func (l *line) spare(held time.Duration) time.Duration {
 	if len(l.site.Closed) > 0 {
 		return 0
@@ -153,7 +154,7 @@ func (l *line) spare(held time.Duration) time.Duration {
 	return time.Duration(l.reserve * float64(held))
 }
 
-// known turns what is unlimited because nobody knows it into what JSON leaves out.
+// known maps an unlimited number to 0, which JSON omits.
 func known(n int) int {
 	if n >= plan.Unlimited {
 		return 0

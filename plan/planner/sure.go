@@ -8,25 +8,26 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Judge returns the share of outcomes in which a plan meets its goal's deadline. Not exact, it may stop as soon as it
-// is clear on which side of the goal's confidence the share is. The same plan must always get the same answer.
+// A Judge returns the share of outcomes in which a plan meets its goal's deadline. Unless exact is set, it may stop as
+// soon as it is clear on which side of the goal's confidence the share is. It must be deterministic.
 type Judge func(pl *plan.Plan, exact bool) float64
 
-// patience are the shares of waits that plans with a confidence assume, beside the one asked for. One that assumes
-// longer waits asks for its later pilots earlier: that makes it surer, and dearer where they come early.
+// patience holds the quantiles of waits that plans with a confidence assume in addition to the requested one. A plan
+// that assumes longer waits requests its later pilots earlier: this makes it safer, but more expensive if they start
+// early.
 var patience = []float64{0.5, 0.75}
 
-// mostPatient is how many tasks a workflow may have so that more than one share of waits is tried.
+// mostPatient is the maximum number of tasks of a workflow for which more than one quantile is tried.
 const mostPatient = 100_000
 
-// unsure reports whether a plan has to meet a deadline with a confidence, and can be judged.
+// unsure reports whether a plan has to meet a deadline with a confidence and a judge is available.
 func unsure(p *planning) bool {
 	return p.Goal.Confidence > 0 && p.Goal.Deadline > 0 && p.judge != nil
 }
 
-// reserve is what is added to walltimes, as a share of the time that a pilot is to be held, so that it stays when tasks
-// take longer than estimated: tasks are cut at the end of a walltime and have to begin again. It costs nothing unless
-// it is used, because a pilot without work leaves. Plans with a confidence have more of it.
+// reserve returns the share by which walltimes are extended, so that a pilot stays if tasks take longer than estimated:
+// tasks are killed at the end of a walltime and have to start over. The reserve costs nothing unless it is used,
+// because a pilot without work leaves. Plans with a confidence have a larger one.
 func reserve(p *planning) float64 {
 	if unsure(p) {
 		return 1
@@ -34,8 +35,8 @@ func reserve(p *planning) float64 {
 	return 0.5
 }
 
-// patient returns what is planned when other shares of the waits are assumed, besides what is planned anyway. Where the
-// waits are not spread that is nothing.
+// patient returns additional outcomes for other quantiles of the waits. There are none if the distribution of waits is
+// not known.
 func patient(p *planning) (all []outcome) {
 	spread := slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return s.Waits != nil })
 	if !unsure(p) || !spread || len(p.Work.Tasks) > mostPatient {
@@ -55,15 +56,16 @@ func patient(p *planning) (all []outcome) {
 	return all
 }
 
-// A ladder is what may be taken, best by the goal's objective first. Each is sooner than all before it, so that each is
-// surer as well, as far as estimates tell.
+// A ladder holds the admissible outcomes, best by the goal's objective first. Each is faster than all before it, and
+// should therefore also be safer.
 type ladder struct {
 	p     *planning
 	rungs []outcome
-	share map[int]float64 // of outcomes within the deadline, of those that were judged exactly
+	share map[int]float64 // of outcomes within the deadline, for exactly judged rungs
 }
 
-// newLadder takes what keeps the sites' limits and the budget, without what is neither better nor sooner than another.
+// newLadder selects the outcomes within the sites' limits and the budget, except those that are neither better nor
+// faster than another.
 func newLadder(p *planning, all []outcome) *ladder {
 	anyTime := p.Goal
 	anyTime.Deadline = 0
@@ -81,7 +83,7 @@ func newLadder(p *planning, all []outcome) *ladder {
 	return l
 }
 
-// reaches reports whether a rung is as sure as was asked for.
+// reaches reports whether a rung has the required confidence.
 func (l *ladder) reaches(k int) bool { return l.judged(k, false) >= l.p.Goal.Confidence }
 
 func (l *ladder) judged(k int, exact bool) float64 {
@@ -89,7 +91,7 @@ func (l *ladder) judged(k int, exact bool) float64 {
 		return share
 	}
 	if l.p.ctx.Err() != nil {
-		return 0 // it does not matter any more
+		return 0 // the result is not used
 	}
 	share := l.p.judge(l.sketch(k), exact)
 	if exact {
@@ -107,18 +109,18 @@ func (l *ladder) sketch(k int) *plan.Plan {
 	return pl
 }
 
-// climb returns the first rung that is sure enough, -1 if none is; first is the first that meets the deadline by its
-// estimates. It halves what is left between one that is sure enough and one that is not, as if each were surer than
-// those before it. That is not quite so; what is promised is that the one it returns is sure enough, and that the one
-// before it is not.
+// climb returns the first rung with the required confidence, or -1; first is the first rung that meets the deadline
+// according to estimates. It bisects between an insufficient and a sufficient rung as if confidence increased along the
+// ladder. This does not always hold; the guarantee is that the returned rung is sufficient and that the rung before it
+// is not.
 func (l *ladder) climb(first int) int {
 	low, high := first-1, len(l.rungs)-1
-	for high >= first && !l.reaches(high) { // the soonest is not always the surest: it may need the most pilots
+	for high >= first && !l.reaches(high) { // the fastest is not always the safest: it may need the most pilots
 		if high--; len(l.rungs)-high > topRungs {
 			high = first - 1
 		}
 	}
-	if high < first { // at a glance none is; of those that are nearly, one may be
+	if high < first { // a quick check found none; one of those that nearly suffice may do
 		return l.settle(l.surest(first), first)
 	}
 	for high-low > 1 {
@@ -131,8 +133,8 @@ func (l *ladder) climb(first int) int {
 	return l.settle(high, first)
 }
 
-// settle returns the first rung from high on that is sure enough when it is judged exactly, or one before it of which
-// that is true, too, and of the one before not; -1 if there is none.
+// settle returns the first rung from high on that suffices when judged exactly, or an earlier one such that all rungs
+// between suffice and the one before it does not; -1 if there is none.
 func (l *ladder) settle(high, first int) int {
 	for high < len(l.rungs) && l.judged(high, true) < l.p.Goal.Confidence {
 		high++
@@ -146,11 +148,11 @@ func (l *ladder) settle(high, first int) int {
 	return high
 }
 
-// topRungs is how many of the soonest are judged before it is said that none is sure enough.
+// topRungs is the number of fastest rungs to judge before the search fails.
 const topRungs = 4
 
-// sure returns the best outcome that meets the deadline with the confidence that was asked for. If none does, ok is
-// false, and the outcome is the surest of those that were judged. Some outcome must meet the deadline by its estimates.
+// sure returns the best outcome that meets the deadline with the required confidence. If there is none, ok is false and
+// the outcome is the safest one judged. At least one outcome must meet the deadline according to estimates.
 func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	first := slices.IndexFunc(l.rungs, func(o outcome) bool { return o.Makespan <= l.p.Goal.Deadline })
 	at := l.climb(first)
@@ -165,7 +167,7 @@ func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	return l.rungs[at], c, ok
 }
 
-// surest returns which of the soonest has the largest share of outcomes within the deadline.
+// surest returns the rung with the largest share of outcomes within the deadline, among the fastest.
 func (l *ladder) surest(first int) int {
 	best := len(l.rungs) - 1
 	for k := best - 1; k >= max(first, len(l.rungs)-topRungs); k-- {
@@ -177,20 +179,20 @@ func (l *ladder) surest(first int) int {
 	return best
 }
 
-// unsure is the answer to a confidence that no plan reaches: the surest that is known.
+// unsure returns the answer for an unreachable confidence, with the safest plan found.
 func (l *ladder) unsure(o outcome, c *plan.Confidence, all []outcome) *plan.Plan {
 	p := l.p
 	pl := &plan.Plan{Workflow: p.Work.Name, Goal: p.Goal, Alternatives: plan.Alternatives{Front: front(all),
 		Nearest: o.of.finish(o)}}
 	pl.Nearest.Confidence = c
-	remedy := "without --confidence it is planned by estimates alone"
+	remedy := "without --confidence only estimates are used"
 	if share := floor(c.Reached); share > 0 {
 		remedy = fmt.Sprintf("--confidence %g is within reach", share)
 	}
-	pl.Reasons = []string{fmt.Sprintf("no plan ends within %s in a share of %g of simulated outcomes: the surest does "+
+	pl.Reasons = []string{fmt.Sprintf("no plan ends within %s in a share of %g of simulated outcomes: the safest does "+
 		"in %.3f; %s", p.Goal.Deadline, c.Asked, c.Reached, remedy)}
 	return pl
 }
 
-// floor rounds a share down to hundredths, so that what is offered is really within reach.
+// floor rounds a share down to hundredths, so that a suggested confidence is really feasible.
 func floor(share float64) float64 { return float64(int(share*100)) / 100 }

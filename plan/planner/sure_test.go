@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// TestNearlySureAtAGlance: a judge that counts few outcomes may find that no plan is sure enough, and be wrong. Nothing
-// is refused before all are counted.
+// TestNearlySureAtAGlance: a judge that evaluates few outcomes may wrongly find that no plan suffices. A plan is
+// refused only after all outcomes have been evaluated.
 func TestNearlySureAtAGlance(t *testing.T) {
 	t.Parallel()
 	problem := plan.Problem{Work: stages(t, 10*time.Minute, 4), Sites: []plan.Site{cloud()}}

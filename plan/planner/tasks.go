@@ -9,15 +9,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Tasks are a workflow as the list schedule reads it: computed once, used by each candidate.
+// tasks is the form of a workflow for list schedules: computed once, used for each candidate.
 type tasks struct {
 	work    plan.Work
-	quick   plan.Work          // with each task as it is where it takes the least time, see plan.Quickest
-	place   []int32            // of each task in the order of priority: highest upward rank first, then topological
+	quick   plan.Work          // with the shortest time of each task, see plan.Quickest
+	place   []int32            // of each task in order of priority: by descending upward rank, then topological
 	byPlace []int32            // the task at each place
-	needs   []corral.Resources // of each class
-	class   []int32            // of each task: index in needs
-	running []plan.Present     // whose tasks have begun already
+	needs   []corral.Resources // per class
+	class   []int32            // per task: index in needs
+	running []plan.Present     // their tasks have begun already
 }
 
 func newTasks(w, quick plan.Work) *tasks {
@@ -48,5 +48,5 @@ func newTasks(w, quick plan.Work) *tasks {
 	return t
 }
 
-// takes is what a task takes at least, the way of its files included.
+// takes returns the shortest time of a task, including its file transfer.
 func (t *tasks) takes(i int32) time.Duration { return t.quick.Tasks[i].Runtime }

@@ -15,7 +15,7 @@ import (
 
 const mib = 1 << 20
 
-// far is a cloud at half the price whose files travel, at 1 MiB a second after 10 s.
+// far returns a cloud at half the price that needs file transfers, at 1 MiB per second after 10 s.
 func far() plan.Site {
 	s := cloud()
 	s.Name, s.Transfer = "far", plan.Transfer{Latency: 10 * time.Second, Bandwidth: mib}
@@ -23,7 +23,7 @@ func far() plan.Site {
 	return s
 }
 
-// with gives each task so many bytes.
+// with gives each task a number of bytes.
 func with(bytes int64, w plan.Work) plan.Work {
 	for i := range w.Tasks {
 		w.Tasks[i].Bytes = bytes
@@ -31,8 +31,8 @@ func with(bytes int64, w plan.Work) plan.Work {
 	return w
 }
 
-// TestFilesTravel: a task has its host from the beginning of the way of its files until their end, and that way is no
-// work.
+// TestFilesTravel: a task occupies its host from the beginning of the input transfer to the end of the output transfer;
+// transfers do not count as work.
 func TestFilesTravel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -58,7 +58,7 @@ func TestFilesTravel(t *testing.T) {
 	}
 }
 
-// TestFarWhereThereIsTime: a deadline decides whether the cheaper site, to which files travel, will do.
+// TestFarWhereThereIsTime: the deadline decides whether the cheaper site, which needs file transfers, suffices.
 func TestFarWhereThereIsTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,7 +83,8 @@ func TestFarWhereThereIsTime(t *testing.T) {
 	}
 }
 
-// TestTooFarForTheWalltime: a task that a pilot has the time for fits none where its files take the rest.
+// TestTooFarForTheWalltime: a task that fits a walltime without transfers does not fit if transfers take the rest of
+// it.
 func TestTooFarForTheWalltime(t *testing.T) {
 	t.Parallel()
 	site := far()
@@ -97,7 +98,8 @@ func TestTooFarForTheWalltime(t *testing.T) {
 	}
 }
 
-// TestLatencyMakesJobsOfSeveralTasks: where the way of files takes long beside short tasks, several tasks have one.
+// TestLatencyMakesJobsOfSeveralTasks: if file transfers take long compared with short tasks, several tasks share one
+// job.
 func TestLatencyMakesJobsOfSeveralTasks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -112,7 +114,7 @@ func TestLatencyMakesJobsOfSeveralTasks(t *testing.T) {
 	}
 }
 
-// TestFilesOfWorkersThatAreThere: the files of what they run are there; those of the next task travel.
+// TestFilesOfWorkersThatAreThere: the files of running tasks are already there; those of the next task are transferred.
 func TestFilesOfWorkersThatAreThere(t *testing.T) {
 	t.Parallel()
 	there := plan.Present{Site: "far", Hosts: 1, Host: cloud().Host, Pace: far().Pace, End: 10 * time.Hour,
@@ -125,7 +127,7 @@ func TestFilesOfWorkersThatAreThere(t *testing.T) {
 	}
 }
 
-// A plan that reckons with a shorter way of files than there is breaks a rule of its own.
+// A plan that assumes shorter transfers than actual violates a rule of its own.
 func TestWaysOfFilesAreCounted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))

@@ -1,8 +1,8 @@
-// Package plantest has workflows, ensembles and problems for tests of planners and for benchmarks: worked examples, and
-// others that are drawn at random. The same source of chance draws the same ones, in tests as in benchmarks.
+// Package plantest provides workflows, ensembles and problems for tests of planners and for benchmarks: worked
+// examples, and random ones. The same random source yields the same ones in tests and benchmarks.
 //
-//	Three, Diamond, Random   ensembles: the worked example of three workflows, one workflow, and drawn ones
-//	Layers, Queue            problems: a workflow of layers, and a queue whose waits are drawn
-//	Draw                     workflows of five applications in any size, by published distributions
-//	SeismicHazard, Levels    wide workflows, in the shapes of published experiments
+//	Three, Diamond, Random   ensembles: the worked example of three workflows, a single workflow, and random ones
+//	Layers, Queue            problems: a workflow of layers, and a queue with random waits
+//	Draw                     workflows of five applications in any size, from published distributions
+//	SeismicHazard, Levels    wide workflows in the shapes of published experiments
 package plantest

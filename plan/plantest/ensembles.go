@@ -11,9 +11,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Three is the worked example of three workflows, a, b and c, each of a task, three below it, and one below those
-// (corral-thesis, E6.6; Malawski, Juve, Deelman and Nabrzyski, Future Generation Computer Systems 48, 2015). It is
-// played with a deadline of 6 hours and a budget of 18 machine-hours.
+// Three returns the worked example of three workflows a, b and c, each with one task, then three, then one
+// (corral-thesis, E6.6; Malawski, Juve, Deelman and Nabrzyski, Future Generation Computer Systems 48, 2015). It is used
+// with a deadline of 6 hours and a budget of 18 machine-hours.
 func Three() ensemble.Ensemble {
 	return ensemble.Ensemble{
 		Diamond("a", 70, []int{95, 110, 100}, 160),
@@ -22,8 +22,8 @@ func Three() ensemble.Ensemble {
 	}
 }
 
-// Diamond is a workflow of a task, some below it, and one below those, by their runtimes in minutes, after which they
-// are named.
+// Diamond returns a workflow with one task, several children of it, and one child of all these, with their runtimes in
+// minutes. Tasks are named after their runtimes.
 func Diamond(name string, first int, middle []int, last int) plan.Work {
 	w := plan.Work{Name: name}
 	add := func(minutes int) {
@@ -41,8 +41,8 @@ func Diamond(name string, first int, middle []int, last int) plan.Work {
 	return w
 }
 
-// Random is an ensemble of up to so many workflows of up to so many tasks, each of which waits for up to three earlier
-// ones and takes up to two hours, some of them no time.
+// Random returns an ensemble of up to the given number of workflows of up to the given number of tasks. Each task
+// depends on up to three earlier ones and takes up to two hours; some take no time.
 func Random(rng *rand.Rand, workflows, tasks int) (e ensemble.Ensemble) {
 	for k := range 1 + rng.IntN(workflows) {
 		w := plan.Work{Name: fmt.Sprintf("w%d", k)}
@@ -67,7 +67,7 @@ func Random(rng *rand.Rand, workflows, tasks int) (e ensemble.Ensemble) {
 func graph(tasks int, edges [][2]int) *dag.Graph {
 	g, err := dag.New(tasks, edges)
 	if err != nil {
-		panic("drawn: " + err.Error()) // unreachable: tasks wait for earlier ones only
+		panic("drawn: " + err.Error()) // unreachable: tasks depend on earlier ones only
 	}
 	return g
 }

@@ -11,13 +11,12 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Workflows of parallel tasks, on which slots are planned in Singh (An end-to-end framework for provisioning based
-// resource and application management, PhD thesis, University of Southern California, 2008).
+// Workflows of parallel tasks, for which Singh plans slots (An end-to-end framework for provisioning based resource and
+// application management, PhD thesis, University of Southern California, 2008).
 
-// SeismicHazard returns the CyberShake workflow of the thesis's table 2, with its 8,039 tasks. Nothing of it is drawn.
-// The widest tasks need 288 processors; with another width they, and nothing else, need so many, for smaller machines.
-// The edges are read from figure 17: each synthetic seismogram waits for both wave propagations, and each peak value
-// for its seismogram.
+// SeismicHazard returns the CyberShake workflow of table 2 of the thesis, with its 8,039 tasks. Nothing in it is
+// random. The widest tasks need 288 processors; another width, for smaller machines, changes only these. The edges
+// follow figure 17: each synthetic seismogram depends on both wave propagations, and each peak value on its seismogram.
 func SeismicHazard(wide int) plan.Work {
 	const seismograms = 4017
 	d := &draft{ids: map[string]int{}}
@@ -39,17 +38,17 @@ func SeismicHazard(wide int) plan.Work {
 	return d.done()
 }
 
-// A Grid is what workflows of Levels have: so many tasks in so many levels, in the mean for how long, and on how many
+// A Grid holds the parameters of Levels: the numbers of tasks and levels, the mean runtime, and the mean number of
 // processors. The thesis has 100 tasks in 10 levels of 1000 s (figure 12).
 type Grid struct {
 	Tasks, Levels int
 	Runtime       time.Duration
 	Processors    int
-	Parents       int // of each task below the first level, or as many as the level above has
+	Parents       int // of each task below the first level; at most the size of the previous level
 }
 
-// Levels draws a workflow. The thesis names no distributions: runtimes are uniform up to twice their mean, processors
-// uniform from 1 to twice their mean less 1, and parents are drawn from the level above.
+// Levels generates a workflow. The thesis does not specify distributions: here runtimes are uniform up to twice their
+// mean, processors uniform from 1 to twice their mean less 1, and parents are random tasks of the previous level.
 func Levels(g Grid, seed uint64) plan.Work {
 	rng := rand.New(rand.NewPCG(seed, uint64(g.Tasks)))
 	d := &draft{rng: rng, ids: map[string]int{}}
@@ -69,11 +68,11 @@ func Levels(g Grid, seed uint64) plan.Work {
 	return d.done()
 }
 
-// done returns the workflow that was drafted.
+// done returns the finished workflow.
 func (d *draft) done() plan.Work {
 	var err error
 	if d.work.Graph, err = dag.New(len(d.work.Tasks), d.edges); err != nil {
-		panic("recipe: " + err.Error()) // unreachable: a task waits for earlier ones only
+		panic("recipe: " + err.Error()) // unreachable: tasks depend on earlier ones only
 	}
 	return d.work
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// The seismic hazard workflow has the tasks, levels and edges of its table and figure, and nothing but the wide tasks
-// changes with the width.
+// The seismic hazard workflow has the tasks, levels and edges of its table and figure, and the width affects only the
+// wide tasks.
 func TestSeismicHazard(t *testing.T) {
 	t.Parallel()
 	w := plantest.SeismicHazard(67)
@@ -29,8 +29,8 @@ func TestSeismicHazard(t *testing.T) {
 	}
 }
 
-// A workflow of levels has as many tasks and levels as it is asked for, means that are near, parents in the level above
-// alone, and follows from its seed.
+// A workflow of levels has the given numbers of tasks and levels, approximately the given means, parents in the
+// previous level only, and depends only on its seed.
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	g := plantest.Grid{Tasks: 1003, Levels: 10, Runtime: 1000 * time.Second, Processors: 22, Parents: 2}

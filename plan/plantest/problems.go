@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Layers is a workflow of at least so many tasks in levels of random widths; each task waits for two of the level
-// before.
+// Layers returns a workflow of at least the given number of tasks, in levels of random widths; each task depends on two
+// of the previous level.
 func Layers(rng *rand.Rand, tasks int) plan.Work {
 	w := plan.Work{Name: "layers"}
 	var edges [][2]int
@@ -33,12 +33,12 @@ func Layers(rng *rand.Rand, tasks int) plan.Work {
 	}
 	var err error
 	if w.Graph, err = dag.New(len(w.Tasks), edges); err != nil {
-		panic("drawn: " + err.Error()) // unreachable: tasks wait for earlier ones only
+		panic("drawn: " + err.Error()) // unreachable: tasks depend on earlier ones only
 	}
 	return w
 }
 
-// Queue is a site whose pilots wait mostly minutes, and sometimes hours: lognormal with this median.
+// Queue returns a site with lognormal waits with the given median: they usually last minutes, and sometimes hours.
 func Queue(name string, median time.Duration) plan.Site {
 	s := plan.Site{
 		Name: name, Host: corral.Resources{CPUs: 8, MemoryMiB: 64000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},

@@ -12,36 +12,36 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Draw draws workflows of five applications in any size: their structure, and runtimes by the distributions
-// of the workflow generator with which the thesis drew its ensembles (Bharathi, Chervenak, Deelman, Mehta, Su and Vahi:
-// Characterization of scientific workflows, WORKS 2008; the constants are those of corral-thesis, §1.6.10). They are
-// not those of the thesis's profiles: a mProjectPP takes 13.59 s here, and 1.73 s there (trap T37).
+// Draw generates workflows of five applications in any size. Their structure and the distributions of runtimes are
+// those of the workflow generator with which the thesis made its ensembles (Bharathi, Chervenak, Deelman, Mehta, Su and
+// Vahi: Characterization of scientific workflows, WORKS 2008; the constants are those of corral-thesis, §1.6.10). They
+// are not those of the thesis's profiles: an mProjectPP takes 13.59 s here, and 1.73 s there (trap T37).
 //
-// What the constants leave open (how well archives and pictures are compressed, how large lanes' parts are) is taken
-// from what the generator has written, see each recipe. The generator itself has no seed: published instances cannot be
-// drawn again, only others like them. Here the same seed draws the same workflow.
+// Parameters that the constants do not determine (compression ratios of archives and pictures, sizes of the parts of
+// lanes) are estimated from the generator's output, see each recipe. The generator itself has no seed, so published
+// instances cannot be reproduced exactly. Here the same seed yields the same workflow.
 
-// Applications are the names that Draw knows.
+// Applications lists the names that Draw accepts.
 var Applications = []string{"sipht", "ligo", "epigenomics", "montage", "cybershake"}
 
 var recipes = map[string]func(*draft, int){
 	"sipht": sipht, "ligo": ligo, "epigenomics": epigenomics, "montage": montage, "cybershake": cyberShake,
 }
 
-// Least is the size of the smallest workflow that is drawn.
+// Least is the size of the smallest workflow.
 const Least = 20
 
-// Draw returns a workflow of an application with about so many tasks; its last few are left out where the structure
-// does not make up exactly as many. A name that is not known, or fewer tasks than Least, is an Invalid error.
+// Draw returns a workflow of an application with about the given number of tasks; it may have slightly fewer if the
+// structure does not allow the exact number. An unknown name, and fewer tasks than Least, are an Invalid error.
 func Draw(application string, tasks int, seed uint64) (plan.Work, error) {
 	of, ok := recipes[application]
 	if !ok {
-		return plan.Work{}, corral.Errorf(corral.Invalid, "%.40q is none of the applications %q", application,
+		return plan.Work{}, corral.Errorf(corral.Invalid, "%.40q is not one of the applications %q", application,
 			Applications)
 	}
 	if tasks < Least || tasks > 1_000_000 {
 		return plan.Work{}, corral.Errorf(corral.Invalid,
-			"a workflow of %d tasks is not drawn: ask for %d to a million", tasks, Least)
+			"a workflow of %d tasks is not supported: ask for %d to a million", tasks, Least)
 	}
 	d := &draft{rng: rand.New(rand.NewPCG(seed, uint64(tasks))), ids: map[string]int{}}
 	d.work.Name = fmt.Sprintf("%s.%d.%d", application, tasks, seed)
@@ -49,15 +49,15 @@ func Draw(application string, tasks int, seed uint64) (plan.Work, error) {
 	return d.done(), nil
 }
 
-// A draft is a workflow that is being drawn.
+// A draft is an unfinished workflow.
 type draft struct {
 	rng   *rand.Rand
 	work  plan.Work
 	edges [][2]int
-	ids   map[string]int // :: kind → tasks of it
+	ids   map[string]int // :: kind → number of its tasks
 }
 
-// add adds a task of a kind that takes so many seconds, after others, and returns its number.
+// add appends a task of a kind with a runtime in seconds after its parents, and returns its index.
 func (d *draft) add(kind string, seconds float64, after ...int) int {
 	d.ids[kind]++
 	i := len(d.work.Tasks)
@@ -69,8 +69,8 @@ func (d *draft) add(kind string, seconds float64, after ...int) int {
 	return i
 }
 
-// normal draws from the normal distribution with a mean and a variance, again until it is within half of the mean;
-// after a hundred times it is the mean.
+// normal draws from the normal distribution with the given mean and variance until the value is within half of the
+// mean; after a hundred attempts it returns the mean.
 func (d *draft) normal(mean, variance float64) float64 {
 	for range 100 {
 		if x := mean + math.Sqrt(variance)*d.rng.NormFloat64(); x >= mean/2 && x <= mean*3/2 {
@@ -82,7 +82,7 @@ func (d *draft) normal(mean, variance float64) float64 {
 
 func (d *draft) between(low, high float64) float64 { return low + (high-low)*d.rng.Float64() }
 
-// many adds n tasks of a kind whose runtimes are drawn, after the same others.
+// many adds n tasks of a kind with random runtimes and the same parents.
 func (d *draft) many(n int, kind string, mean, variance float64, after ...int) (all []int) {
 	for range n {
 		all = append(all, d.add(kind, d.normal(mean, variance), after...))
@@ -90,8 +90,8 @@ func (d *draft) many(n int, kind string, mean, variance float64, after ...int) (
 	return all
 }
 
-// montage: images are projected, each pair that overlaps is compared, the differences are fitted, and all are added up
-// to a mosaic, which is shrunk to a picture. The shrunken mosaic has some 7.4 MB for each degree, and the picture 8 to
+// montage: images are projected, overlapping pairs are compared, the differences are fitted, and all images are added
+// up to a mosaic, which is shrunk to a picture. The shrunken mosaic has about 7.4 MB per degree, and the picture 8 to
 // 30 % of that.
 func montage(d *draft, n int) {
 	images := int(math.Round(float64(n-6) / 6))
@@ -128,8 +128,8 @@ func pair(k int) (i, j int) {
 	return i, k
 }
 
-// cyberShake: of a few extracted volumes seismograms are made, and of each its peak values. Archives of both have 5 to
-// 20 % of their 24,000 and 216 bytes.
+// cyberShake: seismograms are made from a few extracted volumes, and peak values from each seismogram. Archives of the
+// two are compressed to 5 to 20 % of 24,000 and 216 bytes per item.
 func cyberShake(d *draft, n int) {
 	volumes := max(2, int(math.Round(d.between(0.5, 1.5)*0.0081*float64(n-2))))
 	seismograms := (n - 2 - volumes) / 2
@@ -145,9 +145,9 @@ func cyberShake(d *draft, n int) {
 	d.add("ZipPSA", 216*float64(seismograms)*d.between(0.05, 0.20)/2782, peaks...)
 }
 
-// epigenomics: lanes of reads are split, each part is filtered, converted twice and mapped to the genome, which takes
-// nearly all time; maps are merged by lane, and all are indexed and piled up. Of a part's bytes the converted one has a
-// half, 0.8 of that, and 0.23 of that; a map has as many as the last; an index 1.3 % of all maps.
+// epigenomics: lanes of reads are split; each part is filtered, converted twice, and mapped to the genome, which takes
+// most of the time; maps are merged by lane, then all are indexed and piled up. The first conversion halves a part's
+// size, the second reduces it to 0.8 of that, and a map has 0.23 of that; the index has 1.3 % of the size of all maps.
 func epigenomics(d *draft, n int) {
 	lanes, parts := lanesOf(n, d.rng)
 	genome := float64(int64(4)<<30) * d.between(0.75, 1.25)
@@ -174,8 +174,7 @@ func epigenomics(d *draft, n int) {
 	d.add("pileup", genome/881356, index)
 }
 
-// lanesOf returns how many lanes a workflow has, and parts each: those of which the fewest tasks are missing, drawn
-// from several such.
+// lanesOf returns the number of lanes and of parts per lane: a random one of the combinations closest to n tasks.
 func lanesOf(n int, rng *rand.Rand) (lanes, parts int) {
 	var best [][2]int
 	least := n
@@ -198,10 +197,10 @@ func lanesOf(n int, rng *rand.Rand) (lanes, parts int) {
 	return chosen[0], chosen[1]
 }
 
-// ligo: templates are banked and inspirals searched for with them, which takes nearly all time; coincidences of several
-// searches are bottlenecks, behind which the same is done once more.
+// ligo: template banks are made, and inspirals are searched for with them, which takes most of the time. Coincidences
+// of several searches are bottlenecks, after which the same steps are repeated.
 func ligo(d *draft, n int) {
-	bottlenecks := max(1, int(math.Round(d.between(0.01, 0.05)*float64(n)/2))) // of each half
+	bottlenecks := max(1, int(math.Round(d.between(0.01, 0.05)*float64(n)/2))) // per half
 	searches := (n - 2*bottlenecks) / 4
 	bottlenecks = min(bottlenecks, searches)
 	groups := make([][]int, bottlenecks)

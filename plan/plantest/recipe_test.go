@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// Workflows of all sizes have about as many tasks, the levels of their application, and work as those that the
-// generator wrote: the range of the mean task's seconds is that of its published instances of 100 to 1000 tasks, and a
-// fifth more.
+// Workflows of all sizes have approximately the given number of tasks, the levels of their application, and as much
+// work as those of the generator: the mean task takes a time in the range of the generator's published instances with
+// 100 to 1000 tasks, with a tolerance of 20 %.
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	for application, want := range map[string]struct {
@@ -55,8 +55,8 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// What a kind says of sizes and priorities: sorted ones descend, a constant one has one size, and of a Pareto
-// distribution most are of the smallest size and a tenth of the largest (figure 6.5: 57 and 9 of 100).
+// The kinds determine sizes and priorities: sorted ones descend, a constant one has one size, and a Pareto distribution
+// has mostly the smallest size and about 10 % of the largest (figure 6.5: 57 and 9 of 100).
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range ensemble.Kinds {

@@ -10,20 +10,20 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// This file writes requirements and capabilities as ClassAds, so that HTCondor's negotiator finds the same resources
-// viable as package selection does, and prefers the same ones. The paper (Ha et al.) has no such mapping; the
-// attributes are ours.
+// This file converts requirements and capabilities to ClassAds, so that HTCondor's negotiator finds the same resources
+// viable as package selection does, and prefers the same ones. The paper (Ha et al.) does not define such a mapping;
+// the attributes are Corral's.
 //
 // A machine has, for each consumable that it offers:
 //
 //	CorralRate_TYPE            its rate
 //	CorralForm_TYPE_ATTRIBUTE  a list of values, for each attribute of the form
 //
-// and a job an expression for its Requirements and one for its Rank, which is the cost with a minus. A machine that
-// lacks an attribute is not matched: the expression is undefined. Values are compared by "is": a text by its capitals,
-// too, and numbers, which are all written as reals.
+// A job has an expression for its Requirements and one for its Rank, which is the negative cost. A machine that lacks
+// an attribute does not match, because the expression is undefined. Values are compared with "is", which is
+// case-sensitive for texts; numbers are always written as reals.
 //
-// The negotiator looks at Rank only between machines for which its own NEGOTIATOR_PRE_JOB_RANK is the same.
+// The negotiator compares Rank only between machines with the same NEGOTIATOR_PRE_JOB_RANK.
 
 // Prefixes of the attributes.
 const (
@@ -31,20 +31,20 @@ const (
 	form = "CorralForm_"
 )
 
-// word is what a type and an attribute of a form have to be. Capitals do not tell attributes of ads apart.
+// word matches valid types and attributes of forms. They are lower case, because ClassAd attribute names ignore case.
 var word = regexp.MustCompile(`^[a-z][a-z0-9]{0,39}$`)
 
 // An Attribute is a line of a machine's ad.
 type Attribute struct{ Name, Value string }
 
-// Machine returns what a machine advertises of its capabilities, sorted by name. Types and attributes that are no words
-// of letters and digits are an error of kind Invalid, and so are two capabilities of one type.
+// Machine returns the attributes that advertise a machine's capabilities, sorted by name. Types and attributes other
+// than words of letters and digits, and two capabilities of the same type, are an error of kind Invalid.
 func Machine(capabilities []Capability) (all []Attribute, err error) {
 	seen := map[string]bool{}
 	for _, c := range capabilities {
 		if seen[c.Type] {
 			return nil, corral.Errorf(corral.Invalid,
-				"a machine offers %.40q twice: a job could not tell which to ask for", c.Type)
+				"a machine offers %.40q twice: a job could not select one of them", c.Type)
 		}
 		seen[c.Type] = true
 		if err := c.Check(); err != nil {
@@ -66,8 +66,8 @@ func Machine(capabilities []Capability) (all []Attribute, err error) {
 	return all, nil
 }
 
-// Job returns the expressions of a job that requires something: what its Requirements have to hold of a machine, and
-// its Rank. Amounts are taken as they are: see selection.Quantised. Errors are as of Machine.
+// Job returns the expressions for a job's requirements: a condition for its Requirements, and its Rank. Amounts are not
+// rounded; see selection.Quantised. Errors are as for Machine.
 func Job(task []Requirement) (requirements, rank string, err error) {
 	var all, costs []string
 	for _, r := range task {
@@ -94,31 +94,32 @@ func Job(task []Requirement) (requirements, rank string, err error) {
 	return strings.Join(all, " && "), "-(" + strings.Join(costs, " + ") + ")", nil
 }
 
-// anyOf is true of a machine that has one of some values.
+// anyOf returns an expression that is true for machines with at least one of the values.
 func anyOf(kind, attribute string, values []Value) string {
 	list := "TARGET." + form + kind + "_" + attribute
-	some := []string{"anyCompare(\"is\", " + list + ", undefined)"} // of no value it is false, or undefined
+	// False or undefined, so that an empty list of values never matches.
+	some := []string{"anyCompare(\"is\", " + list + ", undefined)"}
 	for _, v := range values {
 		some = append(some, "anyCompare(\"is\", "+list+", "+literal(v)+")")
 	}
 	return strings.Join(some, " || ")
 }
 
-// words refuses a type and attributes that cannot be part of a name.
+// words checks that a type and its attributes are valid in names.
 func words(c Consumable) error {
 	if !word.MatchString(c.Type) {
-		return corral.Errorf(corral.Invalid, "%.40q is no word of small letters and digits", c.Type)
+		return corral.Errorf(corral.Invalid, "%.40q must be a word of lower-case letters and digits", c.Type)
 	}
 	for attribute := range c.Form {
 		if !word.MatchString(attribute) {
-			return corral.Errorf(corral.Invalid, "%.40q, an attribute of %s, is no word of small letters and digits",
+			return corral.Errorf(corral.Invalid, "%.40q, an attribute of %s, must be a word of lower-case letters and digits",
 				attribute, c.Type)
 		}
 	}
 	return nil
 }
 
-// literal writes a value; numbers are reals.
+// literal formats a value; numbers are reals.
 func literal(v Value) string {
 	s, isText := v.Content()
 	if isText {
@@ -128,10 +129,10 @@ func literal(v Value) string {
 	return decimal(n)
 }
 
-// decimal writes a number as a real.
+// decimal formats a number as a real.
 func decimal(n float64) string {
 	s := strconv.FormatFloat(n, 'e', -1, 64)
-	if !strings.Contains(s, ".") { // 1e+02 is an error to some parsers
+	if !strings.Contains(s, ".") { // some parsers reject 1e+02
 		s = strings.Replace(s, "e", ".0e", 1)
 	}
 	return s

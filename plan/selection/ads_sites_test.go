@@ -14,22 +14,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
 	"github.com/corral-pilot/corral/plan/selection"
 )
 
-// release is a real HTCondor, which scripts/htcondor has set up.
-func release(t *testing.T) string {
-	t.Helper()
-	cmd := exec.Command("../../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal("scripts/htcondor: ", err)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// drawn are capabilities and requirements of few types, attributes and values, so that many match and many do not.
+// drawn generates capabilities and requirements with few types, attributes and values, so that many match and many do
+// not.
 type drawn struct{ *rand.Rand }
 
 func (d drawn) consumable(kind string) selection.Consumable {
@@ -49,8 +39,8 @@ func (d drawn) consumable(kind string) selection.Consumable {
 	return c
 }
 
-// HTCondor's own evaluation of what is generated is what package selection says, of ten thousand pairs: the same are
-// viable, and the rank is the cost with a minus.
+// HTCondor's evaluation of the generated expressions agrees with package selection for ten thousand pairs: the same
+// ones are viable, and the rank is the negative cost.
 func TestHTCondorAgrees(t *testing.T) {
 	t.Parallel()
 	d := drawn{rand.New(rand.NewPCG(1, 15))}
@@ -84,14 +74,18 @@ func TestHTCondorAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own := strings.NewReplacer("TARGET.", "MY.") // the job's expressions stand in the machine's ad
+		own := strings.NewReplacer("TARGET.", "MY.") // the job's expressions are evaluated in the machine's ad
 		fmt.Fprintf(&file, "Wanted = %s\nAffinity = %s\n\n", own.Replace(requirements), own.Replace(rank))
 	}
 	name := filepath.Join(t.TempDir(), "ads")
 	if err := os.WriteFile(name, file.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(release(t), "bin", "condor_status"), "-ads", name, "-af", "Name", "Wanted", "Affinity")
+	release, err := programs.HTCondor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(release, "bin", "condor_status"), "-ads", name, "-af", "Name", "Wanted", "Affinity")
 	cmd.Env = append(os.Environ(), "CONDOR_CONFIG=/dev/null")
 	out, err := cmd.Output()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/plan/selection"
 )
 
-// What a machine advertises, and what a job asks of it.
+// TestAds checks a machine's attributes and a job's expressions.
 func TestAds(t *testing.T) {
 	t.Parallel()
 	compute := selection.Consumable{Type: "compute", Form: map[string][]selection.Value{

@@ -12,20 +12,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Value is a number or a text, which are never equal. Values can be compared with ==.
+// A Value is a number or a text; a number never equals a text. Values are comparable with ==.
 type Value struct {
 	number float64
 	text   string
 	isText bool
 }
 
-// Number returns a number; 1 and 1.0 are the same.
+// Number returns a number; 1 and 1.0 are equal.
 func Number(n float64) Value { return Value{number: n} }
 
-// Text returns a text, of which capitals count.
+// Text returns a text, which is case-sensitive.
 func Text(s string) Value { return Value{text: s, isText: true} }
 
-// String writes a text in quotes, a number without.
+// String formats a text with quotes and a number without.
 func (v Value) String() string {
 	if v.isText {
 		return strconv.Quote(v.text)
@@ -33,7 +33,7 @@ func (v Value) String() string {
 	return strconv.FormatFloat(v.number, 'g', -1, 64)
 }
 
-// Content returns the text, or what the number is written as; isText tells which.
+// Content returns the text, or the formatted number if isText is false.
 func (v Value) Content() (s string, isText bool) {
 	if v.isText {
 		return v.text, true
@@ -41,7 +41,7 @@ func (v Value) Content() (s string, isText bool) {
 	return v.String(), false
 }
 
-// MarshalJSON writes a string or a number.
+// MarshalJSON encodes a string or a number.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.isText {
 		return json.Marshal(v.text)
@@ -49,7 +49,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v.number)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	var either any
 	if err := json.Unmarshal(b, &either); err != nil {
@@ -66,13 +66,13 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A Consumable is what tasks use and resources offer. Its form says how: attribute → values any of which will do.
+// A Consumable is a thing that tasks use and resources offer. Its form maps each attribute to the acceptable values.
 type Consumable struct {
 	Type string             `json:"type"`
 	Form map[string][]Value `json:"form,omitempty"`
 }
 
-// key is the same for equal consumables, whatever the order of their values.
+// key returns the same text for equal consumables, whatever the order of their values.
 func (c Consumable) key() string {
 	var parts []string
 	for attribute, values := range c.Form {
@@ -87,35 +87,35 @@ func (c Consumable) key() string {
 	return strconv.Quote(c.Type) + ":" + strings.Join(parts, ";")
 }
 
-// A Requirement is an amount of a consumable that a task uses.
+// A Requirement is the amount of a consumable that a task uses.
 type Requirement struct {
 	Consumable
 	Amount float64 `json:"amount"`
 }
 
-// A Capability is a consumable that a resource offers, so many for a unit of cost.
+// A Capability is a consumable that a resource offers, with the amount per unit of cost.
 type Capability struct {
 	Consumable
 	Rate float64 `json:"rate"`
 }
 
-// Check refuses an amount that is not a positive number. The error is of kind Invalid.
+// Check returns an error of kind Invalid if the amount is not a positive number.
 func (r Requirement) Check() error { return positive("the amount", r.Consumable, r.Amount) }
 
-// Check refuses a rate that is not a positive number. The error is of kind Invalid.
+// Check returns an error of kind Invalid if the rate is not a positive number.
 func (c Capability) Check() error { return positive("the rate", c.Consumable, c.Rate) }
 
-// positive refuses what is no amount and no rate.
+// positive checks an amount or a rate.
 func positive(what string, c Consumable, n float64) error {
 	if !(n > 0) || math.IsInf(n, 1) {
-		return corral.Errorf(corral.Invalid, "%s of %.80q is %v: it has to be a positive number", what, c.Type, n)
+		return corral.Errorf(corral.Invalid, "%s of %.80q is %v: it must be a positive number", what, c.Type, n)
 	}
 	return nil
 }
 
-// Aggregate returns what a sequence of instructions requires in all, each consumable once, by type and form (equation
-// 1). In whatever order the same amounts come, the sums are the same. Amounts that are not positive are an error of
-// kind Invalid.
+// Aggregate returns the total requirements of a sequence of instructions, with one entry for each type and form
+// (equation 1). The sums do not depend on the order of the amounts. Amounts that are not positive are an error of kind
+// Invalid.
 func Aggregate(instructions ...[]Requirement) ([]Requirement, error) {
 	amounts, consumables := map[string][]float64{}, map[string]Consumable{}
 	for _, all := range instructions {
@@ -143,11 +143,11 @@ func Aggregate(instructions ...[]Requirement) ([]Requirement, error) {
 	return sums, nil
 }
 
-// Serves says why a capability does not serve a requirement; empty: it does (algorithm 1). What the capability has
-// beyond the requirement does not matter.
+// Serves returns why a capability does not serve a requirement; empty: it does (algorithm 1). Additional attributes of
+// the capability do not matter.
 func (c Capability) Serves(r Requirement) (why string) {
 	if c.Type != r.Type {
-		return fmt.Sprintf("it is %s, and not %s", c.Type, r.Type)
+		return fmt.Sprintf("it is %s, not %s", c.Type, r.Type)
 	}
 	for _, attribute := range slices.Sorted(keys(r.Form)) {
 		offered, ok := c.Form[attribute]
@@ -155,7 +155,7 @@ func (c Capability) Serves(r Requirement) (why string) {
 			return fmt.Sprintf("its %s is not known", attribute)
 		}
 		if !slices.ContainsFunc(r.Form[attribute], func(v Value) bool { return slices.Contains(offered, v) }) {
-			return fmt.Sprintf("its %s is %s, and not %s", attribute, either(offered), either(r.Form[attribute]))
+			return fmt.Sprintf("its %s is %s, not %s", attribute, either(offered), either(r.Form[attribute]))
 		}
 	}
 	return ""
@@ -171,7 +171,7 @@ func keys(form map[string][]Value) func(yield func(string) bool) {
 	}
 }
 
-// either lists values.
+// either formats a list of values.
 func either(values []Value) string {
 	var all []string
 	for _, v := range values {

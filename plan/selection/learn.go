@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// A Run is what a task took at a site, and what it was expected to take there.
+// A Run holds the actual and the expected time of a task at a site.
 type Run struct{ Took, Expected float64 }
 
-// Factor is how many times as much a site's runs take as was expected: the median of the ratios, so that one run that
-// hung does not count for more than any other. Runs of which either is not positive say nothing. Of none the factor is
-// 1, and n is 0.
+// Factor returns the ratio of actual to expected times at a site: the median, so that a single run that hung has no
+// more weight than any other. Runs with a value that is not positive are ignored. Without runs the factor is 1, and n
+// is 0.
 func Factor(runs []Run) (factor float64, n int) {
 	var ratios []float64
 	for _, r := range runs {
@@ -27,13 +27,14 @@ func Factor(runs []Run) (factor float64, n int) {
 	return (ratios[(n-1)/2] + ratios[n/2]) / 2, n
 }
 
-// Processors are those of one model in a pool, and the rate of each.
+// Processors are the cores of one model in a pool, with the rate per core.
 type Processors struct {
 	Cores int
 	Rate  float64
 }
 
-// PoolRate is the mean rate of a pool's cores; of none it is 0. Whoever knows which slot a task gets takes that slot's.
+// PoolRate returns the mean rate of a pool's cores, or 0 if there are none. If the slot of a task is known, use that
+// slot's rate instead.
 func PoolRate(models []Processors) float64 {
 	cores, sum := 0, 0.0
 	for _, m := range models {
@@ -44,12 +45,11 @@ func PoolRate(models []Processors) float64 {
 	return sum / float64(max(1, cores))
 }
 
-// A Span is from when until when something ran.
+// A Span is the interval in which something ran.
 type Span struct{ Start, End float64 }
 
-// Completion divides the time from the first instant to the last end into that in which something ran, the length of
-// the union of all spans, and that in which nothing did: gaps between pilots are waits, too. Their sum is the time to
-// completion.
+// Completion divides the time from an instant to the last end into the time in which something ran, which is the length
+// of the union of all spans, and the rest: gaps between pilots count as waits. The sum is the time to completion.
 func Completion(from float64, spans []Span) (waited, ran float64) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
@@ -65,8 +65,8 @@ func Completion(from float64, spans []Span) (waited, ran float64) {
 	return waited, ran
 }
 
-// Quantised rounds an amount to two significant digits: jobs whose amounts differ by little then look alike to a
-// matchmaker, which negotiates for each sort of job by itself.
+// Quantised rounds an amount to two significant digits. Jobs with similar amounts then look alike to a matchmaker,
+// which negotiates once per class of identical jobs.
 func Quantised(amount float64) float64 {
 	if !(amount > 0) || math.IsInf(amount, 1) {
 		return amount
@@ -75,21 +75,22 @@ func Quantised(amount float64) float64 {
 	return math.Round(amount/unit) * unit
 }
 
-// A Drift compares what was predicted of a run, one instruction for each cycle, with what was counted.
+// A Drift compares the prediction for a run, which assumes one instruction per cycle, with the counters of the run.
 type Drift struct {
-	Predicted    float64 // cycles: the instructions counted on the reference machine
+	Predicted    float64 // cycles: the number of instructions on the reference machine
 	Cycles       float64
 	Instructions float64
 }
 
-// Error is by how many percent the prediction's excess over the cycles is not explained by instructions per cycle (the
-// paper's equation 6), which is the drift of the number of instructions and nothing else.
+// Error returns the percentage of the prediction's excess over the cycles that instructions per cycle do not explain
+// (the paper's equation 6). It is the drift of the number of instructions alone.
 func (d Drift) Error() float64 {
 	excess := d.Predicted / d.Cycles
 	return math.Abs(excess-d.Instructions/d.Cycles) / excess * 100
 }
 
-// TimeError is by how many percent a time predicted with a clock exceeds that of the run, whose mean clock was another.
+// TimeError returns the percentage by which a time predicted with one clock exceeds that of the run with another mean
+// clock.
 func (d Drift) TimeError(predicted, mean float64) float64 {
 	return 100 * (d.Predicted/d.Cycles*mean/predicted - 1)
 }

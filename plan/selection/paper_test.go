@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/selection"
 )
 
-// The machines of the paper's table I: clocks in GHz, and instructions per cycle in the middle of the narrow band that
-// its figures leave. On OSG a run has 22 % more instructions than on the reference machine.
+// The machines of table I of the paper: clocks in GHz, and instructions per cycle in the middle of the narrow range
+// that its figures allow. On OSG a run has 22 % more instructions than on the reference machine.
 var machines = []struct {
 	name            string
 	base, max, mean float64
@@ -23,15 +23,15 @@ var machines = []struct {
 	{"OSG", 2.50, 3.09, 2.930, 0.96, false},
 }
 
-const instructions = 1e12 // of the reference machine: the prediction for each, one for each cycle
+const instructions = 1e12 // on the reference machine: the prediction for each run, at one per cycle
 
-// drift is that of a run on one of them.
+// drift returns the drift of a run on one of them.
 func drift(i int) selection.Drift {
 	return selection.Drift{Predicted: instructions, Cycles: instructions / machines[i].perCycle, Instructions: instructions}
 }
 
-// Errors are in the ranges of figures 1 to 5: on XSEDE 110 to 125 % of the cycles, 157 to 171 % of the time by base
-// clocks and 84 to 111 by highest ones; on OSG 7 to 18 and -14 to -4.
+// Errors are in the ranges of figures 1 to 5: on XSEDE 110 to 125 % of the cycles, 157 to 171 % of the time with base
+// clocks, and 84 to 111 % with maximum clocks; on OSG 7 to 18 and -14 to -4 %.
 func TestErrorsOfThePaper(t *testing.T) {
 	t.Parallel()
 	for i, m := range machines {
@@ -53,7 +53,7 @@ func TestErrorsOfThePaper(t *testing.T) {
 	}
 }
 
-// order is the machines by predicted cost, the cheapest first.
+// order returns the machines by predicted cost, the cheapest first.
 func order(clock func(i int) float64, osg float64) (names []string, costs map[string]float64) {
 	costs = map[string]float64{}
 	c := consumable("compute", "isa", some{"x86_64"})
@@ -72,8 +72,9 @@ func order(clock func(i int) float64, osg float64) (names []string, costs map[st
 	return names, costs
 }
 
-// By base clocks, and with 22 % more instructions on OSG, the order is that of what runs took. Without that OSG is
-// before Bridges, up to a factor of 1.087; by highest clocks Bridges and Comet are equal, and the order is lost.
+// With base clocks, and 22 % more instructions on OSG, the predicted order equals the measured one. Without these
+// instructions OSG precedes Bridges, up to a factor of 1.087; with maximum clocks Bridges and Comet are equal, and the
+// order is wrong.
 func TestOrderOfThePaper(t *testing.T) {
 	t.Parallel()
 	base := func(i int) float64 { return machines[i].base }
@@ -92,7 +93,7 @@ func TestOrderOfThePaper(t *testing.T) {
 	}
 }
 
-// Selection by time and by money may differ: where the fast one is dear.
+// Selection by time and by money may differ, if the fast resource is expensive.
 func TestOtherMetrics(t *testing.T) {
 	t.Parallel()
 	c := consumable("compute")
@@ -115,8 +116,8 @@ func TestOtherMetrics(t *testing.T) {
 	}
 }
 
-// With no waits and no noise a bag of tasks saves what the fastest machine saves beside the slowest, 63 % (1 - 0.132 ÷
-// 0.3555 of the times that runs took); with waits selection follows them.
+// Without waits and noise the fastest machine saves 63 % for a bag of tasks compared with the slowest one (1 - 0.132 ÷
+// 0.3555 of the measured times); with waits the selection takes them into account.
 func TestBagOfTasks(t *testing.T) {
 	t.Parallel()
 	took := func(i int) float64 { return drift(i).Cycles / machines[i].mean }

@@ -7,17 +7,17 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An Item is what one consumable of a task costs at a resource.
+// An Item is the cost of one consumable of a task at a resource.
 type Item struct {
 	Type   string  `json:"type"`
 	Amount float64 `json:"amount"`
-	Rate   float64 `json:"rate"` // of the capability that serves it best
+	Rate   float64 `json:"rate"` // the best rate of the capabilities that serve it
 	Cost   float64 `json:"cost"` // amount ÷ rate
 }
 
-// Bill returns what a task costs at a resource, item by item in the order of the requirements (equation 2). A
-// requirement that nothing serves is an error of kind Unsatisfiable that says why: the first one decides (algorithm 2).
-// A rate or an amount that is not positive is one of kind Invalid.
+// Bill returns the cost of a task at a resource, with one item for each requirement in order (equation 2). The first
+// requirement that no capability serves is an error of kind Unsatisfiable with the reason (algorithm 2). A rate or an
+// amount that is not positive is an error of kind Invalid.
 func Bill(resource []Capability, task []Requirement) (items []Item, err error) {
 	for _, r := range task {
 		if err := r.Check(); err != nil {
@@ -46,7 +46,7 @@ func Bill(resource []Capability, task []Requirement) (items []Item, err error) {
 	return items, nil
 }
 
-// Cost is the sum of a bill.
+// Cost returns the sum of a bill.
 func Cost(items []Item) (sum float64) {
 	for _, i := range items {
 		sum += i.Cost
@@ -54,25 +54,25 @@ func Cost(items []Item) (sum float64) {
 	return sum
 }
 
-// None says that nothing was selected.
+// None is the index if nothing was selected.
 const None = -1
 
-// Select returns the index of the highest affinity, of equal ones the first, and None if there is none (algorithm 3).
-// What is not a number is never selected, nor is what is infinitely bad.
+// Select returns the index of the highest affinity, the first one in case of a tie, or None if there is none (algorithm
+// 3). NaN and −Inf are never selected.
 func Select(affinities []float64) int {
 	best, at := math.Inf(-1), None
 	for i, v := range affinities {
-		if v > best { // false if v is not a number
+		if v > best { // false for NaN
 			best, at = v, i
 		}
 	}
 	return at
 }
 
-// Spread selects a resource for each of many tasks that are alike, one after another, where each takes a place: so many
-// may run at once at a resource, and others wait for the time that one takes. A task goes where it ends first, which is
-// what Select does as long as there are places. The paper sends all to one resource as if there were enough of it.
-// Resources without a place get nothing; if none has one, the indices are None.
+// Spread selects a resource for each of many equal tasks in order. Each resource has a number of places for tasks at a
+// time; further tasks wait for the duration of one. A task is assigned to the resource where it ends first, which is
+// the same as Select while there are places. The paper sends all tasks to one resource as if it were unlimited.
+// Resources without places get no tasks; if none has places, the indices are None.
 func Spread(tasks int, places []int, wait, takes []float64) []int {
 	sent, chosen := make([]int, len(places)), make([]int, tasks)
 	for k := range chosen {
@@ -90,11 +90,11 @@ func Spread(tasks int, places []int, wait, takes []float64) []int {
 	return chosen
 }
 
-// Shape is how a bag of tasks of a cpu each becomes pilots of whole nodes: how many nodes, and how many of their cpus
-// are left over. With one cpu a node each task has a pilot of its own.
+// Shape returns the number of whole nodes for a pilot that runs all tasks with one cpu each, and the number of unused
+// cpus. With one cpu per node each task has a node of its own.
 func Shape(tasks, nodeCPUs int) (nodes, left int, err error) {
 	if tasks < 1 || nodeCPUs < 1 {
-		return 0, 0, fmt.Errorf("%d tasks on nodes of %d cpus are no pilot", tasks, nodeCPUs)
+		return 0, 0, fmt.Errorf("a pilot needs at least one task and one cpu per node, got %d tasks and nodes of %d cpus", tasks, nodeCPUs)
 	}
 	nodes = (tasks + nodeCPUs - 1) / nodeCPUs
 	return nodes, nodes*nodeCPUs - tasks, nil

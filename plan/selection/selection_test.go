@@ -76,7 +76,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// drawnForm draws a form of few attributes and few values.
+// drawnForm generates a form with few attributes and values.
 func drawnForm(t *rapid.T) map[string][]selection.Value {
 	values := []selection.Value{selection.Text("a"), selection.Text("A"), selection.Text("1"), selection.Number(1), selection.Number(2.5)}
 	f := map[string][]selection.Value{}
@@ -88,7 +88,7 @@ func drawnForm(t *rapid.T) map[string][]selection.Value {
 	return f
 }
 
-// Serves is what a search through everything finds.
+// Serves agrees with an exhaustive search.
 func TestServesEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kinds := rapid.SampledFrom([]string{"compute", "bytes"})
@@ -110,7 +110,7 @@ func TestServesEverything(t *testing.T) {
 	})
 }
 
-// What a task requires in all does not depend on how its instructions are cut or ordered.
+// The total requirements of a task do not depend on how its instructions are divided or ordered.
 func TestAggregate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cs := []selection.Consumable{consumable("compute", "isa", some{"x86_64", "aarch64"}), consumable("compute", "isa", some{"aarch64", "x86_64"}),
@@ -185,7 +185,7 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// Twice the rate halves the cost, and twice the amount doubles it.
+// Doubling the rate halves the cost, and doubling the amount doubles it.
 func TestBillScales(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount, rate := rapid.Float64Range(1e-3, 1e12).Draw(t, "amount"), rapid.Float64Range(1e-3, 1e12).Draw(t, "rate")
@@ -220,7 +220,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Tasks go to the fastest resource while it has places, and then to where they end first.
+// Tasks are assigned to the fastest resource while it has places, then to the one where they end first.
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	got := selection.Spread(6, []int{2, 3, 0}, []float64{0, 0, 0}, []float64{10, 15, 1})
@@ -232,7 +232,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// 100 tasks on nodes of 24 cpus are five nodes, with 20 cpus left over; where nodes have one cpu each has its own.
+// 100 tasks on nodes of 24 cpus need five nodes, with 20 unused cpus; with one cpu per node each task has its own.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	for cpus, want := range map[int][2]int{24: {5, 20}, 1: {100, 0}, 100: {1, 0}, 128: {1, 28}} {
@@ -245,8 +245,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// A factor of 1.23 is learned from fifty runs that vary by a tenth, within 5 %, and one that took a hundred times as
-// long does not move it by as much.
+// A factor of 1.23 is learned within 5 % from fifty runs that vary by 10 %, and a single run that takes a hundred times
+// as long changes it by less than that.
 func TestFactor(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 23))
@@ -277,7 +277,7 @@ func TestPoolRate(t *testing.T) {
 	}
 }
 
-// Gaps between pilots are waits, and both times add up to that until the last end, whatever overlaps.
+// Gaps between pilots are waits, and the two times add up to the time until the last end, for any overlaps.
 func TestCompletion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var spans []selection.Span
@@ -298,7 +298,7 @@ func TestCompletion(t *testing.T) {
 	})
 }
 
-// A thousand amounts within a hundredth of each other are five at most once they are rounded.
+// A thousand amounts within 1 % of each other are at most five distinct values after rounding.
 func TestQuantised(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 17))
@@ -337,8 +337,8 @@ func TestValuesInJSON(t *testing.T) {
 	}
 }
 
-// The identities of the paper: the error is the drift of the number of instructions, and the ratio of times that of
-// cycles times that of clocks.
+// The identities of the paper: the error is the drift of the number of instructions, and the ratio of times is the
+// product of the ratios of cycles and clocks.
 func TestDrift(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string) float64 { return rapid.Float64Range(1e6, 1e13).Draw(t, name) }

@@ -8,22 +8,22 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// A batch is the batch system of a site whose waits are not drawn but follow from its queue (plan/sim/queue): pilots
-// are jobs there among those of others. It is brought to the present only when something is asked of it, and wakes the
-// simulation only while a pilot waits: what others do then is not looked at one by one.
+// A batch is the batch system of a site whose waits are not random but follow from its queue (plan/sim/queue): pilots
+// are jobs among those of other users. The queue is advanced only when it is used, and wakes the simulation only while
+// a pilot waits; other jobs are not observed individually.
 type batch struct {
 	s       *site
 	queue   *queue.Queue
-	origin  time.Duration // the instant of the queue at which the simulation begins
-	waiting int           // pilots that wait
-	wake    time.Duration // when it is looked at next; negative: not planned
+	origin  time.Duration // the queue's time at the beginning of the simulation
+	waiting int           // number of waiting pilots
+	wake    time.Duration // time of the next pass; negative: not scheduled
 }
 
-// ours is the user of pilots: none of a trace, whose users are numbered from 1, or not known, which is -1.
+// ours is the user of pilots. It differs from the users of a trace, which are numbered from 1, or −1 if unknown.
 const ours = -2
 
-// newBatch returns the batch system of a site with this queue, which stays as it is. Maintenances are reservations of
-// what will be free then.
+// newBatch returns the batch system of a site with a copy of this queue. Maintenance periods are reservations of all
+// processors that will be free then.
 func newBatch(s *site, of *queue.Queue) *batch {
 	b := &batch{s: s, queue: of.Clone(), origin: of.Now(), wake: -1}
 	for _, c := range s.Closed {
@@ -35,7 +35,7 @@ func newBatch(s *site, of *queue.Queue) *batch {
 	return b
 }
 
-// submit puts a pilot into the queue, and says why it is refused; empty: it is not.
+// submit adds a pilot to the queue, or returns why it is refused; empty: it is accepted.
 func (b *batch) submit(id corral.JobID, shape plan.Shape) (refused string) {
 	b.reach()
 	refused = b.queue.Submit(queue.Job{ID: int(id), User: ours, Processors: shape.Hosts * shape.Host.CPUs,
@@ -47,7 +47,7 @@ func (b *batch) submit(id corral.JobID, shape plan.Shape) (refused string) {
 	return refused
 }
 
-// finish takes a pilot out of the queue, or frees its processors.
+// finish removes a pilot from the queue, or frees its processors.
 func (b *batch) finish(p *pilot) {
 	b.reach()
 	if !p.admitted {
@@ -57,8 +57,8 @@ func (b *batch) finish(p *pilot) {
 	b.look()
 }
 
-// reach brings the queue to the present, but for what happens now: all that is submitted or ends at an instant is there
-// for the queue's pass then.
+// reach advances the queue to just before the current instant, so that all submissions and ends of this instant precede
+// the queue's pass.
 func (b *batch) reach() { b.queue.Reach(b.origin+b.s.now, b.started) }
 
 // started starts the pilots whose turn has come.
@@ -70,7 +70,7 @@ func (b *batch) started(j queue.Job, _ time.Duration) {
 	}
 }
 
-// look plans the next look at the queue, if a pilot waits there.
+// look schedules the next pass of the queue, if a pilot waits there.
 func (b *batch) look() {
 	next, ok := b.queue.Next()
 	if !ok || b.waiting == 0 {
@@ -78,17 +78,17 @@ func (b *batch) look() {
 	}
 	at := wholeUp(max(b.s.now, next-b.origin))
 	if b.wake >= b.s.now && b.wake <= at {
-		return // something happens before, after which it is looked again
+		return // another pass comes first, and schedules this one
 	}
 	b.wake = at
 	b.s.at(at, func() {
 		if b.wake == at {
-			b.s.after(0, b.pass) // behind what else happens now
+			b.s.after(0, b.pass) // after the other events of this instant
 		}
 	})
 }
 
-// pass has happen at the site what does now.
+// pass performs the queue's events of the current instant.
 func (b *batch) pass() {
 	b.wake = -1
 	b.queue.Advance(b.origin+b.s.now, b.started)

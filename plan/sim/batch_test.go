@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// queued is a site whose waits follow from a queue, as it is after some time.
+// queued returns a site whose waits follow from a queue, in its state after some time.
 func queued(m queue.Machine, after time.Duration, background ...queue.Job) sim.Site {
 	x := site(0)
 	x.Batch = queue.New(m, background)
@@ -23,8 +23,8 @@ func queued(m queue.Machine, after time.Duration, background ...queue.Job) sim.S
 	return x
 }
 
-// Pilots are jobs among others: the first is backfilled beside what runs, the second waits for a wide job that came
-// before it; and the same scenario plays again.
+// Pilots are jobs among others: the first is backfilled beside the running jobs, the second waits for an earlier wide
+// job; and the simulation is deterministic.
 func TestPilotsWaitInAQueue(t *testing.T) {
 	t.Parallel()
 	const minute, hour = time.Minute, time.Hour
@@ -37,8 +37,8 @@ func TestPilotsWaitInAQueue(t *testing.T) {
 		task{50 * minute, nil}), Sites: []sim.Site{x}, Asks: []sim.Ask{first, pilot(2, 1, 2*hour), pilot(1, 3, 2*hour)},
 		Stall: 24 * hour}
 	tr := sim.Run(s)
-	// The wide job runs from 40 to 60 minutes of the queue's time, which are 30 to 50 here; the third pilot would wait
-	// for the second's end, by which all is done.
+	// The wide job runs from 40 to 60 minutes in the queue's time, which is 30 to 50 here; the third pilot would wait
+	// for the end of the second, by which time everything is done.
 	want := []string{"t0.1 host 0 10-1210 done", "t1.1 host 0 10-1210 done", "t2.1 host 0 3010-6010 done",
 		"t3.1 host 1 3010-6010 done", "pilot 1.1 asked 0 start 0 ready 10 end 1270 idle",
 		"pilot 2.1 asked 0 start 3000 ready 3010 end 6010 removed",
@@ -54,7 +54,7 @@ func TestPilotsWaitInAQueue(t *testing.T) {
 	}
 }
 
-// What the machine can never run is refused, as a batch system refuses it.
+// Jobs that the machine can never run are refused, as by a batch system.
 func TestQueueRefuses(t *testing.T) {
 	t.Parallel()
 	tr := sim.Run(sim.Scenario{Work: work(t, task{time.Minute, nil}), Asks: []sim.Ask{pilot(1, 5, time.Hour)},
@@ -64,7 +64,7 @@ func TestQueueRefuses(t *testing.T) {
 	}
 }
 
-// A pilot that is let go while it waits leaves the queue to those behind it.
+// A pilot that is released while it waits makes room in the queue for those behind it.
 func TestWithdrawnPilotsMakeRoom(t *testing.T) {
 	t.Parallel()
 	const hour = time.Hour
@@ -84,7 +84,7 @@ func TestWithdrawnPilotsMakeRoom(t *testing.T) {
 	}
 }
 
-// Nothing runs across a maintenance.
+// No job runs across a maintenance period.
 func TestQueueKnowsMaintenance(t *testing.T) {
 	t.Parallel()
 	x := queued(queue.Machine{Processors: 4, Policy: queue.EASY}, 0)
@@ -96,8 +96,8 @@ func TestQueueKnowsMaintenance(t *testing.T) {
 	}
 }
 
-// Whatever pilots do, they start when a queue would start them that is told of all jobs beforehand, with the pilots
-// among them for as long as they held their processors.
+// Pilots start at the same times as in a queue that knows all jobs in advance, including the pilots with the times for
+// which they held their processors.
 func TestWaitsAreThoseOfTheQueue(t *testing.T) {
 	t.Parallel()
 	outer := t
@@ -113,7 +113,7 @@ func TestWaitsAreThoseOfTheQueue(t *testing.T) {
 		for range number("jobs", 0, 30) {
 			at += minutes("gap", 0, 20)
 			j := queue.Job{User: number("user", 1, 3), Submit: at, Processors: number("n", 1, 8), Requested: minutes("requested", 1, 120)}
-			j.Runtime = minutes("runtime", 1, 130) // of none there may be two passes at an instant
+			j.Runtime = minutes("runtime", 1, 130) // none is 0, which would cause two passes at the same instant
 			jobs = append(jobs, j)
 		}
 		x := queued(m, 0, jobs...)
@@ -125,7 +125,7 @@ func TestWaitsAreThoseOfTheQueue(t *testing.T) {
 		s.Work = work(outer, tasks...)
 		for range number("pilots", 1, 5) {
 			a := pilot(number("hosts", 1, 2), number("cpus", 1, 4), minutes("walltime", 70, 200))
-			a.Submit = corral.Seconds(minutes("submit", 0, 300) + 30*time.Second) // nobody else comes then
+			a.Submit = corral.Seconds(minutes("submit", 0, 300) + 30*time.Second) // no other job arrives then
 			a.Idle = time.Duration(number("idle", 1, 30)) * time.Minute
 			s.Asks = append(s.Asks, a)
 		}

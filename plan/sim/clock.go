@@ -2,16 +2,16 @@ package sim
 
 import "time"
 
-// A clock is virtual time: what happens next is what was planned for the earliest instant, and of that the first.
+// A clock is virtual time. The next event is the earliest one; ties are resolved in the order of scheduling.
 type clock struct {
 	begin  time.Time
 	now    time.Duration // since begin
 	events []event       // a binary heap
-	last   int64         // number of the event planned last
+	last   int64         // number of the last scheduled event
 }
 
-// An event is something that happens at an instant. Whoever plans one that may be overtaken looks, when it happens,
-// whether it still matters: nothing is taken out of the heap.
+// An event happens at an instant. Events are never removed from the heap, so an event that may become obsolete must
+// check whether it is still valid.
 type event struct {
 	at     time.Duration
 	number int64
@@ -20,13 +20,13 @@ type event struct {
 
 func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.number < f.number }
 
-// time is the present instant, as production's rules want it.
+// time returns the current instant for the production rules.
 func (c *clock) time() time.Time { return c.begin.Add(c.now) }
 
-// since is how long after the beginning an instant is.
+// since returns the time from the beginning to an instant.
 func (c *clock) since(t time.Time) time.Duration { return t.Sub(c.begin) }
 
-// at plans something, not before now. Instants are whole milliseconds, as in records and in the store.
+// at schedules an event, not before now. Instants are whole milliseconds, as in records and in the store.
 func (c *clock) at(at time.Duration, do func()) {
 	c.last++
 	c.events = append(c.events, event{max(c.now, wholeUp(at)), c.last, do})
@@ -40,10 +40,10 @@ func (c *clock) at(at time.Duration, do func()) {
 	}
 }
 
-// after plans something for so long after now.
+// after schedules an event after a delay.
 func (c *clock) after(wait time.Duration, do func()) { c.at(c.now+wait, do) }
 
-// pop takes the next event out and moves time on to it.
+// pop removes the next event and advances time to it.
 func (c *clock) pop() event {
 	first, last := c.events[0], len(c.events)-1
 	c.events[0] = c.events[last]
@@ -71,6 +71,6 @@ func wholeUp(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// gridAfter is the next instant after now that is a whole number of steps from the beginning, as those of a ticker are
-// that was started then.
+// gridAfter returns the next instant after now that is a whole number of steps from the beginning, like the ticks of a
+// ticker that was started then.
 func (c *clock) gridAfter(step time.Duration) time.Duration { return (c.now/step + 1) * step }

@@ -9,51 +9,52 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A cluster is the dispatcher of a personal cluster: it keeps the books for a matcher, as embedded/dispatch does, and
-// tells the run what happens. Nothing goes wrong between it and its workers but what Failures say, so of production's
-// bookkeeping most is not needed.
+// A cluster is the dispatcher of a personal cluster: it keeps the state for a matcher, as embedded/dispatch does, and
+// reports events to the run. Only Failures disturb its communication with workers, so most of production's bookkeeping
+// is not needed.
 type cluster struct {
 	*clock
 	run     *run
 	matcher matching.Matcher[*entry]
 	jobs    matching.Run[*entry] // the run's pace
-	members []*member            // by the ids of their slots
+	members []*member            // sorted by the IDs of their slots
 	of      map[*matching.Slot[*entry]]*member
-	way     time.Duration // of a job into the queue
-	hop     time.Duration // from there to a worker
-	gap     time.Duration // between two starts; 0: any number at once
-	next    time.Duration // no start before
+	way     time.Duration // delay of a job into the queue
+	hop     time.Duration // delay from the queue to a worker
+	gap     time.Duration // minimum time between two starts; 0: none
+	next    time.Duration // earliest time of the next start
 	lease   time.Duration
 	wanted  int                           // cpus that queued jobs need
-	tickAt  time.Duration                 // when a tick is planned; 0: none is
-	bytes   func(t *execution.Task) int64 // that travel with a task
+	tickAt  time.Duration                 // time of the scheduled tick; 0: none
+	bytes   func(t *execution.Task) int64 // transferred with a task
 	takes   func(t *execution.Task, h *member) (way, took time.Duration, status execution.Status)
 }
 
-// defaultLease is a worker's lease and the margin beyond it, heartbeat is between its signs of life, as in production.
+// defaultLease is a worker's lease including its margin, and heartbeat is the interval of its heartbeats, as in
+// production.
 const (
 	defaultLease = 20 * time.Second
 	heartbeat    = 3 * time.Second
 )
 
-// tick is how often production's dispatcher looks at the clock.
+// tick is the interval at which production's dispatcher checks for timeouts.
 const tick = matching.RecallAfter / 2
 
-// An entry is a job that the cluster has.
+// An entry is a job in the cluster.
 type entry struct {
 	job      execution.Job
 	match    matching.Job[*entry]
 	recalled bool
-	results  int // of its tasks, that the dispatcher has
-	life     int // changes when what the job does on its worker is void
+	results  int // number of results received from its tasks
+	life     int // changes when scheduled events of the job become void
 	begun    time.Time
-	way      time.Duration // that files of its task have, from begun on
+	way      time.Duration // transfer time of its task's files, from begun on
 }
 
 func (e *entry) key() int64                { return e.job.Seq }
 func (e *entry) needs() matching.Resources { return e.match.Needs }
 
-// submit queues jobs, once they have come so far.
+// submit queues jobs after the delay.
 func (c *cluster) submit(jobs []execution.Job) {
 	entries := make([]entry, len(jobs))
 	for i := range jobs {
@@ -72,7 +73,7 @@ func (c *cluster) submit(jobs []execution.Job) {
 	c.after(c.way, func() { c.queue(entries) })
 }
 
-// withdraw gives the run back those jobs that are queued.
+// withdraw returns queued jobs to the run.
 func (c *cluster) withdraw(seqs []int64) {
 	gone := c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) })
 	if len(gone) == 0 {
@@ -87,7 +88,7 @@ func (c *cluster) withdraw(seqs []int64) {
 	c.run.note(execution.Record{Returned: back})
 }
 
-// queue gives workers what they can take of jobs that have come.
+// queue adds jobs and matches them with workers.
 func (c *cluster) queue(entries []entry) {
 	for i := range entries {
 		c.matcher.Push(&entries[i].match)
@@ -95,8 +96,8 @@ func (c *cluster) queue(entries []entry) {
 	c.matchAll()
 }
 
-// kill drops jobs that nobody waits for any more. Those that a worker has go on: that they end at once in production
-// makes room a little sooner.
+// kill drops jobs that are no longer needed. Those assigned to a worker continue; in production they end at once, which
+// frees resources slightly earlier.
 func kill(c *cluster, seqs []int64) {
 	if len(seqs) == 0 {
 		return
@@ -115,7 +116,7 @@ func (c *cluster) matchAll() {
 	}
 }
 
-// matchOne gives one worker what it can take.
+// matchOne assigns jobs to one worker.
 func (c *cluster) matchOne(m *member) {
 	for slot, taken := range c.matcher.Match(c.time(), &m.slot) {
 		c.assign(c.of[slot], taken)
@@ -123,7 +124,7 @@ func (c *cluster) matchOne(m *member) {
 	c.attend(m)
 }
 
-// assign records jobs as given to a worker, and sends them there.
+// assign records the assignment of jobs to a worker, and sends them.
 func (c *cluster) assign(m *member, taken []*entry) {
 	for _, e := range taken {
 		c.wanted -= e.job.CPUs
@@ -146,7 +147,7 @@ func (c *cluster) assign(m *member, taken []*entry) {
 	}
 }
 
-// results takes in what a worker sent.
+// results processes results from a worker.
 func (c *cluster) results(m *member, all []result) {
 	for _, r := range all {
 		o, e := r.outcome, r.of
@@ -162,8 +163,8 @@ func (c *cluster) results(m *member, all []result) {
 	c.matchOne(m)
 }
 
-// returned takes jobs back that a worker will not run: those that were recalled get their old places, the others go
-// back to the run.
+// returned takes back jobs that a worker will not run: recalled jobs return to their places in the queue, the others to
+// the run.
 func (c *cluster) returned(m *member, entries []*entry, reason string) {
 	if len(entries) == 0 {
 		return
@@ -187,7 +188,7 @@ func (c *cluster) returned(m *member, entries []*entry, reason string) {
 	c.matchAll()
 }
 
-// join lets a worker take jobs.
+// join makes a worker available for jobs.
 func (c *cluster) join(m *member) {
 	i, _ := slices.BinarySearchFunc(c.members, m, byID)
 	c.members = slices.Insert(c.members, i, m)
@@ -200,26 +201,26 @@ func (c *cluster) join(m *member) {
 
 func byID(a, b *member) int { return strings.Compare(a.slot.ID, b.slot.ID) }
 
-// close keeps new jobs from a worker.
+// close stops the assignment of jobs to a worker.
 func (c *cluster) close(m *member) {
 	c.matcher.Close(&m.slot)
 	c.run.changed = true
 }
 
-// drop forgets a worker that has left.
+// drop removes a worker that has left.
 func (c *cluster) drop(m *member) {
 	c.close(m)
 	c.members = slices.DeleteFunc(c.members, func(other *member) bool { return other == m })
 	delete(c.of, &m.slot)
 }
 
-// attend plans a tick if time alone may change what a worker gets, or if it is silent.
+// attend schedules a tick if a worker may get other jobs merely because time passes, or if it is silent.
 func (c *cluster) attend(m *member) {
 	at := c.gridAfter(tick)
 	if c.tickAt > 0 && c.tickAt <= at || !m.restless() {
 		return
 	}
-	if m.silent != nil { // there is nothing to see before
+	if m.silent != nil { // its lease does not expire earlier
 		at = max(at, (m.spoke+c.lease)/tick*tick+tick)
 	}
 	if c.tickAt > 0 && c.tickAt <= at {
@@ -234,7 +235,7 @@ func (c *cluster) attend(m *member) {
 	})
 }
 
-// tick does what the passing of time brings: silent workers are given up, and what waits for too long is recalled.
+// tick handles timeouts: it gives up silent workers, and recalls jobs that have waited for too long.
 func (c *cluster) tick() {
 	var lost []*member
 	for _, m := range slices.Clone(c.members) {
@@ -250,7 +251,7 @@ func (c *cluster) tick() {
 	c.matchAll()
 }
 
-// lose gives up a worker of which nothing was heard for longer than its lease.
+// lose gives up a worker that has been silent for longer than its lease.
 func (c *cluster) lose(m *member) {
 	c.drop(m)
 	back := &execution.Giveback{
@@ -260,7 +261,7 @@ func (c *cluster) lose(m *member) {
 	for _, e := range slices.Concat(m.running, m.waiting, m.coming) {
 		back.Seqs = append(back.Seqs, e.key())
 	}
-	for _, r := range m.fresh { // it ended, and that was not heard
+	for _, r := range m.fresh { // it ended, but its result was not received
 		back.Seqs = append(back.Seqs, r.of.key())
 	}
 	slices.Sort(back.Seqs)

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Pilots follow one another for as long as the credential that leads to their site lets them: one of a login until it
-// ends, one that they carry until it would not outlive the next of them.
+// Pilots follow one another as long as the credential for their site allows it: a login credential until it ends, and
+// one that pilots carry until it would expire before the next pilot ends.
 func TestCredentialsExpire(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)

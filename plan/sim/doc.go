@@ -1,44 +1,46 @@
-// Package sim plays workflows on pilots in virtual time. It decides nothing: what decides in production decides here.
+// Package sim simulates workflows on pilots in virtual time. It makes no decisions of its own: the production code
+// decides.
 //
 //	which tasks are released, retried, given up     internal/decide/execution
 //	which worker gets which job, and starts it when internal/decide/matching
-//	which attempts of glideins are asked for        internal/decide/reconcile: Decide, World.Apply
+//	which attempts of glideins are submitted        internal/decide/reconcile: Decide, World.Apply
 //	when a pilot leaves, and why                    internal/decide/attempt
 //
-// How long a pilot waits in the queue of a batch system may be drawn, or is decided by package plan/sim/queue.
+// The time that a pilot waits in the queue of a batch system is random, or computed by package plan/sim/queue.
 //
-// The package itself replaces production's surroundings of these rules: time (clock), the driver of a run (run), the
-// books of the dispatcher (cluster), workers (member), batch systems (site) and supervisors of pilots (pilot). It is a
-// discrete-event simulation: a heap of events, each of which may plan others. A Scenario says what there is and what
-// chance does; Run plays it and returns a Trace, in the form of a real run's journal, with what the pilots held.
+// The package replaces the environment of these rules in production: time (clock), the driver of a run (run), the state
+// of the dispatcher (cluster), workers (member), batch systems (site) and supervisors of pilots (pilot). It is a
+// discrete-event simulation: a heap of events, each of which may schedule others. A Scenario describes the environment
+// and the random behaviour; Run simulates it and returns a Trace, which has the form of a real run's journal, and the
+// resources that the pilots held.
 //
 // # The model
 //
-// A pilot is submitted when Decide says so, and waits for as long as its site draws; then it starts if the site has
-// cpus left and no maintenance is in its walltime. Its workers register after the site's overhead. It stays until its
-// walltime ends, less what production keeps of it; until it has been idle for as long as it may be; until it is asked
-// to go; or until it fails. A task takes what Runtime says, times the speed of its host, and fails where Failures say
-// so. Each start costs the cluster's hop: the time that a job takes to reach a free worker. If the cluster can use a
-// worker again sooner, the last part of it is that time, and the first is the job's way into the queue. Starts are no
-// more frequent than the cluster's rate.
+// A pilot is submitted when Decide requires it, and waits for the time that its site draws; then it starts if the site
+// has enough free cpus and no maintenance period overlaps its walltime. Its workers register after the site's overhead.
+// It stays until its walltime ends, less production's reserve; until it has been idle for too long; until it is told to
+// leave; or until it fails. A task takes its Runtime, times the speed of its host, and fails according to Failures.
+// Each start costs the cluster's hop: the time that a job takes to reach a free worker. If the cluster can reuse a
+// worker earlier, the last part of the hop is that shorter time, and the first part is the job's way into the queue.
+// The rate of starts is at most the cluster's rate.
 //
-// Everything happens at whole milliseconds. Events of the same instant happen in the order in which they were planned;
-// in reality that is chance.
+// All events happen at whole milliseconds. Events of the same instant happen in the order in which they were scheduled;
+// in reality that order is random.
 //
-// Production looks at its clocks many times a second, in vain nearly always. Here what a look would see is known
-// beforehand (matching.Slot.Restless, reconcile.Due, run.worthALook), and others are left out. That is what makes a run
-// of 5,000 tasks take some 30 ms.
+// Production polls its clocks many times a second, almost always without result. Here the result of a poll is known in
+// advance (matching.Slot.Restless, reconcile.Due, run.worthALook), and the other polls are omitted. Therefore a run of
+// 5,000 tasks takes about 30 ms.
 //
-// # What it is not
+// # Limitations
 //
-// The journal takes no time, nor does the way to a site, nor does corrald poll: it sees a pilot's end as long after it
-// as Site.Seen says, a constant unless it is given. Each host has all the disk of its site's largest, and tasks fill
-// none of it. Where files travel, all of a task's do so before it begins, and those of several tasks do not slow each
-// other; as in production, nobody who gives tasks to workers reckons with it. The matching is that of the embedded
-// cluster: of an HTCondor pool it has the rate and the delay only. A site's other users appear as the waits that are
-// drawn, which do not depend on what is held there; or, where the site has a queue of its own (Site.Batch), as jobs in
-// it, among which pilots wait for as long as its policy says.
+// The journal and the connection to a site take no time, and corrald does not poll: it sees the end of a pilot after
+// the delay Site.Seen, which is a constant by default. Each host has all the disk space of its site's largest host, and
+// tasks use none of it. File transfers of a task all happen before it begins, and those of several tasks do not slow
+// each other down; as in production, the assignment of tasks to workers ignores them. The matching is that of the
+// embedded cluster; for an HTCondor pool only its rate and delay are modelled. Other users of a site appear as random
+// waits, which do not depend on the resources held there, or, if the site has a queue of its own (Site.Batch), as jobs
+// in it, among which pilots wait according to its policy.
 //
-// The one invariant: the same scenario gives the same trace. There is no clock and no random number here that is not
-// drawn by name from a seed, and no map is ranged over where order matters.
+// The invariant: the same scenario yields the same trace. The package reads no clock, all random numbers are derived by
+// name from a seed, and no map is iterated where order matters.
 package sim

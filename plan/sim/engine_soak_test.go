@@ -48,10 +48,11 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// An engineRun is a corrald in a bubble of virtual time. Real are: the engine with its loop of the site, the store, the
-// head node's directory and the worker package in it, the gate, the port and the protocol over which workers dial in,
-// the dispatcher, and the run's manager, driver and journal. Played are: the batch system, the supervisor of a pilot,
-// and the worker's processes; a worker here has the rules of the real one, which are in package matching.
+// An engineRun is a corrald in a bubble of virtual time. The real parts are the engine with its loop for the site, the
+// store, the head node's directory with the worker package, the gate, the port and the protocol of worker connections,
+// the dispatcher, and the run's manager, driver and journal. The batch system, the supervisor of a pilot, and the
+// worker's processes are simulated; a simulated worker follows the rules of the real one, which are in package
+// matching.
 type engineRun struct {
 	t        *testing.T
 	s        sim.Scenario
@@ -62,13 +63,13 @@ type engineRun struct {
 	ctx      context.Context
 	pilots   sync.WaitGroup
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the following fields
 	jobs map[string]*batchJob
-	n    int      // pilots so far
-	tags []string // of pilots, in the order of their submission
+	n    int      // number of pilots so far
+	tags []string // of pilots, in order of submission
 }
 
-// A batchJob is a job of the batch system: a pilot, or a setup job that is done as soon as it is there.
+// A batchJob is a job of the batch system: a pilot, or a setup job that completes at once.
 type batchJob struct {
 	id             string
 	started, ended time.Time
@@ -136,7 +137,7 @@ func (e *engineRun) Read(_ context.Context, tag, name string) ([]byte, error) {
 func (e *engineRun) Cancel(context.Context, string, time.Duration) error { return nil }
 func (e *engineRun) Forget(context.Context, string) error                { return nil }
 
-// supervise is a pilot's supervisor: it takes the lease, starts a worker on each host, and reports.
+// supervise simulates a pilot's supervisor: it takes the lease, starts a worker on each host, and reports.
 func (e *engineRun) supervise(j *batchJob, o jobfiles.Order, number int) {
 	e.mu.Lock()
 	j.started = time.Now()
@@ -171,7 +172,7 @@ func (e *engineRun) supervise(j *batchJob, o jobfiles.Order, number int) {
 	e.mu.Unlock()
 }
 
-// pause reports whether it has come to its end.
+// pause reports whether the pause was completed.
 func (e *engineRun) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -181,10 +182,10 @@ func (e *engineRun) pause(d time.Duration) bool {
 	}
 }
 
-// secret is what every pilot here makes, and gives to its workers.
+// secret is the secret that every pilot generates and passes to its workers.
 const secret = "of this test"
 
-// A player is a worker that runs nothing: its tasks are timers.
+// A player is a worker whose tasks are timers.
 type player struct {
 	e       *engineRun
 	host    sim.Host
@@ -200,7 +201,7 @@ type player struct {
 	due     time.Time
 }
 
-// A play is a job that a player has.
+// A play is a job of a player.
 type play struct {
 	job    execution.Job
 	task   int
@@ -228,7 +229,7 @@ func (w *player) dial(o jobfiles.Order) {
 	}
 	w.conn.Send(&wire.Message{Type: wire.TypeHeld})
 	w.conn.Send(&wire.Message{Type: wire.TypeHeartbeat, N: 1})
-	for { // until it is registered, so that workers of one instant come in the order of their hosts
+	for { // until it is registered, so that workers of the same instant register in the order of their hosts
 		m, err := w.conn.Recv(wire.MaxFrame)
 		if err != nil {
 			w.e.t.Error(err)
@@ -241,7 +242,7 @@ func (w *player) dial(o jobfiles.Order) {
 	}
 }
 
-// work does what messages and time say, until its time is over or its host fails.
+// work handles messages and timers until its time is over or its host fails.
 func (w *player) work() {
 	defer w.conn.Close()
 	messages := make(chan *wire.Message)
@@ -429,7 +430,7 @@ func shapeOf(p *jobfiles.Pilot) (s plan.Shape) {
 	return plan.Shape{Hosts: p.Hosts, Walltime: time.Duration(p.Walltime)}
 }
 
-// A door hands connections to the port.
+// A door passes connections to the port.
 type door struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -447,7 +448,7 @@ func (d *door) Accept() (net.Conn, error) {
 func (d *door) Close() error   { d.once.Do(func() { close(d.closed) }); return nil }
 func (d *door) Addr() net.Addr { return &net.UnixAddr{} }
 
-// played is the address that pilots are told, and do not use.
+// played is the address passed to pilots, which do not use it.
 type played struct{}
 
 func (played) For(corral.Site) ([]string, string, error) { return []string{"unix:/played"}, "", nil }
@@ -460,7 +461,7 @@ func (e *engineRun) write(do func(*store.Tx) error) {
 	}
 }
 
-// real plays a scenario with the real engine, and returns the run's journal, with instants from its beginning.
+// real runs a scenario with the real engine, and returns the run's journal and its beginning.
 func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.Time, e *engineRun) {
 	e = &engineRun{t: t, s: s, db: storetest.OpenTest(t), jobs: map[string]*batchJob{}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -510,7 +511,8 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 		s, err := tx.Site(e.site.ID)
 		return s.State == corral.SiteReady, err
 	})
-	e.pause(time.Until(time.Now().Truncate(time.Minute).Add(2 * time.Minute))) // all is at rest, at a whole minute
+	// Everything is at rest, at a whole minute.
+	e.pause(time.Until(time.Now().Truncate(time.Minute).Add(2 * time.Minute)))
 
 	begin = time.Now()
 	prepared, err := manager.Prepare(ctx, 1, api.NewRun{Workflow: document(s.Work), Options: options(s)})
@@ -553,8 +555,8 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 	return journal, begin, e
 }
 
-// seen returns how long after the nth pilot's end a poll showed it: what corrald's polls come to is chance to the
-// simulator, as waits are.
+// seen returns the delay with which a poll showed the nth pilot's end: the times of corrald's polls are random for the
+// simulator, like waits.
 func (e *engineRun) seen(n int) time.Duration {
 	if n >= len(e.tags) || e.jobs[e.tags[n]].seen.IsZero() {
 		return 0
@@ -562,14 +564,15 @@ func (e *engineRun) seen(n int) time.Duration {
 	return e.jobs[e.tags[n]].seen.Sub(e.jobs[e.tags[n]].ended)
 }
 
-// clusteredGroups is how many jobs a level becomes where tasks are clustered.
+// clusteredGroups is the number of jobs per level if tasks are clustered.
 const clusteredGroups = 6
 
 func options(s sim.Scenario) corral.RunOptions {
 	o := corral.RunOptions{Stall: corral.Seconds(s.Stall)}
 	switch c := s.Work.Clusters; {
 	case c == nil:
-	case len(s.Work.Graph.Parents(c[0][len(c[0])-1])) > 0: // the first job has a task that waits for another of it
+	// The first job has a task that depends on another task of it.
+	case len(s.Work.Graph.Parents(c[0][len(c[0])-1])) > 0:
 		o.Clustering = "vertical"
 	default:
 		o.Clustering = fmt.Sprintf("horizontal=%d", clusteredGroups)
@@ -595,7 +598,7 @@ func (e *engineRun) until(ok func(*store.Tx) (bool, error)) {
 	}
 }
 
-// document is a workflow as users write it.
+// document returns a workflow in the form that users write.
 func document(s execution.Spec) []byte {
 	type object = map[string]any
 	var specification, executed []object
@@ -630,8 +633,8 @@ func document(s execution.Spec) []byte {
 	return text
 }
 
-// told writes records as lines, with instants from the beginning. What happens at one instant is in no order: in a real
-// run that is chance.
+// told formats records as lines, with instants relative to the beginning. Records of the same instant are sorted,
+// because their order is random in a real run.
 func told(t *testing.T, records []execution.Record, begin time.Time) []string {
 	from := func(m execution.Msec) execution.Msec {
 		if m == 0 {
@@ -663,8 +666,8 @@ func told(t *testing.T, records []execution.Record, begin time.Time) []string {
 	return lines
 }
 
-// The real engine in virtual time and the simulator tell the same of the same site, instant for instant: who got which
-// job when, how each attempt ended, what was returned, which workers were met.
+// The real engine in virtual time and the simulator produce the same records for the same site, instant for instant:
+// the assignment and the end of each attempt, returned jobs, and registered workers.
 func TestSameAsTheEngine(t *testing.T) {
 	for _, tt := range scenarios(t) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -684,7 +687,7 @@ func TestSameAsTheEngine(t *testing.T) {
 	}
 }
 
-// noTies makes sure that results of different workers do not come at one instant.
+// noTies checks that results of different workers do not arrive at the same instant.
 func noTies(t *testing.T, records []execution.Record) {
 	from := map[execution.Msec]string{}
 	for _, r := range records {
@@ -703,10 +706,11 @@ type named struct {
 }
 
 func scenarios(t *testing.T) []named {
-	waits := []time.Duration{20_250, 63_500, 8_125, 5_625, 5_375} // ms: beside the driver's looks, each second
+	// Ms: not on the driver's looks, which are every second.
+	waits := []time.Duration{20_250, 63_500, 8_125, 5_625, 5_375}
 	hpc := site(0)
 	hpc.Draw = func(_ plan.Shape, n int) time.Duration { return waits[n%len(waits)] * time.Millisecond }
-	// Runtimes are such that hardly any two events come at one instant, where their order would be chance.
+	// With these runtimes hardly any two events happen at the same instant, where their order would be random.
 	odd := func(s execution.Spec) sim.Runtime {
 		by := sim.Lognormal(s, 0.5, 7)
 		return func(task, attempt int) time.Duration {
@@ -726,7 +730,7 @@ func scenarios(t *testing.T) []named {
 	wide, short, mixed := many(t, 120, 24), many(t, 200, 50), many(t, 150, 30)
 	for i := range wide.Tasks {
 		wide.Tasks[i].Retries = 2
-		wide.Tasks[i].Estimate /= 6 // each second of virtual time costs real time: corrald looks at its clocks
+		wide.Tasks[i].Estimate /= 6 // each second of virtual time costs real time, because corrald polls its clocks
 	}
 	clustered := wide
 	clustered.Clusters = dag.ByLevel(clustered.Graph, clusteredGroups, nil)

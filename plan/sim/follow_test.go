@@ -9,10 +9,10 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// Three pilots of four hours take each other's places, planned for a queue of ten minutes. Whatever the first one really
-// waits, each is asked for as long after the start of the one before as planned: the place is never empty, and is held
-// twice for no longer than they overlap. Those that only have their times leave it empty, or hold it twice for as long as
-// the first was late.
+// Three pilots of four hours replace each other, planned for a queue of ten minutes. Whatever the actual wait of the
+// first one, each is submitted at the planned interval after the previous start: there is never a gap, and two are held
+// at once only for the planned overlap. Pilots with fixed times leave a gap, or are held twice for as long as the first
+// one was late.
 func TestFollowersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	const walltime, planned, overlap = 4 * time.Hour, 10 * time.Minute, 2 * time.Minute
@@ -26,7 +26,8 @@ func TestFollowersKeepTheirPlace(t *testing.T) {
 				q := pilot(1, 1, walltime).Pilot
 				if n > 0 {
 					before := n - 1
-					q.Submit = corral.Seconds(time.Duration(n) * (walltime - overlap)) // to start when the first did, and so much later
+					// To start like the first one, n intervals later.
+					q.Submit = corral.Seconds(time.Duration(n) * (walltime - overlap))
 					q.Start = q.Submit + corral.Seconds(planned)
 					if follow {
 						q.Follows = &before

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A member is one worker, from both sides: slot is what the dispatcher believes of it, room and the lists are what it
-// has. It starts what waits as embedded/worker does, by the same rules of package matching.
+// A member is one worker from both sides: slot is the dispatcher's view of it, room and the lists are its actual state.
+// It starts waiting jobs as embedded/worker does, by the same rules of package matching.
 type member struct {
 	c     *cluster
 	pilot *pilot
@@ -18,20 +18,20 @@ type member struct {
 	slot  matching.Slot[*entry]
 
 	room    matching.Room
-	coming  []*entry // on their way to it
-	waiting []*entry // in the order in which they came
+	coming  []*entry // in transit to it
+	waiting []*entry // in order of arrival
 	running []*entry
 	fresh   []result  // not sent yet
-	due     time.Time // when they will be; zero: they are not to be
+	due     time.Time // when to send them; zero: not scheduled
 	phase   phase
 
 	joined    time.Duration
-	spoke     time.Duration // last, beside heartbeats
+	spoke     time.Duration // time of the last message other than heartbeats
 	idleSince time.Duration
-	silent    *time.Duration // since then its host is gone, and the dispatcher does not know; nil: it is not
+	silent    *time.Duration // when its host failed, while the dispatcher does not know it; nil: it has not failed
 }
 
-// A phase says how a worker comes to its end.
+// A phase is the phase of a worker's life.
 type phase uint8
 
 const (
@@ -40,22 +40,22 @@ const (
 	gone
 )
 
-// A result is one execution of a task.
+// A result is the result of one execution of a task.
 type result struct {
 	of       *entry
 	estimate time.Duration
 	outcome  *execution.Outcome
 }
 
-// restless reports whether the passing of time is of interest to the dispatcher.
+// restless reports whether the dispatcher has to act on the passing of time.
 func (m *member) restless() bool {
 	return m.silent != nil || m.phase == taking && (len(m.waiting) > 0 || m.c.matcher.Queued() > 0) && m.slot.Restless()
 }
 
-// empty reports whether it has nothing to do.
+// empty reports whether it has no jobs.
 func (m *member) empty() bool { return len(m.running)+len(m.waiting)+len(m.coming) == 0 }
 
-// arrive takes in jobs that were sent.
+// arrive receives jobs.
 func (m *member) arrive(jobs []*entry) {
 	if m.phase == gone {
 		return // they were returned, or are lost
@@ -69,7 +69,7 @@ func (m *member) arrive(jobs []*entry) {
 	m.start()
 }
 
-// start starts what waits, in order, for as long as there is room. What has too little time left goes back.
+// start starts waiting jobs in order while there is room. Jobs for which the time is too short are returned.
 func (m *member) start() {
 	for len(m.waiting) > 0 {
 		e := m.waiting[0]
@@ -89,7 +89,7 @@ func (m *member) start() {
 	}
 }
 
-// begin begins the task of a job with this number. What is left of a clustered job goes back when the time is short.
+// begin begins the given task of a job. If the time is too short, the rest of a clustered job is returned.
 func (m *member) begin(e *entry, number int) {
 	t := &e.job.Tasks[number]
 	if number > 0 && m.room.Late(m.c.time(), t.Estimate) {
@@ -101,7 +101,7 @@ func (m *member) begin(e *entry, number int) {
 	life := e.life
 	way, took, status := m.c.takes(t, m)
 	e.way = wholeUp(way)
-	if number > 0 { // it came with the job's first task
+	if number > 0 { // the latency belongs to the job's first task
 		e.way = max(0, e.way-m.pilot.s.Transfer.Latency)
 	}
 	m.c.after(e.way+took, func() {
@@ -111,14 +111,14 @@ func (m *member) begin(e *entry, number int) {
 	})
 }
 
-// stop hands back what is left of a job of which a task ran.
+// stop returns the rest of a job of which some tasks ran.
 func (m *member) stop(e *entry) {
 	m.over(e)
 	m.flush()
 	m.c.returned(m, []*entry{e}, "its worker stopped before its last task")
 }
 
-// over takes a job off the machine, and starts what waits.
+// over removes a job from the worker, and starts waiting ones.
 func (m *member) over(e *entry) {
 	e.life++
 	i := slices.Index(m.running, e)
@@ -130,7 +130,7 @@ func (m *member) over(e *entry) {
 	m.ended()
 }
 
-// ended notes when there is nothing left to do.
+// ended records when no jobs are left.
 func (m *member) ended() {
 	if m.empty() && m.phase != gone {
 		m.idleSince = m.c.now
@@ -138,7 +138,7 @@ func (m *member) ended() {
 	}
 }
 
-// end books the result of a task.
+// end records the result of a task.
 func (m *member) end(e *entry, number int, status execution.Status, reason string) {
 	t := &e.job.Tasks[number]
 	now := m.c.time()
@@ -176,7 +176,7 @@ func (m *member) end(e *entry, number int, status execution.Status, reason strin
 	}
 }
 
-// flushLater sends the results after a delay, unless that is due earlier.
+// flushLater sends the results after a delay, unless they are due earlier.
 func (m *member) flushLater(now time.Time, delay time.Duration) {
 	due := now.Add(delay)
 	if !m.due.IsZero() && !due.Before(m.due) {
@@ -186,7 +186,7 @@ func (m *member) flushLater(now time.Time, delay time.Duration) {
 	m.c.after(delay, func() { m.due = time.Time{}; m.flush() })
 }
 
-// flush sends the results that were not sent yet, unless the host is gone with them.
+// flush sends the unsent results, unless the host has failed.
 func (m *member) flush() {
 	if all := m.fresh; len(all) > 0 && m.silent == nil {
 		m.fresh, m.spoke = nil, m.c.now
@@ -194,7 +194,7 @@ func (m *member) flush() {
 	}
 }
 
-// recall has the worker hand back what has not started.
+// recall returns jobs that have not started to the dispatcher.
 func (m *member) recall(jobs []*entry) {
 	var back []*entry
 	for _, e := range jobs {
@@ -207,7 +207,7 @@ func (m *member) recall(jobs []*entry) {
 	m.c.returned(m, back, "recalled")
 }
 
-// drain has the worker take nothing more, and hand back what has not started.
+// drain stops the worker from accepting jobs, and returns those that have not started.
 func (m *member) drain() {
 	if m.phase != taking {
 		return
@@ -219,7 +219,7 @@ func (m *member) drain() {
 	m.c.returned(m, back, "its worker leaves")
 }
 
-// leave ends the worker in good order: what runs is cut.
+// leave ends the worker in order: running tasks are cut off.
 func (m *member) leave(reason string) {
 	if m.phase == gone {
 		return
@@ -234,7 +234,7 @@ func (m *member) leave(reason string) {
 	m.c.matchAll()
 }
 
-// unsent counts the results of a job that the dispatcher does not have yet.
+// unsent returns the number of results of a job that the dispatcher has not received.
 func (m *member) unsent(e *entry) (n int) {
 	for _, r := range m.fresh {
 		if r.of == e {
@@ -244,7 +244,7 @@ func (m *member) unsent(e *entry) (n int) {
 	return n
 }
 
-// vanish ends the worker with its host, without a word: the dispatcher sees that its connection is broken.
+// vanish ends the worker abruptly with its host: the dispatcher sees a broken connection.
 func (m *member) vanish() {
 	if m.phase == gone {
 		return
@@ -259,7 +259,7 @@ func (m *member) vanish() {
 	m.c.attend(m)
 }
 
-// worker is what the dispatcher tells of it.
+// worker returns the dispatcher's record of the worker.
 func (m *member) worker() corral.Worker {
 	return corral.Worker{
 		ID: m.slot.ID, CPUs: m.slot.Host.CPUs, MemoryMiB: m.slot.Host.MemoryMiB,

@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Pilots that overlap follow each other without a gap for as long as none waits longer than nine of ten before it did;
-// whatever the waits are, there are never more than two at once.
+// Overlapping pilots follow each other without a gap as long as none waits longer than nine in ten did before it; for
+// any waits, there are never more than two at once.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	endless := work(t, task{estimate: 1000 * time.Hour})
@@ -57,7 +57,7 @@ func TestOverlap(t *testing.T) {
 				past = append(past, corral.Wait{SubmittedAt: tr.Begin.Add(p.Submit), StartedAt: tr.Begin.Add(p.Start)})
 			}
 			expected := time.Duration(queueing.Quantile(past, 0.9, tr.Begin).Wait)
-			// One that the queue keeps for longer than a walltime cannot be submitted early enough.
+			// A pilot that waits longer than a walltime cannot be submitted early enough.
 			if h.Start-h.Submit > expected || before.Start+leaves-overlap-expected < begun {
 				continue
 			}

@@ -11,23 +11,23 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// A pilot is one attempt of a glidein: a job in the site's queue, then a supervisor with a worker on each host. How
-// long it stays, and why it leaves, production's attempt.Stay and attempt.Roster decide.
+// A pilot is one attempt of a glidein: a job in the site's queue, then a supervisor with a worker on each host. The
+// production code in attempt.Stay and attempt.Roster decides how long it stays, and why it leaves.
 type pilot struct {
 	s       *site
 	glidein corral.Glidein
 	job     corral.Job
-	number  int // among the site's pilots
+	number  int // index among the site's pilots
 	held    int // index in the trace
 
-	stay     *attempt.Stay // nil: it waits
+	stay     *attempt.Stay // nil: it is queued
 	roster   *attempt.Roster
-	members  []*member // the worker of each host; none: they are not there yet
-	admitted bool      // by its site's queue, if that has one: it has its processors
+	members  []*member // the worker of each host; empty: not present yet
+	admitted bool      // started by its site's queue, if that has one: it holds its processors
 	draining bool
-	vacated  bool // by all workers, whose daemons are about to end
+	vacated  bool // left by all workers, whose daemons are about to end
 	over     bool
-	idleAt   time.Duration // when it is looked whether it has been idle for too long
+	idleAt   time.Duration // time of the next check for idleness
 }
 
 func (p *pilot) cpus() int { return p.glidein.Hosts * p.glidein.CPUs }
@@ -49,7 +49,7 @@ func (p *pilot) start() {
 	p.begin()
 }
 
-// begin has the pilot run.
+// begin runs the pilot.
 func (p *pilot) begin() {
 	if p.over {
 		return
@@ -77,7 +77,7 @@ func (p *pilot) begin() {
 	}
 }
 
-// ready has the workers register.
+// ready registers the workers.
 func (p *pilot) ready() {
 	left := p.s.since(p.stay.End) - p.s.now
 	if p.over || p.draining || left <= 0 {
@@ -108,8 +108,8 @@ func (p *pilot) ready() {
 	p.idle(nil)
 }
 
-// WalltimeFor returns a walltime in which tasks can run for so long, at a site without overhead: with what a
-// pilot keeps for leaving in order, and what its workers keep for ending tasks.
+// WalltimeFor returns the walltime in which tasks can run for the given time, at a site without overhead: it adds the
+// reserve of the pilot and that of its workers.
 func WalltimeFor(tasks time.Duration) time.Duration {
 	walltime := tasks
 	for {
@@ -121,7 +121,7 @@ func WalltimeFor(tasks time.Duration) time.Duration {
 	}
 }
 
-// lost reports whether a host failed before its worker came.
+// lost reports whether a host failed before its worker registered.
 func (p *pilot) lost(host int) bool {
 	for _, l := range p.roster.Lost {
 		if l.Host == host {
@@ -131,14 +131,14 @@ func (p *pilot) lost(host int) bool {
 	return false
 }
 
-// expire has the workers leave because their time is over.
+// expire makes the workers leave at the end of their time.
 func (p *pilot) expire() {
 	if !p.over {
 		p.dismiss(attempt.LeftExpired)
 	}
 }
 
-// dismiss has all workers leave at once.
+// dismiss makes all workers leave at once.
 func (p *pilot) dismiss(why attempt.Left) {
 	for i, m := range p.members {
 		if m.phase == gone {
@@ -150,7 +150,8 @@ func (p *pilot) dismiss(why attempt.Left) {
 	p.consider()
 }
 
-// idle notes that a worker has nothing to do: if it drains it leaves, else the pilot may be idle for too long soon.
+// idle is called when a worker has no jobs: a draining worker leaves; otherwise the pilot is checked for idleness
+// later.
 func (p *pilot) idle(m *member) {
 	switch limit := time.Duration(p.glidein.Idle); {
 	case p.over:
@@ -167,7 +168,7 @@ func (p *pilot) idle(m *member) {
 	}
 }
 
-// release lets workers go that drain and have nothing left to do.
+// release lets draining workers without jobs leave.
 func (p *pilot) release() {
 	if p.over {
 		return
@@ -181,7 +182,7 @@ func (p *pilot) release() {
 	p.consider()
 }
 
-// consider has the rules look for a reason to leave, and leaves when there is one and nothing is left.
+// consider lets the rules look for a reason to leave, and ends the pilot once no worker is left.
 func (p *pilot) consider() {
 	if p.over || p.stay == nil {
 		return
@@ -212,7 +213,7 @@ func (p *pilot) consider() {
 	}
 }
 
-// leave ends the pilot in order, as soon as its workers' daemons have ended.
+// leave ends the pilot in order, once its workers' daemons have ended.
 func (p *pilot) leave() {
 	report := p.stay.Report(p.roster)
 	end := func() {
@@ -239,7 +240,7 @@ func (p *pilot) vacant() bool {
 	return true
 }
 
-// drain has the workers finish what runs, and leave.
+// drain lets the workers finish their running tasks and leave.
 func (p *pilot) drain() {
 	if p.draining {
 		return
@@ -254,7 +255,7 @@ func (p *pilot) drain() {
 	p.s.after(0, p.release)
 }
 
-// cancel ends the pilot at its site's word: what runs is cut.
+// cancel ends the pilot by its site: running tasks are cut off.
 func (p *pilot) cancel() {
 	if p.over {
 		return
@@ -265,7 +266,7 @@ func (p *pilot) cancel() {
 	p.end(reconcile.Sighting{Killed: reconcile.ByCancel})
 }
 
-// die ends the pilot without a word.
+// die ends the pilot abruptly.
 func (p *pilot) die(by reconcile.Killed) {
 	if p.over {
 		return
@@ -276,7 +277,7 @@ func (p *pilot) die(by reconcile.Killed) {
 	p.end(reconcile.Sighting{Killed: by})
 }
 
-// loseHost ends one host without a word; with the first one, where the supervisor is, the pilot.
+// loseHost makes one host fail; if it is the first one, where the supervisor runs, the pilot dies.
 func (p *pilot) loseHost(i int) {
 	switch {
 	case p.over:
@@ -313,8 +314,8 @@ func (p *pilot) end(see reconcile.Sighting) {
 	})
 }
 
-// offers says what glideins will bring, as production's gate does. present says how many cpus of each attempt are
-// registered.
+// offers returns the future capacity of glideins, as production's gate does. present is the number of registered cpus
+// of each attempt.
 func (s *site) offers(present map[corral.JobID]int, at time.Time) (all []execution.Capacity) {
 	for _, g := range s.world.Glideins {
 		if left, ok := attempt.ToCome(g, present, at); ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// If all goes as a plan assumes, its makespan and its core-hours come about, although its schedule is not followed: the
-// tasks go where production's rules send them.
+// If a plan's assumptions hold, its makespan and its core-hours are reached, although its schedule is not followed:
+// production's rules assign the tasks.
 func TestPlansComeAbout(t *testing.T) {
 	t.Parallel()
 	work := many(t, 300, 40)
@@ -26,7 +26,7 @@ func TestPlansComeAbout(t *testing.T) {
 	}
 	hpc := site(100 * time.Second)
 	hpc.Walltime, hpc.CPUs, hpc.Pilots = 6*time.Hour, 1000, 100
-	hpc.Margin = 70 * time.Second // what production keeps: a minute to leave in, and what a worker needs to stop
+	hpc.Margin = 70 * time.Second // production's reserve: a minute to leave, and the time that a worker needs to stop
 	hpc.Tariff = plan.CoreHours
 	for _, cluster := range []plan.Cluster{{Hop: 100 * time.Millisecond},
 		{Hop: 2200 * time.Millisecond, Reuse: 500 * time.Millisecond}} {

@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// anyScenario draws a small one. Its pilots return for ever, so that the work can always be done.
+// anyScenario generates a small scenario. Its pilots are resubmitted forever, so that the work can always be completed.
 func anyScenario(t *rapid.T, broken bool) sim.Scenario {
 	number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 	seed := uint64(number("seed", 0, 1000))
@@ -88,8 +88,8 @@ func anyScenario(t *rapid.T, broken bool) sim.Scenario {
 	return s
 }
 
-// Whatever is drawn, the work is done; no task runs before its parents are done, or where there is no room for it, or
-// no pilot; nothing is done twice; and the same scenario gives the same trace.
+// In any scenario the work completes; no task runs before its parents are done, or without room or a pilot; nothing is
+// done twice; and the simulation is deterministic.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []bool{false, true} {
@@ -129,7 +129,7 @@ func (c checker) results(do func(*execution.Outcome)) {
 	}
 }
 
-// doneOnce: a task may run again only if its host was lost with its result.
+// doneOnce: a task may run again only if its host failed before its result was received.
 func (c checker) doneOnce() {
 	c.results(func(o *execution.Outcome) {
 		if o.Status == execution.Done {
@@ -151,7 +151,7 @@ func (c checker) parentsFirst() {
 	})
 }
 
-// room: at no time do the tasks on a worker use more than it has.
+// room: the tasks on a worker never use more than it has.
 func (c checker) room() {
 	type change struct {
 		at           execution.Msec
@@ -178,7 +178,7 @@ func (c checker) room() {
 	}
 }
 
-// inPilots: tasks run while some pilot is ready, and the site is never held beyond its cpus.
+// inPilots: tasks run only while a pilot is ready, and the site's cpus are never exceeded.
 func (c checker) inPilots() {
 	at := func(m execution.Msec) time.Duration { return m.Time().Sub(c.tr.Begin) }
 	c.results(func(o *execution.Outcome) {
@@ -202,7 +202,7 @@ func (c checker) inPilots() {
 	}
 }
 
-// The answer does not depend on how many processors play the scenarios, and two policies meet the same runtimes.
+// The results do not depend on the number of processors, and two policies meet the same runtimes.
 func TestRunsDoNotDependOnEachOther(t *testing.T) {
 	t.Parallel()
 	w := many(t, 60, 12)
@@ -232,7 +232,7 @@ func TestRunsDoNotDependOnEachOther(t *testing.T) {
 	}
 }
 
-// What is drawn has the mean and the spread that it is said to have, and does not depend on the order of drawing.
+// Random values have the documented mean and spread, and do not depend on the order of drawing.
 func TestChance(t *testing.T) {
 	t.Parallel()
 	w := many(t, 20_000, 100)
@@ -279,7 +279,7 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// A control asks for what is missing, and lets go what it does not need.
+// A control requests missing pilots, and releases those that it does not need.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	w := many(t, 60, 20)

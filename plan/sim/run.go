@@ -7,40 +7,40 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A run drives an execution as production's driver does (internal/work/run): apply what happened, look at what the
-// cluster offers, release what may run. What it is told is its journal.
+// A run drives an execution like production's driver (internal/work/run): it applies events, checks the capacity of the
+// cluster, and releases tasks. Its journal is the record of the events.
 type run struct {
 	*clock
 	x         *execution.Execution
 	watch     execution.Watch
 	cluster   *cluster
-	clustered bool // tasks are released several together
+	clustered bool // tasks are released in groups
 	offer     func(at time.Time) execution.Offer
 
 	journal []execution.Record
-	applied int  // records of it
-	changed bool // what the cluster offers may have, since the last look
+	applied int  // number of applied records
+	changed bool // the capacity of the cluster may have changed since the last look
 	parting parting
-	judged  bool          // nothing runs, and a look has said what that means
-	wakeAt  time.Duration // when a step is planned
-	awake   bool          // one is
-	ending  Ending        // empty: it is under way
+	judged  bool          // nothing runs, and a look has determined the consequence
+	wakeAt  time.Duration // time of the scheduled step
+	awake   bool          // a step is scheduled
+	ending  Ending        // empty: the run is in progress
 	why     string
 }
 
-// look is how often production's driver looks at what the cluster offers.
+// look is the interval at which production's driver checks the capacity of the cluster.
 const look = time.Second
 
-// note records what happened.
+// note records an event.
 func (r *run) note(rec execution.Record) {
 	rec.At = execution.ToMsec(r.time())
 	r.journal = append(r.journal, rec)
 }
 
-// unread reports whether there are records that the driver has not seen.
+// unread reports whether there are records that the driver has not applied.
 func (r *run) unread() bool { return r.applied < len(r.journal) && r.ending == "" }
 
-// step does all there is to do now.
+// step performs all actions of the current instant.
 func (r *run) step() {
 	if r.ending != "" {
 		return
@@ -48,7 +48,7 @@ func (r *run) step() {
 	now := r.time()
 	r.read()
 	if r.now > 0 {
-		r.watch.Look(r.begin.Add((r.now - 1) / look * look)) // the looks since the last step had nothing to see
+		r.watch.Look(r.begin.Add((r.now - 1) / look * look)) // the skipped looks had no effect
 	}
 	looked := r.watch.Due(now) && (r.worthALook() || r.watch.Stalled(now))
 	if looked {
@@ -73,7 +73,7 @@ func (r *run) step() {
 	r.plan()
 }
 
-// read applies what happened.
+// read applies the new records.
 func (r *run) read() {
 	for ; r.applied < len(r.journal); r.applied++ {
 		rec := r.journal[r.applied]
@@ -86,7 +86,7 @@ func (r *run) read() {
 	}
 }
 
-// look asks what the cluster has to offer, and records what is new.
+// look updates the capacity of the cluster, and records changes.
 func (r *run) look(now time.Time) {
 	r.watch.Look(now)
 	r.changed = false
@@ -98,7 +98,7 @@ func (r *run) look(now time.Time) {
 	}
 }
 
-// submit hands the cluster what may run, in the portions in which production does.
+// submit submits released jobs to the cluster, in portions as in production.
 func (r *run) submit(now time.Time) {
 	r.freshen()
 	jobs := r.x.Release(now, r.watch.Offer)
@@ -113,10 +113,10 @@ func (r *run) submit(now time.Time) {
 	r.script(now)
 }
 
-// allScripts is more than any run has at once.
+// allScripts exceeds the number of scripts that a run has at once.
 const allScripts = 1 << 30
 
-// script lets the scripts that are to run end well, in no time: nothing is known of them.
+// script completes the scripts to run successfully and in no time, because they are not modelled.
 func (r *run) script(now time.Time) {
 	at := execution.ToMsec(now)
 	for _, c := range execution.Scripts(r.x, now, allScripts) {
@@ -125,13 +125,13 @@ func (r *run) script(now time.Time) {
 	}
 }
 
-// A parting is when jobs of several tasks that wait have to be taken apart.
+// A parting determines when waiting jobs of several tasks have to be split.
 type parting struct {
-	at    time.Duration // before that none has, if the same workers stay
-	fresh bool          // but for those that were submitted since that was found out
+	at    time.Duration // no job has to be split earlier if the workers stay the same
+	fresh bool          // jobs were submitted since at was computed
 }
 
-// split takes jobs back that no worker has the time for any more, and looks forward to the next.
+// split withdraws jobs that exceed the remaining time of all workers, and computes when the next one will.
 func (r *run) split() {
 	seqs, slack := execution.Misfits(r.x, r.watch.Offer)
 	r.cluster.withdraw(seqs)
@@ -140,29 +140,29 @@ func (r *run) split() {
 	}
 }
 
-// worthALook reports whether a look would see anything new: workers or pilots have changed, or jobs that could be
-// smaller, or nothing runs any more and it is not known yet whether anything could.
+// worthALook reports whether a look would have an effect: workers or pilots have changed, a job may have to be split,
+// or nothing runs and the consequence is not determined yet.
 func (r *run) worthALook() bool {
 	return r.changed || r.parting.fresh || r.clustered && r.now >= r.parting.at ||
 		!r.judged && r.x.Counts().Running == 0
 }
 
-// freshen brings the latest offer to what production's latest look has seen: workers that have less time left. It
-// matters only for clustered jobs, which are released together if some worker could take them.
+// freshen updates the offer to that of production's latest look, when workers had more time left than now. This matters
+// only for clustered jobs, which are released as a group if a worker could run it.
 func (r *run) freshen() {
 	if r.clustered && !r.changed {
 		r.watch.Offer = r.offer(r.begin.Add(r.now / look * look))
 	}
 }
 
-// attend plans a look when there is something to see.
+// attend schedules a look if it would have an effect.
 func (r *run) attend() {
 	if r.changed && r.ending == "" {
 		r.plan()
 	}
 }
 
-// plan plans the next step: at the end of a back-off, at a look that has something to see, or when the run will have
+// plan schedules the next step: at the end of a back-off, at a look that has an effect, or when the run will have
 // stalled. Production looks every second.
 func (r *run) plan() {
 	next := Never

@@ -12,77 +12,78 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A Scenario is what is played: the work, where it may run, which pilots are asked for, and what chance does. Its
-// functions must return the same for the same arguments; the constructors of this package draw from a seed. Durations
-// are rounded up to milliseconds.
+// A Scenario is the input of a simulation: the work, the sites, the pilots to request, and the random behaviour. Its
+// functions must be deterministic; the constructors of this package derive random values from a seed. Durations are
+// rounded up to milliseconds.
 type Scenario struct {
 	Work  execution.Spec
 	Sites []Site
-	Asks  []Ask // recorded at the beginning, to be submitted at their Submit
+	Asks  []Ask // recorded at the beginning, submitted at their Submit
 
 	Runtime  Runtime              // nil: each task takes its estimate
-	Speed    func(Host) float64   // by which runtimes on a host are multiplied; nil: 1
-	Bytes    func(task int) int64 // that travel with a task where its site has a plan.Transfer; nil: 0
+	Speed    func(Host) float64   // factor for runtimes on a host; nil: 1
+	Bytes    func(task int) int64 // transferred with a task if its site has a plan.Transfer; nil: 0
 	Failures Failures
 	Cluster  Cluster
 
-	Control Control       // nil: only Asks are asked for
-	Every   time.Duration // between two calls of Control; 0: 10 s
+	Control Control       // nil: only Asks are requested
+	Every   time.Duration // interval between calls of Control; 0: 10 s
 
-	Stall   time.Duration // how long a task may be ready that nothing can take; 0: 5 minutes
-	Horizon time.Duration // when the simulation is broken off; 0: a year
-	Linger  bool          // play on after the run, until all pilots have left by their own rules
+	Stall   time.Duration // how long a ready task may be without possible workers; 0: 5 minutes
+	Horizon time.Duration // time limit of the simulation; 0: a year
+	Linger  bool          // continue after the run, until all pilots have left by their own rules
 	Begin   time.Time     // instant 0; zero: the year 2000
 }
 
-// A Runtime says how long an attempt at a task takes on a host of speed 1. Tasks are named by their index in the
-// workflow, attempts from 1.
+// A Runtime returns the runtime of an attempt at a task on a host of speed 1. Tasks are indices in the workflow,
+// attempts are numbered from 1.
 type Runtime func(task, attempt int) time.Duration
 
-// A Site is one queue of one site: what a plan knows of it, and how long its pilots wait in truth. Of what a plan
-// assumes, Wait is used only if there is no Draw. Margin is not used: what production keeps of a walltime is kept.
+// A Site is one queue of one site, with its plan parameters and the actual waits of pilots. Wait is used only without
+// Draw. Margin is not used: production's own reserve applies.
 type Site struct {
 	plan.Site
 
-	// Draw returns how long the nth pilot of the site, from 0, waits in the queue; nil: Wait of its shape, and without
-	// that not at all. So two policies meet the same waits, one pilot after the other.
+	// Draw returns the wait of the nth pilot of the site, counted from 0; nil: Wait of its shape or, without Wait, 0.
+	// Two policies thus meet the same sequence of waits.
 	Draw func(shape plan.Shape, n int) time.Duration
 
-	// Batch is the site's queue as the simulation finds it, with jobs of others; it is not changed. Pilots are jobs
-	// there, of all the cpus of their hosts, and wait as long as its policy lets them: Draw and Wait do not count,
-	// and CPUs does for each alone. nil: waits are drawn, and do not depend on what is held.
+	// Batch is the initial state of the site's queue, with jobs of other users; it is not modified. Pilots are jobs in
+	// it that need all cpus of their hosts, and wait according to its policy: Draw and Wait are ignored, and CPUs
+	// limits each pilot separately. nil: waits are random, and do not depend on the resources held.
 	Batch *queue.Queue
 
-	// Credentials are those that lead to the site, each from its NotBefore on until its NotAfter. They count from
-	// Scenario.Begin on, and are not renewed.
+	// Credentials grant access to the site, each from its NotBefore to its NotAfter, which count from Scenario.Begin.
+	// They are not renewed.
 	Credentials []credential.Credential
 
-	// Seen returns how long after the end of the nth pilot corrald sees it, and what follows is decided; nil: 50 ms. In
-	// reality that depends on when it polled last: at least 50 ms after workers have left, at most 2 s.
+	// Seen returns the delay with which corrald sees the end of the nth pilot and acts on it; nil: 50 ms. In reality it
+	// depends on the time of the last poll: at least 50 ms after workers have left, at most 2 s.
 	Seen func(n int) time.Duration
 }
 
 // Never is the wait of a pilot that never starts.
 const Never time.Duration = math.MaxInt64 / 4
 
-// An Ask asks for a pilot, or has one go. Of a plan's pilot Start, Ready and End do not count: they come about.
+// An Ask requests or releases a pilot. Start, Ready and End of a plan's pilot are ignored, because they result from the
+// simulation.
 type Ask struct {
 	plan.Pilot
-	Idle     time.Duration   // it leaves when it has had nothing to do for so long; 0: never
-	Overlap  time.Duration   // its successor is to run so long before its workers leave
-	Resubmit resubmit.Policy // what follows its attempts
+	Idle     time.Duration   // idle time after which it leaves; 0: never
+	Overlap  time.Duration   // how long before its workers leave its successor should run
+	Resubmit resubmit.Policy // policy for attempts after the first
 
-	// Takes is the glidein that it takes over from, of those that were asked for before, by their number from 1; 0:
-	// none. It is wanted so long After that one's start.
+	// Takes is the number, from 1, of an earlier glidein that this one replaces; 0: none. It is submitted After that
+	// one's start.
 	Takes corral.GlideinID
 	After time.Duration
 
-	// Only from a Control: what is asked of a glidein that was asked for before. The other fields do not count then.
+	// Release, for use by a Control, acts on the earlier glidein Glidein. The other fields are then ignored.
 	Release corral.Ask
 	Glidein corral.GlideinID
 }
 
-// AsksFor asks for pilots of a plan, when so many glideins were asked for before.
+// AsksFor requests the pilots of a plan; before is the number of glideins requested before.
 func AsksFor(pilots []plan.Pilot, before int, idle time.Duration) []Ask {
 	asks := make([]Ask, len(pilots))
 	for i, q := range pilots {
@@ -98,50 +99,52 @@ func AsksFor(pilots []plan.Pilot, before int, idle time.Duration) []Ask {
 	return asks
 }
 
-// A Control is a policy that asks for pilots, and has them go, while a run is under way. It is called at the beginning
-// and then regularly, until the run is over.
+// A Control is a policy that requests and releases pilots during a run. It is called at the beginning and then
+// regularly, until the run is over.
 type Control func(now time.Duration, v View) []Ask
 
-// A View is what a Control may know: what corrald would.
+// A View is the information available to a Control: the same that corrald has.
 type View struct {
 	Tasks      corral.RunTasks
-	QueuedCPUs int    // that released tasks need which no worker has
-	BusyCPUs   int    // of those that workers have
-	CPUs       int    // of the workers registered
-	Pilots     []Held // in the order of their submission; not to be written to
+	QueuedCPUs int    // cpus of released tasks that no worker has
+	BusyCPUs   int    // cpus of tasks that workers have
+	CPUs       int    // cpus of registered workers
+	Pilots     []Held // in order of submission; must not be modified
 
-	// These take a look at each task, and at each worker, when they are called. They are not to be called later.
+	// Progress and Workers examine each task and each worker when they are called. They must not be called after the
+	// Control has returned.
 	Progress func() []execution.Progress // by task
-	Workers  func() map[string]Place     // :: name of a worker that is there → where it is
+	Workers  func() map[string]Place     // :: name of a present worker → its place
 }
 
-// A Place is where a worker is, and what it has to do.
+// A Place is a worker's location and idle time.
 type Place struct {
-	Pilot int           // index among View.Pilots
-	Host  int           // of that pilot
-	Idle  time.Duration // for how long it has had nothing to do; negative: it has something
+	Pilot int           // index in View.Pilots
+	Host  int           // index among that pilot's hosts
+	Idle  time.Duration // how long it has had no tasks; negative: it has some
 }
 
-// A Cluster is the personal cluster that runs the tasks: how many it can start a second, and how long after an event
-// (a task's end, a worker's arrival) a task starts that waited for it.
+// A Cluster is the personal cluster that runs the tasks: its rate of task starts, and the delay between an event (a
+// task's end, a worker's registration) and the start of a task that waited for it.
 type Cluster struct {
 	plan.Cluster
-	Lease time.Duration // how long after its last sign of life a worker is given up; 0: 20 s, as production's
+	Lease time.Duration // silence after which a worker is given up; 0: 20 s, as in production
 }
 
-// A Host names one host of a pilot: what is drawn for it does not depend on when it is asked for.
+// A Host identifies one host of a pilot: random values for it do not depend on when they are drawn.
 type Host struct {
 	Site   string
-	Pilot  int // number at its site, from 0
-	Number int // of the pilot's hosts, from 0
+	Pilot  int // index at its site, from 0
+	Number int // index among the pilot's hosts, from 0
 }
 
-// Failures say what breaks. Nil functions break nothing.
+// Failures define what fails. Nil functions cause no failures.
 type Failures struct {
-	// Task returns at which share of its runtime an attempt fails; 1 or more: it does not.
+	// Task returns the share of its runtime at which an attempt fails; 1 or more: it does not fail.
 	Task func(task, attempt int) float64
-	// Pilot returns how long after its start a pilot is ended by its site without a word; ok is false if it is not.
+	// Pilot returns the time after its start at which the site ends a pilot abruptly; ok is false if it does not.
 	Pilot func(site string, pilot int) (after time.Duration, ok bool)
-	// Host returns how long after the start of its pilot a host fails. With host 0 the whole pilot is lost.
+	// Host returns the time after the start of its pilot at which a host fails; if it is host 0, the whole pilot is
+	// lost.
 	Host func(Host) (after time.Duration, ok bool)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
 )
 
-// A simulation is one scenario being played.
+// A simulation is the state of one simulated scenario.
 type simulation struct {
 	*clock
 	Scenario
@@ -21,27 +21,27 @@ type simulation struct {
 	cluster  *cluster
 	sites    []*site
 	trace    *Trace
-	jobs     corral.JobID // asked for last
+	jobs     corral.JobID // last ID used
 	glideins corral.GlideinID
-	tag      func(corral.JobID) string // workers are called TAG/HOST; slots are filled in the order of their names
+	tag      func(corral.JobID) string // workers are named TAG/HOST; slots are filled in the order of their names
 }
 
 const (
 	defaultEvery   = 10 * time.Second
-	defaultStall   = 5 * time.Minute // as a run's
+	defaultStall   = 5 * time.Minute // as for real runs
 	defaultHorizon = 366 * 24 * time.Hour
 )
 
-// defaultBegin is as good as any instant but the zero time, which is none in records.
+// defaultBegin is arbitrary, except that records cannot represent the zero time.
 var defaultBegin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Run plays a scenario and returns what happened. The same scenario gives the same trace. It panics if an ask names no
-// site of the scenario, which is a defect of the caller.
+// Run simulates a scenario and returns its trace, which is deterministic. It panics if an ask names an unknown site,
+// which is a bug of the caller.
 func Run(s Scenario) *Trace {
 	return begin(s).play()
 }
 
-// play plays the simulation to its end.
+// play runs the simulation to its end.
 func (x *simulation) play() *Trace {
 	s := &x.Scenario
 	for _, a := range s.Asks {
@@ -66,11 +66,11 @@ func (x *simulation) play() *Trace {
 		}
 		x.run.attend()
 	}
-	x.end(BrokenOff) // nothing happens any more: unreachable, because a run that cannot go on has stalled
+	x.end(BrokenOff) // unreachable: there are no more events, but a run that cannot continue has stalled
 	return x.trace
 }
 
-// begin makes a simulation of which nothing has happened.
+// begin returns a simulation at its beginning.
 func begin(s Scenario) *simulation {
 	s.Every, s.Stall = cmp.Or(s.Every, defaultEvery), cmp.Or(s.Stall, defaultStall)
 	s.Horizon = cmp.Or(s.Horizon, defaultHorizon)
@@ -98,10 +98,10 @@ func begin(s Scenario) *simulation {
 	return x
 }
 
-// tag names the job of a pilot.
+// tag returns the name of a pilot's job.
 func tag(id corral.JobID) string { return fmt.Sprintf("corral-sim-%05d", id) }
 
-// ask records what was asked for.
+// ask records a request.
 func (x *simulation) ask(a Ask) {
 	if a.Release != corral.AskNothing {
 		for _, s := range x.sites {
@@ -137,7 +137,7 @@ func (x *simulation) site(name, queue string) *site {
 	panic("sim: no site " + name + " with queue " + queue)
 }
 
-// control asks the policy, and plans when to ask it again.
+// control calls the policy, and schedules the next call.
 func (x *simulation) control() {
 	if x.Control == nil || x.run.ending != "" {
 		return
@@ -163,7 +163,7 @@ func (x *simulation) view() View {
 	return v
 }
 
-// workers says where each worker is that may run something.
+// workers returns the place of each worker that may run tasks.
 func (x *simulation) workers() map[string]Place {
 	all := make(map[string]Place, len(x.cluster.members))
 	for _, m := range x.cluster.members {
@@ -176,7 +176,7 @@ func (x *simulation) workers() map[string]Place {
 	return all
 }
 
-// offer says what could take a task at an instant: the workers present, and those that glideins will bring.
+// offer returns the capacity at an instant: the present workers, and those that glideins will bring.
 func (x *simulation) offer(at time.Time) execution.Offer {
 	var offer execution.Offer
 	present := map[corral.JobID]int{}
@@ -194,7 +194,7 @@ func (x *simulation) offer(at time.Time) execution.Offer {
 	return offer
 }
 
-// bytes says how many travel with a task where its site has a way for files.
+// bytes returns the transfer size of a task.
 func (x *simulation) bytes(t *execution.Task) int64 {
 	if x.Bytes == nil {
 		return 0
@@ -202,7 +202,7 @@ func (x *simulation) bytes(t *execution.Task) int64 {
 	return x.Bytes(t.Index)
 }
 
-// takes says how long the files of an attempt travel, how long it runs then, and how it ends.
+// takes returns the transfer time and the runtime of an attempt, and its result.
 func (x *simulation) takes(t *execution.Task, m *member) (way, took time.Duration, status execution.Status) {
 	way = m.pilot.s.Transfer.Takes(x.bytes(t))
 	took = x.Work.Tasks[t.Index].Estimate
@@ -222,7 +222,7 @@ func (x *simulation) takes(t *execution.Task, m *member) (way, took time.Duratio
 
 func scaled(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
 
-// settled ends the simulation once the run is over: at once, or when no pilot is left.
+// settled reports whether the simulation is over after the run: at once, or, with Linger, when no pilot is left.
 func (x *simulation) settled() bool {
 	if x.trace.Over < 0 {
 		x.trace.Over = x.now
@@ -235,7 +235,7 @@ func (x *simulation) settled() bool {
 	return true
 }
 
-// end closes the trace. What is still held then is let go.
+// end closes the trace. Pilots that are still held are released.
 func (x *simulation) end(unless Ending) {
 	t := x.trace
 	if t.Ending != "" {
@@ -255,9 +255,9 @@ func (x *simulation) end(unless Ending) {
 	t.Records, t.x = x.run.journal, x.run.x
 }
 
-// Runs plays n scenarios, which scenario returns by number, on so many processors, and returns what of makes of each
-// trace, by number. The answer does not depend on how many processors there are. Both functions are called from
-// several goroutines at once. None is played any more once ctx has ended: its answer stays the zero T.
+// Runs simulates n scenarios in parallel, and returns for each the result of of on its trace. The results do not depend
+// on the number of processors. Both functions are called concurrently. Once ctx is cancelled, no more scenarios are
+// simulated, and their results are zero values.
 func Runs[T any](ctx context.Context, n, processors int, scenario func(i int) Scenario,
 	of func(i int, t *Trace) T) []T {
 	all := make([]T, n)

@@ -12,20 +12,20 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A site is one queue of a site, and what corrald has recorded about it: production's world, which production's rules
-// change. What Decide wants is performed at once, as by an engine that sees everything without delay.
+// A site is one queue of a site with corrald's records of it: production's world, which the production rules change.
+// The actions of Decide are performed at once, as by an engine that sees everything without delay.
 type site struct {
 	*clock
 	Site
 	sim     *simulation
 	world   reconcile.World
-	pilots  map[corral.JobID]*pilot // that corrald does not know to have ended
-	count   int                     // of pilots so far
-	cpus    int                     // held
-	blocked []*pilot                // whose wait is over, and for which there is no room
-	batch   *batch                  // nil: waits are drawn
+	pilots  map[corral.JobID]*pilot // those whose end corrald has not seen
+	count   int                     // number of pilots so far
+	cpus    int                     // number of held cpus
+	blocked []*pilot                // those that should start, but for which there is no room
+	batch   *batch                  // nil: waits are random
 
-	settling bool // a settlement is planned for now
+	settling bool // a settle is scheduled for the current instant
 	due      time.Duration
 }
 
@@ -48,11 +48,11 @@ func newSite(s *simulation, id corral.SiteID, of Site) *site {
 	return x
 }
 
-// apply makes a change of the world, and reports whether it changed anything. What has changed may need a decision.
+// apply changes the world, and reports whether anything changed. After a change a decision may be necessary.
 func (s *site) apply(c reconcile.Change) bool {
 	entries, err := s.world.Apply(c, s.time())
 	if err != nil && corral.KindOf(err) != corral.Conflict && corral.KindOf(err) != corral.NotFound {
-		panic(fmt.Sprintf("%T%+v: %v", c, c, err)) // unreachable: what the rules refuse is a conflict
+		panic(fmt.Sprintf("%T%+v: %v", c, c, err)) // unreachable: rules refuse changes with a conflict
 	}
 	if len(entries) > 0 {
 		s.sim.run.changed = true
@@ -61,7 +61,7 @@ func (s *site) apply(c reconcile.Change) bool {
 	return len(entries) > 0
 }
 
-// plan has what Decide wants done, once all else of this instant is.
+// plan schedules the actions of Decide after all other events of this instant.
 func (s *site) plan() {
 	if !s.settling {
 		s.settling = true
@@ -69,10 +69,11 @@ func (s *site) plan() {
 	}
 }
 
-// settleRounds is far more than Decide needs to come to rest.
+// settleRounds is far more than Decide needs to converge.
 const settleRounds = 100
 
-// settle does what Decide wants, until that is nothing new, and looks again when time alone may change that.
+// settle performs the actions of Decide until there are no new ones, and schedules the next decision that depends on
+// time alone.
 func (s *site) settle() {
 	for range settleRounds {
 		changed := false
@@ -94,7 +95,7 @@ func (s *site) settle() {
 	}
 }
 
-// perform does one action, and reports whether that changed anything.
+// perform performs one action, and reports whether it changed anything.
 func (s *site) perform(a reconcile.Action) bool {
 	switch a := a.(type) {
 	case reconcile.Submit:
@@ -125,7 +126,7 @@ func (s *site) perform(a reconcile.Action) bool {
 	return false
 }
 
-// glidein finds a glidein of the world.
+// glidein returns a glidein of the world.
 func (s *site) glidein(id corral.GlideinID) (corral.Glidein, bool) {
 	i, ok := slices.BinarySearchFunc(s.world.Glideins, id, func(g corral.Glidein, id corral.GlideinID) int {
 		return cmp.Compare(g.ID, id)
@@ -136,7 +137,7 @@ func (s *site) glidein(id corral.GlideinID) (corral.Glidein, bool) {
 	return s.world.Glideins[i], true
 }
 
-// submitted has the site take a pilot into its queue, or refuse it.
+// submitted adds a pilot to the site's queue, or rejects it.
 func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 	g, _ := s.glidein(of)
 	j := g.Attempts[len(g.Attempts)-1]
@@ -167,28 +168,28 @@ func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 	}
 }
 
-// refuses says why no pilot of this shape can run at the site; empty: it can.
+// refuses returns why no pilot of this shape can run at the site; empty: it can.
 func (s *site) refuses(g corral.Glidein) string {
 	host := hostOf(s, g)
 	switch {
 	case !host.FitIn(s.Host):
 		return fmt.Sprintf("no host has %s", host)
 	case g.Hosts > s.Hosts || s.CPUs > 0 && g.Hosts*g.CPUs > s.CPUs:
-		return fmt.Sprintf("%d hosts are more than it gives", g.Hosts)
+		return fmt.Sprintf("%d hosts are more than it allows", g.Hosts)
 	case s.Walltime > 0 && time.Duration(g.Walltime) > s.Walltime:
 		return fmt.Sprintf("a walltime of %s is longer than %s", time.Duration(g.Walltime), s.Walltime)
 	}
 	return ""
 }
 
-// hostOf is what each host of a glidein has: what was asked for, and all the disk that there is.
+// hostOf returns the resources of each host of a glidein: those requested, and all of the disk space.
 func hostOf(s *site, g corral.Glidein) corral.Resources {
 	host := g.Host()
 	host.DiskMiB = s.Host.DiskMiB
 	return host
 }
 
-// shapeOf is what a glidein asks for, as plans see it.
+// shapeOf returns the shape of a glidein for plans.
 func shapeOf(s *site, g corral.Glidein) plan.Shape {
 	return plan.Shape{Hosts: g.Hosts, Walltime: time.Duration(g.Walltime), Host: hostOf(s, g)}
 }
@@ -204,10 +205,10 @@ func (s *site) wait(p *pilot) time.Duration {
 	return 0
 }
 
-// usualPoll is how soon production polls when workers came or went.
+// usualPoll is the delay after which production polls when workers have registered or left.
 const usualPoll = 50 * time.Millisecond
 
-// seen is how long after its end corrald sees that a pilot has ended.
+// seen returns the delay with which corrald sees the end of a pilot.
 func (p *pilot) seen() time.Duration {
 	if p.s.Seen == nil {
 		return usualPoll
@@ -215,7 +216,7 @@ func (p *pilot) seen() time.Duration {
 	return p.s.Seen(p.number)
 }
 
-// room reports whether the site can hold a pilot now; if only a maintenance is in its way, from when on.
+// room reports whether the site can hold a pilot now; if only a maintenance period prevents it, from is its end.
 func (s *site) room(p *pilot) (ok bool, from time.Duration) {
 	span := plan.Span{From: s.now, To: s.now + time.Duration(p.glidein.Walltime)}
 	for _, c := range s.Closed {
@@ -226,7 +227,7 @@ func (s *site) room(p *pilot) (ok bool, from time.Duration) {
 	return s.CPUs == 0 || s.cpus+p.cpus() <= s.CPUs, 0
 }
 
-// unblock lets those pilots start for which there is room again, first come, first served.
+// unblock starts the pilots for which there is room again, first come, first served.
 func (s *site) unblock() {
 	blocked := s.blocked
 	s.blocked = nil
@@ -235,11 +236,11 @@ func (s *site) unblock() {
 	}
 }
 
-// sees records what the batch system shows of a pilot.
+// sees records the state of a pilot in the batch system.
 func (s *site) sees(p *pilot, see reconcile.Sighting) {
 	g, ok := s.glidein(p.glidein.ID)
 	if !ok {
-		return // it is over for corrald
+		return // corrald considers it over
 	}
 	i := slices.IndexFunc(g.Attempts, func(j corral.Job) bool { return j.ID == p.job.ID })
 	if i < 0 {
@@ -257,7 +258,7 @@ func (s *site) sees(p *pilot, see reconcile.Sighting) {
 	}
 }
 
-// remember keeps how long a pilot has waited, as the store does: overlaps rest on it.
+// remember records the wait of a pilot, as the store does: overlaps depend on it.
 func remember(s *site, p *pilot, e corral.JobEvent) {
 	w := corral.Wait{Site: s.Name, Queue: s.Queue, Hosts: p.glidein.Hosts, CPUs: p.glidein.CPUs,
 		Walltime: p.glidein.Walltime, SubmittedAt: s.begin.Add(s.sim.trace.Pilots[p.held].Submit)}
@@ -273,7 +274,7 @@ func remember(s *site, p *pilot, e corral.JobEvent) {
 	s.world.Waits = s.world.Waits[max(0, len(s.world.Waits)-reconcile.WaitsKept):]
 }
 
-// orderOf is what a pilot is told.
+// orderOf returns the order for a pilot.
 func orderOf(g corral.Glidein) jobfiles.Pilot {
 	return jobfiles.Pilot{Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs,
 		Walltime: g.Walltime, Idle: g.Idle}

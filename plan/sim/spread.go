@@ -12,17 +12,17 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/chance"
 )
 
-// A Spread says how runtimes differ from their estimates: by which law, and by how much. The zero Spread is no
+// A Spread is the distribution of the differences between runtimes and their estimates. The zero Spread means no
 // difference.
 type Spread struct {
 	Law  string  // uniform, lognormal, transformation or host; empty: none
-	Size float64 // of uniform the largest share, of the others the standard deviation of the logarithm
+	Size float64 // the maximum share for uniform, otherwise the standard deviation of the logarithm
 }
 
 var laws = []string{"uniform", "lognormal", "transformation", "host"}
 
-// ParseSpread reads what --error takes: 0, uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2; see Uniform,
-// Lognormal, ByKind and ByHost. A number may be a percentage. Errors are of kind Invalid.
+// ParseSpread parses the argument of --error: 0, uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2; see
+// Uniform, Lognormal, ByKind and ByHost. A number may be a percentage. Errors are of kind Invalid.
 func ParseSpread(text string) (Spread, error) {
 	if text == "0" {
 		return Spread{}, nil
@@ -33,18 +33,18 @@ func ParseSpread(text string) (Spread, error) {
 	if percent {
 		x /= 100
 	}
-	most := 3.0 // beyond it nearly every task takes no time, and a few take all
+	most := 3.0 // beyond it nearly all tasks take no time, and a few take nearly all of it
 	if law == "uniform" {
 		most = 1
 	}
 	if !slices.Contains(laws, law) || err != nil || math.IsNaN(x) || x < 0 || x > most {
-		return Spread{}, corral.Errorf(corral.Invalid, "%.40q is none of 0, uniform:SHARE with a share of at most 1, "+
-			"lognormal:S, transformation:S and host:S with S of at most 3", text)
+		return Spread{}, corral.Errorf(corral.Invalid, "%.40q must be 0, uniform:SHARE with a share of at most 1, or "+
+			"lognormal:S, transformation:S or host:S with S of at most 3", text)
 	}
 	return Spread{law, x}, nil
 }
 
-// String writes s as ParseSpread reads it.
+// String formats s in the syntax of ParseSpread.
 func (s Spread) String() string {
 	if s.Law == "" {
 		return "0"
@@ -52,7 +52,7 @@ func (s Spread) String() string {
 	return s.Law + ":" + strconv.FormatFloat(s.Size, 'g', -1, 64)
 }
 
-// Of has a scenario's runtimes differ from their estimates. kind returns the transformation of a task.
+// Of applies the distribution to a scenario. kind returns the transformation of a task.
 func (s Spread) Of(sc *Scenario, kind func(task int) string, seed uint64) {
 	switch s.Law {
 	case "uniform":
@@ -66,8 +66,8 @@ func (s Spread) Of(sc *Scenario, kind func(task int) string, seed uint64) {
 	}
 }
 
-// Factor is by how much the runtime of a task of an ensemble differs from its estimate, where hosts are alike. Tasks
-// are told apart by their workflow's name and their IDs.
+// Factor returns the ratio of the runtime of a task of an ensemble to its estimate, if hosts are alike. A task is
+// identified by its workflow's name and its ID.
 func (s Spread) Factor(seed uint64, workflow, id, kind string) float64 {
 	switch s.Law {
 	case "uniform":
@@ -80,7 +80,7 @@ func (s Spread) Factor(seed uint64, workflow, id, kind string) float64 {
 	return 1
 }
 
-// QuantileWaits draws each pilot's wait from a distribution that is given by its quantiles.
+// QuantileWaits draws each pilot's wait from a distribution given by its quantiles.
 func QuantileWaits(site string, of plan.Waits, seed uint64) func(plan.Shape, int) time.Duration {
 	return func(shape plan.Shape, n int) time.Duration {
 		return of(shape, chance.Draw(seed, "wait", site, chance.Number(n)))

@@ -11,9 +11,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// What Juve's Resource management for scientific workflows (2012) asks of a provisioner, played.
+// Requirements on a provisioner from Juve's Resource management for scientific workflows (2012), in simulation.
 
-// lost is the time of the attempts that were not done, and their number.
+// lost returns the total time and the number of the unsuccessful attempts.
 func lost(tr *sim.Trace) (sum time.Duration, attempts int) {
 	for _, r := range tr.Records {
 		if o := r.Finished; o != nil && o.Status != execution.Done && o.Started != 0 {
@@ -24,8 +24,8 @@ func lost(tr *sim.Trace) (sum time.Duration, attempts int) {
 	return sum, attempts
 }
 
-// F81: with tasks that fail at rates of up to a half all are retried until they are done; the pilots hold no more than
-// was asked for; and what was lost is in the record: all that was held is work, lost work, and time without a task.
+// F81: with tasks that fail at rates of up to 50 %, all are retried until they complete; the pilots hold no more than
+// was requested; and losses are recorded: all the time held is work, lost work, or time without a task.
 func TestFailuresAreRetriedAndAccounted(t *testing.T) {
 	t.Parallel()
 	const pilots, cpus, walltime = 4, 8, 6 * time.Hour
@@ -57,7 +57,7 @@ func TestFailuresAreRetriedAndAccounted(t *testing.T) {
 	}
 }
 
-// F81, for pilots: those that die are asked for again, and the work is done all the same.
+// F81, for pilots: those that die are requested again, and the work completes.
 func TestLostPilotsAreReplaced(t *testing.T) {
 	t.Parallel()
 	for _, mean := range []time.Duration{4 * time.Hour, time.Hour, 20 * time.Minute} {
@@ -75,8 +75,7 @@ func TestLostPilotsAreReplaced(t *testing.T) {
 	}
 }
 
-// F82: the end of a pilot kills no task unless the task took longer than its estimate, and what was killed is in the
-// record.
+// F82: the end of a pilot cuts off a task only if the task took longer than its estimate, and this is recorded.
 func TestOnlyWrongEstimatesAreCut(t *testing.T) {
 	t.Parallel()
 	killed := 0
@@ -110,9 +109,9 @@ func TestOnlyWrongEstimatesAreCut(t *testing.T) {
 	}
 }
 
-// F84: Epigenome's wide level (E2.5), 512 tasks of 2 h 38 min in pilots of 24 hours, which have the time for nine one
-// after another. Whatever the rule, a job that none could take is parted into as few as fit, none is of tasks of which
-// one waits for a third, and none is cut.
+// F84: Epigenome's wide level (E2.5), 512 tasks of 2 h 38 min in pilots of 24 hours, each of which can run nine in
+// sequence. For any rule, a job that no pilot can run is split into as few as fit, no job contains tasks that depend on
+// each other through a task outside it, and no task is cut off.
 func TestJobsFitWithinWalltimes(t *testing.T) {
 	t.Parallel()
 	const long = 158 * time.Minute
@@ -139,9 +138,9 @@ func TestJobsFitWithinWalltimes(t *testing.T) {
 		name     string
 		work     execution.Spec
 		clusters [][]int
-		jobs     int // beside the first task's
+		jobs     int // in addition to the first task's
 	}{
-		{"horizontal=30", wide, dag.ByLevel(wide.Graph, 30, nil), 60}, // of 17 and 18: nine, and the others
+		{"horizontal=30", wide, dag.ByLevel(wide.Graph, 30, nil), 60}, // of 17 and 18 tasks: nine, and the others
 		{"horizontal=60", wide, dag.ByLevel(wide.Graph, 60, nil), 60},
 		{"runtime=48h", wide, dag.ByRuntime(wide.Graph, estimates, 48*time.Hour, nil), 58},
 		{"runtime=24h", wide, dag.ByRuntime(wide.Graph, estimates, 24*time.Hour, nil), 58},
@@ -177,9 +176,9 @@ func TestJobsFitWithinWalltimes(t *testing.T) {
 	}
 }
 
-// A job that waits while workers have less and less time left is parted when none has the time for all of it, so that
-// what is left of the walltime is used: of three jobs of four hours on one cpu for ten hours the third is taken apart,
-// because what comes later has the time for one task.
+// A job that waits while workers have less and less time left is split once none has the time for all of it, so that
+// the rest of the walltime is used: of three jobs of four hours on one cpu for ten hours the third is split, because
+// the remaining time suffices for one task.
 func TestJobsThatWaitAreParted(t *testing.T) {
 	t.Parallel()
 	tasks := make([]task, 12)
@@ -195,7 +194,7 @@ func TestJobsThatWaitAreParted(t *testing.T) {
 		asks = append(asks, a)
 	}
 	tr := sim.Run(sim.Scenario{Work: w, Sites: []sim.Site{site(0)}, Asks: asks, Stall: 24 * time.Hour})
-	before := 0 // tasks that were done in the first pilot's time
+	before := 0 // tasks completed in the first pilot's time
 	for _, r := range tr.Records {
 		if o := r.Finished; o != nil && o.Ended.Time().Sub(tr.Begin) <= 10*time.Hour {
 			before++

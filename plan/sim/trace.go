@@ -1,57 +1,55 @@
 package sim
 
 import (
-	"cmp"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// An Ending says how a simulation ended.
+// An Ending is the reason for the end of a simulation.
 type Ending string
 
 const (
-	Done      Ending = "done"       // every task is
-	Failed    Ending = "failed"     // some task failed for good; the others are done or skipped
-	Stalled   Ending = "stalled"    // no present or requested worker could take what was ready
-	BrokenOff Ending = "broken off" // it reached its horizon
+	Done      Ending = "done"       // every task completed
+	Failed    Ending = "failed"     // a task failed for good; the others completed or were skipped
+	Stalled   Ending = "stalled"    // no present or requested worker could run the ready tasks
+	BrokenOff Ending = "broken off" // the horizon was reached
 )
 
-// A Trace is what happened: the record of the run, in the form of a real one's journal, and what its pilots held.
-// Durations count from the beginning.
+// A Trace is the result of a simulation: the records of the run, in the form of a real run's journal, and the resources
+// that its pilots held. Durations count from the beginning.
 type Trace struct {
 	Begin   time.Time
 	Records []execution.Record
-	Pilots  []Held // in the order of their submission
+	Pilots  []Held // in order of submission
 	Ending  Ending
-	Why     string        // it stalled
-	Over    time.Duration // when the run was over
+	Why     string        // reason if it stalled
+	Over    time.Duration // end of the run
 
 	work execution.Spec
 	x    *execution.Execution
 }
 
-// Held is what one attempt of a glidein held. Instants that did not come are negative: of one that ended in the queue
-// Start is, of one whose workers never registered Ready is. While the simulation is under way, so is End of those that
-// wait or run.
+// Held describes the resources that one attempt of a glidein held. Instants that did not occur are negative: Start if
+// it ended in the queue, Ready if its workers never registered. During the simulation, End is negative for queued and
+// running attempts.
 type Held struct {
 	Site, Queue string
 	Glidein     corral.GlideinID
-	Attempt     int // number among the glidein's, from 1
-	Hosts, CPUs int // cpus of each host
+	Attempt     int // number of the glidein's attempt, from 1
+	Hosts, CPUs int // CPUs is per host
 	Walltime    time.Duration
 
 	Submit, Start, Ready, End time.Duration
 	Outcome                   corral.Outcome
 	Reason                    string
 
-	Tag string // of its job: its workers are called Tag/HOST
+	Tag string // of its job: its workers are named Tag/HOST
 }
 
-// For is how long it held its hosts.
+// For returns how long it held its hosts.
 func (h Held) For() time.Duration {
 	if h.Start < 0 {
 		return 0
@@ -59,7 +57,7 @@ func (h Held) For() time.Duration {
 	return max(0, h.End-h.Start)
 }
 
-// Makespan is when the last task ended that ran.
+// Makespan returns the end of the last task that ran.
 func (t *Trace) Makespan() time.Duration {
 	var last execution.Msec
 	for _, r := range t.Records {
@@ -73,7 +71,7 @@ func (t *Trace) Makespan() time.Duration {
 	return last.Time().Sub(t.Begin)
 }
 
-// CoreHours is what the pilots held, from their starts to their ends.
+// CoreHours returns the core-hours that the pilots held, from their starts to their ends.
 func (t *Trace) CoreHours() float64 {
 	var sum float64
 	for _, h := range t.Pilots {
@@ -82,12 +80,12 @@ func (t *Trace) CoreHours() float64 {
 	return sum
 }
 
-// Work is the core-hours of the attempts that were done.
+// Work returns the core-hours of the successful attempts.
 func (t *Trace) Work() float64 { return t.WorkOn(func(Held) bool { return true }) }
 
-// WorkOn is the core-hours of the attempts that were done on some of the pilots.
+// WorkOn returns the core-hours of the successful attempts on selected pilots.
 func (t *Trace) WorkOn(some func(Held) bool) float64 {
-	counts := make(map[string]bool, len(t.Pilots)) // :: tag of a pilot → it is one of them
+	counts := make(map[string]bool, len(t.Pilots)) // :: tag of a pilot → whether it is selected
 	for _, h := range t.Pilots {
 		counts[h.Tag] = some(h)
 	}
@@ -100,39 +98,8 @@ func (t *Trace) WorkOn(some func(Held) bool) float64 {
 	return sum
 }
 
-// Waste is the share of what was held that was no work; 0 if nothing was held.
-func (t *Trace) Waste() float64 {
-	held := t.CoreHours()
-	if held == 0 {
-		return 0
-	}
-	return 1 - t.Work()/held
-}
-
-// Peak is how many cpus were held at most at once.
-func (t *Trace) Peak() int {
-	type change struct {
-		at   time.Duration
-		cpus int
-	}
-	var changes []change
-	for _, h := range t.Pilots {
-		if h.For() > 0 {
-			n := h.Hosts * h.CPUs
-			changes = append(changes, change{h.Start, n}, change{h.End, -n})
-		}
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.cpus-b.cpus) })
-	now, most := 0, 0
-	for _, c := range changes {
-		now += c.cpus
-		most = max(most, now)
-	}
-	return most
-}
-
-// Tasks returns how many tasks did what in the end.
+// Tasks returns the number of tasks in each final state.
 func (t *Trace) Tasks() corral.RunTasks { return t.x.Counts() }
 
-// Report is what a real run's report would say; nil if no task ran.
+// Report returns the report that a real run would have; nil if no task ran.
 func (t *Trace) Report() *corral.RunReport { return t.x.Report(t.Begin) }

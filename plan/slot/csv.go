@@ -17,27 +17,27 @@ import (
 
 // columns of the CSV form. A line is one slot:
 //
-//	site         name, up to 100 bytes; slots of a site need not stand together
-//	start_s      seconds from when it was offered, with at most three digits behind the point
-//	length_s     seconds, likewise; more than 0
+//	site         name, up to 100 bytes; the lines of a site need not be adjacent
+//	start_s      seconds from the time of the offer, with at most three decimal places
+//	length_s     seconds, likewise; positive
 //	processors   at least 1
-//	price        of a processor for an hour, a decimal number; empty: 1
-//	fee          of each piece that is taken; empty: 0
+//	price        per processor and hour, a decimal number; empty: 1
+//	fee          per piece that is taken; empty: 0
 //	divisible    true or false
 //	extensible   true or false
 var columns = []string{"site", "start_s", "length_s", "processors", "price", "fee", "divisible", "extensible"}
 
-// What a file of slots may have at most.
+// The limits of a file of slots.
 const (
 	maxBytes = 32 << 20
 	maxSlots = 100_000
 	maxName  = 100
 )
 
-// ReadCSV reads what sites offer; name is what errors call the file. Offers are at instant 0, in the order in which
-// their sites are first named, and their slots in that of the file. A site has as many processors as are offered at
-// once. Errors are of kind Invalid, with the place name:line, for anything that is not as columns says, and for more
-// than 32 MiB or 100,000 slots. A file without a slot is one of kind Unsatisfiable.
+// ReadCSV reads the offers of sites; name is the file name for errors. Offers are at instant 0, in the order of the
+// first mention of their sites, and their slots are in the order of the file. A site's number of processors is the
+// maximum offered at once. Errors are of kind Invalid, with the place name:line, for lines that violate the format, and
+// for more than 32 MiB or 100,000 slots. A file without slots is an error of kind Unsatisfiable.
 func ReadCSV(r io.Reader, name string) ([]Offer, error) {
 	var all []Offer
 	n := 0
@@ -72,10 +72,10 @@ func ReadCSV(r io.Reader, name string) ([]Offer, error) {
 	return all, nil
 }
 
-// parse reads a line.
+// parse parses a line.
 func parse(record []string) (s Slot, err error) {
 	if record[0] == "" || len(record[0]) > maxName {
-		return s, fmt.Errorf("site %.40q has no name, or one of more than %d bytes", record[0], maxName)
+		return s, fmt.Errorf("site %.40q must have a name of 1 to %d bytes", record[0], maxName)
 	}
 	if s.Start, err = seconds("start_s", record[1]); err != nil {
 		return s, err
@@ -104,13 +104,13 @@ func parse(record []string) (s Slot, err error) {
 	return s, s.Check()
 }
 
-// seconds reads a decimal number of seconds, exactly.
+// seconds parses a decimal number of seconds exactly.
 func seconds(column, text string) (time.Duration, error) {
 	whole, part, point := strings.Cut(text, ".")
 	digits := whole + part
 	if whole == "" || point && part == "" || len(part) > 3 || strings.Trim(digits, "0123456789") != "" {
-		return 0, fmt.Errorf("%s %.40q is not a number of seconds such as 3600 or 0.5, with at most three digits "+
-			"behind the point", column, text)
+		return 0, fmt.Errorf("%s %.40q must be a number of seconds such as 3600 or 0.5, with at most three decimal "+
+			"places", column, text)
 	}
 	ms, err := strconv.ParseInt(digits+strings.Repeat("0", 3-len(part)), 10, 64)
 	if err != nil || ms > mostTime.Milliseconds() {
@@ -119,7 +119,7 @@ func seconds(column, text string) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// money reads a decimal amount.
+// money parses a decimal amount.
 func money(column, text string) (cost.Money, error) {
 	a, err := cost.ParseAmount(text + string(cost.ServiceUnits))
 	if err != nil {
@@ -128,7 +128,7 @@ func money(column, text string) (cost.Money, error) {
 	return a.Money, nil
 }
 
-// most is how many processors are offered at once.
+// most returns the maximum number of processors offered at once.
 func most(all []Slot) int {
 	type change struct {
 		at time.Duration
@@ -152,7 +152,7 @@ func most(all []Slot) int {
 	return top
 }
 
-// WriteCSV writes offers as ReadCSV reads them, with starts counted from the instant of each.
+// WriteCSV writes offers in the format of ReadCSV, with starts relative to the instant of each offer.
 func WriteCSV(w io.Writer, offers []Offer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(columns) // out keeps the error

@@ -32,7 +32,7 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
-// What is wrong has a place and a reason.
+// Errors have a place and a reason.
 func TestReadCSVRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -64,7 +64,7 @@ func TestReadCSVRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is read is valid, and is read again as it was written.
+// Parsed slots are valid, and writing and parsing them again returns the same slots.
 func FuzzReadCSV(f *testing.F) {
 	f.Add(header + "a,0,3600,8,,,false,false\nb,0.5,60,2,0.25,3,true,true\n")
 	f.Add(header + "a,1,0,1,,,true,true\n")

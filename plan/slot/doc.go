@@ -1,25 +1,26 @@
-// Package slot models a site's offers of processors: a number of them, from an instant on, for a time, at a price. A
-// workflow that takes slots beforehand waits in no queue between its tasks.
+// Package slot models a site's offers of processors: a number of processors, from an instant on, for a time, at a
+// price. A workflow that reserves slots in advance does not wait in a queue between its tasks.
 //
-// The words are those of Singh (An end-to-end framework for provisioning based resource and application management, PhD
+// The terms are those of Singh (An end-to-end framework for provisioning based resource and application management, PhD
 // thesis, University of Southern California, 2008, chapters 3 and 4). A slot is divisible if a part of it may be taken,
-// and extensible if it may be held beyond its end: nothing is planned behind it. A piece is the part of a slot that is
-// taken. A site advertises slots in which nothing else is planned, so taking one delays no other user.
+// and extensible if it may be held beyond its end, because nothing is planned after it. A piece is the part of a slot
+// that is taken. A site advertises slots in which nothing else is planned, so taking one delays no other user.
 //
-//	slot.go   a slot, what may be taken of it, and what that costs (equations 1 and 2, table 1)
-//	list.go   free slots in the order of time: the earliest start of a task, and what is left of the slots that it
-//	          takes (figures 2 and 3). With one slot of all processors it is the thesis's non-delaying scheduler; with
-//	          the slots of a plan, the bin of one site
-//	offer.go  what a source says at an instant, and the error for what is no longer so
+//	slot.go   a slot, which pieces may be taken from it, and their cost (equations 1 and 2, table 1)
+//	list.go   free slots in order of time: the earliest start of a task, and the remaining parts of the slots that it
+//	          takes (figures 2 and 3). With a single slot of all processors it is the thesis's non-delaying scheduler; with
+//	          the slots of a plan, it is the bin of one site
+//	offer.go  a source's offer at an instant, and the error for stale offers
 //	csv.go    slots in a file
 //
-// Processors in a list are pinned: a task keeps the same ones of the same slots to its end, and slots that overlap in
-// time are put on top of each other, never behind each other. A profile that counts free processors (plan/availability)
-// has no such rule, and may have an earlier start.
+// Processors in a list are pinned: a task keeps the same processors of the same slots until it ends. Slots that overlap
+// in time can be combined side by side, but not one after another. A profile that counts free processors
+// (plan/availability) is not restricted in this way, and may yield an earlier start.
 //
-// The one invariant: what is free and what is taken never overlap, and together they are the slots that a list began
-// with. There is no clock here: all times count from the same instant, which is the caller's.
+// The invariant: free and taken parts never overlap, and together they are the original slots. The package reads no
+// clock; all times count from an instant that the caller chooses.
 //
-// A real Slurm is another Source: a room below gridsite/slurm that makes a profile of squeue's and sinfo's answers, as
-// sim/advertiser makes one of a simulated queue, and asks sbatch --test-only before it takes anything.
+// A real Slurm would be another Source: a package below gridsite/slurm that makes a profile from the output of squeue
+// and sinfo, as sim/advertiser makes one from a simulated queue, and that calls sbatch --test-only before it takes
+// anything.
 package slot

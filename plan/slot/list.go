@@ -11,41 +11,41 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A List is what is free of some slots, and what was taken. Make one with NewList. It is one goroutine's.
+// A List holds the free and the taken parts of slots. Use NewList to make one. It is not safe for concurrent use.
 type List struct {
 	slots []Slot
-	order []int  // of the slots, as their rests are in order
-	free  []rest // in order, see before
-	used  []use  // of each slot
+	order []int  // of the slots, sorted like their rests
+	free  []rest // sorted, see before
+	used  []use  // per slot
 
-	pool  []int // what Find found: indices of free, descending
-	found Piece // when, for how long, on how many processors
+	pool  []int // result of Find: indices in free, descending
+	found Piece // result of Find: start, length and processors
 
 	record bool
 	taken  []Piece
 }
 
-// A rest is processors of a slot that are free from an instant to another; of an extensible slot, for ever.
+// A rest is a number of processors of a slot that are free in an interval, which has no end for an extensible slot.
 type rest struct {
 	start, end time.Duration
 	processors int
 	slot       int
 }
 
-// before orders rests by start. Of equal starts the one that ends first comes first, so that holes are filled before
-// what is open; the thesis's figure 1 comes out with this rule, and with equal rests being one.
+// before orders rests by start. In case of a tie the one that ends first comes first, so that holes are filled before
+// open ends are used. This rule, together with merging equal rests, reproduces figure 1 of the thesis.
 func (r rest) before(o rest) int {
 	return cmp.Or(cmp.Compare(r.start, o.start), cmp.Compare(r.end, o.end), cmp.Compare(r.slot, o.slot))
 }
 
-// A use is what was taken of a slot.
+// A use summarizes the taken pieces of a slot.
 type use struct {
-	work   int64 // milliseconds of a processor
+	work   int64 // milliseconds × processors
 	pieces int
 	until  time.Duration // the last end
 }
 
-// NewList returns a list of which all slots are free. They must pass Check, and stay as they are.
+// NewList returns a list in which all slots are free. They must pass Check, and must not be modified later.
 func NewList(slots []Slot) *List {
 	l := &List{slots: slots, used: make([]use, len(slots)), order: make([]int, len(slots))}
 	for i := range slots {
@@ -56,13 +56,13 @@ func NewList(slots []Slot) *List {
 	return l
 }
 
-// Machine returns the list of a site of so many processors on which nothing is planned: it is the thesis's
-// non-delaying scheduler (Singh 2008, section 3.1), which has no other state.
+// Machine returns the list of a site on which nothing is planned: it is the thesis's non-delaying scheduler (Singh
+// 2008, section 3.1), which has no other state.
 func Machine(processors int, from time.Duration) *List {
 	return NewList([]Slot{{Start: from, Length: time.Hour, Processors: processors, Divisible: true, Extensible: true}})
 }
 
-// whole is all of a slot.
+// whole returns a whole slot.
 func (l *List) whole(i int) rest {
 	s := &l.slots[i]
 	r := rest{s.Start, s.End(), s.Processors, i}
@@ -72,7 +72,7 @@ func (l *List) whole(i int) rest {
 	return r
 }
 
-// Reset makes all slots that are chosen free again. The others are not in the list.
+// Reset frees all chosen slots. The others are removed from the list.
 func (l *List) Reset(chosen func(slot int) bool) {
 	l.free, l.taken = l.free[:0], l.taken[:0]
 	clear(l.used)
@@ -83,26 +83,27 @@ func (l *List) Reset(chosen func(slot int) bool) {
 	}
 }
 
-// Record has the list keep, from now on, which pieces are taken, for Taken.
+// Record makes the list record the taken pieces from now on, for Taken.
 func (l *List) Record() { l.record = true }
 
-// Taken returns the pieces that were taken since Record, in the order in which they were.
+// Taken returns the pieces that were taken since Record, in order.
 func (l *List) Taken() []Piece { return l.taken }
 
 // Find returns the earliest start, not before an instant, at which n processors are free for a length (Singh 2008,
-// figure 2). It looks at free slots in order. One that is wide and long enough is taken alone; to one that is only
-// long enough those before it are added, from the latest to the first, as far as they are free throughout, until they
-// are wide enough together. What needs no time starts at once. ok is false if there is no such start.
+// figure 2). It examines free slots in order. A slot that is wide and long enough is taken alone. If a slot is only
+// long enough, earlier slots that are free throughout are added, from the latest to the first, until they are wide
+// enough together. A length of 0 starts at once. ok is false if there is no such start.
 func (l *List) Find(earliest, length time.Duration, n int) (start time.Duration, ok bool) {
 	l.pool, l.found = l.pool[:0], Piece{Start: earliest, Length: length, Processors: n}
 	if length == 0 {
 		return earliest, true
 	}
-	beside, ends := 0, heap.New(ending.before) // processors of earlier rests that last long enough from start on
+	// Processors of earlier rests that are free for long enough from start on.
+	beside, ends := 0, heap.New(ending.before)
 	for i := range l.free {
 		r := &l.free[i]
 		start = max(r.start, earliest)
-		if length > r.end-start { // also where the sum is beyond what a Duration holds
+		if length > r.end-start { // also if the sum exceeds a Duration
 			continue
 		}
 		for ends.Len() > 0 && length > ends.First().at-start {
@@ -118,7 +119,7 @@ func (l *List) Find(earliest, length time.Duration, n int) (start time.Duration,
 	return 0, false
 }
 
-// An ending is when processors are no longer free.
+// An ending is the time at which processors cease to be free.
 type ending struct {
 	at         time.Duration
 	processors int
@@ -126,7 +127,7 @@ type ending struct {
 
 func (a ending) before(b ending) bool { return a.at < b.at }
 
-// gather puts a rest and those before it that last until an instant into the pool, until they are enough.
+// gather adds a rest and earlier ones that last until an instant to the pool, until there are enough processors.
 func (l *List) gather(i int, until time.Duration) {
 	for left := l.found.Processors; left > 0; i-- {
 		if r := &l.free[i]; r.end >= until {
@@ -136,7 +137,7 @@ func (l *List) gather(i int, until time.Duration) {
 	}
 }
 
-// Take takes what Find found; nothing may have happened in between.
+// Take takes the result of Find; the list must not have changed in between.
 func (l *List) Take() {
 	n := l.found.Processors
 	if l.found.Length == 0 {
@@ -144,7 +145,7 @@ func (l *List) Take() {
 	}
 	var left [3 * 8]rest
 	all := left[:0]
-	for _, i := range l.pool { // descending, so that the indices hold
+	for _, i := range l.pool { // descending, so that the indices remain valid
 		r := l.free[i]
 		l.free = slices.Delete(l.free, i, i+1)
 		k := min(n, r.processors)
@@ -156,7 +157,7 @@ func (l *List) Take() {
 	}
 }
 
-// Place takes n processors for a length at the earliest start from an instant on, as Find says.
+// Place finds the earliest start with Find and takes n processors there.
 func (l *List) Place(earliest, length time.Duration, n int) (start time.Duration, ok bool) {
 	if start, ok = l.Find(earliest, length, n); ok {
 		l.Take()
@@ -164,8 +165,8 @@ func (l *List) Place(earliest, length time.Duration, n int) (start time.Duration
 	return start, ok
 }
 
-// carve takes k processors of a rest for what was found, and adds what is left of it to left: processors that are not
-// used, the time before and the time after (Singh 2008, figure 3).
+// carve takes k processors of a rest for the found piece, and adds the remaining parts to left: the unused processors,
+// the time before, and the time after (Singh 2008, figure 3).
 func (l *List) carve(left []rest, r rest, k int) []rest {
 	p := Piece{r.slot, l.found.Start, l.found.Length, k}
 	u := &l.used[r.slot]
@@ -187,7 +188,7 @@ func (l *List) carve(left []rest, r rest, k int) []rest {
 	return left
 }
 
-// insert puts a rest in its place, or adds its processors to an equal one.
+// insert inserts a rest in order, or merges it with an equal one.
 func (l *List) insert(r rest) {
 	i := sort.Search(len(l.free), func(i int) bool { return l.free[i].before(r) >= 0 })
 	if i < len(l.free) && l.free[i].before(r) == 0 {
@@ -197,10 +198,9 @@ func (l *List) insert(r rest) {
 	l.free = slices.Insert(l.free, i, r)
 }
 
-// Cost returns what was taken costs, rounded once. Of a divisible slot the pieces are charged; one that is not is
-// charged whole as soon as anything of it is used, once, and what is left of it may be used for nothing more (Singh
-// 2008, section 4.5: the cost is that of the difference between the slots before and after). Slots of which nothing
-// was taken cost nothing.
+// Cost returns the cost of the taken pieces, rounded once. A divisible slot is charged by its pieces. An indivisible
+// slot is charged once as a whole as soon as any part is used, and its remaining parts are free of charge (Singh 2008,
+// section 4.5: the cost is that of the difference between the slots before and after). Unused slots cost nothing.
 func (l *List) Cost() cost.Money {
 	var b bill
 	var fees cost.Money
@@ -219,7 +219,7 @@ func (l *List) Cost() cost.Money {
 	return b.money().Plus(fees)
 }
 
-// plus is a sum of what is not negative; beyond the range it stays at its maximum.
+// plus adds non-negative numbers; it saturates at the maximum.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -227,7 +227,7 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// times is n fees; beyond the range it stays at its maximum.
+// times returns n fees; it saturates at the maximum.
 func times(fee cost.Money, n int) cost.Money {
 	if fee > math.MaxInt64/cost.Money(n) {
 		return math.MaxInt64
@@ -235,8 +235,8 @@ func times(fee cost.Money, n int) cost.Money {
 	return fee * cost.Money(n)
 }
 
-// Needed returns the pieces that have to be reserved for what was taken since Record: those of divisible slots as they
-// were taken, the others whole, with their extension. They are in the order of slots, and of one slot by start.
+// Needed returns the pieces to reserve for everything taken since Record: the pieces of divisible slots, and the other
+// slots as a whole, with their extension. They are sorted by slot and start.
 func (l *List) Needed() []Piece {
 	var all []Piece
 	for _, p := range l.taken {
@@ -255,9 +255,9 @@ func (l *List) Needed() []Piece {
 	return all
 }
 
-// Free returns what is free, as slots with the prices of those that they are left of, in the order of time. What ends
-// because something is taken behind it is neither divisible nor extensible, so that no site is cut to shreds; what has
-// no end is both, and reaches to the horizon, or as far as it is there at all.
+// Free returns the free parts as slots with their original prices, in order of time. Parts that end because something
+// is taken after them are neither divisible nor extensible, so that a site is not fragmented. Parts without an end are
+// both; they last until the horizon, or at least a millisecond.
 func (l *List) Free(horizon time.Duration) []Slot {
 	all := make([]Slot, len(l.free))
 	for i, r := range l.free {

@@ -11,7 +11,7 @@ import (
 
 const h = time.Hour
 
-// TestFigure1 is the worked example of the thesis's figure 1: four tasks on five processors leave five slots.
+// TestFigure1 is the worked example of figure 1 of the thesis: four tasks on five processors leave five slots.
 func TestFigure1(t *testing.T) {
 	t.Parallel()
 	l := slot.Machine(5, 0)
@@ -35,13 +35,13 @@ func TestFigure1(t *testing.T) {
 	if diff := cmp.Diff(want, l.Free(8*h)); diff != "" {
 		t.Errorf("free slots (-want +got):\n%s", diff)
 	}
-	// A task of two processors for two hours starts at once, on two of the slots.
+	// A task with two processors and two hours starts at once, on two of the slots.
 	if start, ok := l.Find(0, 2*h, 2); !ok || start != 0 {
 		t.Errorf("the next one starts at %s, %v", start, ok)
 	}
 }
 
-// What would end beyond what a Duration holds has no start.
+// A task whose end would exceed a Duration has no start.
 func TestNoEnd(t *testing.T) {
 	t.Parallel()
 	l := slot.Machine(5, 0)
@@ -54,8 +54,8 @@ func TestNoEnd(t *testing.T) {
 }
 
 // TestPinnedPrices is the worked example of prices (Singh 2008, figure 21 and table 3): two processors for three steps,
-// where A and B run, R is reserved, and C and D wait. Jobs are pinned to processors as the list carves them, and a fee
-// is by how much later C and D start, times their two processors.
+// while A and B run, R is reserved, and C and D wait. Jobs are pinned to processors as the list carves them, and a fee
+// is the additional wait of C and D, times their two processors.
 func TestPinnedPrices(t *testing.T) {
 	t.Parallel()
 	plan := func(at time.Duration) (c, d time.Duration, ok bool) {

@@ -2,22 +2,23 @@ package slot
 
 import "time"
 
-// A Market is a site that prices whatever reservation is asked for, whoever has to wait for it (Singh 2008, chapter 5).
-// What it offers are slots to be taken whole, at a fee for the wait of others; those of one answer, and of several, are
-// alternatives, for they are of the same processors: after a reservation it has to be asked again. Numbers of
-// processors and lengths are positive.
+// A Market is a site that prices any reservation, even if other jobs have to wait for it (Singh 2008, chapter 5). It
+// offers slots that must be taken as a whole, at a fee for the waits of others. Slots from the same or different calls
+// are alternatives, because they use the same processors; after a reservation, query again. Numbers of processors and
+// lengths must be positive.
 type Market interface {
-	// At prices the reservation that starts at an instant (equation 17). ok is false if it cannot be had.
+	// At prices the reservation that starts at an instant (equation 17). ok is false if it is not available.
 	At(start, length time.Duration, processors int) (s Slot, ok bool)
 
-	// From prices reservations that start at an instant or later (equation 19): the earliest that can be had, and one
-	// at each instant at which something starts or ends. From now on it is equation 18. They are in the order of time.
+	// From prices reservations that start at an instant or later (equation 19), in order of time: the earliest that is
+	// available, and one at each instant at which a job starts or ends. With the current time it is equation 18.
 	From(start, length time.Duration, processors int) []Slot
 
-	// Reserve takes a slot at the fee that was told. The error is of kind Conflict, with a *StaleError in it, if it can
-	// not be had any more, and without one if the fee is another by now. Then nothing was reserved.
+	// Reserve takes a slot at the quoted fee. If the slot is no longer available, the error is of kind Conflict and
+	// wraps a *StaleError; if only the fee has changed, it is of kind Conflict alone. In both cases nothing is
+	// reserved.
 	Reserve(s Slot) error
 
-	// Trial returns a copy on which reservations can be tried.
+	// Trial returns a copy for trial reservations.
 	Trial() Market
 }

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// An Offer is what a site advertises at an instant. It is advice, and no promise: whatever others submit, and whatever
-// ends early, changes it.
+// An Offer is a site's advertisement at an instant. It is not a promise: other submissions and jobs that end early
+// change it.
 type Offer struct {
 	Site       string
-	At         time.Duration // when it was made; no slot starts earlier
-	Processors int           // of the site: a wider task never runs there
-	Slots      []Slot        // in the order of time
+	At         time.Duration // the instant of the offer; no slot starts earlier
+	Processors int           // total of the site: a wider task never runs there
+	Slots      []Slot        // in order of time
 }
 
-// A Source says which slots a site offers.
+// A Source provides the offers of a site.
 type Source interface {
-	// Offer returns what is offered now. Errors have a kind of the root package.
+	// Offer returns the current offer. Errors have a kind of the root package.
 	Offer() (Offer, error)
 }
 
-// Fixed is a Source that always offers the same, such as what a file says.
+// Fixed is a Source with a constant offer, for example from a file.
 type Fixed Offer
 
 // Offer never fails.
 func (f Fixed) Offer() (Offer, error) { return Offer(f), nil }
 
-// A StaleError says that a piece of an offer can no longer be had: the site's plan is another by now. Nothing was
-// reserved of what was asked for with it. The way on is another offer, and another plan.
+// A StaleError reports that a piece of an offer is no longer available because the site's plan has changed. None of the
+// pieces requested with it was reserved. The caller should get a new offer and make a new plan.
 type StaleError struct {
 	Site  string
 	Piece Piece
-	Free  int // processors that are free throughout its time by now
+	Free  int // processors that are now free throughout its time
 }
 
 func (e *StaleError) Error() string {

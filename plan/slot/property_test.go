@@ -11,10 +11,10 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// What is free and what is taken are all processors at every instant, free slots have a length, those with an end are
-// neither divisible nor extensible, and behind the last end all processors are free for ever (F3). No start is earlier
-// than a profile that counts processors has it, and each is the earliest at which free slots are wide enough together
-// (F4). Nothing that was taken moves.
+// At every instant free and taken processors add up to all processors. Free slots have a length, those with an end are
+// neither divisible nor extensible, and after the last end all processors are free forever (F3). No start is earlier
+// than in a profile that counts processors, and each is the earliest at which free slots are wide enough together (F4).
+// Taken pieces never move.
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -39,8 +39,8 @@ func TestMachine(t *testing.T) {
 	})
 }
 
-// earliestPinned is the first instant at which free slots that last long enough are wide enough together: by looking
-// at each hour.
+// earliestPinned returns the first instant at which free slots that last long enough are wide enough together; it
+// examines each hour.
 func earliestPinned(free []slot.Slot, earliest, length time.Duration, width int) time.Duration {
 	for at := earliest; ; at += h {
 		n := 0
@@ -55,7 +55,7 @@ func earliestPinned(free []slot.Slot, earliest, length time.Duration, width int)
 	}
 }
 
-// balanced checks that free and taken processors are all, hour by hour, and what is free in detail.
+// balanced checks, hour by hour, that free and taken processors add up to all, and checks the free slots in detail.
 func balanced(t *rapid.T, n int, l *slot.List) {
 	last := time.Duration(0)
 	for _, p := range l.Taken() {
@@ -86,7 +86,7 @@ func balanced(t *rapid.T, n int, l *slot.List) {
 	}
 }
 
-// slots draws some that are offered by one site, whatever they overlap.
+// slots generates slots of one site, which may overlap.
 func slots(t *rapid.T) []slot.Slot {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) slot.Slot {
 		return slot.Slot{
@@ -98,8 +98,8 @@ func slots(t *rapid.T) []slot.Slot {
 	}), 1, 6).Draw(t, "slots")
 }
 
-// The pieces that are needed may be taken by the rules of table 1, each slot that is not divisible once and whole, and
-// cost together what the list says; they hold what was taken (F10).
+// The needed pieces may be taken according to table 1, each indivisible slot once and as a whole. Their total cost is
+// that of the list, and they contain everything that was taken (F10).
 func TestNeeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,8 +134,8 @@ func TestNeeded(t *testing.T) {
 	})
 }
 
-// A slot that is not divisible is paid whole, once, whatever was used of it, and holds several tasks; of one that is
-// divisible pauses are not paid (F10).
+// An indivisible slot is paid once as a whole, whatever is used of it, and may hold several tasks; in a divisible one
+// idle time is not paid (F10).
 func TestCostOfAList(t *testing.T) {
 	t.Parallel()
 	hole := slot.Slot{Length: 6 * h, Processors: 4, Price: 1_000_000}
@@ -149,8 +149,8 @@ func TestCostOfAList(t *testing.T) {
 		cost             float64
 	}{
 		{0, h, 1, 0, 24},
-		{2 * h, 4 * h, 4, 2 * h, 24 + 16 + 7}, // the other one has room for it alone
-		{h, 5 * h, 4, h, 24 + 16 + 7},         // beside the first, and paid with it
+		{2 * h, 4 * h, 4, 2 * h, 24 + 16 + 7}, // only the other slot has room for it
+		{h, 5 * h, 4, h, 24 + 16 + 7},         // beside the first task, and paid with it
 		{0, 0, 9, 0, 24 + 16 + 7},             // nothing, at once
 		{7 * h, h, 1, 7 * h, 24 + 16 + 7 + 1 + 7},
 	} {

@@ -2,13 +2,13 @@ package validator
 
 import "github.com/corral-pilot/corral"
 
-// A begin is where and when a task of a job begins.
+// A begin is the place and the time where a task of a job begins.
 type begin struct {
 	job, pilot, host int
 	at               corral.Seconds
 }
 
-// follows says which tasks begin where and when another of their job ends; nil if no job has several tasks.
+// follows reports which tasks begin where and when another task of their job ends; nil if no job has several tasks.
 func (c *checker) follows() (all []bool) {
 	jobs := c.jobs()
 	if jobs == nil {
@@ -16,7 +16,7 @@ func (c *checker) follows() (all []bool) {
 	}
 	ends := make(map[begin]bool, len(c.plan.Schedule))
 	for _, at := range c.plan.Schedule {
-		if at.Task >= 0 && at.Task < len(jobs) && at.End > at.Start { // nothing follows itself
+		if at.Task >= 0 && at.Task < len(jobs) && at.End > at.Start { // a task without duration must not follow itself
 			ends[begin{jobs[at.Task], at.Pilot, at.Host, at.End}] = true
 		}
 	}
@@ -29,7 +29,7 @@ func (c *checker) follows() (all []bool) {
 	return all
 }
 
-// jobs returns for each task the number of the job that it is in; nil if each is a job of its own.
+// jobs returns the job number of each task; nil if each task is a job of its own.
 func (c *checker) jobs() []int {
 	jobs := c.problem.Work.Jobs(c.plan.Clustering)
 	if jobs == nil {

@@ -1,8 +1,8 @@
-// Package validator checks a plan against its problem, without knowing how plans are made: it shares no code with the
-// planner, and computes again whatever a plan says of itself. Every plan passes it before anybody sees it.
+// Package validator checks a plan against its problem independently of the planner: it shares no code with it, and
+// recomputes all figures of the plan. Every plan is validated before it is returned.
 //
-// A rule has a name, which the errors carry, and so do the tests: each breaks a valid plan in one way and expects the
-// name of one rule.
+// Each rule has a name, which its errors contain. Each test breaks a valid plan in one way and expects the name of one
+// rule.
 package validator
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A Breach says which rule a plan breaks, and where it does so first.
+// A Breach is the violation of a rule, with its first place.
 type Breach struct {
 	Rule  string
 	Where string
-	More  int // further places
+	More  int // number of further places
 }
 
 func (b *Breach) Error() string {
 	return fmt.Sprintf("the plan breaks the rule %q: %s", b.Rule, b.Where)
 }
 
-// Check returns the first rule that a feasible plan breaks, as a *Breach, or nil.
+// Check returns the first rule that a feasible plan violates, as a *Breach, or nil.
 func Check(problem plan.Problem, p *plan.Plan) error {
 	if all := All(problem, p); len(all) > 0 {
 		return all[0]
@@ -39,8 +39,8 @@ func Check(problem plan.Problem, p *plan.Plan) error {
 	return nil
 }
 
-// All returns the rules that a feasible plan breaks. What cannot be told of a plan whose pilots are for unknown sites,
-// or whose schedule names tasks or pilots that are not there, is not checked.
+// All returns the rules that a feasible plan violates. If the plan's pilots are for unknown sites, or its schedule
+// names unknown tasks or pilots, the rules that depend on them are not checked.
 func All(problem plan.Problem, p *plan.Plan) []*Breach {
 	c := &checker{problem: problem, plan: p}
 	c.pilots()
@@ -59,14 +59,14 @@ func All(problem plan.Problem, p *plan.Plan) []*Breach {
 	return c.all
 }
 
-// A checker collects what is wrong with a plan.
+// A checker collects the violations of a plan.
 type checker struct {
 	problem plan.Problem
 	plan    *plan.Plan
 	all     []*Breach
 }
 
-// breach notes that a rule is broken; of each the first place is kept.
+// breach records the violation of a rule; only the first place of each rule is kept.
 func (c *checker) breach(rule, format string, args ...any) {
 	if i := slices.IndexFunc(c.all, func(b *Breach) bool { return b.Rule == rule }); i >= 0 {
 		c.all[i].More++
@@ -75,26 +75,27 @@ func (c *checker) breach(rule, format string, args ...any) {
 	c.all = append(c.all, &Breach{Rule: rule, Where: fmt.Sprintf(format, args...)})
 }
 
-// unless notes that a rule is broken, unless ok.
+// unless records the violation of a rule unless ok is true.
 func (c *checker) unless(ok bool, rule, format string, args ...any) {
 	if !ok {
 		c.breach(rule, format, args...)
 	}
 }
 
-// broken reports whether one of some rules is broken.
+// broken reports whether any of the rules is violated.
 func (c *checker) broken(rules ...string) bool {
 	return slices.ContainsFunc(c.all, func(b *Breach) bool { return slices.Contains(rules, b.Rule) })
 }
 
-// A change is an instant at which what is used changes.
+// A change is a change in the resources used at an instant.
 type change struct {
 	at   corral.Seconds
 	by   corral.Resources
 	jobs int
 }
 
-// sweep calls check after all the changes of each instant; what ends at an instant is gone before what begins there.
+// sweep calls check after all changes of each instant; what ends at an instant is subtracted before what begins there
+// is added.
 func sweep(changes []change, check func(at corral.Seconds, sum corral.Resources, jobs int)) {
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	var sum corral.Resources
@@ -107,7 +108,7 @@ func sweep(changes []change, check func(at corral.Seconds, sum corral.Resources,
 	}
 }
 
-// sites checks what a site gives to all pilots together, its queues taken as one.
+// sites checks a site's limits for all its pilots, across its queues.
 func (c *checker) sites() {
 	for _, s := range c.problem.Sites {
 		var changes []change
@@ -122,34 +123,34 @@ func (c *checker) sites() {
 			_, billed := s.Tariff.Bill(q)
 			spent = spent.Plus(billed)
 		}
-		c.unless(s.Left == nil || *s.Left >= spent, "allocation", "site %s has %s left, the plan takes %s", s.Name,
+		c.unless(s.Left == nil || *s.Left >= spent, "allocation", "site %s has %s left, but the plan costs %s", s.Name,
 			s.Left, spent)
 		sweep(changes, func(at corral.Seconds, sum corral.Resources, jobs int) {
-			c.unless(sum.CPUs <= s.CPUs, "site cpus", "site %s gives %d cpus, %d are held at %s", s.Name, s.CPUs,
+			c.unless(sum.CPUs <= s.CPUs, "site cpus", "site %s allows %d cpus, but %d are held at %s", s.Name, s.CPUs,
 				sum.CPUs, at)
-			c.unless(jobs <= s.Pilots, "site pilots", "site %s takes %d pilots, there are %d at %s", s.Name, s.Pilots,
+			c.unless(jobs <= s.Pilots, "site pilots", "site %s allows %d pilots, but there are %d at %s", s.Name, s.Pilots,
 				jobs, at)
 		})
 	}
 }
 
-// witness checks that a schedule that lies apart from the plan is the plan's.
+// witness checks that a separately stored schedule belongs to the plan.
 func (c *checker) witness() {
 	if c.plan.Apart == nil {
 		return
 	}
 	found, err := plan.WriteSchedule(io.Discard, c.plan.Schedule)
-	c.unless(err == nil && found == *c.plan.Apart, "schedule digest", "the schedule has %d tasks and the digest %s, "+
-		"that of the plan %d and %s", found.Tasks, found.Digest, c.plan.Apart.Tasks, c.plan.Apart.Digest)
+	c.unless(err == nil && found == *c.plan.Apart, "schedule digest", "the schedule has %d tasks and the digest %s, but "+
+		"the plan's has %d and %s", found.Tasks, found.Digest, c.plan.Apart.Tasks, c.plan.Apart.Digest)
 }
 
-// schedule checks that each task is placed once, for its whole runtime, within the life of a pilot.
+// schedule checks that each task is placed once, for its whole runtime, while its pilot exists.
 func (c *checker) schedule() {
 	seen, there := make([]bool, len(c.problem.Work.Tasks)), c.places()
 	begun, follows := c.running(), c.follows()
 	for _, at := range c.plan.Schedule {
 		if at.Task < 0 || at.Task >= len(seen) {
-			c.breach("task", "the schedule has task %s, which is none of the %d of the workflow", at.ID, len(seen))
+			c.breach("task", "the schedule has task %s, which is not one of the workflow's %d", at.ID, len(seen))
 			continue
 		}
 		t := &c.problem.Work.Tasks[at.Task]
@@ -158,21 +159,21 @@ func (c *checker) schedule() {
 		}
 		seen[at.Task] = true
 		if at.Pilot < 0 || at.Pilot >= len(there) {
-			c.breach("pilot", "task %s is on pilot %d, there are %d", t.ID, at.Pilot, len(there))
+			c.breach("pilot", "task %s is on pilot %d, but there are %d pilots", t.ID, at.Pilot, len(there))
 			continue
 		}
 		on := there[at.Pilot]
 		c.unless(on.lasts(at.Computes(), t.Runtime, c.plan.Clustering.Kind != clustering.None), "runtime",
-			"task %s takes %s, its estimate is %s", t.ID, at.Computes(), on.pace.Speed.Takes(t.Runtime))
+			"task %s takes %s, but its estimate is %s", t.ID, at.Computes(), on.pace.Speed.Takes(t.Runtime))
 		c.unless(on.travels(at, t.Bytes, follows != nil && follows[at.Task]), "transfer",
-			"files of task %s are on their way for %s, %d bytes take %s", t.ID, at.Transfer, t.Bytes,
+			"the files of task %s take %s, but %d bytes take %s", t.ID, at.Transfer, t.Bytes,
 			on.pace.Transfer.Takes(t.Bytes))
 		if at.Host < 0 || at.Host >= on.hosts {
 			c.breach("pilot host", "task %s is on host %d of pilot %d, which has %d", t.ID, at.Host, at.Pilot, on.hosts)
 		} else if at.Start < on.ready {
 			c.breach("ready", "task %s starts before pilot %d is ready", t.ID, at.Pilot)
 		} else if at.End > on.end && !begun[at.Task] {
-			c.breach("released", "task %s ends after pilot %d is released", t.ID, at.Pilot)
+			c.breach("released", "task %s ends after the release of pilot %d", t.ID, at.Pilot)
 		}
 	}
 	for i, placed := range seen {
@@ -182,23 +183,23 @@ func (c *checker) schedule() {
 	}
 }
 
-// A place is a pilot as a schedule sees it: one of the plan's, or one that is present.
+// A place is a pilot for the schedule: one of the plan's, or a present one.
 type place struct {
 	hosts      int
 	host       corral.Resources
-	ready, end corral.Seconds // of its workers; until it ends they are there
+	ready, end corral.Seconds // of its workers; they are present until end
 	pace       plan.Pace
 }
 
-// lasts reports whether a task lasts as long as its estimate says. Where that is divided it is rounded, and a task that
-// follows others in a job begins at the rounded end of what comes before it.
+// lasts reports whether a task's duration matches its estimate. If the speed divides the estimate, it is rounded, and a
+// task that follows others in a job begins at the rounded end of the previous task.
 func (p place) lasts(lasts, runtime time.Duration, clustered bool) bool {
 	off := (lasts - p.pace.Speed.Takes(runtime)).Abs()
 	return off == 0 || clustered && p.pace.Speed != 0 && off <= time.Millisecond
 }
 
-// travels reports whether the files of a task are on their way for as long as the site's model says. In a job of
-// several tasks their sum is rounded, and the latency is that of the first: what follows another may do without.
+// travels reports whether the transfer time of a task matches the site's model. In a job of several tasks the sum is
+// rounded, and only the first task has the latency; it is optional for tasks that follow others.
 func (p place) travels(at plan.Placement, bytes int64, follows bool) bool {
 	way, t := time.Duration(at.Transfer), p.pace.Transfer
 	if !follows {
@@ -207,7 +208,7 @@ func (p place) travels(at plan.Placement, bytes int64, follows bool) bool {
 	return way == t.Takes(bytes) || (way-t.Goes(bytes)).Abs() <= time.Millisecond
 }
 
-// places lists the plan's pilots, and after them those that are present.
+// places lists the plan's pilots, followed by the present ones.
 func (c *checker) places() (all []place) {
 	for _, q := range c.plan.Pilots {
 		s := c.problem.Site(q.Site, q.Queue)
@@ -221,7 +222,7 @@ func (c *checker) places() (all []place) {
 	return all
 }
 
-// running checks that tasks which run already stay where they are, and says which they are.
+// running checks that running tasks stay where they are, and returns them.
 func (c *checker) running() map[int]bool {
 	begun := map[int]bool{}
 	where := map[int]plan.Placement{}
@@ -232,19 +233,19 @@ func (c *checker) running() map[int]bool {
 		for _, r := range q.Running {
 			at, ok := where[r.Task]
 			c.unless(ok && at.Start == 0 && at.Pilot == len(c.plan.Pilots)+i && at.Host == r.Host, "running",
-				"task %s runs on host %d of present pilot %d already", c.problem.Work.Task(r.Task).ID, r.Host, i)
+				"task %s is already running on host %d of present pilot %d", c.problem.Work.Task(r.Task).ID, r.Host, i)
 			begun[r.Task] = true
 		}
 	}
 	return begun
 }
 
-// capacity checks that no host is given more at once than it has.
+// capacity checks that no host has more tasks at once than fit.
 func (c *checker) capacity() {
 	used, there := map[[2]int][]change{}, c.places()
 	for _, at := range c.plan.Schedule {
 		if at.Start == at.End {
-			continue // it is over as it begins
+			continue // it has no duration
 		}
 		key, needs := [2]int{at.Pilot, at.Host}, c.problem.Work.Task(at.Task).Needs
 		used[key] = append(used[key], change{at.Start, needs, 0}, change{at.End, corral.Resources{}.Minus(needs), 0})
@@ -261,7 +262,7 @@ func (c *checker) capacity() {
 				{"gpus", sum.GPUs, has.GPUs}, {"disk", sum.DiskMiB, has.DiskMiB},
 			} {
 				if r.used > r.has {
-					c.breach(r.rule, "host %d of pilot %d is given %d at %s, it has %d", key[1], key[0], r.used, at,
+					c.breach(r.rule, "host %d of pilot %d is assigned %d at %s, but has %d", key[1], key[0], r.used, at,
 						r.has)
 				}
 			}
@@ -281,17 +282,17 @@ func (c *checker) precedence() {
 		for _, parent := range c.problem.Work.Graph.Parents(i) {
 			hop := corral.Seconds(c.problem.Cluster.Hop)
 			if jobs != nil && jobs[i] == jobs[parent] {
-				hop = 0 // the one follows the other in their job
+				hop = 0 // the task follows its parent in the same job
 			}
 			if when[i].Start < when[parent].End+hop {
-				c.breach("precedence", "task %s starts at %s, its parent %s ends at %s", tasks[i].ID, when[i].Start,
+				c.breach("precedence", "task %s starts at %s, but its parent %s ends at %s", tasks[i].ID, when[i].Start,
 					tasks[parent].ID, when[parent].End)
 			}
 		}
 	}
 }
 
-// sums checks what the plan says of itself as a whole.
+// sums checks the totals of the plan.
 func (c *checker) sums() {
 	p := c.plan
 	var held, billed time.Duration
@@ -316,22 +317,22 @@ func (c *checker) sums() {
 		}
 	}
 	same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) }
-	c.unless(p.Makespan == last, "makespan", "the plan says %s, its schedule ends at %s", p.Makespan, last)
-	c.unless(p.PeakCPUs == peak, "peak", "the plan says %d cpus, its pilots hold %d", p.PeakCPUs, peak)
-	c.unless(same(p.CoreHours, held.Hours()), "core-hours", "the plan says %g, its pilots hold %g", p.CoreHours,
+	c.unless(p.Makespan == last, "makespan", "the plan states %s, but its schedule ends at %s", p.Makespan, last)
+	c.unless(p.PeakCPUs == peak, "peak", "the plan states %d cpus, but its pilots hold %d", p.PeakCPUs, peak)
+	c.unless(same(p.CoreHours, held.Hours()), "core-hours", "the plan states %g, but its pilots hold %g", p.CoreHours,
 		held.Hours())
-	c.unless(same(p.Billed, billed.Hours()), "billed", "the plan says %g core-hours, its pilots are billed %g",
+	c.unless(same(p.Billed, billed.Hours()), "billed", "the plan states %g core-hours, but its pilots are billed for %g",
 		p.Billed, billed.Hours())
-	c.unless(p.Cost.Money == spent, "cost", "the plan says %s, its pilots cost %s", p.Cost, spent)
-	c.unless(held <= 0 || same(p.Waste, 1-float64(work)/float64(held)), "waste", "the plan says %g, it is %g", p.Waste,
+	c.unless(p.Cost.Money == spent, "cost", "the plan states %s, but its pilots cost %s", p.Cost, spent)
+	c.unless(held <= 0 || same(p.Waste, 1-float64(work)/float64(held)), "waste", "the plan states %g, but it is %g", p.Waste,
 		1-float64(work)/float64(max(held, 1)))
 }
 
-// goal checks that the plan reaches what it was asked to.
+// goal checks that the plan meets its goal.
 func (c *checker) goal() {
 	p, goal := c.plan, c.plan.Goal
 	c.unless(goal.Deadline <= 0 || p.Makespan <= goal.Deadline, "deadline",
-		"the plan ends after %s, the deadline is %s", p.Makespan, goal.Deadline)
-	c.unless(goal.Budget == nil || p.Cost.Money <= goal.Budget.Money, "budget", "the plan costs %s, the budget is %s",
+		"the plan ends after %s, but the deadline is %s", p.Makespan, goal.Deadline)
+	c.unless(goal.Budget == nil || p.Cost.Money <= goal.Budget.Money, "budget", "the plan costs %s, but the budget is %s",
 		p.Cost, goal.Budget)
 }

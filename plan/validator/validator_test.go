@@ -16,7 +16,7 @@ import (
 
 const hour = corral.Seconds(time.Hour)
 
-// two is a plan of one pilot with two cpus, which has a task for an hour on each, and its problem.
+// two returns a plan of one pilot with two cpus, which runs a task for an hour on each, and its problem.
 func two() (plan.Problem, *plan.Plan) {
 	p := &plan.Plan{
 		Feasible: true,
@@ -32,7 +32,7 @@ func two() (plan.Problem, *plan.Plan) {
 	return plan.Problem{Work: work, Sites: []plan.Site{site}}, p
 }
 
-// TestAll: each rule that is broken is named once, with its first place and how many more there are.
+// TestAll: each violated rule is reported once, with its first place and the number of further ones.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestWitnessOfAnotherPlan: a schedule that lies apart must be the one whose digest the plan has.
+// TestWitnessOfAnotherPlan: a separately stored schedule must have the plan's digest.
 func TestWitnessOfAnotherPlan(t *testing.T) {
 	t.Parallel()
 	problem, p := two()
@@ -78,13 +78,13 @@ func TestWitnessOfAnotherPlan(t *testing.T) {
 	if err := validator.Check(problem, p); err != nil {
 		t.Error(err)
 	}
-	p.Schedule[0], p.Schedule[1] = p.Schedule[1], p.Schedule[0] // as good, but not what the plan has
+	p.Schedule[0], p.Schedule[1] = p.Schedule[1], p.Schedule[0] // equally valid, but not the plan's schedule
 	if all := validator.All(problem, p); len(all) != 1 || all[0].Rule != "schedule digest" {
 		t.Errorf("%v, want the schedule's digest", all)
 	}
 }
 
-// TestLatencyOfEachJob: a task does without the latency of its files only if it follows another of its job.
+// TestLatencyOfEachJob: a task has no transfer latency only if it follows another task of its job.
 func TestLatencyOfEachJob(t *testing.T) {
 	t.Parallel()
 	const late = corral.Seconds(5 * time.Second)

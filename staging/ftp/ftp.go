@@ -1,7 +1,7 @@
 // Package ftp reads files from FTP servers for package staging.
 //
-// It is a package of its own because only corrald speaks FTP: the pilot, which imports staging, does
-// not carry it. Its one invariant: a connection lasts for one file and is closed with its stream.
+// It is a separate package because only corrald uses FTP: the pilot imports staging and should not contain it. Its one
+// invariant: a connection lasts for one file and is closed with its stream.
 package ftp
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// dialTimeout bounds the wait for a server, shutTimeout that for its last word after a transfer.
+// dialTimeout limits the wait for a server, shutTimeout that for its final reply after a transfer.
 const (
 	dialTimeout = 10 * time.Second
 	shutTimeout = 5 * time.Second
 )
 
-// Open is a staging.Open for ftp URLs: anonymous, or as the user that the URL names. It can begin anywhere. A stream
-// that is closed before ctx ends says good-bye to the server. FTP has no word for a file's version, so that only the
-// digest tells whether two pieces belong together.
+// Open is a staging.Open for ftp URLs: anonymous, or as the user in the URL. It can begin at any offset. A stream
+// closed before ctx ends sends QUIT to the server. FTP has no file versions, so only the digest shows whether two parts
+// belong together.
 func Open(ctx context.Context, u *url.URL, at staging.Position) (staging.Stream, error) {
 	host := u.Host
 	if u.Port() == "" {
@@ -46,8 +46,8 @@ func Open(ctx context.Context, u *url.URL, at staging.Position) (staging.Stream,
 	return staging.Stream{ReadCloser: &stream{body, conn}, Start: start, Resumable: true}, nil
 }
 
-// dialer makes connections, for commands and for data, that the end of ctx closes: the library knows no
-// other way to leave a server that is silent.
+// dialer creates connections, for commands and for data, that are closed when ctx ends, because the library cannot
+// otherwise abandon a silent server.
 func dialer(ctx context.Context) func(network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	return func(network, address string) (net.Conn, error) {
@@ -72,8 +72,8 @@ func retrieve(conn *ftp.ServerConn, u *url.URL, offset int64) (*ftp.Response, er
 	return conn.RetrFrom(strings.TrimPrefix(u.Path, "/"), uint64(offset)) // a URL's path begins at the login directory
 }
 
-// refusedLogin is a definite no unless the connection broke: the library gives some refusals without
-// their code.
+// refusedLogin returns a permanent refusal unless the connection broke: the library reports some refusals without their
+// code.
 func refusedLogin(err error) error {
 	var network net.Error
 	if errors.As(err, &network) || errors.Is(err, io.EOF) {
@@ -82,11 +82,11 @@ func refusedLogin(err error) error {
 	return corral.Errorf(corral.Failed, "login refused: %w", err)
 }
 
-// answered gives a server's definite no the kind that Open promises.
+// answered gives a permanent refusal the kind that Open documents.
 func answered(err error) error {
 	var reply *textproto.Error
 	if errors.As(err, &reply) && reply.Code >= 500 {
-		return corral.Errorf(corral.Failed, "server said %d %s", reply.Code, reply.Msg)
+		return corral.Errorf(corral.Failed, "server replied %d %s", reply.Code, reply.Msg)
 	}
 	return err
 }
@@ -99,8 +99,8 @@ type stream struct {
 
 func (s *stream) Read(b []byte) (int, error) { return s.body.Read(b) }
 
-// Close ends the transfer, wherever it is, and the connection. What the server says to that is of no
-// interest: the bytes were counted.
+// Close ends the transfer, complete or not, and the connection. The server's reply does not matter, because the bytes
+// were counted.
 func (s *stream) Close() error {
 	_ = s.body.Close()
 	_ = s.conn.Quit()

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 // serve runs a real FTP server on dir and returns its URL.
 func serve(t *testing.T, dir string) string {
 	t.Helper()
-	for range 10 { // somebody else may have the port
-		address := fmt.Sprint("127.0.0.1:", 10000+rand.IntN(10000)) // that nobody is given who leaves the choice to the system
+	for range 10 { // another program may use the port
+		address := fmt.Sprint("127.0.0.1:", 10000+rand.IntN(10000)) // a range outside automatic assignment
 		if serveAt(t, dir, address) {
 			return "ftp://" + address
 		}
@@ -52,7 +52,7 @@ func serveAt(t *testing.T, dir, address string) bool {
 	_, port, _ := net.SplitHostPort(address)
 	cmd := exec.Command("../../scripts/vsftpd", dir, port)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has a process for each session
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has a process per session
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func serveAt(t *testing.T, dir, address string) bool {
 	}
 }
 
-// greets reports whether an FTP server is there.
+// greets reports whether an FTP server answers.
 func greets(address string) bool {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestOpen(t *testing.T) {
 	if _, err := io.ReadFull(s, make([]byte, 10)); err != nil {
 		t.Error(err)
 	}
-	s.Close() // in the middle
+	s.Close() // during the transfer
 
 	if _, err := open(t, base+"/none", 0); corral.KindOf(err) != corral.Failed {
 		t.Errorf("Open of what is not there = %v, want Failed", err)
@@ -144,7 +144,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A whole mirror behind an FTP server: index, signature and archive.
+// This test reads a complete mirror behind an FTP server: index, signature and archive.
 func TestMirrorBehindFTP(t *testing.T) {
 	t.Parallel()
 	m := staging.Mirror{Dir: filepath.Join(t.TempDir(), "mirror")}

@@ -1,8 +1,8 @@
-// Package sftp reads files from sftp servers for package staging, through the transport of ssh sites: with the keys,
-// the agent, ~/.ssh/config and the known hosts of corrald's user.
+// Package sftp reads files from sftp servers for package staging, through the transport of ssh sites, with the keys,
+// agent, ~/.ssh/config and known hosts of corrald's user.
 //
-// It is a package of its own because only corrald speaks ssh: the pilot, which imports staging, does not carry it.
-// Its one invariant: a connection lasts for one file and is closed with its stream.
+// It is a separate package because only corrald uses ssh: the pilot imports staging and should not contain it. Its one
+// invariant: a connection lasts for one file and is closed with its stream.
 package sftp
 
 import (
@@ -23,11 +23,12 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// ahead is how much is asked for at once, in bytes: the library makes many requests of it, which cost one round trip.
+// ahead is the number of bytes requested at once: the library splits it into many requests, which cost one round trip.
 const ahead = 1 << 20
 
-// Opener returns a staging.Open for URLs like sftp://ann@host:22/srv/corral, whose path is absolute, or below the login
-// directory if it begins with /~/ . It can begin anywhere in a file; what a file's version is, its size and time say.
+// Opener returns a staging.Open for URLs like sftp://ann@host:22/srv/corral, whose path is absolute, or relative to the
+// login directory if it begins with /~/ . It can begin at any offset of a file. A file's size and time identify its
+// version.
 func Opener(options ssh.Options) staging.Open {
 	return func(ctx context.Context, u *url.URL, at staging.Position) (staging.Stream, error) {
 		conn, err := ssh.New((&url.URL{Scheme: "ssh", User: u.User, Host: u.Host}).String(), options)
@@ -42,8 +43,8 @@ func Opener(options ssh.Options) staging.Open {
 	}
 }
 
-// open opens the file on a connection, which the caller closes after an error. If the file has another version by now
-// than the position says, it begins at the beginning.
+// open opens the file on a connection, which the caller closes after an error. If the file's version differs from the
+// position's, it starts at the beginning.
 func open(ctx context.Context, conn *ssh.Conn, u *url.URL, at staging.Position) (staging.Stream, error) {
 	channel, err := conn.Subsystem(ctx, "sftp")
 	if err != nil {
@@ -51,7 +52,7 @@ func open(ctx context.Context, conn *ssh.Conn, u *url.URL, at staging.Position) 
 	}
 	client, err := sftp.NewClientPipe(channel, channel)
 	if err != nil {
-		return staging.Stream{}, fmt.Errorf("the server speaks no sftp: %w", err)
+		return staging.Stream{}, fmt.Errorf("the server does not speak sftp: %w", err)
 	}
 	f, err := client.Open(strings.TrimPrefix(u.Path, "/~/"))
 	if err != nil {
@@ -71,7 +72,7 @@ func open(ctx context.Context, conn *ssh.Conn, u *url.URL, at staging.Position) 
 	return staging.Stream{ReadCloser: body, Start: start, Resumable: true}, nil
 }
 
-// refused gives a definite no the kind that staging asks for, so that the mirror is not tried again soon.
+// refused gives a permanent refusal the kind defined by staging, so that the mirror is not tried again soon.
 func refused(err error) error {
 	var login *gridsite.LoginError
 	var key *gridsite.HostKeyError
@@ -93,10 +94,10 @@ type stream struct {
 
 func (s *stream) Read(b []byte) (int, error) { return s.ahead.Read(b) }
 
-// Close ends the connection, wherever the transfer is. What the server says to that is of no interest: the bytes were
+// Close ends the connection, even during the transfer. The server's reply does not matter, because the bytes were
 // counted.
 func (s *stream) Close() error {
-	_ = s.conn.Close() // first: then nothing of the others waits for an answer
+	_ = s.conn.Close() // first, so that the others do not wait for an answer
 	_ = s.client.Close()
 	_ = s.file.Close()
 	return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/staging/sftp"
 )
 
-// serve runs a real sshd that lets the owner of home in, and returns its URL.
+// serve runs a real sshd that accepts the owner of home, and returns its URL.
 func serve(t *testing.T, lines ...string) (base, home string) {
 	t.Helper()
 	sshd := gridsitetest.StartSSHD(t, lines...)
@@ -66,14 +66,14 @@ func TestOpen(t *testing.T) {
 	if err != nil || s.Start.Offset != 0 {
 		t.Fatalf("another version begins at %d, %v, want its beginning", s.Start.Offset, err)
 	}
-	s.Close() // in the middle
+	s.Close() // during the transfer
 
 	for _, tt := range []struct {
 		what, url string
 		kind      corral.Kind
 	}{
 		{"what is not there", base + "/no/such/file", corral.Failed},
-		{"as somebody whom the server lets not in", strings.Replace(base, "//", "//nosuchuser@", 1) + file, corral.Failed},
+		{"as a user whom the server refuses", strings.Replace(base, "//", "//nosuchuser@", 1) + file, corral.Failed},
 		{"where nobody listens", "sftp://127.0.0.1:1/file", corral.Unavailable},
 	} {
 		if _, err := open(tt.url, staging.Position{}); corral.KindOf(err) != tt.kind {
@@ -82,7 +82,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A host whose key nobody has accepted is no mirror.
+// A host whose key was never accepted cannot be a mirror.
 func TestUnknownHost(t *testing.T) {
 	t.Parallel()
 	base, home := serve(t, internalSFTP)
@@ -110,7 +110,7 @@ func TestServerWithoutSFTP(t *testing.T) {
 	}
 }
 
-// A whole mirror behind an sftp server: index, signature and archive.
+// This test reads a complete mirror behind an sftp server: index, signature and archive.
 func TestMirrorBehindSFTP(t *testing.T) {
 	t.Parallel()
 	m := staging.Mirror{Dir: filepath.Join(t.TempDir(), "mirror")}

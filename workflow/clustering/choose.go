@@ -8,20 +8,20 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Supply is what there is for the jobs of a run.
+// A Supply is the capacity available for the jobs of a run.
 type Supply struct {
-	CPUs int           // at hand, with those that were asked for; 0: not known
-	Way  time.Duration // what each job takes beside its tasks
-	Rate float64       // jobs a second that can be started; 0: no limit is known
-	Left time.Duration // no worker takes a job of several tasks that is longer; 0: not known
+	CPUs int           // present and requested; 0: unknown
+	Way  time.Duration // overhead per job in addition to its tasks
+	Rate float64       // maximum number of job starts per second; 0: no known limit
+	Left time.Duration // no worker takes a job of several tasks that is longer; 0: unknown
 }
 
-// Clustering pays where the way to the next job takes long beside the jobs themselves. Below this share of the work it
-// is not tried: what it could save is less than is known of runtimes.
+// Clustering pays off if the overhead of a job is large compared with its work. Below this share it is not tried: the
+// possible gain is smaller than the uncertainty of runtimes.
 const waysThatCount = 0.05
 
-// Candidates are the rules that are worth trying where each job takes way beside its tasks: each task for itself and,
-// if that counts, levels of 1, 2, 4, … jobs and of jobs of some lengths, chains, and what is labelled.
+// Candidates returns the rules that are worth trying if each job has the overhead way: no clustering and, if the
+// overhead matters, levels of 1, 2, 4, … jobs and of jobs of some lengths, chains, and labels.
 func Candidates(g *dag.Graph, tasks []Task, way time.Duration) []Rule {
 	all := []Rule{{}}
 	var work time.Duration
@@ -42,8 +42,8 @@ func Candidates(g *dag.Graph, tasks []Task, way time.Duration) []Rule {
 	return all
 }
 
-// lengths are those of the jobs of a level that are tried: some times the way of one, unless each level fits in one job
-// of that length.
+// lengths returns the rules for job lengths within a level: some multiples of the overhead, unless each level fits one
+// job of that length.
 func lengths(g *dag.Graph, tasks []Task, way time.Duration) (all []Rule) {
 	work, levels := make([]time.Duration, len(g.LevelSizes())), g.Levels()
 	for i := range tasks {
@@ -58,18 +58,19 @@ func lengths(g *dag.Graph, tasks []Task, way time.Duration) (all []Rule) {
 	return all
 }
 
-// enoughWays is how much longer than its way a job is made where nothing is known of the cpus: then 2 % are lost.
+// enoughWays is the ratio of a job's length to its overhead if the number of cpus is unknown: the loss is then 2 %.
 const enoughWays = 50
 
-// worthIt is what a clustering must save of the makespan: less says nothing, because estimates are not exact.
+// worthIt is the minimum share of the makespan that a clustering must save: less is not significant, because estimates
+// are not exact.
 const worthIt = 0.02
 
-// Choose returns the rule that promises the shortest makespan on a supply, and why. Where its cpus are not known jobs
-// are so long that their ways do not count.
+// Choose returns the rule with the shortest predicted makespan on a supply, and the reason. If the number of cpus is
+// unknown, jobs are long enough for their overhead not to matter.
 func Choose(g *dag.Graph, tasks []Task, s Supply) (best Rule, why string) {
 	candidates := Candidates(g, tasks, s.Way)
 	if len(candidates) == 1 {
-		return Rule{}, fmt.Sprintf("the %s to a worker are little beside the tasks", s.Way)
+		return Rule{}, fmt.Sprintf("the overhead of %s per job is small compared with the tasks", s.Way)
 	}
 	if s.CPUs < 1 {
 		d := s.Way * enoughWays
@@ -77,7 +78,7 @@ func Choose(g *dag.Graph, tasks []Task, s Supply) (best Rule, why string) {
 			d = min(d, s.Left)
 		}
 		return Lasting(max(d.Truncate(time.Millisecond), time.Millisecond)),
-			fmt.Sprintf("a job's way to a worker takes %s, and it is not known how many cpus there will be", s.Way)
+			fmt.Sprintf("the overhead of a job is %s, and the number of cpus is not known", s.Way)
 	}
 	alone, _ := Predict(g, tasks, Rule{}, s)
 	least := alone
@@ -87,9 +88,9 @@ func Choose(g *dag.Graph, tasks []Task, s Supply) (best Rule, why string) {
 		}
 	}
 	if best == (Rule{}) {
-		return best, fmt.Sprintf("no other rule would be sooner on %d cpus", s.CPUs)
+		return best, fmt.Sprintf("no other rule would be faster on %d cpus", s.CPUs)
 	}
-	return best, fmt.Sprintf("a job's way to a worker takes %s: %s on %d cpus instead of %s", s.Way,
+	return best, fmt.Sprintf("the overhead of a job is %s: %s on %d cpus instead of %s", s.Way,
 		least.Round(time.Millisecond), s.CPUs, alone.Round(time.Millisecond))
 }
 
@@ -97,8 +98,9 @@ func saves(makespan, alone time.Duration) bool {
 	return float64(makespan) <= (1-worthIt)*float64(alone)
 }
 
-// Predict returns the makespan of a list schedule of the jobs that a rule makes, each with its way; ok is false if one
-// of several tasks is longer than a worker stays. A job that needs more cpus than there are is taken to have them all.
+// Predict returns the makespan of a list schedule of a rule's jobs, including their overhead; ok is false if a job of
+// several tasks exceeds the time that workers stay. A job that needs more cpus than there are is assumed to use all of
+// them.
 func Predict(g *dag.Graph, tasks []Task, r Rule, s Supply) (makespan time.Duration, ok bool) {
 	jobs := Jobs(g, tasks, r)
 	if jobs == nil {

@@ -23,12 +23,12 @@ func graph(tb interface{ Fatal(...any) }, n int, edges ...[2]int) *dag.Graph {
 	return g
 }
 
-// tasks are n that need a cpu and take so long.
+// tasks returns n tasks with one cpu and the given runtime.
 func tasks(n int, takes time.Duration) []clustering.Task {
 	return slices.Repeat([]clustering.Task{{Needs: corral.Resources{CPUs: 1}, Estimate: takes}}, n)
 }
 
-// A rule puts tasks together that need about the same, and a job needs what the largest of them does.
+// A rule groups tasks with similar needs, and a job needs the maximum of its tasks' needs.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	g := graph(t, 6, [2]int{0, 5})
@@ -99,7 +99,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// What is chosen is never predicted to take longer than no clustering, and keeps to what workers have the time for.
+// The predicted makespan of the choice never exceeds that without clustering, and jobs fit the time that workers have.
 func TestChoiceHelps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,14 +1,13 @@
-// Package clustering decides which tasks of a workflow share a job. The run that makes the jobs, the planner that
-// reckons with them and the validator that checks the plan all ask it. A Rule says how, Jobs does it; package dag has
-// the algorithms.
+// Package clustering decides which tasks of a workflow share a job. It is used by the run that makes the jobs, the
+// planner that takes them into account, and the validator that checks the plan. A Rule specifies the method, and Jobs
+// applies it; package dag contains the algorithms.
 //
-// A clustered job runs its tasks one after another on the worker that it has, and takes what the largest of them needs.
-// That costs one way to a worker instead of many, and delays the tasks behind it. A rule never makes tasks wait for
-// each other in a circle: jobs, taken as the vertices of a graph, have no cycle.
+// A clustered job runs its tasks one after another on one worker, and needs the maximum of their resources. It has the
+// overhead of one job instead of many, but delays the tasks behind it. Clustering never creates a cycle: the jobs, as
+// the vertices of a graph, are acyclic.
 //
 // For schedulers without jobs of several tasks, such as DAGMan, Join returns a workflow whose tasks are the jobs: each
-// is a script that runs its tasks one after another. The script runs each task in a folder of its own that holds the
-// files that the task reads, and takes from there the files that the task says it makes. The first task that fails ends
-// the job with its exit status; a scheduler that tries the job again repeats all of it. The caller writes the scripts
-// to files.
+// is a script that runs its tasks one after another. The script runs each task in a folder of its own that contains the
+// files that the task reads, and moves the task's declared outputs out of it. The first task that fails ends the job
+// with its exit status; if a scheduler retries the job, all of it is repeated. The caller writes the scripts to files.
 package clustering

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Task is what a clustering knows of a task.
+// A Task holds the properties of a task that matter for clustering.
 type Task struct {
 	Needs    corral.Resources
 	Estimate time.Duration
@@ -16,7 +16,7 @@ type Task struct {
 }
 
 // Jobs returns the tasks of each job, parents before their children, or nil if each task is a job of its own. Every
-// task is in exactly one. Auto must have been decided before.
+// task is in exactly one job. The rule must not be Auto.
 func Jobs(g *dag.Graph, tasks []Task, by Rule) [][]int {
 	switch by.Kind {
 	case Horizontal:
@@ -35,24 +35,24 @@ func Jobs(g *dag.Graph, tasks []Task, by Rule) [][]int {
 	return nil
 }
 
-// alike is the same for tasks that may stand beside each other in a job: they need as many cpus and gpus, and about
-// as much memory and disk. Measured needs are never quite the same, and what is little is never scarce.
+// alike returns the same value for tasks that may share a job with siblings: they need the same number of cpus and
+// gpus, and similar memory and disk. Measured needs are never exactly equal, and small needs are never scarce.
 func alike(r corral.Resources) corral.Resources {
 	r.MemoryMiB, r.DiskMiB = bits.Len(uint(r.MemoryMiB/littleMemoryMiB)), bits.Len(uint(r.DiskMiB/littleDiskMiB))
 	return r
 }
 
-// What is less makes no difference; above it a job holds less than twice what its least task needs.
+// Needs below these values are treated as equal; above them a job holds less than twice the minimum need of its tasks.
 const (
 	littleMemoryMiB = 256
 	littleDiskMiB   = 1024
 )
 
-// held is the same for tasks that may follow each other in a job because they would anyway: a cpu or a gpu is of use to
-// others while a task of the job does without it. Memory and disk may differ.
+// held returns the same value for tasks that may follow each other in a job like a chain: a cpu or a gpu would be
+// useful to others while a task of the job does not use it. Memory and disk may differ.
 func held(r corral.Resources) corral.Resources { return corral.Resources{CPUs: r.CPUs, GPUs: r.GPUs} }
 
-// kinds numbers what is the same of different tasks' needs: only tasks of one kind may share a job.
+// kinds numbers the distinct values of same for the tasks' needs: only tasks with the same number may share a job.
 func kinds(tasks []Task, same func(corral.Resources) corral.Resources) []int {
 	kinds := make([]int, len(tasks))
 	number := make(map[corral.Resources]int)

@@ -12,13 +12,13 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Script is a file that a job of several tasks reads and runs.
+// A Script is a file that a job of several tasks runs.
 type Script struct{ Name, Text string }
 
-// Join returns the workflow whose tasks are the jobs that a rule makes of those of wf, and the scripts that it needs
-// beside it. A task that shares its job with no other stays as it is. So does a task with more control than a priority
-// or a label, and one whose files are not all below the workflow's folder: such a task splits the job that it would be
-// in. wf is not changed.
+// Join returns the workflow whose tasks are the jobs that a rule makes from the tasks of wf, and the necessary scripts.
+// A task that shares its job with no other is unchanged. The same applies to a task with more control than a priority
+// or a label, and one with files outside the workflow's folder: such a task splits the job to which it would belong. wf
+// is not modified.
 //
 // The error has kind Unsatisfiable if wf has sub-DAGs, whose jobs are made elsewhere.
 func Join(wf *workflow.Workflow, rule Rule) (*workflow.Workflow, []Script, error) {
@@ -37,7 +37,7 @@ func Join(wf *workflow.Workflow, rule Rule) (*workflow.Workflow, []Script, error
 	for i := range wf.Tasks {
 		j.names.Take(wf.Tasks[i].ID)
 		for _, f := range slices.Concat(wf.Tasks[i].Inputs, wf.Tasks[i].Outputs) {
-			j.names[f] = 1 // a script is no file of a task
+			j.names[f] = 1 // scripts must not have the names of tasks' files
 		}
 	}
 	for _, members := range jobs(wf, rule) {
@@ -48,7 +48,7 @@ func Join(wf *workflow.Workflow, rule Rule) (*workflow.Workflow, []Script, error
 	return j.to, j.scripts, j.connect()
 }
 
-// jobs are the tasks of each job, in an order in which parents come first, all of wf's.
+// jobs returns the tasks of each job, parents first, including all tasks of wf.
 func jobs(wf *workflow.Workflow, rule Rule) (all [][]int) {
 	tasks := make([]Task, len(wf.Tasks))
 	for i, estimate := range wf.Estimates(0) {
@@ -74,7 +74,7 @@ func jobs(wf *workflow.Workflow, rule Rule) (all [][]int) {
 	return slices.DeleteFunc(all, func(members []int) bool { return len(members) == 0 })
 }
 
-// alone reports whether a task shares no job: a script could not do what is said of it.
+// alone reports whether a task must not share a job, because a script could not provide everything that it needs.
 func alone(t *workflow.Task) bool {
 	if c := t.Control; c != nil {
 		rest := *c
@@ -102,16 +102,16 @@ func alone(t *workflow.Task) bool {
 	return false
 }
 
-// A joiner makes one workflow.
+// A joiner is the state of making one workflow.
 type joiner struct {
 	from, to *workflow.Workflow
 	builder  *workflow.Builder
-	job      []string // :: task of from → the id of its task of to
+	job      []string // :: task of from → the id of its task in to
 	names    workflow.Names
 	scripts  []Script
 }
 
-// add makes a task of a job.
+// add makes a task from a job.
 func (j *joiner) add(members []int) error {
 	first := members[0]
 	task := j.from.Tasks[first]
@@ -124,7 +124,7 @@ func (j *joiner) add(members []int) error {
 	return j.builder.Add(task, j.from.Place(first))
 }
 
-// together is the task that runs several of them. It is called as the transformation that they have in common.
+// together returns the task that runs several tasks. Its name is the transformation that they have in common.
 func (j *joiner) together(members []int) workflow.Task {
 	tasks := make([]*workflow.Task, len(members))
 	for k, i := range members {
@@ -157,8 +157,8 @@ func (j *joiner) together(members []int) workflow.Task {
 	return t
 }
 
-// filesOf are the files that a job of tasks is given, which are those that one of them reads and none before it makes,
-// and those that it makes.
+// filesOf returns the inputs of a job, which are the files that one of its tasks reads and no earlier one makes, and
+// its outputs.
 func filesOf(tasks []*workflow.Task) (inputs, outputs []string) {
 	given, made := make(map[string]bool), make(map[string]bool)
 	for _, t := range tasks {
@@ -178,7 +178,7 @@ func filesOf(tasks []*workflow.Task) (inputs, outputs []string) {
 	return inputs, outputs
 }
 
-// connect orders the jobs as their tasks are, and completes the workflow.
+// connect orders the jobs according to their tasks, and completes the workflow.
 func (j *joiner) connect() error {
 	for i := range j.from.Tasks {
 		for _, p := range j.from.Graph.Parents(i) {
@@ -190,12 +190,12 @@ func (j *joiner) connect() error {
 	return j.builder.Build(j.from.Place(0))
 }
 
-// shortest is what a task without an estimate counts in ranks: a long way of such tasks is longer than a short one.
+// shortest is the assumed runtime in ranks of a task without an estimate, so that a long path of such tasks ranks
+// higher than a short one.
 const shortest = time.Second
 
-// Prioritise returns wf with priorities, by which a scheduler that knows no graph starts first what most waits for: the
-// longer the way from a task to the end of the workflow, the higher. A priority that a task has already stays. wf is
-// not changed.
+// Prioritise returns wf with priorities for a scheduler that does not use the graph: the longer the path from a task to
+// the end of the workflow, the higher its priority. Existing priorities are kept. wf is not modified.
 func Prioritise(wf *workflow.Workflow) *workflow.Workflow {
 	ranks := wf.Graph.UpwardRanks(wf.Estimates(shortest))
 	order := slices.Compact(slices.Sorted(slices.Values(ranks)))

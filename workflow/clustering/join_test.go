@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// build completes a workflow of tasks; files order them.
+// build completes a workflow of tasks that are ordered by files.
 func build(t interface{ Fatal(...any) }, tasks ...workflow.Task) *workflow.Workflow {
 	wf := &workflow.Workflow{Name: "w"}
 	b := workflow.NewBuilder(wf, workflow.Options{})
@@ -35,7 +35,7 @@ func build(t interface{ Fatal(...any) }, tasks ...workflow.Task) *workflow.Workf
 	return wf
 }
 
-// sh is a task that runs a command of the shell.
+// sh returns a task that runs a shell command.
 func sh(id, command string, inputs, outputs []string) workflow.Task {
 	return workflow.Task{
 		ID: id, Name: "sh", Argv: []string{"sh", "-c", command}, Inputs: inputs, Outputs: outputs,
@@ -45,7 +45,7 @@ func sh(id, command string, inputs, outputs []string) workflow.Task {
 
 var byLabel = clustering.Rule{Kind: clustering.ByLabel}
 
-// play joins all tasks in one job, and runs its script in a folder with files.
+// play joins all tasks into one job, and runs its script in a folder with files.
 func play(t *testing.T, files map[string]string, tasks ...workflow.Task) (dir string, status int, said string) {
 	t.Helper()
 	wf, scripts, err := clustering.Join(build(t, tasks...), byLabel)
@@ -75,7 +75,7 @@ func play(t *testing.T, files map[string]string, tasks ...workflow.Task) (dir st
 	return dir, 0, string(out)
 }
 
-// look compares files of a folder with what they should hold.
+// look compares files of a folder with the expected contents.
 func look(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	got := make(map[string]string)
@@ -117,7 +117,7 @@ func TestScriptRunsTasksInTheirOrder(t *testing.T) {
 	}
 }
 
-// A file may be called as streams are elsewhere.
+// Files may have the names that are used for streams elsewhere.
 func TestScriptTakesFilesOfAnyName(t *testing.T) {
 	t.Parallel()
 	dir, status, said := play(t, map[string]string{"-n": "dash\n"},
@@ -130,7 +130,7 @@ func TestScriptTakesFilesOfAnyName(t *testing.T) {
 	look(t, dir, map[string]string{"stdout": "listed\n", "stderr": "too\n", "-o": "listed\ntoo\ndash\n"})
 }
 
-// A second try in the same folder finds what a task left there that had failed.
+// A retry in the same folder finds the files of a task that failed there.
 func TestScriptRunsAgainInItsFolder(t *testing.T) {
 	t.Parallel()
 	dir, status, said := play(t, map[string]string{"in": "1\n", ".corral-tasks/1/in": "old\n", ".corral-tasks/1/half": "old\n"},
@@ -164,7 +164,8 @@ func TestScriptEndsWithTheFirstFailure(t *testing.T) {
 			if status != c.status || !strings.Contains(said, "task "+c.task.ID+" failed with exit status "+strconv.Itoa(c.status)+"\n") {
 				t.Errorf("the job ended with %d, want %d:\n%s", status, c.status, said)
 			}
-			want := map[string]string{"first": "1\n", "third": ""} // the latter for a scheduler that would miss it
+			// The latter for a scheduler that requires the output.
+			want := map[string]string{"first": "1\n", "third": ""}
 			if len(c.task.Outputs) > 0 {
 				want["made/late"] = ""
 			}
@@ -190,7 +191,7 @@ func TestJoin(t *testing.T) {
 	if diff := cmp.Diff(want, wf.Tasks[0]); diff != "" {
 		t.Errorf("the job (-want +got):\n%s", diff)
 	}
-	// A task of which more is said parts the job.
+	// A task with more control splits the job.
 	c.Control = &workflow.Control{Label: "all", Post: &workflow.Script{Argv: []string{"check"}}}
 	wf, _, err = clustering.Join(build(t, a, b, c, d), byLabel)
 	if err != nil {
@@ -230,8 +231,8 @@ func TestPrioritise(t *testing.T) {
 	}
 }
 
-// Whatever the rule and the tasks, each task is in one job, jobs have no cycle, and a job asks for what nobody before
-// it in the job makes.
+// For any rule and tasks, each task is in exactly one job, jobs have no cycle, and the inputs of a job are the files
+// that no earlier task of it makes.
 func TestJoinProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

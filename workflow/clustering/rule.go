@@ -9,36 +9,36 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Rule says how tasks of a workflow become jobs. The zero value makes each task a job of its own.
+// A Rule specifies how tasks of a workflow become jobs. The zero value makes each task a job of its own.
 type Rule struct {
 	Kind   Kind
-	Groups int            // of Horizontal: a level becomes at most so many jobs, unless its tasks need different things
-	Target corral.Seconds // of ByRuntime: no job of several tasks is estimated to take longer
+	Groups int            // for Horizontal: maximum number of jobs per level, unless its tasks have different needs
+	Target corral.Seconds // for ByRuntime: maximum estimated time of a job of several tasks
 }
 
-// A Kind names what tasks that share a job have in common.
+// A Kind is the criterion by which tasks share a job.
 type Kind string
 
 const (
-	None       Kind = ""           // written as none
-	Horizontal Kind = "horizontal" // tasks of one level, about as many in each job
-	ByRuntime  Kind = "runtime"    // tasks of one level, of about the same time in each job
-	ByLabel    Kind = "label"      // tasks to which the workflow gives the same label
-	Vertical   Kind = "vertical"   // a task with its only child, where it is the only parent
-	Auto       Kind = "auto"       // what promises the shortest makespan; it becomes one of the others
+	None       Kind = ""           // formatted as none
+	Horizontal Kind = "horizontal" // tasks of one level, about the same number in each job
+	ByRuntime  Kind = "runtime"    // tasks of one level, about the same time in each job
+	ByLabel    Kind = "label"      // tasks with the same label in the workflow
+	Vertical   Kind = "vertical"   // a task with its only child, if it is the child's only parent
+	Auto       Kind = "auto"       // the rule with the shortest predicted makespan; it becomes one of the others
 )
 
-// Nothing is how None is written.
+// Nothing is the text form of None.
 const Nothing = "none"
 
-// Levels makes at most so many jobs of each level.
+// Levels returns a rule that makes at most the given number of jobs per level.
 func Levels(groups int) Rule { return Rule{Kind: Horizontal, Groups: groups} }
 
-// Lasting makes jobs of each level that last about so long.
+// Lasting returns a rule that makes jobs of about the given length from each level.
 func Lasting(target time.Duration) Rule { return Rule{Kind: ByRuntime, Target: corral.Seconds(target)} }
 
-// Parse reads none, which the empty text means too, horizontal=N with N at least 1, runtime=D with D at least
-// a millisecond, label, vertical, or auto.
+// Parse parses none or the empty text, horizontal=N with N at least 1, runtime=D with D at least a millisecond, label,
+// vertical, or auto.
 func Parse(s string) (Rule, error) {
 	kind, value, given := strings.Cut(s, "=")
 	switch kind := Kind(kind); kind {
@@ -46,12 +46,12 @@ func Parse(s string) (Rule, error) {
 		if n, err := strconv.Atoi(value); err == nil && n >= 1 {
 			return Levels(n), nil
 		}
-		return Rule{}, fmt.Errorf("%q is not horizontal=N with N at least 1", s)
+		return Rule{}, fmt.Errorf("%q must be horizontal=N with N at least 1", s)
 	case ByRuntime:
 		if d, err := time.ParseDuration(value); err == nil && d >= time.Millisecond {
 			return Lasting(d), nil
 		}
-		return Rule{}, fmt.Errorf("%q is not runtime=D with a duration D of at least 1ms, as in runtime=5m", s)
+		return Rule{}, fmt.Errorf("%q must be runtime=D with a duration D of at least 1ms, as in runtime=5m", s)
 	case ByLabel, Vertical, Auto:
 		if !given {
 			return Rule{Kind: kind}, nil
@@ -61,10 +61,10 @@ func Parse(s string) (Rule, error) {
 			return Rule{}, nil
 		}
 	}
-	return Rule{}, fmt.Errorf("%q is none of none, horizontal=N, runtime=D, label, vertical, auto", s)
+	return Rule{}, fmt.Errorf("%q must be none, horizontal=N, runtime=D, label, vertical or auto", s)
 }
 
-// String writes it as Parse reads it.
+// String formats the rule in the syntax of Parse.
 func (c Rule) String() string {
 	switch c.Kind {
 	case None:
@@ -77,10 +77,10 @@ func (c Rule) String() string {
 	return string(c.Kind)
 }
 
-// MarshalText writes it as Parse reads it.
+// MarshalText formats the rule in the syntax of Parse.
 func (c Rule) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads it as Parse does.
+// UnmarshalText parses the rule like Parse.
 func (c *Rule) UnmarshalText(text []byte) (err error) {
 	*c, err = Parse(string(text))
 	return err

@@ -13,12 +13,12 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// scriptHead is what all scripts begin with: the words in which the rest is written.
+// scriptHead is the beginning of all scripts: the functions that the rest uses.
 //
 //go:embed script.sh
 var scriptHead string
 
-// scriptOf is a script for sh that runs tasks in their order. outputs are all that they make.
+// scriptOf returns a script for sh that runs tasks in order. outputs are all the files that they make.
 func scriptOf(tasks []*workflow.Task, outputs []string) string {
 	var s strings.Builder
 	s.WriteString(scriptHead)
@@ -33,8 +33,8 @@ func scriptOf(tasks []*workflow.Task, outputs []string) string {
 	return s.String()
 }
 
-// writeTask writes the part of a script that runs one task: it lays out the task's folder, starts the process with its
-// streams, and takes from the folder what the task is said to make.
+// writeTask writes the part of a script that runs one task: it prepares the task's folder, starts the process with its
+// streams, and moves the task's declared outputs out of the folder.
 func writeTask(s *strings.Builder, t *workflow.Task) {
 	name := func(file string) string { // in the task's folder
 		if name := t.Names[file]; name != "" {
@@ -68,14 +68,14 @@ func writeTask(s *strings.Builder, t *workflow.Task) {
 	s.WriteString("end\n")
 }
 
-// commandOf is the process of a task as a command. env starts it even without an environment of its own: what is
-// started by its name alone could be a word of the shell's.
+// commandOf returns the command line of a task. It always uses env, even without environment variables: a command that
+// is started by its name alone could be interpreted as a shell keyword.
 func commandOf(t *workflow.Task) string {
 	words := []string{"env", "--"}
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		words = append(words, shell.Quote(name+"="+t.Env[name]))
 	}
-	if strings.Contains(t.Argv[0], "=") { // which env would take for a variable
+	if strings.Contains(t.Argv[0], "=") { // env would treat it as a variable
 		words = append(words, "sh", "-c", shell.Quote(`exec "$0" "$@"`))
 	}
 	words = append(words, shell.Line(t.Argv))

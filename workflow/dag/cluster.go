@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// ByLevel is level clustering (Juve 2012, §2.8): the nodes of each level are split into min(n, size of
-// the level) groups, each of which becomes one job that runs its nodes one after another. Nodes of one
-// level never depend on each other, so any split is legal; with n = the number of cpus the overhead is
-// paid once for each cpu and level, and no parallelism is lost.
+// ByLevel is level clustering (Juve 2012, §2.8): the nodes of each level are split into min(n, size of the level)
+// groups, each of which becomes one job that runs its nodes one after another. Nodes of one level never depend on each
+// other, so any split is valid; if n is the number of cpus, the overhead occurs once per cpu and level, and no
+// parallelism is lost.
 //
-// kind, if not nil, says which nodes may share a group: those of equal kind. A job asks for its cpus
-// and memory once and holds them until its last node is done, so a group of a one-cpu and an eight-cpu
-// node would hold eight cpus for both; callers therefore give nodes of equal needs equal kinds. Each
-// kind of a level gets at least one group, and the others go one by one to the kind whose groups are
-// largest; a level with more than n kinds gets one group for each.
+// kind, if not nil, restricts groups to nodes of equal kind. A job requests its cpus and memory once and holds them
+// until its last node is done, so a group of a one-cpu and an eight-cpu node would hold eight cpus for both; callers
+// therefore give nodes with equal needs equal kinds. Each kind of a level gets at least one group, and the remaining
+// groups are assigned one by one to the kind with the largest groups; a level with more than n kinds gets one group for
+// each.
 //
-// Every node is in exactly one group. Groups come by level, within it by their kind's first node;
-// nodes within a group ascend, and group sizes of one kind differ by at most one. n below 1 counts as 1.
+// Every node is in exactly one group. Groups are sorted by level, then by the first node of their kind; nodes within a
+// group ascend, and group sizes of one kind differ by at most one. n below 1 counts as 1.
 func ByLevel(g *Graph, n int, kind []int) [][]int {
 	var groups [][]int
 	rest := g.Order()
@@ -33,7 +33,7 @@ func ByLevel(g *Graph, n int, kind []int) [][]int {
 	return groups
 }
 
-// byKind parts nodes by kind, kinds in order of their first node.
+// byKind divides nodes by kind; the kinds are in the order of their first nodes.
 func byKind(nodes, kind []int) [][]int {
 	if kind == nil {
 		return [][]int{nodes}
@@ -52,7 +52,7 @@ func byKind(nodes, kind []int) [][]int {
 	return classes
 }
 
-// shares says how many of n groups each class gets, at least one.
+// shares returns how many of n groups each class gets, at least one.
 func shares(classes [][]int, n int) []int {
 	count := make([]int, len(classes))
 	for c := range count {
@@ -60,7 +60,7 @@ func shares(classes [][]int, n int) []int {
 	}
 	for range n - len(classes) {
 		largest := 0
-		for c := range classes { // len/count compared without division
+		for c := range classes { // compare len/count without division
 			if len(classes[c])*count[largest] > len(classes[largest])*count[c] {
 				largest = c
 			}
@@ -70,7 +70,7 @@ func shares(classes [][]int, n int) []int {
 	return count
 }
 
-// split cuts nodes into n runs of neighbours whose lengths differ by at most one.
+// split divides nodes into n consecutive runs whose lengths differ by at most one.
 func split(nodes []int, n int) [][]int {
 	runs := make([][]int, n)
 	for k := range runs {
@@ -80,11 +80,12 @@ func split(nodes []int, n int) [][]int {
 	return runs
 }
 
-// ByRuntime splits the nodes of each level into as few groups as it finds that take no longer than target, one node
-// after another, and that take about the same. A node that takes longer by itself is a group of its own. Nodes share a
-// group only if they are of equal kind; without kinds all do.
+// ByRuntime splits the nodes of each level into as few groups as it finds whose total cost is at most target and about
+// equal. A node that takes longer on its own is a group by itself. Nodes share a group only if their kinds are equal;
+// without kinds all may share one.
 //
-// Every node is in exactly one group. Groups come by level, within it by their first node; nodes within a group ascend.
+// Every node is in exactly one group. Groups are sorted by level, then by their first node; nodes within a group
+// ascend.
 func ByRuntime(g *Graph, cost []time.Duration, target time.Duration, kind []int) [][]int {
 	var groups [][]int
 	rest := g.Order()
@@ -99,9 +100,9 @@ func ByRuntime(g *Graph, cost []time.Duration, target time.Duration, kind []int)
 	return groups
 }
 
-// balanced splits nodes into groups that take no longer than target: with the fewest that their sum allows, and if that
-// does not work out with some more, until it does. With as many groups as nodes it does. What is too long to share a
-// group does not count.
+// balanced splits nodes into groups that take at most target: it starts with the minimum number of groups for their sum
+// and increases it until the split succeeds, at the latest with as many groups as nodes. Nodes that are too long to
+// share a group are handled separately.
 func balanced(nodes []int, cost []time.Duration, target time.Duration) (groups [][]int) {
 	longest := slices.Clone(nodes)
 	slices.SortStableFunc(longest, func(a, b int) int { return cmp.Compare(cost[b], cost[a]) })
@@ -124,11 +125,11 @@ func balanced(nodes []int, cost []time.Duration, target time.Duration) (groups [
 	}
 }
 
-// longestFirst gives nodes, which come by their costs, to n groups, each to the one that takes the least so far (Graham
-// 1969). ok is false if a group of several takes longer than target.
+// longestFirst distributes nodes, which must be sorted by descending cost, over n groups, each to the group with the
+// lowest load so far (Graham 1969). ok is false if a group of several nodes takes longer than target.
 func longestFirst(nodes []int, cost []time.Duration, target time.Duration, n int) (groups [][]int, ok bool) {
 	groups, ok = make([][]int, n), true
-	loads := make(endQueue, n) // when each group has ended; their numbers are a heap already
+	loads := make(endQueue, n) // end of each group; the initial order is a heap
 	for k := range loads {
 		loads[k].node = k
 	}
@@ -139,18 +140,18 @@ func longestFirst(nodes []int, cost []time.Duration, target time.Duration, n int
 		ok = ok && (l.at <= target || len(groups[l.node]) == 1)
 		heap.Fix(&loads, 0)
 	}
-	groups = slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 0 }) // where nodes cost nothing
+	groups = slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 0 }) // for nodes without cost
 	for _, group := range groups {
 		slices.Sort(group)
 	}
 	return groups, ok
 }
 
-// Chains is vertical clustering: a node and its only child share a group if it is the only parent of that child, and
-// so on along the chain, if they are of equal kind. No node waits for more than without it.
+// Chains is vertical clustering: a node and its only child share a group if it is the child's only parent and their
+// kinds are equal, and so on along the chain. No node waits longer than without it.
 //
-// Every node is in exactly one group. Groups come by the level of their first node, then by its number; within a group
-// parents come before children.
+// Every node is in exactly one group. Groups are sorted by the level of their first node, then by its number; within a
+// group parents come before children.
 func Chains(g *Graph, kind []int) [][]int {
 	var groups [][]int
 	group := make([]int, g.Len()) // :: node → its group
@@ -169,17 +170,17 @@ func Chains(g *Graph, kind []int) [][]int {
 	return groups
 }
 
-// ByLabel puts nodes of one label into one group; a node with a negative label is a group of its own. Where groups
-// would wait for each other, so that none could begin, they are parted: a node is then with those of its label that
-// come after as many changes of the label.
+// ByLabel puts nodes with the same label into one group; a node with a negative label is a group of its own. If groups
+// would wait for each other, so that none could begin, they are split: a node then shares a group with the nodes of its
+// label that come after the same number of label changes.
 //
-// Every node is in exactly one group. Groups come by the level of their first node, then by its number; within a group
-// parents come before children.
+// Every node is in exactly one group. Groups are sorted by the level of their first node, then by its number; within a
+// group parents come before children.
 func ByLabel(g *Graph, label []int) [][]int {
 	l := newLabels(g, label)
 	l.peel(g.Children, g.Parents)
 	l.peel(g.Parents, g.Children)
-	part := make([]int, g.Len()) // :: node in the tangle → how many changes of the label come before it
+	part := make([]int, g.Len()) // :: node in the tangle → number of label changes before it
 	groups, known := [][]int{}, map[[2]int]int{}
 	for _, i := range g.Order() {
 		if l.tangled(i) {
@@ -204,14 +205,14 @@ func ByLabel(g *Graph, label []int) [][]int {
 	return groups
 }
 
-// labels are those of the nodes of a graph, as a graph of their own, which may have cycles.
+// labels is the graph of the labels of a graph's nodes, which may have cycles.
 type labels struct {
 	of     []int   // :: node → its label
 	nodes  [][]int // :: label → its nodes
-	peeled []bool  // :: label → it is on no cycle, nor between two of them
+	peeled []bool  // :: label → whether it is neither on a cycle nor between two cycles
 }
 
-// newLabels numbers the labels. A node without one has one of its own.
+// newLabels numbers the labels. A node without a label gets one of its own.
 func newLabels(g *Graph, label []int) *labels {
 	l := &labels{of: make([]int, g.Len())}
 	known := map[int]int{}
@@ -232,7 +233,7 @@ func newLabels(g *Graph, label []int) *labels {
 // tangled reports whether the group of node i might wait for itself.
 func (l *labels) tangled(i int) bool { return !l.peeled[l.of[i]] }
 
-// peel takes labels away that wait for no other, again and again; which way edges lead the caller says.
+// peel repeatedly removes labels that wait for no other label; next and before determine the direction of edges.
 func (l *labels) peel(next, before func(int) []int) {
 	missing := make([]int, len(l.nodes)) // edges from labels that are not peeled
 	var free []int
@@ -266,9 +267,9 @@ func (l *labels) peel(next, before func(int) []int) {
 	}
 }
 
-// Quotient returns the graph whose nodes are groups of the nodes of g: an edge leads from one group to another if one
-// leads from a node of the one to a node of the other. Every node must be in one group, and none may wait for itself:
-// no clustering of this package makes such a one.
+// Quotient returns the graph whose nodes are groups of the nodes of g: an edge connects two groups if one connects
+// their nodes. Every node must be in one group, and the result must not have a cycle; the clusterings of this package
+// ensure that.
 func Quotient(g *Graph, groups [][]int) *Graph {
 	of := make([]int, g.Len())
 	for k, nodes := range groups {

@@ -13,7 +13,7 @@ import (
 
 func TestByRuntime(t *testing.T) {
 	t.Parallel()
-	// One node, seven behind it, one behind the last of those.
+	// One node, seven children of it, one child of the last of these.
 	g := newGraph(t, 9, [][2]int{{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}, {0, 7}, {7, 8}})
 	costs := seconds(9, 6, 1, 2, 3, 3, 2, 20, 0)
 	for _, c := range []struct {
@@ -64,7 +64,7 @@ func TestByLabel(t *testing.T) {
 		{"through another node", 3, [][2]int{{0, 1}, {1, 2}}, []int{1, none, 1}, [][]int{{0}, {1}, {2}}},
 		{"that waits for itself, and what does not", 5, [][2]int{{0, 1}, {1, 2}, {2, 3}, {2, 4}}, []int{1, none, 1, 2, 2},
 			[][]int{{0}, {1}, {2}, {3, 4}}},
-		// 0 → 1 and 3 → 2: either label would wait for the other.
+		// 0 → 1 and 3 → 2: each label would wait for the other.
 		{"two that wait for each other", 4, [][2]int{{0, 1}, {3, 2}}, []int{1, 2, 1, 2}, [][]int{{0}, {3}, {1}, {2}}},
 		{"what is parted stays together otherwise", 6, [][2]int{{0, 2}, {1, 2}, {2, 3}, {2, 4}, {3, 5}, {4, 5}},
 			[]int{1, 1, none, 1, 1, 1}, [][]int{{0, 1}, {2}, {3, 4, 5}}},
@@ -75,8 +75,8 @@ func TestByLabel(t *testing.T) {
 	}
 }
 
-// Whatever the clustering, every node is in one group, parents come before children in it, and no group waits for
-// itself. Groups of a level do not wait within themselves; a chain waits for no more than its first node does.
+// For any clustering, every node is in one group, parents come before children in it, and no group waits for itself.
+// Groups of a level have no internal dependencies; a chain waits for no more than its first node does.
 func TestClusteringsMakeNoCycles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,7 +123,7 @@ func TestClusteringsMakeNoCycles(t *testing.T) {
 	})
 }
 
-// checkGroups checks that groups are a partition of the nodes that can be run one after another.
+// checkGroups checks that groups are a partition of the nodes, and can be run one after another.
 func checkGroups(t *rapid.T, g *dag.Graph, groups [][]int) {
 	var all []int
 	of, place := make([]int, g.Len()), make([]int, g.Len())
@@ -152,7 +152,7 @@ func checkGroups(t *rapid.T, g *dag.Graph, groups [][]int) {
 	}
 }
 
-// A label is only parted where it must be: one whose group waits for no other that waits for it is whole.
+// A label is split only if necessary: a group is whole if it waits for no other group that waits for it.
 func TestLabelsAreKeptWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -170,7 +170,7 @@ func TestLabelsAreKeptWhole(t *testing.T) {
 			}
 		}
 		if _, err := dag.New(4, edges); err != nil {
-			return // some wait for each other
+			return // some groups wait for each other
 		}
 		seen := map[int]bool{}
 		for _, group := range dag.ByLabel(g, labels) {

@@ -5,36 +5,35 @@ import (
 	"slices"
 )
 
-// A State says where a node stands in one execution of its graph.
+// A State is the state of a node in one execution of its graph.
 type State uint8
 
 const (
-	Waiting State = iota // for a parent
-	Ready                // every parent is done: it may run, or is running
+	Waiting State = iota // for its parents
+	Ready                // all parents are done: it may run, or is running
 	Done                 // it succeeded
-	Failed               // it failed for good
-	Skipped              // below a failed node: it can never run
+	Failed               // it failed permanently
+	Skipped              // a descendant of a failed node: it can never run
 )
 
 func (s State) String() string {
 	return [...]string{"waiting", "ready", "done", "failed", "skipped"}[s]
 }
 
-// Counts says how many nodes are in each state; they add up to the graph's length.
+// Counts holds the number of nodes in each state; the sum is the graph's length.
 type Counts struct{ Waiting, Ready, Done, Failed, Skipped int }
 
-// A Frontier follows one execution of a graph and says which nodes may run next. Each node is released
-// exactly once: by Ready at the beginning, or by the Finish of its last parent. Retries are the
-// caller's business: a node stays Ready until its last try is told. It is not safe for concurrent use:
-// one goroutine owns it.
+// A Frontier tracks one execution of a graph and determines which nodes may run next. Each node is released exactly
+// once: by Ready at the beginning, or by the Finish of its last parent. Retries are up to the caller: a node stays
+// Ready until the end of its last attempt is reported. It is not safe for concurrent use; one goroutine must own it.
 type Frontier struct {
 	g       *Graph
 	state   []State
-	missing []int // parents of each node that are not done
+	missing []int // number of unfinished parents per node
 	count   [Skipped + 1]int
 }
 
-// NewFrontier starts an execution of g from the beginning.
+// NewFrontier starts an execution of g.
 func NewFrontier(g *Graph) *Frontier {
 	f := &Frontier{g: g, state: make([]State, g.Len()), missing: make([]int, g.Len())}
 	f.count[Waiting] = g.Len()
@@ -46,42 +45,7 @@ func NewFrontier(g *Graph) *Frontier {
 	return f
 }
 
-// ResumeFrontier continues an execution in which the nodes of done succeeded and those of failed
-// failed for good, each in any order. It fails, naming the node, when that cannot have happened: a
-// node is both, does not exist, or has a parent that is not done.
-func ResumeFrontier(g *Graph, done, failed []int) (*Frontier, error) {
-	f := NewFrontier(g)
-	was := make(map[int]State, len(done)+len(failed))
-	for _, i := range done {
-		was[i] = Done
-	}
-	for _, i := range failed {
-		if was[i] == Done {
-			return nil, fmt.Errorf("resume: node %d is both done and failed", i)
-		}
-		was[i] = Failed
-	}
-	for i, s := range was {
-		if i < 0 || i >= g.Len() {
-			return nil, fmt.Errorf("resume: node %d is %s in a graph of %d nodes", i, s, g.Len())
-		}
-	}
-	for _, i := range g.Order() {
-		s, told := was[i]
-		if told && f.state[i] != Ready {
-			return nil, fmt.Errorf("resume: node %d is %s, but not all of its parents are done", i, s)
-		}
-		switch s {
-		case Done:
-			f.Finish(i)
-		case Failed:
-			f.Fail(i)
-		}
-	}
-	return f, nil
-}
-
-// Grow follows the graph, which has grown by nodes without edges: they are ready.
+// Grow adds the nodes by which the graph has grown. They have no edges, and are ready.
 func (f *Frontier) Grow() {
 	for range f.g.Len() - len(f.state) {
 		f.state, f.missing = append(f.state, Ready), append(f.missing, 0)
@@ -106,9 +70,9 @@ func (f *Frontier) Ready() []int {
 	return ready
 }
 
-// Finish says that node i succeeded and returns the children that became ready by it, ascending.
-// Telling the end of a node again, by Finish or Fail, changes nothing and returns nil: results may be
-// repeated. To end a node that was never released is a defect of the caller and panics.
+// Finish records that node i succeeded, and returns the children that became ready, ascending. Repeated calls of Finish
+// or Fail for a node have no effect and return nil, because results may be repeated. Ending a node that was never
+// released is a bug of the caller and panics.
 func (f *Frontier) Finish(i int) (newlyReady []int) {
 	if !f.end(i, Done) {
 		return nil
@@ -122,9 +86,9 @@ func (f *Frontier) Finish(i int) (newlyReady []int) {
 	return newlyReady
 }
 
-// Fail says that node i failed for good and returns its descendants that can now never run and were
-// not skipped before, ascending. A node that waits may fail as well, if it is not to run any more. Repeated calls are
-// treated as by Finish.
+// Fail records that node i failed permanently, and returns its descendants that can no longer run and were not skipped
+// before, ascending. A waiting node may also fail, if it is not to run any more. Repeated calls are handled as in
+// Finish.
 func (f *Frontier) Fail(i int) (skipped []int) {
 	if !f.end(i, Failed) {
 		return nil
@@ -144,7 +108,7 @@ func (f *Frontier) Fail(i int) (skipped []int) {
 	return skipped
 }
 
-// end moves a node to its last state and reports whether it was not there.
+// end moves a node to its final state, and reports false if it was already there.
 func (f *Frontier) end(i int, s State) bool {
 	switch was := f.state[i]; {
 	case was == Ready, was == Waiting && s == Failed:
@@ -156,8 +120,8 @@ func (f *Frontier) end(i int, s State) bool {
 	panic(fmt.Sprintf("dag: node %d ended while %s", i, f.state[i]))
 }
 
-// Drop says that node i is not to run, whatever its parents do; ok is false if it is over. Its descendants are the
-// caller's business: they wait for it.
+// Drop prevents node i from running, whatever the state of its parents; ok is false if it has ended. The caller has to
+// handle its descendants, which wait for it.
 func (f *Frontier) Drop(i int) (ok bool) {
 	if f.state[i] != Waiting && f.state[i] != Ready {
 		return false
@@ -166,8 +130,9 @@ func (f *Frontier) Drop(i int) (ok bool) {
 	return true
 }
 
-// Reopen takes the end of node i back, so that it may run again; one that is not over stays as it is. Its children wait
-// for it again, which must not be done or be reopened as well; those that were skipped stay so until they are reopened.
+// Reopen reverts the end of node i, so that it may run again; it has no effect on a node that has not ended. Its
+// children wait for it again; they must not be done, or must also be reopened. Skipped descendants stay skipped until
+// they are reopened.
 func (f *Frontier) Reopen(i int) {
 	switch f.state[i] {
 	case Waiting, Ready:
@@ -189,10 +154,10 @@ func (f *Frontier) Reopen(i int) {
 // State returns the state of node i.
 func (f *Frontier) State(i int) State { return f.state[i] }
 
-// Counts returns how many nodes are in each state.
+// Counts returns the number of nodes in each state.
 func (f *Frontier) Counts() Counts {
 	return Counts{f.count[Waiting], f.count[Ready], f.count[Done], f.count[Failed], f.count[Skipped]}
 }
 
-// Done reports whether nothing is left to run: every node is done, failed or skipped.
+// Done reports whether no node is left to run: every node is done, failed or skipped.
 func (f *Frontier) Done() bool { return f.count[Waiting]+f.count[Ready] == 0 }

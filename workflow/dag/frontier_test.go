@@ -67,7 +67,7 @@ func TestFrontierPanicsOnAnEndBeforeRelease(t *testing.T) {
 	f.Finish(3)
 }
 
-// A node that waits may fail, be skipped, and be reopened; what its parents do meanwhile counts afterwards.
+// A waiting node may fail, be skipped, and be reopened; the progress of its parents in the meantime counts afterwards.
 func TestFrontierTakesEndsBack(t *testing.T) {
 	t.Parallel()
 	f := dag.NewFrontier(diamond(t))
@@ -93,26 +93,8 @@ func TestFrontierTakesEndsBack(t *testing.T) {
 	}
 }
 
-func TestResumeRefusesWhatCannotHaveHappened(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		done, failed []int
-		want         string
-	}{
-		{[]int{1}, nil, "resume: node 1 is done, but not all of its parents are done"},
-		{nil, []int{0, 1}, "resume: node 1 is failed, but not all of its parents are done"},
-		{[]int{0}, []int{0}, "resume: node 0 is both done and failed"},
-		{[]int{5}, nil, "resume: node 5 is done in a graph of 5 nodes"},
-	} {
-		if _, err := dag.ResumeFrontier(diamond(t), c.done, c.failed); err == nil || err.Error() != c.want {
-			t.Errorf("ResumeFrontier(%v, %v) = %v, want %q", c.done, c.failed, err, c.want)
-		}
-	}
-}
-
-// In any order of completion, with some failures, every node is released at most once, only after its
-// parents, and each ends done, failed or skipped, the latter exactly below a failure. A frontier
-// resumed at any time from what was told stands where the first one stands.
+// In any order of completion, with some failures, every node is released at most once, only after its parents, and each
+// ends done, failed or skipped, the latter exactly for descendants of failed nodes.
 func TestFrontierProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -136,7 +118,6 @@ func TestFrontierProperties(t *testing.T) {
 					released++
 				}
 			}
-			checkResumed(t, g, f, done, failed)
 		}
 		n := f.Counts()
 		if !f.Done() || n.Skipped+released != g.Len() || n.Done != len(done) || n.Failed != len(failed) {
@@ -151,21 +132,6 @@ func checkParentsDone(t *rapid.T, g *dag.Graph, f *dag.Frontier, i int) {
 		if f.State(p) != dag.Done {
 			t.Fatalf("node %d released while its parent %d is %v", i, p, f.State(p))
 		}
-	}
-}
-
-func checkResumed(t *rapid.T, g *dag.Graph, f *dag.Frontier, done, failed []int) {
-	again, err := dag.ResumeFrontier(g, done, failed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range g.Len() {
-		if again.State(i) != f.State(i) {
-			t.Fatalf("resumed: node %d is %v, was %v", i, again.State(i), f.State(i))
-		}
-	}
-	if again.Counts() != f.Counts() {
-		t.Fatalf("resumed: %+v, was %+v", again.Counts(), f.Counts())
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Graph is a directed acyclic graph, which nothing changes but Grow. It keeps its edges twice, by parent and by
-// child, in two flat arrays each, so that 100,000 nodes take a few megabytes.
+// A Graph is a directed acyclic graph that only Grow modifies. It stores its edges twice, by parent and by child, in
+// two flat arrays each, so that 100,000 nodes need a few megabytes.
 type Graph struct {
 	parents  adjacency
 	children adjacency
 	levels   []int // of each node
 	sizes    []int // of each level
-	order    []int // by level, then by number; nodes of Grow at the end
+	order    []int // by level, then by number; nodes added by Grow at the end
 }
 
 // An adjacency lists the neighbours of node i, ascending, in flat[start[i]:start[i+1]].
@@ -25,9 +25,9 @@ type adjacency struct {
 
 func (a adjacency) of(i int) []int { return a.flat[a.start[i]:a.start[i+1]:a.start[i+1]] }
 
-// A CycleError says that the edges given to New form a cycle.
+// A CycleError reports that the edges passed to New form a cycle.
 type CycleError struct {
-	Cycle []int // each node is a parent of the next, the last one of the first; begins with the lowest
+	Cycle []int // each node is a parent of the next, the last one of the first; the lowest comes first
 }
 
 func (e *CycleError) Error() string {
@@ -40,9 +40,8 @@ func (e *CycleError) Error() string {
 	return b.String()
 }
 
-// New makes the graph of n nodes with the given edges, each {parent, child}. An edge given twice
-// counts once. It fails with a *CycleError, or when an edge names a node that does not exist.
-// The edges are not kept.
+// New makes the graph of n nodes with the given edges, each {parent, child}. Repeated edges are ignored. It returns a
+// *CycleError, or another error if an edge names a node that does not exist. The edges are not retained.
 func New(n int, edges [][2]int) (*Graph, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("graph of %d nodes", n)
@@ -60,7 +59,7 @@ func New(n int, edges [][2]int) (*Graph, error) {
 	return g, nil
 }
 
-// sortedByTarget is the first of two counting sorts that order edges by both ends in linear time.
+// sortedByTarget is the first of two counting sorts that sort edges by both ends in linear time.
 func sortedByTarget(n int, edges [][2]int) [][2]int {
 	next := make([]int, n+1)
 	for _, e := range edges {
@@ -75,9 +74,9 @@ func sortedByTarget(n int, edges [][2]int) [][2]int {
 	return sorted
 }
 
-// bySource collects edges that are sorted by target under their sources, without duplicates.
+// bySource groups edges that are sorted by target by their sources, without duplicates.
 func bySource(n int, edges [][2]int) adjacency {
-	last := make([]int, n) // latest target + 1 of each source: equal targets come in one run
+	last := make([]int, n) // last target + 1 of each source: equal targets are adjacent
 	a := adjacency{start: make([]int, n+1)}
 	kept := edges[:0]
 	for _, e := range edges {
@@ -98,8 +97,8 @@ func bySource(n int, edges [][2]int) adjacency {
 	return a
 }
 
-// reverse returns the adjacency with every edge turned around: of parents, that of children. It counts first and
-// then fills in, so that nothing grows; the neighbours of a node are in ascending order, as they are met.
+// reverse returns the adjacency with every edge reversed: the children from the parents. It first counts and then
+// fills, so that no slice grows; the neighbours of a node are in ascending order.
 func (a adjacency) reverse() adjacency {
 	n := len(a.start) - 1
 	r := adjacency{start: make([]int, n+1), flat: make([]int, len(a.flat))}
@@ -123,8 +122,8 @@ func accumulate(counts []int) {
 	}
 }
 
-// sort sets levels, sizes and order. If there is a cycle it returns, by node, how many parents
-// of it could not be ordered; else nil.
+// sort sets levels, sizes and order. If there is a cycle, it returns for each node the number of parents that could not
+// be ordered, otherwise nil.
 func (g *Graph) sort() (rest []int) {
 	n := g.Len()
 	g.levels = make([]int, n)
@@ -151,8 +150,8 @@ func (g *Graph) sort() (rest []int) {
 	return nil
 }
 
-// orderByLevel sorts the nodes by their levels, which are known, and within one by their numbers: a counting sort,
-// in linear time. It notes how many nodes each level has.
+// orderByLevel sorts the nodes by their known levels, and within a level by their numbers, with a counting sort in
+// linear time. It records the size of each level.
 func (g *Graph) orderByLevel() {
 	depth := 0
 	for _, l := range g.levels {
@@ -171,12 +170,12 @@ func (g *Graph) orderByLevel() {
 	}
 }
 
-// cycleAmong finds a cycle among the nodes that still miss parents: each of them has a parent of the
-// same kind, so that walking upward must come back to a node seen before.
+// cycleAmong finds a cycle among the nodes with unordered parents: each of them has such a parent, so that following
+// parents must return to a node seen before.
 func (g *Graph) cycleAmong(missing []int) []int {
 	stuck := func(i int) bool { return missing[i] > 0 }
 	at := slices.IndexFunc(missing, func(m int) bool { return m > 0 })
-	seen := make(map[int]int) // :: node → its place in path
+	seen := make(map[int]int) // :: node → its index in path
 	var path []int
 	for {
 		if from, ok := seen[at]; ok {
@@ -196,7 +195,7 @@ func (g *Graph) cycleAmong(missing []int) []int {
 // Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.parents.start) - 1 }
 
-// Grow adds n nodes without edges. It is for the one owner of a graph, since others would see it change.
+// Grow adds n nodes without edges. Only the owner of a graph may call it, because the change is visible to others.
 func (g *Graph) Grow(n int) {
 	for range n {
 		g.order = append(g.order, g.Len())
@@ -210,7 +209,7 @@ func (g *Graph) Grow(n int) {
 	g.sizes[0] += n
 }
 
-// Edges returns the number of edges, duplicates not counted.
+// Edges returns the number of distinct edges.
 func (g *Graph) Edges() int { return len(g.parents.flat) }
 
 // Parents returns the parents of node i, ascending.
@@ -222,10 +221,10 @@ func (g *Graph) Children(i int) []int { return g.children.of(i) }
 // Levels returns the level of each node.
 func (g *Graph) Levels() []int { return g.levels }
 
-// LevelSizes returns how many nodes each level has; its length is the number of levels.
+// LevelSizes returns the number of nodes in each level; its length is the number of levels.
 func (g *Graph) LevelSizes() []int { return g.sizes }
 
-// Width returns the size of the largest level, 0 for the empty graph.
+// Width returns the size of the largest level, or 0 for the empty graph.
 func (g *Graph) Width() int { return slices.Max(append([]int{0}, g.sizes...)) }
 
 // Order returns all nodes with parents before children: by level, then by number.

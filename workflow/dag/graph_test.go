@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// diamond is 0 -> {1, 2} -> 3, and 4 alone.
+// diamond returns 0 -> {1, 2} -> 3, and 4 alone.
 func diamond(t testing.TB) *dag.Graph {
 	t.Helper()
 	return newGraph(t, 5, [][2]int{{2, 3}, {0, 1}, {0, 2}, {1, 3}, {0, 1}})
@@ -97,7 +97,7 @@ func TestNewReportsTheCycle(t *testing.T) {
 	}
 }
 
-// edges draws any edges among n nodes; acyclic ones only from lower to higher shuffled numbers.
+// edges generates arbitrary edges among n nodes; acyclic ones lead only from lower to higher shuffled numbers.
 func edges(t *rapid.T, n int, acyclic bool) [][2]int {
 	if n == 0 {
 		return nil
@@ -144,7 +144,7 @@ func drawCosts(t *rapid.T, n int) []time.Duration {
 	return cost
 }
 
-// Any edges give either a graph in which every edge leads forward, or a cycle made of these edges.
+// Any edges yield either a graph in which every edge leads forward, or a cycle of these edges.
 func TestNewOrdersOrFindsARealCycle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -217,7 +217,7 @@ func TestReachesAgreesWithSearch(t *testing.T) {
 	})
 }
 
-// More sources than bits of a word, so that several batches are needed.
+// There are more sources than bits of a word, so that several batches are needed.
 func TestReachesInALongChain(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -233,7 +233,7 @@ func TestReachesInALongChain(t *testing.T) {
 	}
 }
 
-// Whoever asks of each node about one near it is answered in about as many steps as there are nodes and edges.
+// Querying a pair of close nodes for each node takes about as many steps as there are nodes and edges.
 func TestReachesLooksNearby(t *testing.T) {
 	t.Parallel()
 	const chains, length = 20, 1000

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// A Reach says whether a path leads from one node to another.
+// A Reach tells whether a path leads from one node to another.
 type Reach int8
 
-// Unknown is what was not found out within the steps that were allowed.
+// Unknown means that the answer was not found within the allowed steps.
 const (
 	Unknown Reach = iota
 	Apart
 	Reached
 )
 
-// Reaches finds out for each pair {from, to} whether a path leads from the one to the other. A node
-// reaches itself. It looks at 64 sources at a time, neighbours in the order of the graph, each a bit that travels down
-// the edges as far as the last node that is asked about: the work is small where pairs are near each other, and can be
-// the edges' number for every 64 different sources. It ends after some more than the given steps, each a look at a node
-// or an edge, with the rest Unknown.
+// Reaches determines for each pair {from, to} whether a path leads from the first to the second. A node reaches itself.
+// It handles 64 sources at a time, neighbours in the order of the graph, as bits that are propagated along the edges up
+// to the last target: the work is small if the nodes of pairs are close to each other, and at most the number of edges
+// for every 64 different sources. It stops shortly after the given number of steps, each a visit of a node or an edge;
+// the remaining pairs are Unknown.
 func (g *Graph) Reaches(pairs [][2]int, steps int) []Reach {
 	found := make([]Reach, len(pairs))
-	var open []int // which of pairs
+	var open []int // indices of pairs
 	for k, p := range pairs {
 		switch {
 		case p[0] == p[1]:
@@ -54,13 +54,13 @@ func (g *Graph) Reaches(pairs [][2]int, steps int) []Reach {
 	return found
 }
 
-// A walk goes through a part of the order of a graph.
+// A walk propagates sources through a part of the order of a graph.
 type walk struct {
 	g        *Graph
-	place    []int        // :: node → where in the order
+	place    []int        // :: node → its index in the order
 	reached  []uint       // :: node → the sources that reach it
 	bit      map[int]uint // :: source → which bit it is
-	from, to int          // the part: places of the first source and of the last target
+	from, to int          // the part: indices of the first source and the last target
 }
 
 func (g *Graph) newWalk() *walk {
@@ -71,7 +71,7 @@ func (g *Graph) newWalk() *walk {
 	return w
 }
 
-// begin takes the first of open, which are in the order of their sources, with as many sources as a word has bits.
+// begin takes pairs from the front of open, which is sorted by source, until it has as many sources as a word has bits.
 func (w *walk) begin(pairs [][2]int, open []int) []int {
 	w.from, w.to = w.place[pairs[open[0]][0]], 0
 	for n, k := range open {
@@ -89,7 +89,7 @@ func (w *walk) begin(pairs [][2]int, open []int) []int {
 	return open
 }
 
-// spread lets the sources travel, and returns how many steps that took.
+// spread propagates the sources, and returns the number of steps.
 func (w *walk) spread() (steps int) {
 	for _, i := range w.g.order[w.from : w.to+1] {
 		for _, p := range w.g.Parents(i) {

@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// ListSchedule returns the makespan of a list schedule of g on cpus uniform cpus without any overhead.
-// Node i holds need[i] cpus for cost[i]; a nil need means one cpu each. ok is false when a node needs
-// fewer than one or more than cpus.
+// ListSchedule returns the makespan of a list schedule of g on cpus uniform cpus without any overhead. Node i holds
+// need[i] cpus for cost[i]; a nil need means one cpu each. ok is false if a node needs fewer than one or more than
+// cpus.
 //
-// What it is: time moves from one node's end to the next. Whenever cpus are free, the ready node of
-// highest upward rank among those that fit is started (equal ranks: lowest number first) until none
-// fits. Nodes are never interrupted, and no cpu is kept free for a wide node while a narrow one could
-// use it. The priority is HEFT's; unlike HEFT it looks only at nodes that are ready, as a dispatcher
-// must, and has no use for insertion into earlier gaps: it never leaves a cpu idle that a ready node
-// could use. It stands for the reference runtime of Juve 2012, §2.8.
+// Time advances from the end of one node to the next. Whenever cpus are free, the ready node with the highest upward
+// rank among those that fit is started (equal ranks: lowest number first) until none fits. Nodes are never interrupted,
+// and no cpu is kept free for a wide node while a narrow one could use it. The priority is HEFT's. Unlike HEFT it
+// considers only ready nodes, like a dispatcher, and does not insert nodes into earlier gaps, because it never leaves a
+// cpu idle that a ready node could use. It represents the reference runtime of Juve 2012, §2.8.
 //
-// What it is not: a bound. A greedy list schedule may be longer than the best schedule, for one-cpu
-// nodes by a factor of less than two (Graham 1969). LowerBound is proven.
+// The result is not a bound. A greedy list schedule may be longer than the best schedule, for one-cpu nodes by a factor
+// of less than two (Graham 1969). LowerBound is a proven bound.
 func ListSchedule(g *Graph, cost []time.Duration, need []int, cpus int) (makespan time.Duration, ok bool) {
 	for i := range g.Len() {
 		if n := needOf(need, i); n < 1 || n > cpus {
@@ -34,8 +33,8 @@ type scheduler struct {
 	cost    []time.Duration
 	need    []int
 	rank    []time.Duration
-	missing []int         // parents of each node that are not done
-	classes []*readyQueue // ready nodes by need, ascending: few different needs, so few queues
+	missing []int         // number of unfinished parents per node
+	classes []*readyQueue // ready nodes by ascending need: there are few different needs, so few queues
 	running endQueue
 }
 
@@ -53,9 +52,9 @@ func newScheduler(g *Graph, cost []time.Duration, need []int) *scheduler {
 	return s
 }
 
-// run plays the schedule on so many free cpus and returns when its last node ends. Whenever cpus become free it
-// starts, of the nodes that fit, the one of the highest rank, as HEFT's list scheduling does; what ends in the
-// same instant is taken together, so that the order of equal ends does not matter.
+// run simulates the schedule on the given number of free cpus and returns the end of its last node. Whenever cpus
+// become free it starts the node with the highest rank among those that fit, as in HEFT's list scheduling. Nodes that
+// end at the same instant are handled together, so that their order does not matter.
 func (s *scheduler) run(free int) time.Duration {
 	var now time.Duration
 	for i, m := range s.missing {
@@ -79,7 +78,7 @@ func (s *scheduler) run(free int) time.Duration {
 	}
 }
 
-// finish ends the running node that ends first and returns the cpus it held.
+// finish ends the running node with the earliest end and returns its cpus.
 func (s *scheduler) finish() int {
 	i := heap.Pop(&s.running).(ending).node
 	for _, c := range s.g.Children(i) {
@@ -95,7 +94,7 @@ func (s *scheduler) ready(i int) {
 	heap.Push(s.classes[k], i)
 }
 
-// best returns the queue whose first node comes first among those that fit into free cpus, or nil.
+// best returns the queue with the highest-ranking first node among those that fit into the free cpus, or nil.
 func (s *scheduler) best(free int) *readyQueue {
 	var best *readyQueue
 	for _, q := range s.classes {
@@ -116,7 +115,7 @@ func before(rank []time.Duration, i, j int) bool {
 	return i < j
 }
 
-// A readyQueue is a heap of ready nodes of equal need, highest rank first.
+// A readyQueue is a heap of ready nodes with equal needs, highest rank first.
 type readyQueue struct {
 	need  int
 	rank  []time.Duration
@@ -138,7 +137,7 @@ type ending struct {
 	node int
 }
 
-// An endQueue is a heap of running nodes, the first to end first.
+// An endQueue is a heap of running nodes, earliest end first.
 type endQueue []ending
 
 func (q endQueue) Len() int           { return len(q) }

@@ -119,7 +119,7 @@ func TestScheduleProperties(t *testing.T) {
 	})
 }
 
-// layered is a graph of n nodes in layers of 1,000, three parents each, with varied costs and needs.
+// layered returns a graph of n nodes in layers of 1,000, with three parents each, and varied costs and needs.
 func layered(t testing.TB, n int) (g *dag.Graph, cost []time.Duration, need []int) {
 	var list [][2]int
 	for i := range n {

@@ -1,13 +1,12 @@
-// Package formats reads and writes workflow files without being told how. It knows each format by one line in a table:
-// another format is a package beside workflow/formats/wfformat whose Read feeds a workflow.Builder, and one more line
-// here.
+// Package formats reads and writes workflow files, and detects their format. Its table has one line for each format: to
+// add a format, add a package beside workflow/formats/wfformat whose Read feeds a workflow.Builder, and a line here.
 //
-// The ending of the file's name decides; a file with an unknown ending is known by its first bytes. Any file may be
-// gzip-compressed. The limit in bytes holds before and after decompression, so that a small file cannot become a
-// large one unnoticed.
+// The file name's extension determines the format; for an unknown extension the first bytes do. Any file may be
+// gzip-compressed. The size limit applies before and after decompression, so that a small file cannot expand beyond it
+// unnoticed.
 //
-// Only what people name goes through here. corrald receives every workflow as WfFormat, under the name that the user's
-// file has, and therefore asks package wfformat itself.
+// Only files named by users are read with this package. corrald receives every workflow as WfFormat, under the name of
+// the user's file, and therefore uses package wfformat directly.
 package formats
 
 import (
@@ -32,24 +31,24 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// A format is one way to write a workflow down.
+// A format is one file format of workflows.
 type format struct {
-	word    string   // by which people choose it
-	name    string   // that people read
-	endings []string // of names of files, or whole names, in lower case
+	word    string   // by which users select it
+	name    string   // for display
+	endings []string // lower-case extensions of file names, or whole names
 	sniff   func(begin []byte) bool
 	read    func(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 		*workflow.Workflow, []workflow.Warning, error)
-	write func(wf *workflow.Workflow, create Create) error // nil: it is only read
-	lost  func(wf *workflow.Workflow) []string             // by write, in parts of a sentence; nil: nothing is
+	write func(wf *workflow.Workflow, create Create) error // nil: read only
+	lost  func(wf *workflow.Workflow) []string             // the parts that write omits, for a sentence; nil: none
 	parts bool                                             // write makes several files
 }
 
-// A Create makes a new file of a name without folders, for a format to write. A format may take several files, of which
-// it makes that of the workflow first.
+// A Create creates a new file with a name without folders. A format may create several files, of which the workflow's
+// is the first.
 type Create func(name string) (io.WriteCloser, error)
 
-// formats lists every format, those whose beginning is known best first.
+// formats lists every format, those with the most distinctive beginning first.
 var formats = []format{
 	{"wfformat", "WfFormat 1.4 and 1.5", []string{".json"}, wfformat.Sniff, wfformat.Read,
 		alone(wfformat.Write, ".json"), nil, false},
@@ -60,7 +59,7 @@ var formats = []format{
 		func(wf *workflow.Workflow, create Create) error { return dagman.Write(wf, create) }, dagman.Lost, true},
 }
 
-// Names lists the formats for people, each with the endings of its files.
+// Names lists the formats for display, each with its file name extensions.
 func Names() []string {
 	var names []string
 	for _, f := range formats {
@@ -69,7 +68,7 @@ func Names() []string {
 	return names
 }
 
-// Written lists the words for the formats that Write knows.
+// Written lists the words for the formats that Write supports.
 func Written() []string {
 	var words []string
 	for _, f := range formats {
@@ -80,7 +79,7 @@ func Written() []string {
 	return words
 }
 
-// Of returns the word for the format that the name of a file tells.
+// Of returns the word for the format implied by a file's name.
 func Of(name string) (word string, ok bool) {
 	if f := byName(name); f != nil {
 		return f.word, true
@@ -88,27 +87,27 @@ func Of(name string) (word string, ok bool) {
 	return "", false
 }
 
-// CanWrite returns nil if Write knows the format of a word, and otherwise an error of kind Invalid.
+// CanWrite returns nil if Write supports the format of a word, otherwise an error of kind Invalid.
 func CanWrite(word string) error {
 	for _, f := range formats {
 		if f.word == word && f.write == nil {
-			return corral.Errorf(corral.Invalid, "%s is read, but not written; want %s",
+			return corral.Errorf(corral.Invalid, "%s can be read but not written; use %s",
 				f.name, strings.Join(Written(), " or "))
 		}
 		if f.word == word {
 			return nil
 		}
 	}
-	return corral.Errorf(corral.Invalid, "no format is called %q; want %s", word, strings.Join(Written(), " or "))
+	return corral.Errorf(corral.Invalid, "unknown format %q; use %s", word, strings.Join(Written(), " or "))
 }
 
-// IsOneFile reports whether Write makes a single file of a workflow in the format of a word.
+// IsOneFile reports whether the format of a word consists of a single file.
 func IsOneFile(word string) bool {
 	return !slices.ContainsFunc(formats, func(f format) bool { return f.word == word && f.parts })
 }
 
-// Write writes a workflow in the format of a word, into the files that create makes. The error is that of CanWrite,
-// says with another kind that the format cannot hold the workflow, or is that of create or of a file.
+// Write writes a workflow in the format of a word, into files made by create. The error is that of CanWrite, an error
+// of another kind if the format cannot represent the workflow, or an error of create or of a file.
 func Write(wf *workflow.Workflow, word string, create Create) error {
 	if err := CanWrite(word); err != nil {
 		return err
@@ -117,8 +116,8 @@ func Write(wf *workflow.Workflow, word string, create Create) error {
 	return formats[i].write(wf, create)
 }
 
-// Lost says, in parts of a sentence, what of a workflow the format of a word has no place for, so that Write leaves it
-// out.
+// Lost describes, in parts of a sentence, the data of a workflow that the format of a word cannot represent, so that
+// Write omits it.
 func Lost(wf *workflow.Workflow, word string) []string {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.word == word })
 	if i < 0 || formats[i].lost == nil {
@@ -127,7 +126,7 @@ func Lost(wf *workflow.Workflow, word string) []string {
 	return formats[i].lost(wf)
 }
 
-// alone makes a writer of a format out of one that writes a single file.
+// alone adapts a function that writes a single file.
 func alone(write func(io.Writer, *workflow.Workflow) error, ending string) func(*workflow.Workflow, Create) error {
 	return func(wf *workflow.Workflow, create Create) error {
 		f, err := create("workflow" + ending)
@@ -138,8 +137,8 @@ func alone(write func(io.Writer, *workflow.Workflow) error, ending string) func(
 	}
 }
 
-// ReadFile reads the workflow in a regular file, and the files that it names, which must be regular, too. Its Dir is
-// the directory of the file, absolute. Errors are as of Read; that includes a file that cannot be opened.
+// ReadFile reads the workflow in a regular file, and the files to which it refers, which must also be regular. Its Dir
+// is the absolute directory of the file. Errors are as in Read, including those for files that cannot be opened.
 func ReadFile(ctx context.Context, path string, opts workflow.Options) (*workflow.Workflow, []workflow.Warning, error) {
 	place := workflow.Place{File: path}
 	f, err := input.Open(path)
@@ -162,7 +161,7 @@ func ReadFile(ctx context.Context, path string, opts workflow.Options) (*workflo
 	return wf, warnings, nil
 }
 
-// openFrom opens files by names from a folder.
+// openFrom returns a function that opens files by their names relative to a folder.
 func openFrom(folder string) func(name string) (io.ReadCloser, error) {
 	return func(name string) (io.ReadCloser, error) {
 		if !filepath.IsAbs(name) {
@@ -170,7 +169,7 @@ func openFrom(folder string) func(name string) (io.ReadCloser, error) {
 		}
 		f, err := input.Open(name)
 		if err != nil {
-			return nil, err // and not a reader that is a nil pointer
+			return nil, err // not a reader that is a nil pointer
 		}
 		text, err := plain(f, innerBytes)
 		if err != nil {
@@ -181,15 +180,15 @@ func openFrom(folder string) func(name string) (io.ReadCloser, error) {
 	}
 }
 
-// An unpackedFile is the text of a file that may be compressed.
+// An unpackedFile is the decompressed text of a file.
 type unpackedFile struct {
 	io.Reader
 	io.Closer
 }
 
-// Read reads a workflow; name tells its format and is what errors and warnings call it. Every error has kind Invalid
-// and the place name:line, as far as there is a line, except after the end of ctx, which ends the reading: then it is
-// ctx's cause. Warnings come with the workflow and with an error.
+// Read reads a workflow; name determines its format and is the file name for errors and warnings. Every error has kind
+// Invalid and the place name:line, with the line if there is one, except that a cancelled ctx stops the reading with
+// its cause. Warnings are returned with the workflow and with an error.
 func Read(ctx context.Context, r io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
@@ -197,28 +196,28 @@ func Read(ctx context.Context, r io.Reader, name string, opts workflow.Options) 
 	if err != nil {
 		return nil, nil, workflow.Place{File: name}.Errorf("decompressing: %w", err)
 	}
-	begin, _ := text.Peek(sniffed) // an error shows again when the text is read
+	begin, _ := text.Peek(sniffed) // an error is reported when the text is read
 	f := choose(name, begin)
 	if f == nil {
 		return nil, nil, workflow.Place{File: name}.Errorf(
-			"neither its name nor its beginning tells its format; Corral reads %s", strings.Join(Names(), "; "))
+			"neither its name nor its contents show its format; Corral reads %s", strings.Join(Names(), "; "))
 	}
 	return f.read(ctx, text, name, opts)
 }
 
-// byteOrderMark is what some editors put before a text in UTF-8. It means nothing.
+// byteOrderMark is added by some editors to the beginning of a UTF-8 text. It has no meaning.
 const byteOrderMark = "\uFEFF"
 
-// sniffed is how many bytes show the format of a text: enough to pass a comment that precedes it.
+// sniffed is the number of bytes from which the format is detected: enough to skip a comment at the beginning.
 const sniffed = 1 << 10
 
-// How much is read of a file at once. Those that others name are small and many.
+// The buffer sizes for reading. Files to which others refer are small and numerous.
 const (
 	bufferBytes = 64 << 10
 	innerBytes  = 4 << 10
 )
 
-// plain is a text, decompressed if it is compressed, without a byte order mark.
+// plain returns a text, decompressed if necessary, without a byte order mark.
 func plain(r io.Reader, buffer int) (*bufio.Reader, error) {
 	text, err := decompressed(r, buffer)
 	if err != nil {
@@ -234,13 +233,13 @@ func decompressed(r io.Reader, buffer int) (*bufio.Reader, error) {
 	text := bufio.NewReaderSize(r, buffer)
 	magic, err := text.Peek(2)
 	if err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return text, nil // a file of one byte, or a reader's error, shows when it is read
+		return text, nil // a file of one byte, or a reader's error, is handled when it is read
 	}
 	unpacked, err := gzip.NewReader(text)
 	return bufio.NewReaderSize(unpacked, buffer), err
 }
 
-// byName returns the format that the name of a file tells, or nil.
+// byName returns the format implied by the name of a file, or nil.
 func byName(name string) *format {
 	base := strings.TrimSuffix(strings.ToLower(filepath.Base(name)), ".gz")
 	for i := range formats {
@@ -251,8 +250,8 @@ func byName(name string) *format {
 	return nil
 }
 
-// choose returns the format of a file by its name or else by its first bytes, or nil. A file in which nothing is left
-// is for the first format to complain about.
+// choose returns the format of a file by its name or else by its first bytes, or nil. An empty file is passed to the
+// first format, which reports the error.
 func choose(name string, begin []byte) *format {
 	if f := byName(name); f != nil {
 		return f

@@ -19,13 +19,13 @@ import (
 
 const mib = 1 << 20
 
-// small is a file in WfFormat with its only task on line 2.
+// small is a WfFormat file with its only task on line 2.
 const small = `{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [
 {"name": "a", "id": "a", "parents": [], "children": []}]}}}
 `
 
-// A file is read whatever its name promises and whether it is packed or not. If it looks like no format at all, the
-// first one says what is wrong with it.
+// A file is read regardless of its name, compressed or not. If no format is detected, the first format reports the
+// error.
 func TestReadKnowsTheFormat(t *testing.T) {
 	t.Parallel()
 	var packed bytes.Buffer
@@ -57,7 +57,7 @@ func TestReadKnowsTheFormat(t *testing.T) {
 	}
 }
 
-// TestReadKnowsEveryFormat: by the name of the file, and by how its text begins.
+// TestReadKnowsEveryFormat: by the name of the file, and by the beginning of its text.
 func TestReadKnowsEveryFormat(t *testing.T) {
 	t.Parallel()
 	const xml, rule = "<?xml version='1.0'?>\n<adag name='w'><job id='a' name='n'/></adag>\n", "A=1\n\na: b\n\ttrue\n"
@@ -114,7 +114,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A text that unpacks to too much is not read to its end, and neither is one that never ends and unpacks to nothing.
+// Reading stops at the limit if a text decompresses to too much data, and also if it never ends and decompresses to
+// nothing.
 func TestReadBoundsWhatIsCompressed(t *testing.T) {
 	t.Parallel()
 	var bomb, empty bytes.Buffer
@@ -164,7 +165,7 @@ func TestReadLimitsTheSize(t *testing.T) {
 	}
 }
 
-// A file names others by their paths from its folder.
+// A file refers to others by paths relative to its folder.
 func TestReadFileOpensWhatItNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -210,7 +211,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestExamples: every example that is not the demo's reads without a warning, and can be run.
+// TestExamples: every example except the demo's is read without a warning, and can be run.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for file, tasks := range map[string]int{"makeflow/Makeflow": 3, "dax/diamond.dax": 4} {

@@ -59,9 +59,9 @@ func TestGlideinWaitEnds(t *testing.T) {
 		kind    corral.Kind
 		says    string
 	}{
-		{"over", glidein(corral.GlideinFailed, "attempt 1 failed", 0), progress.Wait{Until: "workers"}, corral.Failed, "glidein 3 is FAILED (attempt 1 failed) and gets no workers any more"},
+		{"over", glidein(corral.GlideinFailed, "attempt 1 failed", 0), progress.Wait{Until: "workers"}, corral.Failed, "glidein 3 is FAILED (attempt 1 failed) and will not get workers any more"},
 		{"timeout", glidein(corral.GlideinWaiting, "site not ready", 0), progress.Wait{Until: "workers", Timeout: 20 * time.Millisecond}, corral.Timeout, "glidein 3 is WAITING (site not ready), without all of its workers, after 20ms"},
-		{"not a state", glidein(corral.GlideinWaiting, "", 0), progress.Wait{Until: "coffee"}, corral.Invalid, `wait: "coffee" is none of`},
+		{"not a state", glidein(corral.GlideinWaiting, "", 0), progress.Wait{Until: "coffee"}, corral.Invalid, `wait: "coffee" must be one of`},
 	} {
 		var out bytes.Buffer
 		_, err := progress.Glidein(t.Context(), corraldWith(t, tt.glidein), 3, tt.wait, progress.NewGlideinView(&out, progress.Look{}))

@@ -18,7 +18,7 @@ func TestOfEnsemble(t *testing.T) {
 	began := time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)
 	at := func(s int) time.Time { return began.Add(time.Duration(s) * time.Second) }
 	f := report.EnsembleFacts{
-		Ensemble: record.Ensemble{ID: 3, Name: "<night>", State: record.Ended, Reason: "its deadline is over", CreatedAt: began,
+		Ensemble: record.Ensemble{ID: 3, Name: "<night>", State: record.Ended, Reason: "its deadline has passed", CreatedAt: began,
 			EndedAt: at(61), Goal: record.Goal{Budget: "0.02ch", Deadline: corral.Seconds(time.Minute)},
 			Progress: record.Progress{Spent: "0.018ch", Members: []record.Member{
 				{Workflow: "a", Tasks: 1, Standing: record.Completed, Run: 7},

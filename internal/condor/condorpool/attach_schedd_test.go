@@ -13,13 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// TestAttachFindsTheOnlySchedd attaches without a schedd's name, and does by `cluster env` what a user does next.
+// TestAttachFindsTheOnlySchedd attaches without a schedd's name, and uses `cluster env` as a user does next.
 func TestAttachFindsTheOnlySchedd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,7 +40,7 @@ func TestAttachFindsTheOnlySchedd(t *testing.T) {
 	}
 }
 
-// TestAttachSaysWhichSchedds attaches to pools where it is not clear who is to take the jobs.
+// TestAttachSaysWhichSchedds attaches to pools where it is not clear which schedd should accept the jobs.
 func TestAttachSaysWhichSchedds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -58,10 +60,10 @@ ClassAdLifetime = 600
 	none := w.scheddless()
 	secret := w.token(theirs, owner(t))
 	for name, test := range map[string]struct{ collector, schedd, secret, want string }{
-		"several":   {theirs.Collector, "", secret, "names 2 schedds, another@x, " + first + ": remove the cluster, and create it with --schedd NAME"},
-		"wrong":     {theirs.Collector, "third@x", secret, "does not name the schedd third@x, but another@x, " + first + ": when it is there, `corral cluster start wrong`"},
-		"none":      {none.collector, "", none.secret, "does not name any schedd, so jobs have nowhere to go: when there is one, `corral cluster start none`"},
-		"nonenamed": {none.collector, "third@x", none.secret, "names neither the schedd third@x nor any other: when it is there, `corral cluster start nonenamed`"},
+		"several":   {theirs.Collector, "", secret, "lists 2 schedds, another@x, " + first + ": remove the cluster, and create it with --schedd NAME"},
+		"wrong":     {theirs.Collector, "third@x", secret, "does not list the schedd third@x, but another@x, " + first + ": when it appears, `corral cluster start wrong`"},
+		"none":      {none.collector, "", none.secret, "does not list any schedd, so jobs cannot be submitted: when there is one, `corral cluster start none`"},
+		"nonenamed": {none.collector, "third@x", none.secret, "lists neither the schedd third@x nor any other: when it appears, `corral cluster start nonenamed`"},
 	} {
 		c := w.attachedTo(name, test.collector, test.schedd, test.secret)
 		c, _ = w.over(c.ID)
@@ -75,12 +77,12 @@ ClassAdLifetime = 600
 		t.Errorf("with one of the two named it is %+v", c)
 	}
 
-	// The schedd comes; then it goes, and the cluster says so.
+	// The schedd starts; then it ends, and the cluster reports that.
 	none.begin()
 	w.eventually("a cluster that has found its schedd", func() bool { return w.restarted(w.named("none")).State == corral.ClusterReady })
 	none.end()
 	w.eventually("the reason", func() bool {
-		return strings.Contains(w.named("none").Reason, "does not name the schedd "+w.named("none").Schedd)
+		return strings.Contains(w.named("none").Reason, "does not list the schedd "+w.named("none").Schedd)
 	})
 }
 
@@ -123,7 +125,7 @@ func (w *world) named(name string) (c corral.Cluster) {
 	return c
 }
 
-// restarted starts a cluster again and returns it when that is over.
+// restarted restarts a cluster and returns it when the restart is over.
 func (w *world) restarted(c corral.Cluster) corral.Cluster {
 	w.t.Helper()
 	w.move(c.ID, corral.ClusterStart)
@@ -131,7 +133,7 @@ func (w *world) restarted(c corral.Cluster) corral.Cluster {
 	return c
 }
 
-// sh runs a command as a shell does that has taken in `corral cluster env`, in a folder with a job in it.
+// sh runs a command in a shell with the variables of `corral cluster env`, in a folder that contains a job.
 func (w *world) sh(c corral.Cluster, command string) (string, error) {
 	w.t.Helper()
 	env, err := w.keepers.Env(w.t.Context(), c.ID)
@@ -148,7 +150,7 @@ func (w *world) sh(c corral.Cluster, command string) (string, error) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		w.t.Fatal(err)
 	}
-	account, err := condor.AccountFor(runAs())
+	account, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -166,7 +168,7 @@ func (w *world) sh(c corral.Cluster, command string) (string, error) {
 	return string(out), err
 }
 
-// A scheddless pool is somebody else's whose schedd begins and ends when its owner wants.
+// A scheddless pool belongs to another party, whose schedd starts and ends at its owner's will.
 type scheddless struct {
 	collector, secret string
 	begin, end        func()
@@ -178,13 +180,13 @@ func (w *world) scheddless() scheddless {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	// What is taken back is believed here, as in a pool with HTCondor's own settings.
-	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(w.dir, "scheddless"), Release: release, Address: address, RunAs: runAs(),
+	// Withdrawn ads are accepted here, as in a pool with HTCondor's default settings.
+	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(w.dir, "scheddless"), Release: release, Address: address, RunAs: programs.Unprivileged(),
 		Extra: "COLLECTOR.IGNORE_INVALIDATE = False"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // of all that is done with it
+	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // for all that is done with it
 	w.t.Cleanup(cancel)
 	w.t.Cleanup(func() {
 		if err := pool.Stop(ctx); err != nil {

@@ -11,13 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// token makes a token as the owner of a pool does for somebody else.
+// token creates a token like a pool's owner does for another user.
 func (w *world) token(c corral.Cluster, identity string, rights ...string) string {
 	w.t.Helper()
 	args := []string{"-identity", identity} // it never expires
@@ -31,7 +33,7 @@ func (w *world) token(c corral.Cluster, identity string, rights ...string) strin
 	return strings.TrimSpace(string(out))
 }
 
-// attached makes a cluster that is attached to another's pool.
+// attached creates a cluster that is attached to another party's pool.
 func (w *world) attached(name, collector, secret string) (c corral.Cluster) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
@@ -44,7 +46,7 @@ func (w *world) attached(name, collector, secret string) (c corral.Cluster) {
 	return c
 }
 
-// over waits until a cluster is no longer STARTING, and returns it with the history of its attachment.
+// over waits until a cluster is no longer STARTING, and returns it with the history entries of its attachment.
 func (w *world) over(id corral.ClusterID) (c corral.Cluster, attached string) {
 	w.t.Helper()
 	w.eventually("an end of starting", func() bool {
@@ -71,7 +73,8 @@ func (w *world) history(id corral.ClusterID) (h []corral.Entry) {
 	return h
 }
 
-// workerOf starts a worker of a new attempt with a token of Mint's, waits until it is seen, and returns the token.
+// workerOf starts a worker of a new attempt with a token from Mint, waits until the worker is listed, and returns the
+// token.
 func (w *world) workerOf(c corral.Cluster) condor.Token {
 	w.t.Helper()
 	j := w.attempt(c, 1, 2)
@@ -88,24 +91,24 @@ func (w *world) workerOf(c corral.Cluster) condor.Token {
 	return token
 }
 
-// owner is the user of a pool of ours.
+// owner returns the user of a pool of ours.
 func owner(t *testing.T) string {
 	t.Helper()
-	account, err := condor.AccountFor(runAs())
+	account, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return account.Name + "@corral.pool"
 }
 
-// TestAttachWithoutFetch attaches to a pool that makes no tokens for others, as ours do not.
+// TestAttachWithoutFetch attaches to a pool that creates no tokens for other users, as ours do not.
 func TestAttachWithoutFetch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	theirs := w.ready("theirs")
 	secret := w.token(theirs, owner(t), "READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER")
 	c, history := w.over(w.attached("mine", theirs.Collector, secret).ID)
-	if c.State != corral.ClusterReady || c.Version != "23.9.6" || c.ScheddAt != "" || !strings.Contains(history, "get the one that was given") {
+	if c.State != corral.ClusterReady || c.Version != "23.9.6" || c.ScheddAt != "" || !strings.Contains(history, "get the one provided") {
 		t.Errorf("cluster = %+v\nhistory: %s", c, history)
 	}
 	if w.workerOf(c).Secret() != secret || w.mint(c, w.attempt(c, 1, 1)) != secret {
@@ -120,8 +123,8 @@ func TestAttachWithoutFetch(t *testing.T) {
 	}
 }
 
-// TestWideTokensStayHere attaches to a pool that makes no tokens for others by tokens that can do more than workers need:
-// they are good for the queue, and go to no site.
+// TestWideTokensStayHere attaches to a pool that creates no tokens for other users, with tokens that have more rights
+// than workers need: they work for the queue and are not sent to any site.
 func TestWideTokensStayHere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -130,7 +133,7 @@ func TestWideTokensStayHere(t *testing.T) {
 		rights []string
 		what   string
 	}{
-		"submits": {[]string{"READ", "WRITE", "ADVERTISE_STARTD", "ADVERTISE_MASTER"}, "is for WRITE, too"},
+		"submits": {[]string{"READ", "WRITE", "ADVERTISE_STARTD", "ADVERTISE_MASTER"}, "also allows WRITE"},
 		"all":     {nil, "has all rights of its owner"},
 	} {
 		c, history := w.over(w.attached(name, theirs.Collector, w.token(theirs, owner(t), test.rights...)).ID)
@@ -138,7 +141,7 @@ func TestWideTokensStayHere(t *testing.T) {
 			t.Errorf("cluster = %+v\nhistory: %s", c, history)
 		}
 		_, _, err := w.keepers.Mint(t.Context(), c.ID, w.attempt(c, 1, 1).ID, time.Hour)
-		if corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "must not go to a site") {
+		if corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "must not be sent to a site") {
 			t.Errorf("%s: Mint() = %v, want it forbidden", name, err)
 		}
 		if _, err := w.tools(c).Run(t.Context(), nil, "condor_ping", "-type", "collector", "WRITE"); err != nil {
@@ -147,8 +150,8 @@ func TestWideTokensStayHere(t *testing.T) {
 	}
 }
 
-// TestAttachFetches attaches to a pool that makes tokens for others, as HTCondor does unless it is told not to. It outlives
-// the cluster; while it is down, the cluster says so.
+// TestAttachFetches attaches to a pool that creates tokens for other users, which is HTCondor's default. The pool
+// outlives the cluster; while it is down, the cluster reports that.
 func TestAttachFetches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -157,11 +160,11 @@ func TestAttachFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(w.dir, "theirs"), Release: release, Address: address,
-		RunAs: runAs(), Extra: "SEC_TOKEN_ISSUER_KEY = POOL\nSCHEDD.USE_SHARED_PORT = False"})
+		RunAs: programs.Unprivileged(), Extra: "SEC_TOKEN_ISSUER_KEY = POOL\nSCHEDD.USE_SHARED_PORT = False"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // of all that this test does
+	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // for all that this test does
 	t.Cleanup(cancel)
 	t.Cleanup(func() {
 		if err := pool.Stop(ctx); err != nil {
@@ -176,7 +179,7 @@ func TestAttachFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, history := w.over(w.attached("mine", address.String(), given.Secret()).ID)
-	if c.State != corral.ClusterReady || !strings.Contains(history, "a token that the pool's collector makes") {
+	if c.State != corral.ClusterReady || !strings.Contains(history, "a token that the pool's collector creates") {
 		t.Fatalf("cluster = %+v\nhistory: %s", c, history)
 	}
 	if at, err := net.Dial("tcp", c.ScheddAt); err != nil || c.ScheddAt == c.Collector {
@@ -219,7 +222,7 @@ func TestAttachSaysWhyNot(t *testing.T) {
 	w := newWorld(t)
 	theirs, other := w.ready("theirs"), w.ready("other")
 	for name, test := range map[string]struct{ collector, secret, want string }{
-		"no token":      {theirs.Collector, "", "no token for the pool was given"},
+		"no token":      {theirs.Collector, "", "the pool has no token"},
 		"foreign token": {theirs.Collector, w.token(other, owner(t)), "refuses the token"},
 		"nobody there":  {"127.0.0.1:1", w.token(theirs, owner(t)), "does not answer"},
 		"reads only":    {theirs.Collector, w.token(theirs, owner(t), "READ"), "does not let workers join"},

@@ -14,27 +14,27 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// A folder is what a cluster has on disk: its pool, a link to the release that the pool runs, and, of a pool that
-// somebody else runs, the token that was given for it. It exists as long as the cluster is not DELETED.
+// A folder holds a cluster's files: its pool, a link to the release that the pool runs and, for a pool that another
+// party runs, the token for it. It exists as long as the cluster is not DELETED.
 type folder struct {
 	path  string
 	runAs string // see Config.RunAs
 }
 
-// in returns the path of something in the folder; of the folder itself for "".
+// in returns the path of a name in the folder, or of the folder itself for "".
 func (f folder) in(name string) string { return filepath.Join(f.path, name) }
 
 // Names in a cluster's folder.
 const (
-	poolDir     = "pool"      // HTCondor's own, or the configuration of commands on a pool elsewhere
-	queueDir    = "queue"     // the job queue's
-	streamDir   = "stream"    // that of worker jobs
-	releaseLink = "release"   // stays where it is when the pool is upgraded: shells and queues go on with the new one
-	tokenFile   = "token"     // that was given for a pool elsewhere
-	liveFile    = "live.conf" // a part of the pool's configuration: which attempts' slots the negotiator may match
+	poolDir     = "pool"      // HTCondor's own folder, or the configuration of commands for a remote pool
+	queueDir    = "queue"     // the job queue's folder
+	streamDir   = "stream"    // the worker jobs' folder
+	releaseLink = "release"   // its path is the same after an upgrade: shells and queues continue with the new release
+	tokenFile   = "token"     // token for a remote pool
+	liveFile    = "live.conf" // a part of the pool's configuration: the attempts whose slots the negotiator may match
 )
 
-// make makes the folder. Only its parent may be entered by everybody.
+// make creates the folder. Only its parent is accessible to everyone.
 func (f folder) make() error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (f folder) make() error {
 	return f.mkdir("")
 }
 
-// mkdir makes a folder in it that only the pool's owner enters, if it is not there.
+// mkdir creates a subfolder that only the pool's owner can enter, unless it exists.
 func (f folder) mkdir(name string) error {
 	owner, err := condor.AccountFor(f.runAs)
 	if err == nil {
@@ -51,7 +51,7 @@ func (f folder) mkdir(name string) error {
 	return err
 }
 
-// write replaces a file in the folder, at once: whatever reads it finds the old text or the new.
+// write atomically replaces a file in the folder: readers see either the old text or the new.
 func (f folder) write(name, text string) error {
 	owner, err := condor.AccountFor(f.runAs)
 	if err == nil {
@@ -60,8 +60,8 @@ func (f folder) write(name, text string) error {
 	return err
 }
 
-// link makes the folder and, at once, the link to the release in it: a command that starts meanwhile runs the old
-// release or the new one.
+// link creates the folder and, atomically, the link to the release in it: a command that starts at the same time runs
+// either the old release or the new one.
 func (f folder) link(release string) error {
 	if err := f.make(); err != nil {
 		return err
@@ -76,28 +76,28 @@ func (f folder) link(release string) error {
 	return os.Rename(aside, f.in(releaseLink))
 }
 
-// token is what was given to attach to a pool that somebody else runs.
+// token returns the token that was provided to attach to a remote pool.
 func (f folder) token() (string, error) {
 	text, err := os.ReadFile(f.in(tokenFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", errors.New("no token for the pool was given: `corral cluster create … --token FILE`")
+		return "", errors.New("the pool has no token: `corral cluster create … --token FILE`")
 	}
 	return strings.TrimSpace(string(text)), err
 }
 
-// releases are the HTCondors that pools of this machine are made of.
+// releases manages the HTCondor releases for pools on this machine.
 type releases struct {
 	lg     *slog.Logger
 	source Releases
 	dir    string // of the clusters' folders
 
-	// Held from when a release is found until a cluster's link leads to it, and while others are removed: else one
-	// could be removed that is about to be used.
+	// mu is held from finding a release until a cluster's link points to it, and while other releases are removed:
+	// otherwise a release could be removed just before it is used.
 	mu sync.Mutex
 }
 
-// link finds the HTCondor that ref names, and has the link in a cluster's folder lead there. Without a ref it is the
-// newest: a cluster has a ref from its first start on, so that it is not upgraded because it is started again.
+// link finds the HTCondor that ref names and points the link in a cluster's folder to it. Without a ref it chooses
+// the newest: a cluster has a ref from its first start on, so a restart does not upgrade it.
 func (r *releases) link(ctx context.Context, ref string, f folder) (found, version string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,12 +115,13 @@ func (r *releases) link(ctx context.Context, ref string, f folder) (found, versi
 	return ref, version, err
 }
 
-// prune removes the releases that no cluster is made of any more: each upgrade leaves one. Clusters that are stopped
-// count too, since they may be started again.
+// prune removes the releases that no cluster uses any more: each upgrade leaves one. Stopped clusters count as users,
+// because they may be started again.
 func (r *releases) prune() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// The links on the disk say what is used, also by clusters that this corrald has not looked at yet.
+	// The links on the disk show which releases are used, including those of clusters that this corrald has not
+	// examined yet.
 	links, err := filepath.Glob(filepath.Join(r.dir, "*", releaseLink))
 	var used []string
 	for _, name := range links {

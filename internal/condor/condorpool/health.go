@@ -9,22 +9,22 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// How often the daemons are asked for.
+// Intervals of the daemon checks.
 const (
-	healthEvery = 5 * time.Second  // while attempts are alive, in a pool of ours
-	healthIdle  = 30 * time.Second // otherwise: a question costs the pool and us some 40 ms of a processor
-	sickEvery   = time.Second      // while one is missing
+	healthEvery = 5 * time.Second  // while attempts are live, in a pool of ours
+	healthIdle  = 30 * time.Second // otherwise: each check costs the pool and us some 40 ms of processor time
+	sickEvery   = time.Second      // while a daemon is missing
 )
 
-// A health is what is known of a pool's daemons, and decides when they are asked for again. A pool of ours is asked
-// more often, because there we can do something: start the master.
+// A health records the state of a pool's daemons and decides when to check them again. A pool of ours is checked more
+// often, because we can repair it by starting the master.
 type health struct {
-	checked time.Time // when they were last asked for
-	sick    bool      // one was missing, or something else says that the pool is not well
+	checked time.Time // time of the last check
+	sick    bool      // a daemon was missing, or there was other evidence of a problem
 }
 
-// wait returns how long after now the daemons are due to be asked for. own: the pool is ours, and can be started
-// again; busy: attempts are alive.
+// wait returns the time from now until the next check is due. own: the pool is ours and can be restarted; busy:
+// attempts are live.
 func (h health) wait(now time.Time, own, busy bool) time.Duration {
 	every := healthIdle
 	switch {
@@ -36,24 +36,24 @@ func (h health) wait(now time.Time, own, busy bool) time.Duration {
 	return h.checked.Add(every).Sub(now)
 }
 
-// diagnose says what is wrong with a pool of ours, "" if nothing is. The master starts the other daemons again; dead
-// says that it is missing itself.
+// diagnose describes the problem of a pool of ours, or returns "" if there is none. The master restarts the other
+// daemons; dead means that the master itself is missing.
 func diagnose(h condor.Health, err error) (wrong string, dead bool) {
 	switch {
 	case err != nil:
-		return "the collector does not say who is there: " + sentence(err), false
+		return "the collector does not list the daemons: " + sentence(err), false
 	case h.OK():
 		return "", false
 	case h.Master != 0:
-		return "HTCondor starts again what is missing: " + strings.ToLower(strings.Join(h.Missing, ", ")), false
+		return "HTCondor is restarting what is missing: " + strings.ToLower(strings.Join(h.Missing, ", ")), false
 	}
-	return "the pool's master does not run; it is being started again", true
+	return "the pool's master is not running; it is being restarted", true
 }
 
-// maxReason is how long a reason may be, in bytes: HTCondor can be talkative.
+// maxReason is the maximum length of a reason in bytes: HTCondor's messages can be long.
 const maxReason = 1000
 
-// sentence is an error on one line.
+// sentence returns an error on one line.
 func sentence(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")
 	if len(s) > maxReason {
@@ -62,23 +62,24 @@ func sentence(err error) string {
 	return s
 }
 
-// told is what a pool of ours was last told of attempts. It bounds how often the pool reads its configuration again,
-// however many attempts come and go.
+// told records which attempts a pool of ours was last told are live. It limits how often the pool rereads its
+// configuration, however many attempts start and end.
 type told struct {
-	text string // the file of live attempts that the negotiator has; "": not known
+	text string // the negotiator's file of live attempts; "": unknown
 	at   time.Time
 }
 
-// guardEvery is the shortest time between two readings. A worker needs longer than that to join, so none waits for it.
+// guardEvery is the minimum interval between two rereads. A worker takes longer than that to join, so none waits for
+// it.
 const guardEvery = 500 * time.Millisecond
 
-// wait returns how long after now the pool may be told something again.
+// wait returns the time from now until the pool may be told again.
 func (t told) wait(now time.Time) time.Duration { return t.at.Add(guardEvery).Sub(now) }
 
-// liveText is the file that admits slots which say they are of one of the attempts, and have shown its token. What a
-// slot says of itself anybody can say; who it is, the collector writes into its ad.
+// liveText returns the configuration that admits slots which name one of the attempts and have authenticated with its
+// token. A slot can claim any name, but the collector writes its authenticated identity into its ad.
 func liveText(live []attempt) string {
-	pairs := []string{`""`} // no list is ever empty
+	pairs := []string{`""`} // so that the list is never empty
 	for _, a := range live {
 		pairs = append(pairs, classad.FormatNew(fmt.Sprintf("%d %s", a.ID, a.identity)))
 	}

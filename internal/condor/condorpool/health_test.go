@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-func TestWhenDaemonsAreAskedFor(t *testing.T) {
+func TestDaemonCheckIntervals(t *testing.T) {
 	for name, test := range map[string]struct {
 		sick, own, busy bool
 		want            time.Duration
@@ -40,9 +40,9 @@ func TestDiagnose(t *testing.T) {
 		dead   bool
 	}{
 		"well":      {condor.Health{Master: 7}, nil, "", false},
-		"no schedd": {condor.Health{Master: 7, Missing: []string{"Scheduler"}}, nil, "HTCondor starts again what is missing: scheduler", false},
-		"no master": {condor.Health{Missing: []string{"Collector"}}, nil, "the pool's master does not run; it is being started again", true},
-		"no answer": {condor.Health{Master: 7}, errors.New("timed\n out"), "the collector does not say who is there: timed out", false},
+		"no schedd": {condor.Health{Master: 7, Missing: []string{"Scheduler"}}, nil, "HTCondor is restarting what is missing: scheduler", false},
+		"no master": {condor.Health{Missing: []string{"Collector"}}, nil, "the pool's master is not running; it is being restarted", true},
+		"no answer": {condor.Health{Master: 7}, errors.New("timed\n out"), "the collector does not list the daemons: timed out", false},
 	} {
 		if wrong, dead := diagnose(test.health, test.err); wrong != test.wrong || dead != test.dead {
 			t.Errorf("%s: diagnose() = %q, %v, want %q, %v", name, wrong, dead, test.wrong, test.dead)
@@ -50,7 +50,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// TestLiveAttempts: which attempts may have workers, and what the negotiator is told of them.
+// TestLiveAttempts: the attempts that may have workers, and the negotiator's configuration for them.
 func TestLiveAttempts(t *testing.T) {
 	glidein := corral.Glidein{Hosts: 3, Attempts: []corral.Job{
 		{ID: 1, State: corral.JobEnded}, {ID: 2, State: corral.JobRunning}, {ID: 3, State: corral.JobQueued},

@@ -16,9 +16,9 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// A keeper keeps one cluster as its row says: it does one step of the life that the row's state asks for, records the
-// result, and waits for the next change of the row or of an attempt, or until its watch has something to do. Every step
-// may be repeated: a corrald that died in the middle of one leaves the row as it was.
+// A keeper keeps one cluster in the state that its row requests: it performs one step of the cluster's life, records
+// the result, and waits for the next change of the row or of an attempt, or until its watch has something to do.
+// Every step can be repeated: if corrald dies during one, the row is unchanged.
 type keeper struct {
 	lg       *slog.Logger
 	cfg      *Config
@@ -26,16 +26,16 @@ type keeper struct {
 	row      row
 	dir      folder
 	shared   shared
-	watch    watch // of the goroutine of run alone
+	watch    watch // used only by the goroutine of run
 }
 
-// breath is the shortest time between two steps, however much happens at the sites.
+// breath is the minimum interval between two steps, however much happens at the sites.
 const breath = 100 * time.Millisecond
 
 // run serves the cluster until ctx ends or it is DELETED.
 func (k *keeper) run(ctx context.Context) {
 	for {
-		// Asked for before the step reads the store, so that no change falls between the two.
+		// Taken before the step reads the store, so that no change in between is missed.
 		row := k.row.db.Changed(store.Subject{Object: corral.ObjectCluster, ID: int64(k.row.id)})
 		jobs := k.row.db.Changed(store.Subject{Object: corral.ObjectJob})
 		again, over, err := k.step(ctx)
@@ -58,7 +58,7 @@ func (k *keeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		// Changes tend to come in swarms: hundreds of attempts begin or end together.
+		// Changes tend to come in bursts: hundreds of attempts start or end together.
 		select {
 		case <-time.After(breath):
 		case <-ctx.Done():
@@ -67,8 +67,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// step does what the row asks for. It says when to look again without a change (0: never), and whether the cluster
-// is over.
+// step performs the action that the row requests. It returns when to look again without a change (0: never), and
+// whether the cluster is over.
 func (k *keeper) step(ctx context.Context) (again time.Duration, over bool, err error) {
 	c, err := k.row.read(ctx)
 	if err != nil {
@@ -95,14 +95,14 @@ func (k *keeper) step(ctx context.Context) (again time.Duration, over bool, err 
 	return again, false, err
 }
 
-// How long a pool may take. It starts in a second and stops in less, on a machine with nothing else to do.
+// Time limits for a pool. On an idle machine it starts in a second and stops in less.
 const (
 	startTime = 45 * time.Second
-	stopTime  = 10 * time.Second // then its daemons are killed, which the queue survives
+	stopTime  = 10 * time.Second // then its daemons are killed, without loss to the queue
 )
 
-// start starts the pool, or starts it again, and makes the cluster READY or FAILED. It always stops what runs first:
-// that makes it a restart, and an upgrade if the row names another HTCondor.
+// start starts or restarts the pool and makes the cluster READY or FAILED. It always stops a running pool first, so
+// it also performs restarts, and upgrades if the row names another HTCondor.
 func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 	c, err := k.choose(ctx, c)
 	if err != nil {
@@ -116,14 +116,14 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 	if err != nil {
 		return err
 	}
-	// The configuration includes this file, so it has to exist before the daemons read it.
+	// The configuration includes this file, so it must exist before the daemons read it.
 	if err := k.dir.write(liveFile, liveText(live)); err != nil {
 		return err
 	}
 	from := time.Now()
 	err = restart(ctx, pool)
-	if unanswered(err) && ctx.Err() == nil { // the pool may be there, or half of it: whatever there is ends first
-		k.lg.Warn("the start of a pool got no answer, and is tried once more", "error", err)
+	if unanswered(err) && ctx.Err() == nil { // the pool may be running, even partly: restart stops it first
+		k.lg.Warn("a pool's start got no answer; trying once more", "error", err)
 		err = restart(ctx, pool)
 	}
 	if err != nil {
@@ -132,19 +132,19 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 	took := time.Since(from).Round(time.Millisecond)
 	k.lg.Info("pool started", "collector", c.Collector, "version", c.Version, "took", took)
 	k.shared.found(pool, pool.Tools())
-	k.releases.prune() // an upgrade has left one that nothing runs any more
+	k.releases.prune() // an upgrade has left an unused one
 	line := fmt.Sprintf("HTCondor %s of %s at %s, in %v", c.Version, c.HTCondor, c.Collector, took)
 	return k.row.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "", line)
 }
 
-// choose decides what the pool is made of and where it listens, and records both before anything is started. Both
-// stay the same over restarts: glideins in queues have the address already.
+// choose selects the pool's HTCondor and its address, and records both before anything is started. Both stay the same
+// over restarts, because glideins in queues already have the address.
 func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, error) {
 	ref, version, err := k.releases.link(ctx, c.HTCondor, k.dir)
 	if err != nil {
 		return c, err
 	}
-	// A port that is free now may be taken before the pool starts. Then the start fails and says so.
+	// A port that is free now may be taken before the pool starts. In that case the start fails with that reason.
 	address := c.Collector
 	if address == "" {
 		free, err := condor.FreeAddress(k.cfg.Host)
@@ -158,13 +158,13 @@ func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, 
 	})
 }
 
-// open returns the cluster's own pool, running or not. It is made from the row and the folder alone, so the next
-// corrald gets the same pool.
+// open returns the cluster's own pool, running or not. It depends only on the row and the folder, so the next corrald
+// gets the same pool.
 func (k *keeper) open(c corral.Cluster) (*condor.Pool, error) {
 	address, err := netip.ParseAddrPort(c.Collector)
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Invalid, "address "+c.Collector,
-			"is not an IP address with a port, on which a pool could listen")
+			"is not an IP address with a port on which a pool could listen")
 	}
 	return condor.NewPool(condor.PoolConfig{
 		Dir:     k.dir.in(poolDir),
@@ -175,7 +175,7 @@ func (k *keeper) open(c corral.Cluster) (*condor.Pool, error) {
 	})
 }
 
-// restart ends what runs of a pool and starts it.
+// restart stops a pool if it is running and starts it.
 func restart(ctx context.Context, pool *condor.Pool) error {
 	if err := stop(ctx, pool); err != nil {
 		return err
@@ -185,21 +185,22 @@ func restart(ctx context.Context, pool *condor.Pool) error {
 	return pool.Start(ctx)
 }
 
-// unanswered reports whether a start failed for want of an answer: HTCondor has not said no, and time has not run out.
+// unanswered reports whether a start failed because there was no answer: HTCondor neither refused it nor ran out of
+// time.
 func unanswered(err error) bool {
 	return err != nil && !errors.As(err, new(*condor.Refused)) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// stop ends a pool within stopTime. What has not ended then is killed.
+// stop stops a pool within stopTime. Daemons that are still running then are killed.
 func stop(ctx context.Context, pool *condor.Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
 	return pool.Stop(ctx)
 }
 
-// attach checks that a pool of somebody else answers and takes the token, and makes the cluster READY or FAILED. It
-// looks for what a user would find out only later: whether workers may join, which schedd takes the jobs, and how
-// workers get tokens.
+// attach checks that a remote pool answers and accepts the token, and makes the cluster READY or FAILED. It finds
+// problems that a user would otherwise discover later: whether workers may join, which schedd accepts the jobs, and
+// how workers get tokens.
 func (k *keeper) attach(ctx context.Context, c corral.Cluster) error {
 	ref, _, err := k.releases.link(ctx, c.HTCondor, k.dir)
 	if err != nil {
@@ -218,7 +219,7 @@ func (k *keeper) attach(ctx context.Context, c corral.Cluster) error {
 	name, at, err := r.findSchedd(asking)
 	if err == nil {
 		c.Schedd = name
-		r, err = k.use(c) // which tells its commands
+		r, err = k.use(c) // now with the schedd's name for its commands
 	}
 	if err != nil {
 		return k.fail(ctx, c, err)
@@ -229,11 +230,11 @@ func (k *keeper) attach(ctx context.Context, c corral.Cluster) error {
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintf("HTCondor %s at %s, of somebody else; %s", version, c.Collector, r.howTokens(asking))
+	line := fmt.Sprintf("HTCondor %s at %s, run by another party; %s", version, c.Collector, r.howTokens(asking))
 	return k.row.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "", line)
 }
 
-// use makes the commands on a pool that somebody else runs.
+// use returns the commands for a remote pool.
 func (k *keeper) use(c corral.Cluster) (remote, error) {
 	secret, err := k.dir.token()
 	if err != nil {
@@ -252,26 +253,26 @@ func (k *keeper) use(c corral.Cluster) (remote, error) {
 	return remote{c, tools, k.dir}, err
 }
 
-// keep looks after a READY cluster, and returns when to look again.
+// keep maintains a READY cluster and returns the time until the next look.
 func (k *keeper) keep(ctx context.Context, c corral.Cluster) (again time.Duration, err error) {
 	tools, ok := k.shared.commands()
 	if !ok {
 		if tools, err = k.adopt(ctx, c); err != nil {
 			return healthIdle, k.watch.note(ctx, sentence(err))
 		}
-		if _, err := os.Stat(k.dir.in(streamDir)); err == nil { // there may be worker jobs that no run wants any more
+		if _, err := os.Stat(k.dir.in(streamDir)); err == nil { // there may be worker jobs that no run needs any more
 			if _, err := k.stream(c, tools); err != nil {
-				k.lg.Error("worker jobs of before are not looked after", "error", err)
+				k.lg.Error("earlier worker jobs could not be adopted", "error", err)
 			}
 		}
 	}
 	return k.watch.step(ctx, c, tools)
 }
 
-// adopt finds the pool of a READY cluster, which an earlier corrald has started. Nothing is asked of the pool:
-// whether it runs is the next check's to say.
+// adopt finds the pool of a READY cluster that an earlier corrald has started. It does not contact the pool: the next
+// check determines whether it is running.
 func (k *keeper) adopt(ctx context.Context, c corral.Cluster) (condor.Tools, error) {
-	if _, err := os.Stat(k.dir.in(releaseLink)); err != nil { // what it leads to was deleted, or never there
+	if _, err := os.Stat(k.dir.in(releaseLink)); err != nil { // the target was deleted or never existed
 		if _, _, err := k.releases.link(ctx, c.HTCondor, k.dir); err != nil {
 			return condor.Tools{}, err
 		}
@@ -288,9 +289,9 @@ func (k *keeper) adopt(ctx context.Context, c corral.Cluster) (condor.Tools, err
 	return pool.Tools(), nil
 }
 
-// end stops the pool. For a removal it also deletes the folder. A pool that somebody else runs is left alone.
+// end stops the pool. For a removal it also deletes the folder. A remote pool is left alone.
 func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterMove) error {
-	// Before a pool has its configuration, nothing of it was started.
+	// Without a configuration, no part of the pool was ever started.
 	if _, err := os.Stat(k.dir.in(poolDir + "/condor_config")); err == nil && !c.Attached {
 		pool, err := k.open(c)
 		if err == nil {
@@ -300,7 +301,7 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 			return k.fail(ctx, c, err)
 		}
 	}
-	// corrald ends, perhaps in the middle of stopping: the next one begins again.
+	// corrald is ending, perhaps while the pool is being stopped: the next one starts over.
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -316,8 +317,8 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 	return k.row.move(ctx, c.State, move, "", "")
 }
 
-// clear takes what is left of worker jobs out of the queue of a pool that goes on without us. One that does not answer
-// keeps them: they leave by themselves when they do not find corrald.
+// clear removes the remaining worker jobs from the queue of a remote pool. If the pool does not answer, they stay
+// there: they end by themselves when they cannot find corrald.
 func (k *keeper) clear(ctx context.Context, c corral.Cluster) {
 	s := k.shared.streamed()
 	if s == nil || !c.Attached {
@@ -328,24 +329,24 @@ func (k *keeper) clear(ctx context.Context, c corral.Cluster) {
 	}
 }
 
-// fail records why what the row asked for could not be done. The cluster waits in FAILED until somebody asks for
-// something else: a pool that does not start is not tried again and again.
+// fail records why the row's request failed. The cluster stays FAILED until a user requests something else: a pool
+// that does not start is not retried again and again.
 func (k *keeper) fail(ctx context.Context, c corral.Cluster, why error) error {
 	if ctx.Err() != nil {
-		return nil // corrald ends; the next one tries again
+		return nil // corrald is ending; the next one tries again
 	}
 	k.lg.Warn("cluster failed", "state", c.State, "error", why)
 	k.lost()
 	return k.row.move(ctx, c.State, corral.ClusterFail, sentence(why), "")
 }
 
-// lost forgets a pool that is not there to be used.
+// lost drops a pool that is no longer available.
 func (k *keeper) lost() {
 	k.watch.forget()
 	k.shared.lost()
 }
 
-// stream returns the cluster's queue of tasks that go to worker jobs.
+// stream returns the cluster's queue of tasks for worker jobs.
 func (k *keeper) stream(c corral.Cluster, tools condor.Tools) (*stream.Stream, error) {
 	return k.shared.streamQueue("cluster "+c.Name, func() (*stream.Stream, error) {
 		if err := k.dir.mkdir(streamDir); err != nil {

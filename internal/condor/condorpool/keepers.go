@@ -1,20 +1,20 @@
-// Package condorpool runs the HTCondor pools of the clusters of kind condor, as the store says.
+// Package condorpool runs the HTCondor pools of the clusters of kind condor according to the store.
 //
-// A cluster's row is the intent: STARTING, STOPPING and REMOVING ask for something, and each step towards it may be
-// repeated after a crash. The daemons are not children of corrald: they go on when it ends, and the next one finds
+// A cluster's row is the intent: STARTING, STOPPING and REMOVING are requests, and each step toward them can be
+// repeated after a crash. The daemons are not children of corrald: they continue when it ends, and the next one finds
 // them.
 //
-// Each cluster has a [keeper]: a goroutine that does what the row asks for. While the cluster is READY it also asks
-// the pool's collector for workers, has the pool refuse the tokens of attempts that are over, and lets only slots of
-// live attempts be matched. When it does so is decided by pure values that are given the time:
+// Each cluster has a [keeper]: a goroutine that carries out the row's request. While the cluster is READY it also
+// asks the pool's collector for workers, makes the pool revoke the tokens of ended attempts, and lets only slots of
+// live attempts be matched. Pure values that are given the time decide when:
 //
-//	health  when the daemons are asked for, and what their answer means
+//	health  when the daemons are checked, and what the result means
 //	view    when the collector is asked for workers; slots.go: what its answer means
-//	told    when the pool is told which attempts are alive
+//	told    when the pool is told which attempts are live
 //
-// What a keeper touches has a type each: its row in the store, the cluster's folder, the releases that all clusters
-// choose from, and the pool, which is a condor.Pool or, where somebody else runs it, a [remote]. What other goroutines
-// see of a keeper is [shared].
+// Each thing that a keeper touches has a type: its row in the store, the cluster's folder, the releases that all
+// clusters share, and the pool, which is a condor.Pool or, if another party runs it, a [remote]. The part of a keeper
+// that other goroutines see is [shared].
 package condorpool
 
 import (
@@ -36,43 +36,44 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Actor is the name under which clusters are changed here.
+// Actor is the actor of this package's changes to clusters.
 const Actor = "corrald"
 
-// Releases finds HTCondors for pools of this machine.
+// Releases finds HTCondor releases for pools on this machine.
 type Releases interface {
-	// Newest returns the ref of the best that there is.
+	// Newest returns the ref of the best available release.
 	Newest(ctx context.Context) (ref string, err error)
-	// Release returns the folder of what ref names, and HTCondor's version.
+	// Release returns the folder of the release that ref names, and HTCondor's version.
 	Release(ctx context.Context, ref string) (dir, version string, err error)
-	// Prune removes what was unpacked for Release, but for these folders.
+	// Prune removes all releases that were unpacked for Release, except these folders.
 	Prune(keep []string) error
 }
 
-// A Queue is the job queue of a cluster, which has to be closed.
+// A Queue is a cluster's job queue, which must be closed.
 type Queue interface {
 	run.Queue
 	Close()
 }
 
-// Config says where pools are. Dir, Host, Releases and NewQueue are required.
+// Config configures Keepers. Dir, Host, Releases and NewQueue are required.
 type Config struct {
-	Dir      string     // of the clusters' folders, absolute
-	Host     netip.Addr // of this machine, on which new pools listen
+	Dir      string     // of the clusters' folders, absolute path
+	Host     netip.Addr // address of this machine on which new pools listen
 	Releases Releases
-	// NewQueue returns the job queue of a cluster; dir, which exists, is the queue's own. It is closed when the
-	// cluster is removed, and when Run ends.
+	// NewQueue returns a cluster's job queue; dir exists and belongs to the queue. The queue is closed when the
+	// cluster is removed and when Run ends.
 	NewQueue func(cluster corral.Cluster, tools condor.Tools, dir string) Queue
-	// NewStream returns the queue of a cluster whose tasks are streamed, likewise; glideins are the cluster's workers.
+	// NewStream returns a cluster's queue of streamed tasks, under the same conditions; glideins returns the
+	// cluster's workers.
 	NewStream func(cluster corral.ClusterID, tools condor.Tools, dir string, glideins func() []corral.Worker) (
 		*stream.Stream, error)
-	OnChange func() // called after a cluster's workers have changed; it must not block. nil: nothing is called
-	RunAs    string // for tests that root runs: whose pools are; see [condor.AccountFor]. corrald leaves it empty
+	OnChange func() // called after a cluster's workers have changed; it must not block. nil: not called
+	RunAs    string // for tests that run as root: the owner of pools; see [condor.AccountFor]. Empty in corrald
 }
 
-// Keepers keep the HTCondor pools of one corrald. Their methods may be called at the same time. They see to it that
-// each cluster has one keeper, whose goroutine Run starts, and forget it when its cluster is DELETED. A keeper may be
-// there before its goroutine: the queue of a READY cluster may be asked for before Run has seen the cluster.
+// Keepers maintains the HTCondor pools of one corrald. Its methods may be called concurrently. Each cluster has one
+// keeper, whose goroutine Run starts and which is removed when its cluster is DELETED. A keeper may exist before its
+// goroutine, because the queue of a READY cluster may be requested before Run has seen the cluster.
 type Keepers struct {
 	lg       *slog.Logger
 	db       *store.DB
@@ -83,7 +84,7 @@ type Keepers struct {
 	keepers map[corral.ClusterID]*keeper
 }
 
-// New returns keepers that begin once Run is called.
+// New returns Keepers; Run starts them.
 func New(lg *slog.Logger, db *store.DB, cfg Config) *Keepers {
 	if cfg.OnChange == nil {
 		cfg.OnChange = func() {}
@@ -95,14 +96,14 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Keepers {
 	}
 }
 
-// troublePause is how long a keeper waits after the store did not answer. A disk that is full stays so for a while.
+// troublePause is a keeper's pause after a failed access to the store. A full disk stays full for a while.
 const troublePause = time.Second
 
-// Run keeps all clusters until ctx ends, and returns when every keeper is gone. The pools go on.
+// Run maintains all clusters until ctx ends, and returns when every keeper has ended. The pools continue.
 func (p *Keepers) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	// As in keeper.run, the channel is taken before the store is read, so that no change falls between the two.
+	// As in keeper.run, the channel is taken before the store is read, so that no change in between is missed.
 	for {
 		changed := p.db.Changed(store.Subject{Object: corral.ObjectCluster})
 		var again <-chan time.Time
@@ -125,7 +126,7 @@ func (p *Keepers) Run(ctx context.Context) error {
 	}
 }
 
-// serve runs a keeper until ctx ends or its cluster is DELETED, and forgets it then.
+// serve runs a keeper until ctx ends or its cluster is DELETED, and then removes it.
 func (p *Keepers) serve(ctx context.Context, k *keeper) {
 	k.run(ctx)
 	p.mu.Lock()
@@ -134,7 +135,7 @@ func (p *Keepers) serve(ctx context.Context, k *keeper) {
 	k.shared.retire()
 }
 
-// keeper returns a cluster's keeper, which may have to be begun.
+// keeper returns a cluster's keeper, creating it if necessary.
 func (p *Keepers) keeper(c corral.Cluster) *keeper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,13 +153,13 @@ func (p *Keepers) keeper(c corral.Cluster) *keeper {
 	return k
 }
 
-// folder is a cluster's, by its id: names of clusters may be used again.
+// folder returns a cluster's folder, which is named by its id because names may be reused.
 func (p *Keepers) folder(id corral.ClusterID) folder {
 	return folder{filepath.Join(p.cfg.Dir, strconv.FormatInt(int64(id), 10)), p.cfg.RunAs}
 }
 
-// Workers returns the workers that the cluster's collector knew when it was last asked, by id. Workers that it no
-// longer names, or that were there before it stopped answering, are not Connected; they are kept for a while.
+// Workers returns the workers known to the cluster's collector when it was last asked, by id. Workers that it no
+// longer lists, or that it listed before it stopped answering, are not Connected; they are kept for a while.
 func (p *Keepers) Workers(id corral.ClusterID) []corral.Worker {
 	p.mu.Lock()
 	k := p.keepers[id]
@@ -169,9 +170,9 @@ func (p *Keepers) Workers(id corral.ClusterID) []corral.Worker {
 	return k.shared.known()
 }
 
-// ready is what everything that uses a pool begins with. It returns the keeper of a READY cluster and the commands on
-// its pool. Otherwise the error is Unavailable if it is worth asking again soon, and a Conflict if somebody has to
-// start the cluster first.
+// ready returns the keeper of a READY cluster and the commands for its pool; every use of a pool begins with it.
+// Otherwise the error is Unavailable if a retry may soon succeed, and Conflict if a user has to start the cluster
+// first.
 func (p *Keepers) ready(ctx context.Context, id corral.ClusterID) (*keeper, corral.Cluster, condor.Tools, error) {
 	c, err := store.ReadWhole(ctx, p.db, func(tx *store.WholeTx) (corral.Cluster, error) { return tx.Cluster(id) })
 	if err != nil {
@@ -206,7 +207,7 @@ func (p *Keepers) Queue(c corral.Cluster) (run.Queue, error) {
 	return k.queue(c, tools)
 }
 
-// Stream returns the queue of a READY cluster whose tasks go to worker jobs, likewise.
+// Stream likewise returns the queue of a READY cluster whose tasks are sent to worker jobs.
 func (p *Keepers) Stream(id corral.ClusterID) (*stream.Stream, error) {
 	k, c, tools, err := p.ready(context.Background(), id)
 	if err != nil {
@@ -215,7 +216,7 @@ func (p *Keepers) Stream(id corral.ClusterID) (*stream.Stream, error) {
 	return k.stream(c, tools)
 }
 
-// Streamed returns the queue that Stream has returned before, or nil.
+// Streamed returns the queue that Stream returned before, or nil.
 func (p *Keepers) Streamed(id corral.ClusterID) *stream.Stream {
 	p.mu.Lock()
 	k := p.keepers[id]
@@ -226,9 +227,9 @@ func (p *Keepers) Streamed(id corral.ClusterID) *stream.Stream {
 	return k.shared.streamed()
 }
 
-// Env returns what HTCondor's commands, and whatever starts them, need in their environment to use the pool of a
-// READY cluster, as "NAME=value". PATH holds only HTCondor's own folders, to be put before the user's. CONDOR_IDS
-// matters to root alone, whose commands have to know as whom HTCondor runs here.
+// Env returns the environment variables with which HTCondor's commands, or programs that start them, can use the pool
+// of a READY cluster, as "NAME=value". PATH contains only HTCondor's own folders, to be put before the user's.
+// CONDOR_IDS matters only to root, whose commands must know the account under which HTCondor runs.
 func (p *Keepers) Env(ctx context.Context, id corral.ClusterID) ([]string, error) {
 	_, c, tools, err := p.ready(ctx, id)
 	if err != nil {
@@ -239,8 +240,8 @@ func (p *Keepers) Env(ctx context.Context, id corral.ClusterID) ([]string, error
 		"PATH=" + path, "CORRAL_CLUSTER=" + c.Name}, nil
 }
 
-// PutToken keeps the text of a token for a cluster that is attached to a pool. It is called before the cluster
-// becomes READY, in the transaction that makes it STARTING for example; a token that is there already is replaced.
+// PutToken stores a token for a cluster that is attached to a remote pool. It must be called before the cluster
+// becomes READY, for example in the transaction that makes it STARTING; an existing token is replaced.
 func (p *Keepers) PutToken(id corral.ClusterID, secret string) error {
 	secret = strings.TrimSpace(secret)
 	if _, err := condor.ParseToken(secret); err != nil {
@@ -252,14 +253,14 @@ func (p *Keepers) PutToken(id corral.ClusterID, secret string) error {
 		err = dir.write(tokenFile, secret+"\n")
 	}
 	if err != nil {
-		return corral.Errorf(corral.Failed, "keeping the token of a pool: %w", err)
+		return corral.Errorf(corral.Failed, "storing a pool's token: %w", err)
 	}
 	return nil
 }
 
-// Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
-// before it returns. In a pool of ours the token is the attempt's own and lives as long as asked; in others it may be
-// the one that was given for the pool. The error is Forbidden if there is none that workers may have.
+// Mint creates a token with which an attempt's workers may join the cluster's pool, and records it in the store
+// before it returns. In a pool of ours each attempt has its own token with the requested lifetime; in others it may
+// be the token provided for the pool. The error is Forbidden if there is no token that workers may have.
 func (p *Keepers) Mint(
 	ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration,
 ) (secret string, ends time.Time, err error) {
@@ -274,7 +275,7 @@ func (p *Keepers) Mint(
 		token, err = remote{c, tools, k.dir}.mint(ctx, attempt, lifetime)
 	}
 	if err == nil && !token.Expires.After(time.Now()) {
-		err = corral.Errorf(corral.Failed, "the token for it ended at %s", token.Expires.UTC().Format(time.RFC3339))
+		err = corral.Errorf(corral.Failed, "the token for it expired at %s", token.Expires.UTC().Format(time.RFC3339))
 	}
 	if err != nil {
 		return "", time.Time{}, corral.ErrorAt(mintKind(err), "cluster "+c.Name, "%w", err)
@@ -286,8 +287,8 @@ func (p *Keepers) Mint(
 	return token.Secret(), token.Expires, nil
 }
 
-// mintKind says whether it is worth asking again for a token that could not be made: not if there will be none, or if
-// the pool has refused; but if it did not answer.
+// mintKind returns the kind of the error for a token that could not be created. A retry is worthwhile only if the
+// pool did not answer, not if it refused or if there is no suitable token.
 func mintKind(err error) corral.Kind {
 	var refused *condor.Refused
 	switch {

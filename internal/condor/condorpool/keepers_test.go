@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// TestLifeOfAPool is the main path: a row becomes a pool, its attempt's worker joins and runs a job, the pool is stopped
-// and started with its queue, and removed without a trace.
+// TestLifeOfAPool is the main path: a row becomes a pool, its attempt's worker joins and runs a job, the pool is
+// stopped and started with its queue, and removed without leaving anything.
 func TestLifeOfAPool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// TestKilledDaemonsComeBack kills each daemon of a pool in turn, as the kernel may when memory runs out. The queue is kept,
-// the worker is seen again, jobs run, and the cluster says that it is well.
+// TestKilledDaemonsComeBack kills each daemon of a pool in turn, as the kernel may when memory runs out. The queue is
+// kept, the worker reappears, jobs run, and the cluster reports that it is healthy.
 func TestKilledDaemonsComeBack(t *testing.T) {
 	for _, program := range []string{"condor_master", "condor_schedd", "condor_collector", "condor_negotiator", "condor_shared_port"} {
 		t.Run(program, func(t *testing.T) {

@@ -12,12 +12,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// TestPoolOutlivesCorrald has the next corrald find what the last one left, and do what was asked meanwhile.
+// TestPoolOutlivesCorrald checks that the next corrald adopts what the last one left and performs what was requested
+// meanwhile.
 func TestPoolOutlivesCorrald(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,8 +41,8 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 	}
 
 	w.endRun()
-	w.kill(c, "condor_master")                                                  // or the machine was started again
-	if err := os.Remove(w.keepers.folder(c.ID).path + "/release"); err != nil { // and what it led to was cleaned away
+	w.kill(c, "condor_master")                                                  // or the machine was rebooted
+	if err := os.Remove(w.keepers.folder(c.ID).path + "/release"); err != nil { // and its target was deleted
 		t.Fatal(err)
 	}
 	w.begin()
@@ -67,7 +70,7 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 	w.await(c.ID, corral.ClusterDeleted)
 }
 
-// TestStepsMayBeRepeated has corrald die after the pool was started, before that was recorded.
+// TestStepsMayBeRepeated simulates the death of corrald after the pool was started and before that was recorded.
 func TestStepsMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -83,7 +86,7 @@ func TestStepsMayBeRepeated(t *testing.T) {
 	if w.queued(c, job) != 1 {
 		t.Error("the queue is lost")
 	}
-	// Removed before, but for the row.
+	// Everything but the row was removed before.
 	w.endRun()
 	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
 	for _, pid := range daemons(w.dir) {
@@ -98,7 +101,7 @@ func TestStepsMayBeRepeated(t *testing.T) {
 	w.await(c.ID, corral.ClusterDeleted)
 }
 
-// TestUpgradeKeepsTheQueue gives the pool another release. Shells that use it go on.
+// TestUpgradeKeepsTheQueue gives the pool another release. Shells that use it continue to work.
 func TestUpgradeKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,7 +169,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 	}
 }
 
-// TestEnvIsEnough has the pool's owner use HTCondor's commands with nothing else in the environment.
+// TestEnvIsEnough runs HTCondor's commands as the pool's owner with no other environment.
 func TestEnvIsEnough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -178,7 +181,7 @@ func TestEnvIsEnough(t *testing.T) {
 	j := w.attempt(c, 1, 2)
 	w.glidein(c, j, w.mint(c, j), nil)
 	home := filepath.Join(w.dir, "home")
-	if err := (folder{home, runAs()}).make(); err != nil {
+	if err := (folder{home, programs.Unprivileged()}).make(); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
@@ -189,7 +192,7 @@ func TestEnvIsEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	owner, err := condor.AccountFor(runAs())
+	owner, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +212,7 @@ func TestEnvIsEnough(t *testing.T) {
 		return string(out), err
 	}
 	for command, want := range map[string]string{
-		// DAGMan wants no logs in the machine's temporary folder, unless it is told not to be strict.
+		// DAGMan refuses logs in the machine's temporary folder unless it is told not to be strict.
 		"condor_status -schedd":                                 "corral.pool",
 		"condor_submit job.sub":                                 "1 job(s) submitted",
 		"_CONDOR_DAGMAN_USE_STRICT=0 condor_submit_dag two.dag": "submitted to cluster",
@@ -233,7 +236,7 @@ func TestEnvIsEnough(t *testing.T) {
 	}
 }
 
-// TestQueueIsOne has runs keep their queue while the pool is stopped, and lose it with the cluster.
+// TestQueueIsOne: runs keep their queue while the pool is stopped, and lose it with the cluster.
 func TestQueueIsOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -268,13 +271,13 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 	w := newWorld(t)
 	c := w.ready("mine")
 	dir := filepath.Join(w.dir, "dag")
-	if err := (folder{dir, runAs()}).make(); err != nil {
+	if err := (folder{dir, programs.Unprivileged()}).make(); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
 		"job.sub":  "executable = /bin/true\ntransfer_executable = false\nqueue\n",
 		"one.dag":  "JOB A job.sub\nSET_JOB_ATTR X = 1\n",
-		"dag.conf": "DAGMAN_USE_STRICT = 0\n", // it wants no logs in the machine's temporary folder
+		"dag.conf": "DAGMAN_USE_STRICT = 0\n", // it refuses logs in the machine's temporary folder
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -284,14 +287,14 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually("DAGMan", func() bool { return w.daemon(c, "condor_dagman") != 0 })
-	// Its schedd is killed, so that nobody ends it in order.
+	// The schedd is killed, so that the DAG is not ended in order.
 	w.kill(c, "condor_master", "condor_schedd")
 	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
 	w.await(c.ID, corral.ClusterDeleted)
 }
 
-// TestNoQueueThatNobodyCloses asks for a queue when the cluster's keeper is about to be gone, but was found before.
-func TestNoQueueThatNobodyCloses(t *testing.T) {
+// TestNoQueueThatNobodyCloses requests a queue from a keeper that was found before but is about to end.
+func TestNoQueueIsLeftOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	k, c, tools, err := w.keepers.ready(t.Context(), w.ready("mine").ID)
@@ -312,7 +315,7 @@ func TestNoQueueThatNobodyCloses(t *testing.T) {
 	w.begin()
 }
 
-// A recorder notes which releases are to be kept.
+// A recorder records which releases are to be kept.
 type recorder struct {
 	installed
 	kept []string
@@ -323,7 +326,7 @@ func (r *recorder) Prune(keep []string) error {
 	return nil
 }
 
-// TestReleasesInUseAreKept also those of clusters that are stopped: they may be started again.
+// TestReleasesInUseAreKept also checks stopped clusters, because they may be started again.
 func TestReleasesInUseAreKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

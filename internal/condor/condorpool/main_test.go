@@ -3,17 +3,17 @@
 package condorpool
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/programs"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
@@ -23,35 +23,24 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// release is a real HTCondor, which scripts/htcondor has set up.
+// release is the folder of a real HTCondor.
 var release string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Most of the time is HTCondor's, waiting for itself.
+	// Most of the time HTCondor waits for itself.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
-	cmd := exec.Command("../../../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "scripts/htcondor:", err)
+	var err error
+	if release, err = programs.HTCondor(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	release = string(bytes.TrimSpace(out))
 	os.Exit(m.Run())
 }
 
-// runAs is the user whom pools of tests belong to: an unprivileged one that every Debian has.
-func runAs() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
-}
-
-// installed is the real HTCondor as the only release. What a ref names otherwise is a folder, or not there.
+// installed provides the real HTCondor as the only release. Any other ref is a folder or does not exist.
 type installed struct{}
 
 func (installed) Newest(context.Context) (ref string, err error) { return release, nil }
@@ -65,7 +54,7 @@ func (installed) Release(_ context.Context, ref string) (dir, version string, er
 
 func (installed) Prune([]string) error { return nil }
 
-// A queue is nobody's: nothing is submitted to it here.
+// A queue is a dummy: no job is submitted to it here.
 type queue struct {
 	run.Queue
 	closed bool
@@ -73,7 +62,7 @@ type queue struct {
 
 func (q *queue) Close() { q.closed = true }
 
-// A world is a store, pools that are kept as it says, and a folder for all.
+// A world is a store, pools that follow it, and a folder for everything.
 type world struct {
 	t       *testing.T
 	dir     string
@@ -89,7 +78,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // the pools' owner enters it
+	if err := os.Chmod(dir, 0o755); err != nil { // so that the pools' owner can enter it
 		t.Fatal(err)
 	}
 	w := &world{t: t, dir: dir, db: storetest.OpenTest(t)}
@@ -98,14 +87,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// begin starts a corrald's part in it; it is the first, or follows one that was ended.
+// begin starts the Keepers, for the first time or after an earlier one was ended.
 func (w *world) begin() {
 	w.keepers = New(slog.New(slog.NewTextHandler(w.t.Output(), nil)), w.db, Config{
 		Dir:      filepath.Join(w.dir, "clusters"),
 		Host:     netip.MustParseAddr("127.0.0.1"),
 		Releases: installed{},
 		NewQueue: func(corral.Cluster, condor.Tools, string) Queue { return &queue{} },
-		RunAs:    runAs(),
+		RunAs:    programs.Unprivileged(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -119,7 +108,7 @@ func (w *world) begin() {
 	}
 }
 
-// clean removes all clusters, as somebody does who is done with them. Then nothing may be left.
+// clean removes all clusters at the end. Afterwards nothing may be left.
 func (w *world) clean() {
 	all := w.clusters()
 	for _, c := range all {
@@ -143,7 +132,7 @@ func (w *world) clean() {
 	}
 }
 
-// force removes a cluster whatever still needs it.
+// force removes a cluster even if it is still needed.
 func force(tx *store.Tx, id corral.ClusterID) error {
 	live, err := tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
 	if err != nil {
@@ -199,7 +188,7 @@ func (w *world) cluster(id corral.ClusterID) (c corral.Cluster) {
 	return c
 }
 
-// create makes a cluster's row, which is all that a user does.
+// create creates a cluster's row, which is all that a user does.
 func (w *world) create(c corral.Cluster) corral.Cluster {
 	w.t.Helper()
 	c.Owner, c.Kind = "local", corral.Condor
@@ -231,13 +220,13 @@ func (w *world) await(id corral.ClusterID, want corral.ClusterState) (c corral.C
 	return c
 }
 
-// ready returns a cluster whose pool runs.
+// ready returns a cluster whose pool is running.
 func (w *world) ready(name string) corral.Cluster {
 	w.t.Helper()
 	return w.await(w.create(corral.Cluster{Name: name}).ID, corral.ClusterReady)
 }
 
-// attempt makes a glidein for the cluster with one attempt.
+// attempt creates a glidein for the cluster with one attempt.
 func (w *world) attempt(c corral.Cluster, hosts, cpus int) (j corral.Job) {
 	w.t.Helper()
 	w.tags++
@@ -258,7 +247,8 @@ func (w *world) attempt(c corral.Cluster, hosts, cpus int) (j corral.Job) {
 	return j
 }
 
-// eventually waits for up to three minutes, as long as a slow or busy machine may take. Looking takes a fifth of the time at most: a question to HTCondor is a process.
+// eventually waits for up to three minutes, enough for a slow or busy machine. Checks take at most a fifth of the
+// time, because a query of HTCondor is a process.
 func (w *world) eventually(what string, done func() bool) {
 	w.t.Helper()
 	late := time.After(3 * time.Minute)
@@ -275,7 +265,7 @@ func (w *world) eventually(what string, done func() bool) {
 	}
 }
 
-// tools are the commands on a cluster's pool.
+// tools returns the commands for a cluster's pool.
 func (w *world) tools(c corral.Cluster) condor.Tools {
 	w.t.Helper()
 	_, _, tools, err := w.keepers.ready(w.t.Context(), c.ID)
@@ -285,7 +275,7 @@ func (w *world) tools(c corral.Cluster) condor.Tools {
 	return tools
 }
 
-// submit queues a job that ends well, and returns its number.
+// submit queues a job that succeeds and returns its number.
 func (w *world) submit(c corral.Cluster) int {
 	w.t.Helper()
 	cluster, err := w.trySubmit(c)
@@ -303,7 +293,7 @@ func (w *world) trySubmit(c corral.Cluster) (int, error) {
 	return w.tools(c).Submit(w.t.Context(), job)
 }
 
-// queued returns how many jobs of a submission are in the queue.
+// queued returns the number of a submission's jobs in the queue.
 func (w *world) queued(c corral.Cluster, cluster int) int {
 	w.t.Helper()
 	ads, err := w.jobs(c, cluster)
@@ -313,7 +303,7 @@ func (w *world) queued(c corral.Cluster, cluster int) int {
 	return len(ads)
 }
 
-// gone reports whether the schedd says that a submission's jobs have left the queue.
+// gone reports whether the schedd's history shows that a submission's jobs have left the queue.
 func (w *world) gone(c corral.Cluster, cluster int) bool {
 	ads, err := w.jobs(c, cluster)
 	return err == nil && len(ads) == 0

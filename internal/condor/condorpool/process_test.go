@@ -15,13 +15,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// daemons returns the processes of HTCondor, zombies left out, whose CONDOR_CONFIG begins with dir. Commands that a keeper
-// runs, which may be just asking how the pool is, are none.
+// daemons returns HTCondor's processes, except zombies, whose CONDOR_CONFIG begins with dir. It excludes commands
+// that a keeper runs, which may be checking the pool at the moment.
 func daemons(dir string) []int {
 	var found []int
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -43,8 +45,8 @@ func daemons(dir string) []int {
 	return found
 }
 
-// daemon returns the process of a pool's daemon, 0 if there is none. A daemon's copies of itself, which answer questions or
-// are about to become another daemon, are none.
+// daemon returns the process of a pool's daemon, or 0 if there is none. It excludes a daemon's forked copies, which
+// answer questions or are about to become another daemon.
 func (w *world) daemon(c corral.Cluster, program string) int {
 	for _, pid := range daemons(w.keepers.folder(c.ID).path + "/") {
 		if runs(strconv.Itoa(pid)) == program && runs(parent(pid)) != program {
@@ -54,7 +56,7 @@ func (w *world) daemon(c corral.Cluster, program string) int {
 	return 0
 }
 
-// kill ends daemons of a pool at once, all of which it finds before: they may end without one another.
+// kill kills daemons of a pool at once. It finds all of them first, because they may end without one another.
 func (w *world) kill(c corral.Cluster, programs ...string) (pids []int) {
 	w.t.Helper()
 	for _, program := range programs {
@@ -70,7 +72,7 @@ func (w *world) kill(c corral.Cluster, programs ...string) (pids []int) {
 	return pids
 }
 
-// kill does nothing to a process that has ended.
+// kill ignores a process that has ended.
 func kill(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != syscall.ESRCH {
 		return err
@@ -78,7 +80,7 @@ func kill(pid int) error {
 	return nil
 }
 
-// runs is the program of a process, "." if it has ended.
+// runs returns the program of a process, or "." if it has ended.
 func runs(pid string) string {
 	exe, _ := os.Readlink("/proc/" + pid + "/exe")
 	return filepath.Base(exe)
@@ -91,8 +93,8 @@ func parent(pid int) string {
 	return ppid
 }
 
-// glidein starts a real one for an attempt, as a worker process of a pilot does. It ends with the test, or when the
-// function that is returned is called.
+// glidein starts a real glidein for an attempt, like a worker process of a pilot. It ends with the test, or when the
+// returned function is called.
 func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change func(*condor.GlideinConfig)) (end func()) {
 	w.t.Helper()
 	w.tags++
@@ -123,7 +125,7 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	owner, err := condor.AccountFor(runAs())
+	owner, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		w.t.Fatal(err)
 	}

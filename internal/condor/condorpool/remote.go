@@ -15,23 +15,23 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// A remote is a pool that somebody else runs, as its user whom the token in the cluster's folder names. It is asked how
-// it is, and otherwise left alone: we can neither start it nor have it refuse a token or a slot.
+// A remote is a pool that another party runs, used with the identity in the token in the cluster's folder. Its state
+// can be queried, but we can neither start it nor make it revoke a token or refuse a slot.
 type remote struct {
 	c     corral.Cluster
 	tools condor.Tools
 	dir   folder
 }
 
-// workerRights are what a token needs so that workers can join with it.
+// workerRights are the rights that a token needs for workers to join with it.
 var workerRights = []string{"READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER"}
 
-// poolVersion finds the version of the collector in what condor_ping says of it.
+// poolVersion matches the collector's version in the output of condor_ping.
 var poolVersion = regexp.MustCompile(`(?m)^Remote Version:.*\$CondorVersion: (\d+\.\d+\.\d+)`)
 
-// meet returns the version of the pool's collector. The error says why the pool is of no use: it does not answer, or
-// does not take the token. The version is what the collector says when it is called; its ad is there only a while after
-// it has started.
+// meet returns the version of the pool's collector. The error says why the pool is unusable: it does not answer or
+// does not accept the token. The version comes from the connection, because the collector's ad appears only a while
+// after its start.
 func (r remote) meet(ctx context.Context) (version string, err error) {
 	out, err := r.tools.Run(ctx, nil, "condor_ping", "-verbose", "-type", "collector", workerRights[0])
 	if err != nil {
@@ -39,9 +39,9 @@ func (r remote) meet(ctx context.Context) (version string, err error) {
 	}
 	m := poolVersion.FindSubmatch(out)
 	if m == nil {
-		return "", fmt.Errorf("the collector %s does not say its version", r.c.Collector)
+		return "", fmt.Errorf("the collector %s does not report its version", r.c.Collector)
 	}
-	// Each right is tried, because a token that lacks one would show only when the first worker tries to join.
+	// Each right is tried, because a missing one would otherwise show only when the first worker tries to join.
 	for _, right := range workerRights[1:] {
 		if _, err := r.tools.Run(ctx, nil, "condor_ping", "-type", "collector", right); err != nil {
 			return "", fmt.Errorf("the pool's token does not let workers join, which need %s: %w",
@@ -51,7 +51,7 @@ func (r remote) meet(ctx context.Context) (version string, err error) {
 	return string(m[1]), nil
 }
 
-// unmet says why a collector did not answer a question.
+// unmet returns the error for a collector that did not answer a question.
 func (r remote) unmet(err error) error {
 	var refused *condor.Refused
 	if errors.As(err, &refused) {
@@ -60,9 +60,9 @@ func (r remote) unmet(err error) error {
 	return fmt.Errorf("the collector %s does not answer: %w", r.c.Collector, err)
 }
 
-// findSchedd returns the name of the schedd that takes the cluster's jobs, and where it listens, which is empty if
-// that is the collector's port: workers behind a broker connect with it for each job. It is the schedd that the
-// cluster names, or the only one there is. If it is neither, the error says what there is.
+// findSchedd returns the name and address of the schedd that accepts the cluster's jobs: the one that the cluster
+// names, or the only one there is. The address is empty if it is the collector's port; workers behind a broker
+// connect to it for each job. If there is no such schedd, the error lists the existing ones.
 func (r remote) findSchedd(ctx context.Context) (name, at string, err error) {
 	ads, err := r.schedds(ctx, r.c.Schedd)
 	if err == nil && len(ads) == 1 {
@@ -77,7 +77,7 @@ func (r remote) findSchedd(ctx context.Context) (name, at string, err error) {
 	return "", "", err
 }
 
-// schedds returns the ads of the pool's schedds, or of those with a name.
+// schedds returns the ads of the pool's schedds, or of the one with a given name.
 func (r remote) schedds(ctx context.Context, name string) ([]classad.Ad, error) {
 	args := []string{"-schedd"}
 	if name != "" {
@@ -90,7 +90,7 @@ func (r remote) schedds(ctx context.Context, name string) ([]classad.Ad, error) 
 	return ads, nil
 }
 
-// namesOf returns the names of daemons, in the order of their ads.
+// namesOf returns the names of daemons in the order of their ads.
 func namesOf(ads []classad.Ad) []string {
 	names := make([]string, len(ads))
 	for i, ad := range ads {
@@ -99,9 +99,9 @@ func namesOf(ads []classad.Ad) []string {
 	return names
 }
 
-// noSchedd says why none of the schedds that a pool has takes the jobs of a cluster.
+// noSchedd explains why none of a pool's schedds accepts a cluster's jobs.
 func noSchedd(c corral.Cluster, there []string) error {
-	const most = 10 // that a sentence names
+	const most = 10 // maximum number of names in the message
 	names := slices.Sorted(slices.Values(there))
 	if len(names) > most {
 		names = append(names[:most], "…")
@@ -109,20 +109,20 @@ func noSchedd(c corral.Cluster, there []string) error {
 	list, start := strings.Join(names, ", "), "`corral cluster start "+c.Name+"`"
 	switch {
 	case c.Schedd != "" && len(there) > 0:
-		return fmt.Errorf("the collector %s does not name the schedd %s, but %s: when it is there, %s; "+
+		return fmt.Errorf("the collector %s does not list the schedd %s, but %s: when it appears, %s; "+
 			"to use another, remove the cluster and create it again", c.Collector, c.Schedd, list, start)
 	case c.Schedd != "":
-		return fmt.Errorf("the collector %s names neither the schedd %s nor any other: when it is there, %s",
+		return fmt.Errorf("the collector %s lists neither the schedd %s nor any other: when it appears, %s",
 			c.Collector, c.Schedd, start)
 	case len(there) == 0:
-		return fmt.Errorf("the collector %s does not name any schedd, so jobs have nowhere to go: "+
+		return fmt.Errorf("the collector %s does not list any schedd, so jobs cannot be submitted: "+
 			"when there is one, %s", c.Collector, start)
 	}
-	return fmt.Errorf("the collector %s names %d schedds, %s: remove the cluster, and create it with --schedd NAME, "+
+	return fmt.Errorf("the collector %s lists %d schedds, %s: remove the cluster, and create it with --schedd NAME, "+
 		"one of them", c.Collector, len(there), list)
 }
 
-// scheddAt returns where the schedd of an ad listens, empty if that is the collector's port.
+// scheddAt returns the address of an ad's schedd, or "" if it is the collector's port.
 func scheddAt(c corral.Cluster, ad classad.Ad) string {
 	text, _ := ad.Text("MyAddress")
 	at, err := condor.ParseAddress(text)
@@ -132,25 +132,25 @@ func scheddAt(c corral.Cluster, ad classad.Ad) string {
 	return at.String()
 }
 
-// diagnose returns what is wrong with the pool, "" if nothing is. Only what corrald needs is looked at: the
-// collector, and the schedd that takes the cluster's jobs.
+// diagnose describes the pool's problem, or returns "" if there is none. It checks only what corrald needs: the
+// collector, and the schedd that accepts the cluster's jobs.
 func (r remote) diagnose(ctx context.Context) string {
 	ads, err := r.schedds(ctx, r.c.Schedd)
 	switch {
 	case err != nil:
 		return "the pool's collector does not answer: " + sentence(err)
 	case len(ads) == 0 && r.c.Schedd != "":
-		return fmt.Sprintf("the pool's collector does not name the schedd %s: jobs are neither taken nor shown until "+
-			"it does", r.c.Schedd)
+		return fmt.Sprintf("the pool's collector does not list the schedd %s: jobs are neither accepted nor shown "+
+			"until it does", r.c.Schedd)
 	}
 	return ""
 }
 
-// What the history says of the tokens of a pool that somebody else runs.
+// History entries about the tokens of a remote pool.
 const (
-	tokensFetched = "each attempt's workers get a token that the pool's collector makes for them " +
+	tokensFetched = "each attempt's workers get a token that the pool's collector creates for them " +
 		"(condor_token_fetch); corrald cannot revoke it"
-	tokensGiven = "the pool makes no token for us, so all workers get the one that was given; corrald cannot revoke it"
+	tokensGiven = "the pool creates no token for corrald, so all workers get the one provided; corrald cannot revoke it"
 	tokensNone  = "no glidein can join"
 )
 
@@ -166,7 +166,7 @@ func (r remote) howTokens(ctx context.Context) string {
 	return tokensGiven + ": " + sentence(why)
 }
 
-// mint returns a token for an attempt's workers: one that the collector makes, or the one that was given.
+// mint returns a token for an attempt's workers: one created by the collector, or the one provided for the pool.
 func (r remote) mint(ctx context.Context, attempt corral.JobID, lifetime time.Duration) (condor.Token, error) {
 	token, err := r.fetch(ctx, lifetime)
 	var refused *condor.Refused
@@ -177,13 +177,13 @@ func (r remote) mint(ctx context.Context, attempt corral.JobID, lifetime time.Du
 		return condor.Token{}, err
 	}
 	if token.Expires.IsZero() {
-		token.Expires = time.Now().Add(lifetime) // for all that this attempt needs
+		token.Expires = time.Now().Add(lifetime) // long enough for this attempt
 	}
-	token.ID = fmt.Sprintf("%s/%d", token.ID, attempt) // one token for many attempts, each of which is noted
+	token.ID = fmt.Sprintf("%s/%d", token.ID, attempt) // one token for many attempts, each of which is recorded
 	return token, nil
 }
 
-// fetch has the collector make a token.
+// fetch requests a token from the collector.
 func (r remote) fetch(ctx context.Context, lifetime time.Duration) (condor.Token, error) {
 	seconds := fmt.Sprint(int64((lifetime + time.Second - 1) / time.Second))
 	args := []string{"-type", "COLLECTOR", "-lifetime", seconds}
@@ -197,8 +197,8 @@ func (r remote) fetch(ctx context.Context, lifetime time.Duration) (condor.Token
 	return condor.ParseToken(strings.TrimSpace(string(out)))
 }
 
-// given returns the token that was given for the pool, if workers may have it. A pool of another owner may be set up so
-// that its collector makes tokens for nobody else: then this is all there is.
+// given returns the token provided for the pool, if workers may have it. A pool of another owner may be configured so
+// that its collector creates no tokens for us, so no other token is available.
 func (r remote) given() (condor.Token, error) {
 	text, err := r.dir.token()
 	if err != nil {
@@ -214,19 +214,19 @@ func (r remote) given() (condor.Token, error) {
 	return token, nil
 }
 
-// mayTravel returns an error, of kind Forbidden, for a token that can do more than workers need: whoever steals it from
-// a site could submit jobs in its owner's name.
+// mayTravel returns a Forbidden error for a token with more rights than workers need: anyone who steals it from a
+// site could submit jobs in its owner's name.
 func mayTravel(token condor.Token) error {
 	needed := func(right string) bool { return slices.Contains(workerRights, right) }
 	more := slices.DeleteFunc(slices.Clone(token.Rights), needed)
-	what := "is for " + strings.Join(more, ", ") + ", too"
+	what := "also allows " + strings.Join(more, ", ")
 	switch {
 	case len(token.Rights) == 0:
 		what = "has all rights of its owner"
 	case len(more) == 0:
 		return nil
 	}
-	return corral.Errorf(corral.Forbidden, "the pool's collector makes no tokens for workers, and the one that was "+
-		"given %s, so it must not go to a site: attach with a token that is for no more than %s, or have the pool's "+
-		"owner allow condor_token_fetch", what, strings.Join(workerRights, ", "))
+	return corral.Errorf(corral.Forbidden, "the pool's collector creates no tokens for workers, and the one "+
+		"provided %s, so it must not be sent to a site: attach with a token that allows only %s, or ask the pool's "+
+		"owner to allow condor_token_fetch", what, strings.Join(workerRights, ", "))
 }

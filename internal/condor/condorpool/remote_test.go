@@ -17,7 +17,7 @@ func TestTokensThatMayGoToASite(t *testing.T) {
 	}{
 		"what workers need": {workerRights, ""},
 		"less":              {workerRights[:1], ""},
-		"more":              {append([]string{"WRITE", "DAEMON"}, workerRights...), "is for WRITE, DAEMON, too"},
+		"more":              {append([]string{"WRITE", "DAEMON"}, workerRights...), "also allows WRITE, DAEMON"},
 		"all":               {nil, "has all rights of its owner"},
 	} {
 		err := mayTravel(condor.Token{Rights: test.rights})
@@ -38,7 +38,7 @@ func TestNoScheddNamesWhatThereIs(t *testing.T) {
 		twelve = append(twelve, fmt.Sprintf("s%02d", 11-i))
 	}
 	err := noSchedd(corral.Cluster{Name: "mine", Collector: "c:1"}, twelve)
-	const want = "the collector c:1 names 12 schedds, s00, s01, s02, s03, s04, s05, s06, s07, s08, s09, …: "
+	const want = "the collector c:1 lists 12 schedds, s00, s01, s02, s03, s04, s05, s06, s07, s08, s09, …: "
 	if !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("noSchedd() = %v, want %s", err, want)
 	}

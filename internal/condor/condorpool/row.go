@@ -18,15 +18,15 @@ func clusters(ctx context.Context, db *store.DB) (all []corral.Cluster, err erro
 	})
 }
 
-// A row is what the store has of one cluster: its row, its attempts, and the tokens that they got. Every move is one
-// transaction that looks at the row first: while a keeper was busy with a pool, a user may have asked for something
+// A row gives access to one cluster's data in the store: its row, its attempts, and their tokens. Every move is one
+// transaction that first checks the row: while a keeper was busy with a pool, a user may have requested something
 // else.
 type row struct {
-	db store.Owner // the cluster's
+	db store.Owner // the cluster owner's
 	id corral.ClusterID
 }
 
-// read returns the row as it is now.
+// read returns the present row.
 func (r row) read(ctx context.Context) (c corral.Cluster, err error) {
 	err = r.db.View(ctx, func(tx *store.Tx) (err error) {
 		c, err = tx.Cluster(r.id)
@@ -44,8 +44,8 @@ func (r row) set(ctx context.Context, fn func(*corral.Cluster)) (c corral.Cluste
 	return c, err
 }
 
-// move applies a move, with a line about the pool in the history unless that is "". It does nothing if somebody asked
-// for something else meanwhile: the next step sees what.
+// move applies a move and adds an entry about the pool to the history unless pool is "". It does nothing if a user
+// has requested something else meanwhile; the next step handles that.
 func (r row) move(ctx context.Context, from corral.ClusterState, move corral.ClusterMove, reason, pool string) error {
 	return r.db.Write(ctx, Actor, func(tx *store.Tx) error {
 		c, err := tx.Cluster(r.id)
@@ -62,8 +62,8 @@ func (r row) move(ctx context.Context, from corral.ClusterState, move corral.Clu
 	})
 }
 
-// health keeps the reason of a READY cluster: what is wrong with its pool, or nothing. It returns what was written
-// into the history, "" if nothing was because the same was wrong before.
+// health sets the reason of a READY cluster: the pool's problem, or "". It returns the text that it added to the
+// history, or "" if the problem has not changed.
 func (r row) health(ctx context.Context, wrong string) (news string, err error) {
 	err = r.db.Write(ctx, Actor, func(tx *store.Tx) error {
 		c, err := tx.Cluster(r.id)
@@ -74,7 +74,7 @@ func (r row) health(ctx context.Context, wrong string) (news string, err error) 
 			return err
 		}
 		if news = wrong; news == "" {
-			news = "all daemons are there again"
+			news = "all daemons are running again"
 		}
 		return tx.Log(corral.ObjectCluster, int64(r.id), "health", news)
 	})
@@ -85,11 +85,11 @@ func (r row) health(ctx context.Context, wrong string) (news string, err error) 
 type attempt struct {
 	corral.Job
 	cluster  corral.ClusterID
-	hosts    int    // each of which runs a worker
-	identity string // who its workers are to the pool; "" if they may be anybody
+	hosts    int    // each host runs a worker
+	identity string // its workers' identity in the pool; "" if they may have any
 }
 
-// attempts returns those of the cluster that may have workers: the live attempts of glideins that are not over.
+// attempts returns the cluster's attempts that may have workers: the live attempts of live glideins.
 func (r row) attempts(ctx context.Context, c corral.Cluster) (live []attempt, err error) {
 	err = r.db.View(ctx, func(tx *store.Tx) error {
 		glideins, err := tx.Glideins(store.GlideinFilter{Cluster: r.id, Live: true, InBrief: true})
@@ -99,8 +99,8 @@ func (r row) attempts(ctx context.Context, c corral.Cluster) (live []attempt, er
 	return live, err
 }
 
-// attemptsOf returns the live attempts of glideins. In a pool of ours the workers of each show a token of their own, by
-// which the collector knows them; in others all may have the same one, and may be anybody to us.
+// attemptsOf returns the live attempts of glideins. In a pool of ours each attempt's workers use their own token, by
+// which the collector identifies them; in other pools all may use the same one, and we cannot identify them.
 func attemptsOf(c corral.Cluster, glideins []corral.Glidein) (live []attempt) {
 	for _, g := range glideins {
 		for _, j := range g.Live() {
@@ -114,12 +114,12 @@ func attemptsOf(c corral.Cluster, glideins []corral.Glidein) (live []attempt) {
 	return live
 }
 
-// addToken notes that a token was made, before anybody gets it.
+// addToken records a new token before it is handed out.
 func (r row) addToken(ctx context.Context, t corral.PoolToken) error {
 	return r.db.Write(ctx, Actor, func(tx *store.Tx) error { return tx.AddPoolToken(t) })
 }
 
-// tokensOver returns the tokens of attempts that are over, which the pool may still take at now.
+// tokensOver returns the tokens of ended attempts that the pool may still accept at now.
 func (r row) tokensOver(ctx context.Context) (over []corral.PoolToken, now time.Time, err error) {
 	err = r.db.View(ctx, func(tx *store.Tx) (err error) {
 		now = tx.Now()
@@ -129,7 +129,7 @@ func (r row) tokensOver(ctx context.Context) (over []corral.PoolToken, now time.
 	return over, now, err
 }
 
-// revoked records that the pool refuses tokens.
+// revoked records that the pool has revoked tokens.
 func (r row) revoked(ctx context.Context, tokens []corral.PoolToken) error {
 	return r.db.Write(ctx, Actor, func(tx *store.Tx) error {
 		for _, t := range tokens {

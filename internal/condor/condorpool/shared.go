@@ -9,23 +9,23 @@ import (
 	"github.com/corral-pilot/corral/internal/condor/stream"
 )
 
-// A shared is what other goroutines see of a keeper: how its pool is used, which workers it has, and its job queue.
-// Runs hold the queue while the pool is stopped, restarted or upgraded; it is closed when the cluster is removed or
-// corrald ends.
+// A shared holds the part of a keeper that other goroutines use: the commands for its pool, the pool's workers, and
+// the job queue. Runs keep using the queue while the pool is stopped, restarted or upgraded; it is closed when the
+// cluster is removed or corrald ends.
 type shared struct {
 	onChange func() // called after workers have changed
 
-	mu      sync.Mutex // guards all that follows
+	mu      sync.Mutex // guards the fields below
 	begun   bool
-	retired bool          // another queue would never be closed
-	pool    *condor.Pool  // nil until it is found, and where somebody else runs it
+	retired bool          // a new queue would never be closed
+	pool    *condor.Pool  // nil until it is found, and for a remote pool
 	tools   *condor.Tools // nil until the pool is found
 	queue   Queue
-	stream  *stream.Stream // nil until it is asked for
+	stream  *stream.Stream // nil until it is requested
 	workers []corral.Worker
 }
 
-// begin reports whether the caller is the first, who has to run the keeper.
+// begin reports whether this is the first call; the first caller must run the keeper.
 func (s *shared) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *shared) begin() bool {
 	return first
 }
 
-// commands returns the commands on the pool, if it has been found.
+// commands returns the commands for the pool, if it has been found.
 func (s *shared) commands() (condor.Tools, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,21 +44,21 @@ func (s *shared) commands() (condor.Tools, bool) {
 	return *s.tools, true
 }
 
-// own returns the pool that the keeper runs, nil if there is none.
+// own returns the pool that the keeper runs, or nil if there is none.
 func (s *shared) own() *condor.Pool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pool
 }
 
-// found records how the pool is used from now on; pool is nil for one that somebody else runs.
+// found sets the pool and its commands from now on; pool is nil for a remote pool.
 func (s *shared) found(pool *condor.Pool, tools condor.Tools) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pool, s.tools = pool, &tools
 }
 
-// lost records that there is no pool to use.
+// lost records that no pool is available.
 func (s *shared) lost() {
 	s.mu.Lock()
 	s.pool, s.tools = nil, nil
@@ -66,7 +66,7 @@ func (s *shared) lost() {
 	s.show(nil)
 }
 
-// jobQueue returns the job queue of the cluster that is at place, and has it made if there is none.
+// jobQueue returns the job queue of the cluster named place, creating it if there is none.
 func (s *shared) jobQueue(place string, newQueue func() (Queue, error)) (q Queue, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,14 +75,14 @@ func (s *shared) jobQueue(place string, newQueue func() (Queue, error)) (q Queue
 		return nil, corral.ErrorAt(corral.Unavailable, place, "corrald does not look after it at the moment")
 	case s.queue == nil:
 		if q, err = newQueue(); err != nil {
-			return nil, corral.ErrorAt(corral.Failed, place, "making its queue: %w", err)
+			return nil, corral.ErrorAt(corral.Failed, place, "creating its queue: %w", err)
 		}
 		s.queue = q
 	}
 	return s.queue, nil
 }
 
-// streamQueue returns the stream of the cluster that is at place, likewise.
+// streamQueue likewise returns the stream of the cluster named place.
 func (s *shared) streamQueue(place string, open func() (*stream.Stream, error)) (q *stream.Stream, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,35 +91,35 @@ func (s *shared) streamQueue(place string, open func() (*stream.Stream, error)) 
 		return nil, corral.ErrorAt(corral.Unavailable, place, "corrald does not look after it at the moment")
 	case s.stream == nil:
 		if q, err = open(); err != nil {
-			return nil, corral.ErrorAt(corral.Failed, place, "making its stream: %w", err)
+			return nil, corral.ErrorAt(corral.Failed, place, "creating its stream: %w", err)
 		}
 		s.stream = q
 	}
 	return s.stream, nil
 }
 
-// streamed returns the stream, nil if nothing has asked for it.
+// streamed returns the stream, or nil if it has not been requested.
 func (s *shared) streamed() *stream.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stream
 }
 
-// forget closes the queues of a cluster that is removed.
+// forget closes the queues of a removed cluster.
 func (s *shared) forget() {
 	s.mu.Lock()
 	queue, stream := s.queue, s.stream
 	s.queue, s.stream = nil, nil
 	s.mu.Unlock()
-	if stream != nil { // likewise
+	if stream != nil { // also without the lock
 		stream.Close()
 	}
-	if queue != nil { // closed without the lock, as it waits for the queue's goroutines
+	if queue != nil { // closed without the lock, because it waits for the queue's goroutines
 		queue.Close()
 	}
 }
 
-// retire also closes the queue once the keeper has ended; callers that still hold the keeper get no new one.
+// retire also closes the queue once the keeper has ended; callers that still hold the keeper cannot get a new one.
 func (s *shared) retire() {
 	s.mu.Lock()
 	s.retired = true
@@ -134,8 +134,7 @@ func (s *shared) known() []corral.Worker {
 	return slices.Clone(s.workers)
 }
 
-// show makes workers what is known from now on, and reports whether that changed; that they were seen again is no
-// change.
+// show replaces the known workers and reports whether they changed; a new SeenAt alone is not a change.
 func (s *shared) show(workers []corral.Worker) bool {
 	s.mu.Lock()
 	changed := !slices.EqualFunc(s.workers, workers, func(a, b corral.Worker) bool {

@@ -10,25 +10,25 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// slotAttributes are what is asked of each slot.
+// slotAttributes are the attributes requested for each slot.
 var slotAttributes = []string{
 	"CorralAttempt", "CorralWorker", "CorralHost", "CorralPID", "CorralCpus", "CorralMemoryMiB", "CorralEnd",
 	"CorralDraining", "AuthenticatedIdentity", "Cpus", "Memory", "GPUs", "Disk", "PartitionableSlot", "State",
 	"Activity", "DaemonStartTime", "LastHeardFrom", "Name", "DynamicSlot", "ChildName",
 }
 
-// keepLost is how long a worker stays listed that the collector no longer names, while its attempt lives. A collector
-// that was started again knows no worker until it reports.
+// keepLost is how long a worker that the collector no longer lists stays listed while its attempt lives. A restarted
+// collector knows no worker until the worker reports again.
 const keepLost = 2 * time.Minute
 
-// The collector names slots; corrald shows workers. Each slot says in attributes of ours which worker of which attempt
-// it belongs to and what that worker has in all, and in HTCondor's own what the slot itself has and does.
+// The collector lists slots; corrald shows workers. The slot's Corral attributes name its worker and attempt and the
+// worker's total resources; HTCondor's own attributes describe the slot itself and its activity.
 
-// workersOf returns the workers that slots belong to, by id. Slots do not count that name no live attempt, or a worker
-// that cannot be the attempt's, or that have shown another attempt's token: in a pool that is shared, attempts of
+// workersOf returns the workers to which slots belong, by id. It ignores slots that name no live attempt, or a worker
+// that cannot be the attempt's, or that authenticated with another attempt's token: in a shared pool, attempts of
 // other corralds have the same numbers.
 func workersOf(slots []classad.Ad, live []attempt) []corral.Worker {
-	// A slot counts if it names a live attempt of ours and shows that attempt's token.
+	// A slot counts if it names a live attempt of ours and authenticated with that attempt's token.
 	attempts := map[corral.JobID]attempt{}
 	for _, a := range live {
 		attempts[a.ID] = a
@@ -53,14 +53,14 @@ func workersOf(slots []classad.Ad, live []attempt) []corral.Worker {
 	return slices.SortedFunc(maps.Values(byID), byName)
 }
 
-// byName orders workers as lists show them.
+// byName orders workers as in lists.
 func byName(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) }
 
-// parts are the names of the parts that slots say they are divided into now, by their worker's id. A pool of ours
-// forgets the ad of a part that no longer exists only by its age.
+// parts holds the names of the parts into which slots are now divided, by their worker's id. A pool of ours drops the
+// ad of a part that no longer exists only after it expires.
 type parts map[string][]any
 
-// partsOf collects the names from the slots that are divided.
+// partsOf collects the names of the parts of divided slots.
 func partsOf(slots []classad.Ad) parts {
 	p := parts{}
 	for _, slot := range slots {
@@ -73,7 +73,7 @@ func partsOf(slots []classad.Ad) parts {
 	return p
 }
 
-// lacks reports whether a slot was a part of another, which no longer has it.
+// lacks reports whether a slot was a part of another slot that no longer has it.
 func (p parts) lacks(slot classad.Ad) bool {
 	part, _ := slot.Bool("DynamicSlot")
 	id, _ := slot.Text("CorralWorker")
@@ -82,7 +82,7 @@ func (p parts) lacks(slot classad.Ad) bool {
 	return part && told && !slices.Contains(names, any(name))
 }
 
-// workerOf reads what all slots of a worker say alike.
+// workerOf reads the attributes that all slots of a worker share.
 func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 	w := corral.Worker{ID: id, Cluster: a.cluster, Glidein: a.Glidein, Attempt: a.ID, Connected: true}
 	w.Host, _ = slot.Text("CorralHost")
@@ -90,7 +90,7 @@ func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 	pid, _ := slot.Int("CorralPID")
 	w.PID = int(pid)
 	w.EndsAt = seconds(slot, "CorralEnd")
-	// The time is the worker's own clock's, which may be wrong: our own clock bounds it.
+	// The time comes from the worker's clock, which may be wrong: our own clock bounds it.
 	w.RegisteredAt = seconds(slot, "DaemonStartTime")
 	if w.RegisteredAt.Before(a.CreatedAt) {
 		w.RegisteredAt = a.CreatedAt
@@ -101,8 +101,8 @@ func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 	return w
 }
 
-// addSlot adds what one slot has. A slot that is divided says what is left of it; its parts say what they took. A part
-// that is claimed and idle waits for the next job of its schedd: it is neither free nor busy.
+// addSlot adds the resources of one slot. A divided slot shows what is left of it; its parts show their shares. A
+// part that is claimed and idle waits for the next job of its schedd: it is neither free nor busy.
 func addSlot(w *corral.Worker, slot classad.Ad) {
 	has := resourcesOf(slot)
 	w.CPUs += has.CPUs
@@ -116,8 +116,8 @@ func addSlot(w *corral.Worker, slot classad.Ad) {
 	if activity, _ := slot.Text("Activity"); activity == "Busy" && !divided {
 		w.RunningTasks++
 	}
-	// Slots are updated one after another, so their sum may be of different moments. What the worker has in all, each
-	// slot says.
+	// Slots are updated one after another, so their sum may mix different moments. Each slot also states the worker's
+	// total.
 	if all, ok := slot.Int("CorralCpus"); ok {
 		w.CPUs = int(all)
 		w.CPUsFree = min(w.CPUsFree, w.CPUs)
@@ -130,7 +130,7 @@ func addSlot(w *corral.Worker, slot classad.Ad) {
 	}
 }
 
-// resourcesOf is what a slot says that it has.
+// resourcesOf returns the resources that a slot reports.
 func resourcesOf(slot classad.Ad) corral.Resources {
 	return corral.Resources{
 		CPUs: number(slot, "Cpus"), MemoryMiB: number(slot, "Memory"), GPUs: number(slot, "GPUs"),
@@ -138,8 +138,8 @@ func resourcesOf(slot classad.Ad) corral.Resources {
 	}
 }
 
-// unsaid is what a slot has free, of which memory and disk are Unlimited where it does not say them. A slot without
-// GPUs says nothing of them.
+// unsaid returns a slot's free resources; memory and disk are Unlimited if the slot does not report them. A slot
+// without GPUs does not mention them.
 func unsaid(slot classad.Ad, has corral.Resources) corral.Resources {
 	if _, said := slot.Int("Memory"); !said {
 		has.MemoryMiB = corral.Unlimited
@@ -150,7 +150,7 @@ func unsaid(slot classad.Ad, has corral.Resources) corral.Resources {
 	return has
 }
 
-// seconds reads a Unix time; the zero time if the ad has none.
+// seconds reads a Unix time; the zero time if the ad does not have it.
 func seconds(ad classad.Ad, name string) time.Time {
 	n, ok := ad.Int(name)
 	if !ok || n <= 0 {
@@ -159,8 +159,8 @@ func seconds(ad classad.Ad, name string) time.Time {
 	return time.Unix(n, 0).UTC()
 }
 
-// merge returns what is known after the collector named some workers at now, or none because it did not answer. A
-// worker that appeared while it was watched has just registered: that is more exact than the time in its ad, which is
+// merge returns the known workers after the collector listed some at now, or none because it did not answer. A worker
+// that appeared while being watched has just registered: that is more exact than the time in its ad, which is in
 // whole seconds of another machine's clock.
 func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.Worker {
 	now = now.UTC().Truncate(time.Millisecond)
@@ -180,7 +180,7 @@ func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.
 		}
 		after = append(after, w)
 	}
-	// What is left is not named any more. A collector that has just been restarted names nothing for a while.
+	// The remaining workers are no longer listed. A restarted collector lists none for a while.
 	for _, w := range known {
 		w.Connected = false
 		if now.Sub(w.SeenAt) < keepLost {
@@ -191,7 +191,7 @@ func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.
 	return after
 }
 
-// ofAttempts returns the workers whose attempts are alive.
+// ofAttempts returns the workers of live attempts.
 func ofAttempts(workers []corral.Worker, live []attempt) []corral.Worker {
 	return slices.DeleteFunc(workers, func(w corral.Worker) bool {
 		return !slices.ContainsFunc(live, func(a attempt) bool { return a.ID == w.Attempt })

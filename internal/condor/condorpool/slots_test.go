@@ -11,14 +11,14 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// at is noon and so many seconds, as ads say it.
+// at returns the given number of seconds after noon, as in ads.
 func at(seconds int64) int64 { return noon.Unix() + seconds }
 
 func someAttempt(id corral.JobID, tag string, hosts int) attempt {
 	return attempt{corral.Job{ID: id, Tag: tag, Glidein: 70 + corral.GlideinID(id), CreatedAt: noon, UpdatedAt: noon}, 1, hosts, "me"}
 }
 
-// slot is an ad of a worker's slot, with changes.
+// slot returns the ad of a worker's slot, with changes.
 func slot(worker string, changes classad.Ad) classad.Ad {
 	ad := classad.Ad{"CorralAttempt": int64(7), "CorralWorker": worker, "CorralHost": "n1", "CorralPID": int64(42), "CorralEnd": at(3600),
 		"CorralDraining": false, "State": "Unclaimed", "Activity": "Idle", "Cpus": int64(1), "Memory": int64(100), "Disk": int64(3 << 10),

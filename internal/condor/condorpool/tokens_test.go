@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
@@ -24,7 +26,7 @@ func (w *world) mint(c corral.Cluster, j corral.Job) string {
 	return secret
 }
 
-// slots returns how many slots that say they are of an attempt the collector knows.
+// slots returns the number of slots in the collector that claim to belong to an attempt.
 func (w *world) slots(c corral.Cluster, attempt corral.JobID) int {
 	w.t.Helper()
 	ads, err := w.tools(c).Query(w.t.Context(), "condor_status", []string{"-constraint", fmt.Sprintf("CorralAttempt == %d", attempt)}, []string{"Name"})
@@ -34,8 +36,8 @@ func (w *world) slots(c corral.Cluster, attempt corral.JobID) int {
 	return len(ads)
 }
 
-// negotiated waits until the negotiator has gone round twice with the jobs that are queued now. (How many jobs it considered
-// it does not count where there is no slot.)
+// negotiated waits until the negotiator has completed two cycles with the jobs that are queued now. (It does not
+// count considered jobs if there is no slot.)
 func (w *world) negotiated(c corral.Cluster) {
 	w.t.Helper()
 	w.eventually("a schedd that offers its jobs", func() bool {
@@ -57,8 +59,8 @@ func (w *world) negotiated(c corral.Cluster) {
 	})
 }
 
-// TestOnlyLiveAttemptsGetJobs has thieves with good tokens offer slots under the number of an attempt that does not live, and
-// under that of an attempt which lives, but is not the one that they have the token of.
+// TestOnlyLiveAttemptsGetJobs lets thieves with valid tokens offer slots under the number of an attempt that is not
+// live, and of a live attempt other than their token's.
 func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -84,7 +86,7 @@ func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
 	w.eventually("end of the job", func() bool { return w.queued(c, job) == 0 })
 	t.Logf("a job that waited was done %v after a live attempt's worker was seen", time.Since(from).Round(time.Millisecond))
 
-	// The attempt ends, its slot stays: no further job.
+	// The attempt ends but its slot stays: it gets no further job.
 	w.write(func(tx *store.Tx) error { return end(tx, live.ID) })
 	w.eventually("end of the worker", func() bool { return len(w.keepers.Workers(c.ID)) == 0 })
 	w.eventually("the negotiator's word", func() bool {
@@ -100,7 +102,7 @@ func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
 	}
 }
 
-// constraint is what the negotiator asks of slots.
+// constraint returns the negotiator's constraint on slots.
 func (w *world) constraint(c corral.Cluster) string {
 	out, err := w.tools(c).Run(w.t.Context(), nil, "condor_config_val", "-negotiator", "NEGOTIATOR_SLOT_CONSTRAINT")
 	if err != nil {
@@ -109,7 +111,7 @@ func (w *world) constraint(c corral.Cluster) string {
 	return string(out)
 }
 
-// TestTokensOfEndedAttemptsAreRevoked also where corrald was away when the attempt ended.
+// TestTokensOfEndedAttemptsAreRevoked also checks attempts that ended while corrald was down.
 func TestTokensOfEndedAttemptsAreRevoked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -141,7 +143,7 @@ func TestTokensOfEndedAttemptsAreRevoked(t *testing.T) {
 	})
 }
 
-// stranger returns the commands of somebody who has nothing but a token's text.
+// stranger returns the commands of a client that has only a token's text.
 func (w *world) stranger(c corral.Cluster, secret string) condor.Tools {
 	w.t.Helper()
 	dir, err := os.MkdirTemp(w.dir, "stranger-")
@@ -151,7 +153,7 @@ func (w *world) stranger(c corral.Cluster, secret string) condor.Tools {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		w.t.Fatal(err)
 	}
-	tools, err := condor.Attach(condor.RemoteConfig{Dir: dir + "/remote", Release: release, Collector: c.Collector, RunAs: runAs()}, secret)
+	tools, err := condor.Attach(condor.RemoteConfig{Dir: dir + "/remote", Release: release, Collector: c.Collector, RunAs: programs.Unprivileged()}, secret)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -163,7 +165,7 @@ func ping(t *testing.T, tools condor.Tools) error {
 	return err
 }
 
-func TestMintNotesBeforeItReturns(t *testing.T) {
+func TestMintRecordsBeforeItReturns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.ready("mine")

@@ -7,34 +7,34 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// How often the collector is asked. A question costs it and us some 40 ms of a processor.
+// Intervals of the collector's queries. A query costs the collector and us some 40 ms of processor time.
 const (
-	lookFast  = 300 * time.Millisecond // while somebody waits for workers
+	lookFast  = 300 * time.Millisecond // while a caller waits for workers
 	lookSlow  = 3 * time.Second        // to see which of them are busy
-	lookShare = 4                      // a question takes at most one of so many parts of the time
-	lookNever = time.Hour              // without an attempt there are no workers: the store wakes the keeper
+	lookShare = 4                      // queries take at most 1/lookShare of the time
+	lookNever = time.Hour              // without live attempts there are no workers: the store wakes the keeper
 )
 
-// How long it is asked at the fast pace: after a change, and from when an attempt last changed while it lacks
-// workers. An attempt may wait in a site's queue for days.
+// How long the fast interval applies: after a change, and after an attempt's last change while it lacks workers. An
+// attempt may wait in a site's queue for days.
 const (
 	fastAfterChange  = 3 * time.Second
 	fastAfterAttempt = time.Minute
 )
 
-// A view is what the watch knows of the collector's answers, and decides when to ask it next: often while workers are
-// expected or something has just changed, because a run or a user waits for that; now and then otherwise; and never
-// without a live attempt.
+// A view tracks the collector's answers and decides when to query it next: often while workers are expected or
+// something has just changed, because a run or a user waits for that; occasionally otherwise; and never without a
+// live attempt.
 type view struct {
-	asked   time.Time // when the collector was last asked
-	heard   time.Time // when it last answered
-	changed time.Time // when workers or attempts last changed
+	asked   time.Time // time of the last query
+	heard   time.Time // time of the last answer
+	changed time.Time // time of the last change of workers or attempts
 	live    []corral.JobID
-	rest    time.Duration // from asked on it is left in peace
-	silent  bool          // it does not answer, and that was said
+	rest    time.Duration // minimum pause after asked
+	silent  bool          // it does not answer, and this was logged
 }
 
-// attempts takes in which attempts are alive, and reports whether that changed.
+// attempts updates the live attempts and reports whether they changed.
 func (v *view) attempts(live []attempt, now time.Time) (changed bool) {
 	ids := make([]corral.JobID, len(live))
 	for i, a := range live {
@@ -46,9 +46,9 @@ func (v *view) attempts(live []attempt, now time.Time) (changed bool) {
 	return changed
 }
 
-// answered takes in that the collector was asked, until now, for so long. It reports whether the answers are so close
-// together that a worker which was not in the last one has just registered. A collector that takes long is asked less
-// often, so that asking never takes most of its time.
+// answered records a query that ended now and its duration. It reports whether answers follow so closely that a
+// worker missing from the last one has just registered. A slow collector is queried less often, so that queries never
+// take most of its time.
 func (v *view) answered(ok bool, now time.Time, took time.Duration) (watched bool) {
 	watched = now.Sub(v.heard) < 2*lookSlow
 	v.asked, v.silent = now, !ok
@@ -59,7 +59,7 @@ func (v *view) answered(ok bool, now time.Time, took time.Duration) (watched boo
 	return watched
 }
 
-// wait returns how long after now the next question is due.
+// wait returns the time from now until the next query is due.
 func (v *view) wait(now time.Time, live []attempt, workers []corral.Worker) time.Duration {
 	if len(live) == 0 {
 		return lookNever
@@ -67,7 +67,7 @@ func (v *view) wait(now time.Time, live []attempt, workers []corral.Worker) time
 	return v.asked.Add(max(v.pace(now, live, workers), v.rest)).Sub(now)
 }
 
-// pace returns how long after a question the next one is due, however long the first took.
+// pace returns the interval between two queries, regardless of their duration.
 func (v *view) pace(now time.Time, live []attempt, workers []corral.Worker) time.Duration {
 	if now.Before(v.changed.Add(fastAfterChange)) {
 		return lookFast

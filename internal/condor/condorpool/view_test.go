@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-func TestWhenTheCollectorIsAsked(t *testing.T) {
+func TestCollectorQueryIntervals(t *testing.T) {
 	a := someAttempt(7, "tag", 2)
 	one := []corral.Worker{{ID: "tag/0", Attempt: 7, Connected: true}}
 	two := append(one, corral.Worker{ID: "tag/1", Attempt: 7, Connected: true})

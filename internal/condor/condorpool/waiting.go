@@ -12,17 +12,18 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// jobAttributes are what is asked of each job that waits.
+// jobAttributes are the attributes requested for each waiting job.
 var jobAttributes = []string{"RequestCpus", "RequestMemory", "RequestGPUs", "RequestDisk", "CorralRuntime", "JobPrio"}
 
-// idleJobs are those that wait for a worker: idle, and of the universe whose jobs run on workers. Those of other
-// universes, DAGMan's say, run beside the schedd. A job that is new counts after a moment: a worker whose last job has
-// just ended is still claimed, and so not free, but the schedd gives it the next job at once. Worker jobs do not count,
-// but the tasks that wait for them, of which the schedd does not know.
+// idleJobs matches jobs that wait for a worker: idle, and of the universe whose jobs run on workers. Jobs of other
+// universes, such as DAGMan's, run beside the schedd. A new job counts after a moment: a worker whose last job has
+// just ended is still claimed, and so not free, but the schedd gives it the next job at once. Worker jobs do not
+// count; the tasks that wait for them do, which the schedd does not know.
 const idleJobs = "JobStatus == 1 && JobUniverse == 5 && time() - EnteredCurrentStatus >= 3 && " +
 	jobfiles.StreamAttribute + " is undefined"
 
-// Waiting returns what the idle jobs in the queue of a READY cluster need, the most urgent first. It asks the schedd.
+// Waiting returns the requirements of the idle jobs in the queue of a READY cluster, the most urgent first. It
+// queries the schedd.
 func (p *Keepers) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.Class, error) {
 	_, _, tools, err := p.ready(ctx, id)
 	if err != nil {
@@ -37,8 +38,8 @@ func (p *Keepers) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.
 	return classes(jobs), nil
 }
 
-// classes counts jobs by what they need. What a job asks for by an
-// expression, as memory by what it used before, is not known until it is matched.
+// classes counts jobs by their requirements. A requirement given by an expression, such as memory by earlier use, is
+// unknown until the job is matched.
 func classes(jobs []classad.Ad) []matching.Class {
 	slices.SortStableFunc(jobs, func(a, b classad.Ad) int {
 		return cmp.Compare(number(b, "JobPrio"), number(a, "JobPrio"))
@@ -62,7 +63,7 @@ func classes(jobs []classad.Ad) []matching.Class {
 	return all
 }
 
-// duration reads a number of seconds; 0 if the ad has none.
+// duration reads a number of seconds; 0 if the ad does not have it.
 func duration(ad classad.Ad, name string) time.Duration {
 	value, _ := ad.Lookup(name)
 	switch s := value.(type) {
@@ -74,7 +75,7 @@ func duration(ad classad.Ad, name string) time.Duration {
 	return 0
 }
 
-// number reads a whole number; 0 if the ad has none.
+// number reads an integer; 0 if the ad does not have it.
 func number(ad classad.Ad, name string) int {
 	n, _ := ad.Int(name)
 	return int(n)

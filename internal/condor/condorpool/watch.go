@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// askTime is how long a pool may take to answer a question.
+// askTime limits a pool's answer to a question.
 const askTime = 10 * time.Second
 
-// A watch looks after the pool of a READY cluster, in this order: whether its daemons run, which attempts may have
-// jobs, and which workers are there. A pool that does not answer is not told anything until it is well again; the
-// workers that were there stay listed for a while. The watch belongs to the keeper's goroutine.
+// A watch maintains the pool of a READY cluster. It checks, in this order, whether the daemons run, which attempts
+// may have jobs, and which workers exist. A pool that does not answer gets no updates until it has recovered; its
+// workers stay listed for a while. The watch belongs to the keeper's goroutine.
 //
-// READY says that the pool was started, not that it is well: what is wrong stands in the row's reason, and in the
+// READY means that the pool was started, not that it is healthy: problems are shown in the row's reason and in the
 // history. A cluster does not fail because a daemon died.
 type watch struct {
 	lg     *slog.Logger
@@ -31,10 +31,10 @@ type watch struct {
 	told   told
 }
 
-// forget begins again with a pool of which nothing is known.
+// forget resets the watch for a pool of unknown state.
 func (w *watch) forget() { w.health, w.view, w.told = health{}, view{}, told{} }
 
-// step does what is due, and returns when it is to be called again.
+// step performs the checks that are due and returns the time until the next call.
 func (w *watch) step(ctx context.Context, c corral.Cluster, tools condor.Tools) (again time.Duration, err error) {
 	if err := w.check(ctx, c, tools); err != nil {
 		return 0, err
@@ -46,22 +46,23 @@ func (w *watch) step(ctx context.Context, c corral.Cluster, tools condor.Tools) 
 	again = healthIdle
 	if pool := w.shared.own(); pool != nil && !w.health.sick {
 		if again, err = w.guard(ctx, pool, live); err != nil && ctx.Err() == nil {
-			w.lg.Warn("telling the pool which attempts are alive failed", "error", err)
-			w.health.sick = true // it is asked how it is next; then this is tried again
+			w.lg.Warn("updating the pool's live attempts failed", "error", err)
+			w.health.sick = true // the health check comes next; then this is tried again
 		}
 	}
-	// Whatever is due first, but never at once: an error could otherwise have the keeper turn without a pause.
+	// The time until the first event that is due, but never zero: an error could otherwise make the keeper loop
+	// without pause.
 	again = min(again, w.look(ctx, c, tools, live), w.untilCheck())
 	return max(again, time.Millisecond), nil
 }
 
-// untilCheck returns how long it is until the daemons are asked for.
+// untilCheck returns the time until the next check of the daemons.
 func (w *watch) untilCheck() time.Duration {
 	return w.health.wait(time.Now(), w.shared.own() != nil, len(w.view.live) > 0)
 }
 
-// check asks for the daemons if it is time to, starts a pool again whose master has died, and keeps the reason of the
-// cluster's row. A pool that somebody else runs is only asked.
+// check checks the daemons if it is time for that, restarts a pool whose master has died, and updates the reason in
+// the cluster's row. A remote pool is only queried.
 func (w *watch) check(ctx context.Context, c corral.Cluster, tools condor.Tools) error {
 	if w.untilCheck() > 0 {
 		return nil
@@ -81,8 +82,7 @@ func (w *watch) check(ctx context.Context, c corral.Cluster, tools condor.Tools)
 	return w.note(ctx, wrong)
 }
 
-// heal asks a pool of ours how it is and starts it again if its master has died. It returns what is wrong, "" if
-// nothing is.
+// heal checks a pool of ours and restarts it if its master has died. It returns the problem, or "" if there is none.
 func (w *watch) heal(ctx context.Context, pool *condor.Pool) (wrong string) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -96,12 +96,12 @@ func (w *watch) heal(ctx context.Context, pool *condor.Pool) (wrong string) {
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	if err := pool.Start(starting); err != nil {
-		return "the pool does not start again: " + sentence(err)
+		return "the pool does not restart: " + sentence(err)
 	}
 	return ""
 }
 
-// note keeps what is wrong with the pool in the cluster's row.
+// note stores the pool's problem in the cluster's row.
 func (w *watch) note(ctx context.Context, wrong string) error {
 	news, err := w.row.health(ctx, wrong)
 	switch {
@@ -113,12 +113,12 @@ func (w *watch) note(ctx context.Context, wrong string) error {
 	return err
 }
 
-// guard has a pool of ours match slots of live attempts only, and refuse the tokens of those that are over. It
-// returns when it has more to tell the pool, at the latest.
+// guard makes a pool of ours match only slots of live attempts and revoke the tokens of ended ones. It returns the
+// time until the next update at the latest.
 //
-// A worker whose attempt has ended could otherwise go on taking jobs, and a token that was stolen from a site could be
-// used as long as it says. Only the negotiator reads the file of live attempts again; to revoke tokens, all daemons
-// read their configuration.
+// Otherwise a worker whose attempt has ended could continue to accept jobs, and a token that was stolen from a site
+// could be used until it expires. Only the negotiator rereads the file of live attempts; to revoke tokens, all
+// daemons reread their configuration.
 func (w *watch) guard(ctx context.Context, pool *condor.Pool, live []attempt) (again time.Duration, err error) {
 	if wait := w.told.wait(time.Now()); wait > 0 {
 		return wait, nil
@@ -138,8 +138,8 @@ func (w *watch) guard(ctx context.Context, pool *condor.Pool, live []attempt) (a
 	return healthIdle, w.revoke(ctx, pool)
 }
 
-// revoke has the pool refuse the tokens of attempts that are over, and records that it does. If corrald ends between
-// the two, they are revoked once more, which changes nothing.
+// revoke makes the pool revoke the tokens of ended attempts and records that. If corrald ends between the two, they
+// are revoked once more, which changes nothing.
 func (w *watch) revoke(ctx context.Context, pool *condor.Pool) error {
 	over, now, err := w.row.tokensOver(ctx)
 	if err != nil || len(over) == 0 {
@@ -157,11 +157,11 @@ func (w *watch) revoke(ctx context.Context, pool *condor.Pool) error {
 	return w.row.revoked(ctx, over)
 }
 
-// look asks the collector for workers if it is time to, and returns when that will be next. Workers of an attempt that
-// is over are dropped at once, whatever their slots still say.
+// look queries the collector for workers if it is time for that, and returns the time until the next query. Workers
+// of an ended attempt are dropped at once, whatever their slots still report.
 func (w *watch) look(ctx context.Context, c corral.Cluster, tools condor.Tools, live []attempt) time.Duration {
 	if w.view.attempts(live, time.Now()) {
-		w.shared.show(ofAttempts(w.shared.known(), live)) // also when the collector is not asked any longer
+		w.shared.show(ofAttempts(w.shared.known(), live)) // even if the collector is no longer queried
 	}
 	if wait := w.view.wait(time.Now(), live, w.shared.known()); wait > 0 {
 		return wait
@@ -170,7 +170,7 @@ func (w *watch) look(ctx context.Context, c corral.Cluster, tools condor.Tools, 
 	return w.view.wait(time.Now(), live, w.shared.known())
 }
 
-// ask asks the collector for the cluster's slots.
+// ask queries the collector for the cluster's slots.
 func (w *watch) ask(ctx context.Context, c corral.Cluster, tools condor.Tools, live []attempt) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -184,7 +184,7 @@ func (w *watch) ask(ctx context.Context, c corral.Cluster, tools condor.Tools, l
 		if !w.view.silent {
 			w.lg.Warn("the collector does not answer", "error", err)
 		}
-		w.health.sick = true // so that it is asked soon how the pool is
+		w.health.sick = true // so that the pool's health is checked soon
 	}
 	now := time.Now()
 	watched := w.view.answered(err == nil, now, now.Sub(from))
@@ -193,11 +193,12 @@ func (w *watch) ask(ctx context.Context, c corral.Cluster, tools condor.Tools, l
 	}
 }
 
-// heardWithin is how old a slot's last word may be. A worker speaks at least every 14 s (internal/node/pilot); one that
-// was killed cannot take back what it said, and a collector that is not ours would believe it for 15 minutes.
+// heardWithin is the maximum age of a slot's last update. A worker sends one at least every 14 s
+// (internal/node/pilot); a killed one cannot withdraw its ad, and a remote collector would keep it for 15 minutes.
 const heardWithin = 2 * time.Minute
 
-// slotsOf is true of the slots of a cluster. Their age is for the collector to judge, whose clock dates their words.
+// slotsOf returns a constraint for a cluster's slots. The collector evaluates their age, because its clock dates
+// their updates.
 func slotsOf(cluster string, within time.Duration) string {
 	return fmt.Sprintf("CorralCluster == %s && CorralAttempt isnt undefined && LastHeardFrom >= time() - %d",
 		classad.FormatNew(cluster), int64(within/time.Second))

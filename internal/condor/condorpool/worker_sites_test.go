@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// TestBusyWorker has a real worker with a job, whose cpus are a slot each, or in one slot that is divided.
+// TestBusyWorker runs a real worker with a job. Its CPUs are either one slot each or one divided slot.
 func TestBusyWorker(t *testing.T) {
 	t.Parallel()
 	for name, static := range map[string]bool{"static": true, "partitionable": false} {
@@ -34,14 +34,15 @@ func TestBusyWorker(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.eventually("one busy cpu", func() bool { return is(2, 1, 1) })
-			// The attempt is over, whatever its slots still say.
+			// The attempt is over, whatever its slots still report.
 			w.write(func(tx *store.Tx) error { return end(tx, j.ID) })
 			w.eventually("no worker", func() bool { return len(w.keepers.Workers(c.ID)) == 0 })
 		})
 	}
 }
 
-// TestKilledWorkerIsForgotten kills a worker with all that could say so. The collector names it for some time, and then no more.
+// TestKilledWorkerIsForgotten kills a worker with all processes that could report its end. The collector lists it for
+// some time and then drops it.
 func TestKilledWorkerIsForgotten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -49,7 +50,7 @@ func TestKilledWorkerIsForgotten(t *testing.T) {
 	j := w.attempt(c, 1, 2)
 	w.glidein(c, j, w.mint(c, j), nil)
 	w.eventually("a worker", func() bool { return len(w.keepers.Workers(c.ID)) == 1 })
-	for len(daemons(w.dir+"/host-")) > 0 { // the master would start a startd again
+	for len(daemons(w.dir+"/host-")) > 0 { // the master would restart a startd
 		for _, pid := range daemons(w.dir + "/host-") {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}

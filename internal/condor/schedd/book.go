@@ -8,21 +8,21 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A book holds what is known of the jobs of one run: those that the run waits for, and, until claimBy, those that
-// the schedd still has from before a restart of corrald. It decides what each fact means and does nothing itself:
-// what there is to tell the run waits in touched, what there is to remove from the schedd in leaving.
+// A book records one run's jobs: those that the run waits for and, until claimBy, those that the schedd still has
+// from before a restart of corrald. It decides what each fact means and has no effects itself: touched lists the jobs
+// with news for the run, leaving those to be removed from the schedd.
 //
-// Facts come from the event log (events.go) and from the schedd's queue (lookup.go). Each may come twice, or late.
+// Facts come from the event log (events.go) and from the schedd's queue (lookup.go). Each may arrive twice or late.
 type book struct {
 	jobs    map[string]*job         // :: key → job
-	byID    map[eventlog.JobID]*job // those that are in the schedd, as far as is known
-	touched map[*job]bool           // there may be something to tell the run about them
-	leaving map[eventlog.JobID]bool // the run does not wait for them: they are to be removed from the schedd
-	claimBy time.Time               // until then the run may claim jobs from before a restart; zero: no longer
+	byID    map[eventlog.JobID]*job // the jobs believed to be in the schedd
+	touched map[*job]bool           // jobs that may have news for the run
+	leaving map[eventlog.JobID]bool // jobs to be removed from the schedd, because the run does not wait for them
+	claimBy time.Time               // deadline for the run to claim jobs from before a restart; zero: passed
 	unsure  bool                    // the schedd may have jobs that are not in byID: nothing is submitted meanwhile
 }
 
-// newBook returns a book without jobs. What is known is learnt from the note, the event log and the queue.
+// newBook returns an empty book. It is filled from the note, the event log and the queue.
 func newBook() book {
 	return book{
 		jobs: map[string]*job{}, byID: map[eventlog.JobID]*job{},
@@ -30,30 +30,31 @@ func newBook() book {
 	}
 }
 
-// open sets until when jobs from before a restart may be claimed, and whether the schedd may have jobs that the book
-// does not have.
+// open sets the deadline for claiming jobs from before a restart, and whether the schedd may have jobs that are not
+// in the book.
 func (b *book) open(claimBy time.Time, unsure bool) { b.claimBy, b.unsure = claimBy, unsure }
 
-// doubt has the queue looked up before anything else is submitted: the schedd may have jobs that are not in the book.
+// doubt requires a lookup of the queue before further submissions, because the schedd may have jobs that are not in
+// the book.
 func (b *book) doubt() { b.unsure = true }
 
-// touch has the run told what is new about a job.
+// touch marks a job that has news for the run.
 func (b *book) touch(j *job) { b.touched[j] = true }
 
-// leave has a job removed from the schedd.
+// leave marks a job for removal from the schedd.
 func (b *book) leave(id eventlog.JobID) { b.leaving[id] = true }
 
-// removed takes in that the schedd has removed all jobs that were to leave.
+// removed records that the schedd has removed all marked jobs.
 func (b *book) removed() { clear(b.leaving) }
 
-// claim makes p a job that the run waits for, and returns it if it is new, to be submitted. One that is expected was
-// started before a restart, so the queue has to be looked up first. A job may be known already: from before a
-// restart, or because the run submits it once more.
+// claim makes p a job that the run waits for. If the job is new, claim returns it for submission. An expected job was
+// started before a restart, so the queue must be looked up first. A job may already be known from before a restart,
+// or because the run submits it once more.
 func (b *book) claim(p execution.Job, expected bool) (fresh *job) {
 	key := keyOf(p)
 	j := b.jobs[key]
 	if j != nil && j.end != nil && j.end.how == removed && !expected {
-		b.forget(j) // the run was cancelled, and then resumed
+		b.forget(j) // the run was cancelled and then resumed
 		j = nil
 	}
 	if j == nil {
@@ -70,8 +71,8 @@ func (b *book) claim(p execution.Job, expected bool) (fresh *job) {
 // waits reports whether a job still waits to be submitted.
 func (b *book) waits(j *job) bool { return b.jobs[j.key] == j && j.id == none && j.end == nil }
 
-// submitted records that the schedd has a job with a key, and returns that job if the book has it under this id.
-// A second job with the same key is in the queue when the answer to a submission was lost: it has to leave.
+// submitted records that the schedd has a job with a key, and returns that job if the book has it under this id. A
+// second job with the same key is in the queue if the answer to a submission was lost: it must be removed.
 func (b *book) submitted(key string, id eventlog.JobID, now time.Time) *job {
 	j := b.jobs[key]
 	switch {
@@ -91,7 +92,7 @@ func (b *book) submitted(key string, id eventlog.JobID, now time.Time) *job {
 	return j
 }
 
-// started records which worker started a job, if that was not known.
+// started records which worker started a job, unless that is already known.
 func (b *book) started(j *job, worker string, at time.Time) {
 	if worker == "" || j.worker != "" {
 		return
@@ -106,13 +107,14 @@ func (b *book) fail(j *job, now time.Time, reason string) {
 	b.touch(j)
 }
 
-// cancel ends all jobs that the run waits for. It returns those that no worker has started, which are forgotten; of
-// the others there is more to tell.
+// cancel ends all jobs that the run waits for. It returns those that no worker has started, which are forgotten; the
+// others still have news for the run.
 func (b *book) cancel(now time.Time) (waiting []*job) {
 	return b.end(now, func(*job) bool { return true })
 }
 
-// kill is cancel of some jobs, which are to leave the schedd, too: others stay there.
+// kill is cancel for some of the jobs. These must also be removed from the schedd, because the run's other jobs stay
+// there.
 func (b *book) kill(now time.Time, is func(*job) bool) (waiting []*job) {
 	for _, j := range b.jobs {
 		if is(j) && j.claimed && j.end == nil && j.id != none {
@@ -122,7 +124,7 @@ func (b *book) kill(now time.Time, is func(*job) bool) (waiting []*job) {
 	return b.end(now, is)
 }
 
-// end ends those of the jobs that the run waits for which are so.
+// end ends the run's jobs that match.
 func (b *book) end(now time.Time, is func(*job) bool) (waiting []*job) {
 	for _, j := range b.jobs {
 		switch {
@@ -138,7 +140,7 @@ func (b *book) end(now time.Time, is func(*job) bool) (waiting []*job) {
 	return waiting
 }
 
-// withdraw forgets jobs that no worker has started, returns them, and has those leave the queue that are in it.
+// withdraw forgets jobs that no worker has started, returns them, and marks those in the queue for removal.
 func (b *book) withdraw(seqs []int64) (waiting []*job) {
 	for _, j := range b.jobs {
 		if !j.claimed || j.end != nil || j.worker != "" || !slices.Contains(seqs, j.Seq) {
@@ -153,7 +155,7 @@ func (b *book) withdraw(seqs []int64) (waiting []*job) {
 	return waiting
 }
 
-// assignments returns the jobs of which the run does not know yet who started them, by worker.
+// assignments returns the jobs whose worker the run does not know yet, by worker.
 func (b *book) assignments(now time.Time) map[string][]*job {
 	byWorker := map[string][]*job{}
 	for j := range b.touched {
@@ -167,8 +169,8 @@ func (b *book) assignments(now time.Time) map[string][]*job {
 	return byWorker
 }
 
-// ended returns the jobs whose end the run does not know yet. A job whose ending HTCondor may still explain stays
-// touched; of the others there is no more to tell until something else happens to them.
+// ended returns the jobs whose end the run does not know yet. A job whose end HTCondor may still explain stays
+// touched; the others have no further news until something else happens to them.
 func (b *book) ended(now time.Time) (jobs []*job) {
 	for j := range b.touched {
 		switch {
@@ -181,7 +183,7 @@ func (b *book) ended(now time.Time) (jobs []*job) {
 	return jobs
 }
 
-// bury forgets a job that the run knows to be over, and has it leave the queue if it may still be there.
+// bury forgets a job that the run knows to be over, and marks it for removal if it may still be in the queue.
 func (b *book) bury(j *job) {
 	b.forget(j)
 	if j.id != none && !j.end.how.left() {
@@ -189,7 +191,7 @@ func (b *book) bury(j *job) {
 	}
 }
 
-// disown gives up the jobs from before a restart that the run did not claim in time.
+// disown drops the jobs from before a restart that the run did not claim in time.
 func (b *book) disown(now time.Time) {
 	if b.claimBy.IsZero() || now.Before(b.claimBy) {
 		return
@@ -206,7 +208,8 @@ func (b *book) disown(now time.Time) {
 	}
 }
 
-// forget drops a job from everything but leaving: what has to leave the queue is removed whether it is known or not.
+// forget removes a job from everything but leaving: marked jobs are removed from the queue whether or not they are
+// still known.
 func (b *book) forget(j *job) {
 	delete(b.jobs, j.key)
 	delete(b.byID, j.id)

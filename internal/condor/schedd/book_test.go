@@ -22,13 +22,13 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
 
-// task is a job of one task.
+// task returns a job of one task.
 func task(seq int64) execution.Job {
 	t := execution.Task{Index: int(seq), ID: fmt.Sprintf("t%d", seq), Attempt: 1}
 	return execution.Job{Run: 7, Seq: seq, Dir: "/D", CPUs: 1, Tasks: []execution.Task{t}}
 }
 
-// id is the number that the schedd of these tests gives to job seq.
+// id returns the number that these tests' schedd assigns to job seq.
 func id(seq int64) eventlog.JobID { return eventlog.JobID{Cluster: int(seq)} }
 
 // bookOf returns a book with jobs that were claimed, submitted and accepted at noon.
@@ -41,7 +41,7 @@ func bookOf(seqs ...int64) *book {
 	return &b
 }
 
-// An event of job seq, so many seconds after noon.
+// event returns an event of job seq, the given number of seconds after noon.
 func event(seq int64, second int, detail any) eventlog.Event {
 	return eventlog.Event{Job: id(seq), Time: at(second), Detail: detail}
 }
@@ -51,7 +51,7 @@ func startEvent(seq int64, second int, worker string) eventlog.Event {
 	return event(seq, second, eventlog.JobAd{Ad: ad})
 }
 
-// ad is job seq in the queue.
+// ad returns the ad of job seq in the queue.
 func ad(seq, status, starts int64, more classad.Ad) classad.Ad {
 	ad := classad.Ad{"ClusterId": seq, "ProcId": int64(0), "JobStatus": status, "NumJobStarts": starts}
 	ad[keyAttribute] = keyOf(task(seq))
@@ -61,7 +61,7 @@ func ad(seq, status, starts int64, more classad.Ad) classad.Ad {
 
 var hows = []string{"terminated", "cut", "lost", "failed", "removed", "vanished", "cancelled"}
 
-// fates says of each job of a book what is known of it.
+// fates describes the state of each job in a book.
 func (b *book) fates() map[int64]string {
 	fates := map[int64]string{}
 	for _, j := range b.jobs {
@@ -79,11 +79,11 @@ func (b *book) fates() map[int64]string {
 	return fates
 }
 
-// noWorker is why HTCondor holds a job whose schedd was killed while the job's shadow started: by then the schedd has
+// noWorker is the hold reason of a job whose schedd was killed while the job's shadow started: by then the schedd has
 // forgotten the worker whose ad names the executor.
 const noWorker = "Cannot expand $$ expression (CorralPilot)."
 
-// A job that HTCondor holds because it took too much memory has failed for that, and only then.
+// A job that HTCondor holds because it used too much memory has failed for that reason, but not one held otherwise.
 func TestHeldForItsMemory(t *testing.T) {
 	t.Parallel()
 	for why, want := range map[string]execution.Cause{
@@ -137,7 +137,7 @@ func TestWhatEventsMean(t *testing.T) {
 		"of no interest": {events{event(1, 2, eventlog.Submitted{})}, "idle"},
 	} {
 		b := bookOf(1)
-		for range 2 { // an event that comes again changes nothing
+		for range 2 { // a repeated event changes nothing
 			for _, e := range test.events {
 				b.event(e, at(5))
 			}
@@ -148,8 +148,8 @@ func TestWhatEventsMean(t *testing.T) {
 	}
 }
 
-// TestSubmitEvents: the log may say first that the schedd has a job, because condor_submit gave no answer or corrald
-// was started again.
+// TestSubmitEvents: the log may be the first source to show that the schedd has a job, because condor_submit gave no
+// answer or corrald was restarted.
 func TestSubmitEvents(t *testing.T) {
 	submit := func(key string, n int64) eventlog.Event {
 		return event(n, 0, eventlog.JobAd{Ad: classad.Ad{"TriggerEventTypeNumber": int64(submitEvent), keyAttribute: key}})
@@ -208,8 +208,8 @@ func TestWhatTheQueueMeans(t *testing.T) {
 	}
 }
 
-// TestLookupAfterARestart: jobs that the run knows to have been started are not submitted again; those that no run
-// claims leave the queue.
+// TestLookupAfterARestart: jobs that the run knows were started are not submitted again; unclaimed jobs are removed
+// from the queue.
 func TestLookupAfterARestart(t *testing.T) {
 	b := bookOf()
 	b.claim(task(1), true)
@@ -236,7 +236,7 @@ func TestLookupAfterARestart(t *testing.T) {
 	}
 }
 
-// TestMissedJobsAreThoseFromBefore: what was submitted while the queue was asked need not be in the answer.
+// TestMissedJobsAreThoseFromBefore: jobs that were submitted during the query need not be in its result.
 func TestMissedJobsAreThoseFromBefore(t *testing.T) {
 	b := bookOf(1)
 	b.missed(b.found(nil, noon, at(1)), at(1))
@@ -256,20 +256,20 @@ func TestCancelledJobs(t *testing.T) {
 	if diff := cmp.Diff(want, b.fates()); diff != "" {
 		t.Errorf("jobs (-want +got):\n%s", diff)
 	}
-	b.event(event(2, 3, eventlog.Aborted{}), at(3)) // of our condor_rm
+	b.event(event(2, 3, eventlog.Aborted{}), at(3)) // due to our condor_rm
 	for _, j := range b.ended(at(3)) {
 		b.bury(j)
 	}
 	if len(b.jobs) > 0 || !maps.Equal(b.leaving, map[eventlog.JobID]bool{id(2): true}) {
 		t.Errorf("jobs %v, leaving %v: one that ended left by itself", b.fates(), b.leaving)
 	}
-	// The run is resumed, with the same attempt at what never started.
+	// The run is resumed and repeats the attempts that never started.
 	if b.claim(task(1), false) == nil {
 		t.Error("a job of a resumed run is not submitted")
 	}
 }
 
-// TestRemovedJobOfAResumedRun: the log says only after the run was resumed that the job was removed, or before.
+// TestRemovedJobOfAResumedRun: the log reports the removal of the job either before or after the run was resumed.
 func TestRemovedJobOfAResumedRun(t *testing.T) {
 	b := bookOf(1)
 	b.event(event(1, 1, eventlog.Aborted{}), at(1))
@@ -288,7 +288,7 @@ func TestAssignments(t *testing.T) {
 	b.event(startEvent(1, 1, "g/0"), at(1))
 	b.event(startEvent(2, 1, "g/0"), at(1))
 	b.event(startEvent(3, 1, "h/0"), at(1))
-	b.event(event(4, 1, eventlog.Terminated{}), at(1)) // where, the log did not say
+	b.event(event(4, 1, eventlog.Terminated{}), at(1)) // the log did not name the worker
 	told := map[string]int{}
 	for worker, jobs := range b.assignments(at(1)) {
 		told[worker] = len(jobs)
@@ -305,7 +305,7 @@ func TestAssignments(t *testing.T) {
 }
 
 // TestEndsAreToldOnceTheyAreCertain: an eviction may still be explained.
-func TestEndsAreToldOnceTheyAreCertain(t *testing.T) {
+func TestEndsAreReportedOnceCertain(t *testing.T) {
 	b := bookOf(1)
 	b.event(event(1, 1, eventlog.Evicted{}), at(1))
 	if early := b.ended(at(3)); len(early) > 0 || len(b.touched) != 1 {
@@ -327,7 +327,7 @@ func TestSettle(t *testing.T) {
 		how    how
 		worker string
 		back   delivery
-		want   string // the status of each result, with its reason
+		want   string // the status and reason of each result
 		why    string
 	}{
 		"done":                {one, terminated, "w", all, "done ", ""},
@@ -345,7 +345,7 @@ func TestSettle(t *testing.T) {
 		"cancelled":           {one, cancelled, "w", delivery{}, "cancelled why", ""},
 	} {
 		j := &job{Job: test.job, worker: test.worker, end: &ending{how: test.how, reason: "why", at: noon}}
-		for range 2 { // a sink that refused is told the same again
+		for range 2 { // after a refusal the sink gets the same again
 			results, why := j.settle(test.back)
 			var got []string
 			for _, r := range results {
@@ -368,7 +368,8 @@ func TestKeyNamesTasksAndAttempts(t *testing.T) {
 	}
 }
 
-// TestWaysOfFiles: the log tells how long a job's files were on their way, which its first and its last task have.
+// TestWaysOfFiles: the log shows how long a job's files were in transfer; the times are added to the job's first and
+// last task.
 func TestWaysOfFiles(t *testing.T) {
 	t.Parallel()
 	steps := []eventlog.Event{event(1, 10, eventlog.Transferring{}), event(1, 13, eventlog.Transferring{Done: true}),
@@ -384,7 +385,7 @@ func TestWaysOfFiles(t *testing.T) {
 		j := b.byID[id(1)]
 		results, _ := j.settle(delivery{results: make([]execution.Result, 1)})
 		want := execution.Travel{}
-		if missing == len(steps)-1 { // nothing is
+		if missing == len(steps)-1 { // no event is missing
 			want = execution.Travel{In: 3 * time.Second, Out: 5 * time.Second, Bytes: 1500}
 		}
 		if len(results) != 1 || results[0].Travel != want {
@@ -404,7 +405,8 @@ func TestWaysOfFiles(t *testing.T) {
 	}
 }
 
-// TestWithdraw: what no worker has started is forgotten and leaves the queue, also if the schedd does not have it yet.
+// TestWithdraw: jobs that no worker has started are forgotten and removed from the queue, even if the schedd does not
+// have them yet.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	b := bookOf(1, 2, 3)

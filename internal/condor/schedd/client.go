@@ -13,14 +13,13 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// A Client asks an HTCondor schedd for jobs that have something in common: those of a run, or the worker jobs of
-// a cluster. They share the value of one attribute, their name, by which they are found again whatever numbers the
-// schedd has given them.
+// A Client manages jobs in an HTCondor schedd that share the value of one attribute, their name: those of a run, or a
+// cluster's worker jobs. By that name they are found again whatever numbers the schedd has assigned.
 //
-// An error says that the schedd gave no answer: what was asked may have been done or not. That is why every command is
-// one that may be repeated, but for a submission, after which the queue is looked up.
+// An error means that the schedd gave no answer: the command may or may not have been executed. So every command can
+// be repeated, except a submission, after which the queue is looked up.
 
-// HTCondor's numbers of what a job is doing, in JobStatus.
+// HTCondor's values of JobStatus.
 const (
 	Idle    = 1
 	Running = 2
@@ -28,38 +27,38 @@ const (
 	Held    = 5
 )
 
-// toolTime bounds one command of HTCondor.
+// toolTime limits one HTCondor command.
 const toolTime = 30 * time.Second
 
-// batchSize is how many jobs one command names.
+// batchSize is the number of jobs in one command.
 const batchSize = 500
 
-// A Client runs HTCondor's commands on jobs whose attribute has the jobs' name for its value.
+// A Client runs HTCondor's commands on jobs whose Attribute equals their name.
 type Client struct {
 	Tools     condor.Tools
 	Attribute string
 }
 
-// mine selects the jobs.
+// mine returns the arguments that select the jobs.
 func (c Client) mine(name string) []string {
 	return []string{"-constraint", c.Attribute + " =?= " + classad.FormatNew(name)}
 }
 
-// Queue returns the ads of the jobs that are in the schedd's queue.
+// Queue returns the ads of the jobs in the schedd's queue.
 func (c Client) Queue(ctx context.Context, name string, attributes ...string) ([]classad.Ad, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
 	return c.Tools.Query(ctx, "condor_q", c.mine(name), attributes)
 }
 
-// Submit submits jobs, and returns the cluster that they became. The error may also be that HTCondor refused them.
+// Submit submits jobs and returns their cluster number. The error may also mean that HTCondor refused them.
 func (c Client) Submit(ctx context.Context, s condor.Submit) (cluster int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
 	return c.Tools.Submit(ctx, s)
 }
 
-// Rank gives some of the jobs another priority among those of their user. That one is not there is fine.
+// Rank changes the priority of some of the jobs among their user's. Missing jobs are not an error.
 func (c Client) Rank(ctx context.Context, name string, priority int64, jobs ...eventlog.JobID) error {
 	for part := range slices.Chunk(jobs, batchSize) {
 		if err := c.rank(ctx, name, priority, part); err != nil {
@@ -69,7 +68,7 @@ func (c Client) Rank(ctx context.Context, name string, priority int64, jobs ...e
 	return nil
 }
 
-// rank runs one condor_qedit. The list keeps the constraint flat, where HTCondor bounds how deep one may be.
+// rank runs one condor_qedit. The list keeps the constraint flat, because HTCondor limits the nesting depth.
 func (c Client) rank(ctx context.Context, name string, priority int64, jobs []eventlog.JobID) error {
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
@@ -83,7 +82,7 @@ func (c Client) rank(ctx context.Context, name string, priority int64, jobs []ev
 	return unlessRefused(err)
 }
 
-// Remove takes jobs out of the queue. That one is not there is fine.
+// Remove removes jobs from the queue. Missing jobs are not an error.
 func (c Client) Remove(ctx context.Context, jobs map[eventlog.JobID]bool) error {
 	ids := make([]string, 0, len(jobs))
 	for id := range jobs {
@@ -97,7 +96,7 @@ func (c Client) Remove(ctx context.Context, jobs map[eventlog.JobID]bool) error 
 	return nil
 }
 
-// rm runs condor_rm on jobs, named or selected.
+// rm runs condor_rm on jobs given by ids or by a constraint.
 func (c Client) rm(ctx context.Context, which []string) error {
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
@@ -105,7 +104,7 @@ func (c Client) rm(ctx context.Context, which []string) error {
 	return unlessRefused(err)
 }
 
-// unlessRefused drops a refusal: it says that there is no such job, with which nothing remains to be done.
+// unlessRefused drops a refusal: it means that there is no such job, so nothing remains to be done.
 func unlessRefused(err error) error {
 	var no *condor.Refused
 	if errors.As(err, &no) {
@@ -114,7 +113,7 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// RemoveAll takes all the jobs out of the queue, and returns an error also if some are still there. An empty name has
+// RemoveAll removes all the jobs from the queue. It also returns an error if some are still there. An empty name has
 // never had jobs.
 func (c Client) RemoveAll(ctx context.Context, name string) error {
 	if name == "" {
@@ -125,7 +124,7 @@ func (c Client) RemoveAll(ctx context.Context, name string) error {
 	if err := c.rm(ctx, c.mine(name)); err != nil {
 		return err
 	}
-	// A removed job stays in the queue until its worker has let go of it; that is no longer ours to wait for.
+	// A removed job stays in the queue until its worker has released it; we need not wait for that.
 	left, err := c.Queue(ctx, name, "JobStatus")
 	for _, ad := range left {
 		if status, _ := ad.Int("JobStatus"); err == nil && status != Removed {
@@ -135,15 +134,15 @@ func (c Client) RemoveAll(ctx context.Context, name string) error {
 	return err
 }
 
-// IDOf is the number that the schedd has given a job of its queue.
+// IDOf returns the id that the schedd has assigned to a job in its queue.
 func IDOf(ad classad.Ad) eventlog.JobID {
 	cluster, _ := ad.Int("ClusterId")
 	proc, _ := ad.Int("ProcId")
 	return eventlog.JobID{Cluster: int(cluster), Proc: int(proc)}
 }
 
-// Priority is what jobs of this class and upward rank have among those of their user: whole seconds, which is enough of
-// an order, and a higher class before all ranks.
+// Priority returns the priority among their user's of jobs with this class and upward rank: whole seconds are precise
+// enough, and a higher class precedes all ranks.
 func Priority(class int, rank float64) int64 {
 	if class != 0 {
 		rank = float64(class)*classStep + min(rank, classStep-1)
@@ -151,5 +150,5 @@ func Priority(class int, rank float64) int64 {
 	return int64(math.Round(max(-math.MaxInt32, min(rank, math.MaxInt32))))
 }
 
-// classStep is more than nearly all ranks: a job of a higher class goes first whatever its rank.
+// classStep exceeds nearly all ranks: a job of a higher class goes first whatever its rank.
 const classStep = 1e6

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// Of two jobs the one of the higher class goes first, and within a class the one of the higher rank.
+// The job of the higher class goes first, and within a class the one with the higher rank.
 func TestPriority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -38,7 +38,7 @@ func TestIDOf(t *testing.T) {
 	}
 }
 
-// However many jobs get another priority, one command says so; of very many it takes some.
+// One command changes the priority of many jobs; very many jobs take several.
 func TestRankIsOneCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,12 +59,12 @@ func TestRankIsOneCommand(t *testing.T) {
 	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
 	lines := strings.SplitAfter(string(asked), "\n")
 	want := `-constraint|CorralStream =?= "N" && member(strcat(ClusterId, ".", ProcId), { "7.1", "8.0" })|JobPrio|60|` + "\n"
-	if err != nil || len(lines) != 4 || lines[0] != want { // the last is empty
+	if err != nil || len(lines) != 4 || lines[0] != want { // the last line is empty
 		t.Errorf("%d commands, of which the first is %q, want %q; %v", len(lines)-1, lines[0], want, err)
 	}
 }
 
-// A refusal says that there is no such job; everything else is not known.
+// A refusal means that there is no such job; any other error leaves the result unknown.
 func TestUnlessRefused(t *testing.T) {
 	t.Parallel()
 	silent := errors.New("no answer")

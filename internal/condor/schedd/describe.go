@@ -10,9 +10,9 @@ import (
 	"github.com/corral-pilot/corral/embedded/parcel"
 )
 
-// A description says what all jobs of a run have in common, and makes of it what condor_submit reads. Workers of any
-// site may take a job: what a job needs is said by its requests alone, and the pilot binary, which is on the worker, is
-// its executable. Everything else travels in the job's parcel.
+// A description holds what all jobs of a run have in common and produces the input of condor_submit. Workers of any
+// site may accept a job: its requirements are expressed only by its requests, and its executable is the pilot binary
+// on the worker. Everything else is in the job's parcel.
 type description struct {
 	run   corral.RunID
 	name  string        // of the run in the schedd
@@ -20,12 +20,12 @@ type description struct {
 	lease time.Duration // see Config.Lease
 }
 
-// requirements are those of every job: a worker of ours, and that HTCondor has not started the job before.
+// requirements are common to all jobs: one of our workers, and no earlier start of the job by HTCondor.
 const requirements = `TARGET.CorralAttempt =!= undefined && TARGET.CorralPilot =!= undefined` +
 	` && (NumJobStarts ?: 0) == 0`
 
-// of returns what condor_submit gets for jobs. All jobs differ as little as they can, so that one may follow another in
-// a claim.
+// of returns the input of condor_submit for jobs. Jobs differ as little as possible, so that one can follow another
+// in a claim.
 func (d description) of(jobs []*job) condor.Submit {
 	s := condor.Submit{
 		ExecutableOf: "CorralPilot", Log: d.log, BatchName: fmt.Sprintf("corral run %d", d.run),
@@ -47,7 +47,7 @@ func (d description) of(jobs []*job) condor.Submit {
 			"CorralRuntime": j.Estimate().Seconds(), "JobPrio": Priority(j.Class, j.Priority),
 			"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": memory(j.MemoryMiB),
 		}
-		if j.GPUs > 0 { // else HTCondor's matching looks at none
+		if j.GPUs > 0 { // otherwise HTCondor's matching ignores GPUs
 			ad["RequestGPUs"] = int64(j.GPUs)
 		}
 		if j.DiskMiB > 0 {
@@ -61,14 +61,14 @@ func (d description) of(jobs []*job) condor.Submit {
 	return s
 }
 
-// executorMiB is what the executor needs itself.
+// executorMiB is the executor's own memory.
 const executorMiB = 24
 
-// workerMiB is the memory of the whole worker: a static slot's own, or what the worker says of itself.
+// workerMiB is the memory of the whole worker: that of a static slot, or the value that the worker reports.
 const workerMiB = `ifThenElse(TARGET.SlotType =?= "Static", TARGET.Memory, %s)`
 
-// memory is what a job asks for. HTCondor holds a job that takes more, so it asks for what its tasks need and for the
-// executor, if the worker has that much; tasks that do not say get the share of the job's cpus.
+// memory returns a job's memory request. HTCondor holds a job that uses more, so the request covers the tasks and the
+// executor if the worker has that much; tasks without a requirement get a share in proportion to the job's CPUs.
 func memory(need int) classad.Expr {
 	if need == 0 {
 		return classad.Expr(fmt.Sprintf(workerMiB, "TARGET.CorralMemoryMiB * RequestCpus / TARGET.CorralCpus"))

@@ -19,14 +19,14 @@ const (
 	workerAttribute = "MachineAttrCorralWorker0" // HTCondor's name for CorralWorker of the last worker
 )
 
-// Numbers of the kinds of events whose ad tells more.
+// Numbers of the kinds of events that have additional information in an ad.
 const (
 	submitEvent  = 0
 	executeEvent = 1
 )
 
-// event takes in one event of the log. The log's own events name a job only by its id; which key that is, and which
-// worker started it, is in an event of kind JobAd that follows them.
+// event processes one event of the log. The log's own events identify a job only by its id; its key and the worker
+// that started it are in an event of kind JobAd that follows them.
 func (b *book) event(e eventlog.Event, now time.Time) {
 	if ad, ok := e.Detail.(eventlog.JobAd); ok {
 		b.adEvent(e, ad.Ad, now)
@@ -48,7 +48,7 @@ func (b *book) event(e eventlog.Event, now time.Time) {
 	case eventlog.ReconnectFailed:
 		j.over(lost, e.Time, sentence("its worker is lost", d.Reason))
 	case eventlog.ShadowException:
-		if j.worker != "" { // a job that was not started HTCondor starts elsewhere
+		if j.worker != "" { // HTCondor starts a job that was not started elsewhere
 			j.over(lost, e.Time, sentence("HTCondor lost it", d.Message))
 		}
 	case eventlog.Held:
@@ -58,7 +58,7 @@ func (b *book) event(e eventlog.Event, now time.Time) {
 	}
 }
 
-// adEvent takes in which job an event was about, or where it started.
+// adEvent processes a JobAd event, which gives a job's key or the worker that started it.
 func (b *book) adEvent(e eventlog.Event, ad classad.Ad, now time.Time) {
 	key, _ := ad.Text(keyAttribute)
 	trigger, _ := ad.Int("TriggerEventTypeNumber")
@@ -77,9 +77,9 @@ func (b *book) adEvent(e eventlog.Event, ad classad.Ad, now time.Time) {
 	}
 }
 
-// held records that HTCondor holds the job. To a run that is its end: a task never waits for somebody to release it.
-// The task has failed, unless the schedd was killed while it started the job: then it has forgotten the worker, whose
-// ad names the executor, and the task could not help that.
+// held records that HTCondor holds the job. For a run that ends the job: a task never waits for a person to release
+// it. The task has failed unless the schedd was killed while it started the job: then the schedd has forgotten the
+// worker whose ad names the executor, which is not the task's fault.
 func (j *job) held(at time.Time, why string) {
 	if strings.Contains(why, "Cannot expand $$") {
 		j.over(lost, at, sentence("its worker is lost", why))
@@ -91,11 +91,11 @@ func (j *job) held(at time.Time, why string) {
 	}
 }
 
-// prefix is what the schedd puts before a worker's reason: the slot's name, which users see elsewhere and without
-// HTCondor's noise.
+// prefix matches the slot's name that the schedd puts before a worker's reason; users see the name elsewhere in a
+// clearer form.
 var prefix = regexp.MustCompile(`^Error from [^ :]+@[^ :]+: `)
 
-// sentence says what happened, and HTCondor's reason if it gave one.
+// sentence returns what happened, followed by HTCondor's reason if there is one.
 func sentence(what, why string) string {
 	if why = prefix.ReplaceAllString(strings.TrimSpace(why), ""); why == "" {
 		return what

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// in is an unfinished job of that number in the queue, "" if there is none.
+// in returns the state in the queue of the unfinished job with that number, or "" if there is none.
 func (s *site) in(seq int64) string {
 	s.Helper()
 	ads, err := s.pool.Tools().Query(soon(s), "condor_q", []string{"-constraint", fmt.Sprintf("CorralSeq == %d", seq)}, []string{"ClusterId", "ProcId"})
@@ -39,7 +39,7 @@ func (s *site) tool(name string, args ...string) {
 	}
 }
 
-// one is a run on a site with a single job, which has started.
+// one returns a run at a site with a single job, which has started.
 func (s *site) one(j execution.Job) (*Queue, *recorder) {
 	s.Helper()
 	r := newRecorder()
@@ -50,7 +50,7 @@ func (s *site) one(j execution.Job) (*Queue, *recorder) {
 	return q, r
 }
 
-// result waits for the one result.
+// result waits for the single result.
 func (s *site) result(r *recorder) execution.Result {
 	s.Helper()
 	eventually(s, "end of the job", func() bool { return r.ended() > 0 })
@@ -60,7 +60,7 @@ func (s *site) result(r *recorder) execution.Result {
 	return r.results[0]
 }
 
-// empty waits until nothing is left in the queue.
+// empty waits until the queue is empty.
 func (s *site) empty() {
 	s.Helper()
 	eventually(s, "end of the queue", func() bool {
@@ -121,7 +121,7 @@ func TestRemovedJobHasFailed(t *testing.T) {
 	}
 }
 
-// A schedd that was started again may write the end of a job into its log once more.
+// A restarted schedd may log the end of a job once more.
 func TestSecondEndOfAJobIsNoNews(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -185,14 +185,14 @@ func TestWorkerThatVanishesGivesItsJobBack(t *testing.T) {
 	q.Submit([]execution.Job{sh(dir, 7, 1, "echo $$ >"+dir+"/pid; exec sleep 300")})
 	var pid string
 	eventually(t, "start of the job", func() bool {
-		text, _ := os.ReadFile(filepath.Join(dir, "pid")) // it may not have written it yet
+		text, _ := os.ReadFile(filepath.Join(dir, "pid")) // the job may not have written it yet
 		pid = strings.TrimSpace(string(text))
 		return pid != "" && len(r.workers(1)) > 0
 	})
 	s.killOf(filepath.Join(s.dir, "g"), "condor_master", "condor_startd", "condor_starter")
 	eventually(t, "end of its process", func() bool {
 		status, err := os.ReadFile("/proc/" + pid + "/status")
-		return err != nil || strings.Contains(string(status), "State:\tZ") // an init may be slow to reap it
+		return err != nil || strings.Contains(string(status), "State:\tZ") // an init process may be slow to reap it
 	})
 	eventually(t, "return of the job", func() bool { return r.ended() > 0 })
 	t.Log(r.returned, r.results)
@@ -302,8 +302,8 @@ func TestDetachedRunLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestMemoryOfJobs shows that neither a job that asks for little, nor for nothing, nor for all of a worker waits
-// or is held for it.
+// TestMemoryOfJobs shows that a job is neither delayed nor held if it requests little memory, none, or all of a
+// worker's.
 func TestMemoryOfJobs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -311,7 +311,7 @@ func TestMemoryOfJobs(t *testing.T) {
 	dir := s.runDir()
 	var jobs []execution.Job
 	for seq, need := range []int{0, 10, 256, 250, 1} {
-		j := sh(dir, 7, int64(seq), "sleep 7") // HTCondor looks every five seconds
+		j := sh(dir, 7, int64(seq), "sleep 7") // HTCondor checks every five seconds
 		j.MemoryMiB = need
 		jobs = append(jobs, j)
 	}

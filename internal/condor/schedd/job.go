@@ -17,62 +17,62 @@ import (
 // jobsDir is the folder of parcels in a run's directory.
 const jobsDir = "jobs"
 
-// A job is one of the run's jobs, and what is known of its time in the schedd.
+// A job is one of the run's jobs with the state of its HTCondor job.
 type job struct {
 	execution.Job
 	key      string
-	claimed  bool      // the run waits for it; if not, it is from before a restart, and Job is empty
+	claimed  bool      // the run waits for it; otherwise it dates from before a restart, and Job is empty
 	expected bool      // the run knows that it was started
-	refused  time.Time // since when it could not be submitted; zero: the last attempt did not fail
+	refused  time.Time // when its submissions began to fail; zero: the last one did not fail
 
-	id      eventlog.JobID // none: not in the schedd, as far as is known
+	id      eventlog.JobID // none: not known to be in the schedd
 	sentAt  time.Time      // when id became known
-	worker  string         // that started it; "": none did
-	host    string         // the worker that it was sent to last, whether or not that started it
+	worker  string         // the worker that started it; "": none
+	host    string         // the worker that it was last sent to, whether or not that worker started it
 	started time.Time
 	way     way
-	told    string // the worker that the run was told
+	told    string // the worker reported to the run
 	end     *ending
 }
 
 var none eventlog.JobID
 
-// An ending is how a job's time in the schedd ended, or how we ended it.
+// An ending describes how HTCondor or corrald ended a job.
 type ending struct {
 	how    how
-	cause  execution.Cause // of a failure, if it has one
+	cause  execution.Cause // cause of a failure, if known
 	reason string
 	at     time.Time
 
-	// unless is until when another ending may still replace this one: HTCondor writes that a job left its worker
-	// before it writes why.
+	// unless is the time until which another ending may still replace this one: HTCondor logs that a job left its
+	// worker before it logs why.
 	unless time.Time
 }
 
-// A how is a kind of ending. It decides what the run gets: results, the job back, or both.
+// A how is a kind of ending. It determines what the run gets: results, the job back, or both.
 type how int
 
 const (
-	terminated how = iota // its executor ended, and what it left is here
+	terminated how = iota // its executor ended, and its output is here
 	cut                   // its worker left before it ended
-	lost                  // its worker is gone
+	lost                  // its worker was lost
 	failed                // HTCondor could not run it
-	removed               // somebody took it out of the queue
-	vanished              // it left the queue, and the log does not say how
+	removed               // it was removed from the queue by a user
+	vanished              // it left the queue, and the log does not show how
 	cancelled             // its run was cancelled
 )
 
 // left reports whether the job has left the schedd's queue; after the other endings it may still be there.
 func (h how) left() bool { return h == terminated || h == removed || h == vanished }
 
-// A way is when the job's files began to travel, and when they had come; zero: that is not known. bytes are those of
-// both directions.
+// A way records when the transfers of a job's files began and ended; zero: unknown. bytes is the total of both
+// directions.
 type way struct {
 	in, out struct{ from, to time.Time }
 	bytes   int64
 }
 
-// note takes in a step of the way. A job is started once, so that each has one.
+// note records a step of a transfer. A job is started once, so each step occurs once.
 func (w *way) note(step eventlog.Transferring, at time.Time) {
 	part := &w.in
 	if step.Output {
@@ -85,8 +85,8 @@ func (w *way) note(step eventlog.Transferring, at time.Time) {
 	}
 }
 
-// tell adds the way to the results of a job's tasks: that of the inputs to the first, that of the outputs to the last.
-// Of a job of which not all is known it tells nothing.
+// tell adds the transfer times to the results of a job's tasks: that of the inputs to the first result, that of the
+// outputs to the last. If any time is unknown, it adds nothing.
 func (w *way) tell(results []execution.Result) {
 	for _, at := range []time.Time{w.in.from, w.in.to, w.out.from, w.out.to} {
 		if at.IsZero() || len(results) == 0 {
@@ -97,7 +97,7 @@ func (w *way) tell(results []execution.Result) {
 	results[len(results)-1].Travel.Out = w.out.to.Sub(w.out.from)
 }
 
-// keyOf names a job by what it is: its tasks and their attempts.
+// keyOf identifies a job by its content: its tasks and their attempts.
 func keyOf(j execution.Job) string {
 	h := sha256.New()
 	for i := range j.Tasks {
@@ -106,7 +106,7 @@ func keyOf(j execution.Job) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// dir is the folder of its parcel.
+// dir returns the folder of the job's parcel.
 func (j *job) dir() string { return filepath.Join(j.Job.Dir, jobsDir, j.key) }
 
 // over records how the job ended. The first ending counts, unless HTCondor may still explain it by another.
@@ -116,7 +116,7 @@ func (j *job) over(h how, at time.Time, reason string) {
 	}
 }
 
-// explainTime is how long HTCondor has, after the event that a job left its worker, for the one that says why.
+// explainTime is the maximum delay between the event that a job left its worker and the one that gives the reason.
 const explainTime = 3 * time.Second
 
 // away records that the job left its worker. Another ending that becomes known within explainTime of now replaces
@@ -130,8 +130,8 @@ func (j *job) away(h how, at time.Time, reason string, now time.Time) {
 // isOver reports whether it is certain at now how the job ended.
 func (j *job) isOver(now time.Time) bool { return j.end != nil && !now.Before(j.end.unless) }
 
-// charge names a worker for a job that may have run although no event said where: the run's journal counts an
-// attempt as begun only if it was assigned to a worker.
+// charge sets a worker for a job that may have run although no event named one: the run's journal counts an attempt
+// as begun only if it was assigned to a worker.
 func (j *job) charge() {
 	switch j.end.how {
 	case terminated, cut, lost, vanished:
@@ -141,21 +141,21 @@ func (j *job) charge() {
 	}
 }
 
-// A delivery is what came back of a job that may have come to its end: the results of the tasks that were begun, or
-// err, with the end of what the executor complained about.
+// A delivery is the returned output of a job that may have completed: the results of the started tasks, or err, with
+// the end of the executor's error output.
 type delivery struct {
 	results   []execution.Result
 	err       error
 	complaint string
 }
 
-// settle returns the results of a job that is over, and why the rest of it goes back to the run; "" if there is no
-// rest. back is what came back after the job terminated or vanished; after other endings nothing does.
+// settle returns the results of a job that is over, and why the remaining tasks return to the run, or "" if none
+// remain. back is the output after the job terminated or vanished; there is none after other endings.
 func (j *job) settle(back delivery) (results []execution.Result, why string) {
 	switch how := j.end.how; {
 	case how == lost, how == vanished && errors.Is(back.err, parcel.ErrNoResult):
 		return nil, j.end.reason
-	case how == cut && (len(j.Tasks) > 1 || j.worker == ""): // it is not known which task was cut, or whether any was
+	case how == cut && (len(j.Tasks) > 1 || j.worker == ""): // it is unknown which task was cut, or whether any was
 		return nil, j.end.reason
 	case how == cut:
 		return j.all(execution.Cut, j.end.reason), ""
@@ -173,7 +173,7 @@ func (j *job) settle(back delivery) (results []execution.Result, why string) {
 	return back.results, ""
 }
 
-// all returns the job's ending, for that reason, as the result of each of its tasks.
+// all returns the job's ending, with that reason, as the result of each of its tasks.
 func (j *job) all(status execution.Status, reason string) []execution.Result {
 	results := make([]execution.Result, len(j.Tasks))
 	for i, t := range j.Tasks {
@@ -185,7 +185,7 @@ func (j *job) all(status execution.Status, reason string) []execution.Result {
 	return results
 }
 
-// keys returns the names by which the run knows jobs.
+// keys returns the keys by which the run identifies jobs.
 func keys(jobs []*job) []execution.Key {
 	keys := make([]execution.Key, len(jobs))
 	for k, j := range jobs {

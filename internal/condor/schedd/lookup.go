@@ -7,22 +7,22 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// queueAttributes are what a lookup asks of each job.
+// queueAttributes are the attributes that a lookup requests for each job.
 var queueAttributes = []string{
 	"ClusterId", "ProcId", "JobStatus", "NumJobStarts", "HoldReason", "JobCurrentStartExecutingDate",
 	keyAttribute, workerAttribute,
 }
 
-// A lookup is what the schedd's queue had when it was asked. The answer may be older than the book: while condor_q ran,
-// jobs started and ended.
+// A lookup is the content of the schedd's queue at the time of the query. It may be older than the book, because jobs
+// started and ended while condor_q ran.
 type lookup struct {
 	asked  time.Time
-	unsure bool                    // the book was unsure before
-	here   map[eventlog.JobID]bool // what the queue has
+	unsure bool                    // whether the book was unsure before
+	here   map[eventlog.JobID]bool // the jobs in the queue
 }
 
-// found takes in the ads of the run's jobs in the queue, which was asked for them at asked. Before missed can judge
-// the jobs that are not among them, the log has to be read: a job that ended meanwhile said so before it left.
+// found processes the ads of the run's jobs in the queue, which was queried at asked. Before missed can judge the
+// jobs that are not among them, the log must be read, because a job that ended meanwhile logged that before it left.
 func (b *book) found(ads []classad.Ad, asked, now time.Time) lookup {
 	l := lookup{asked: asked, unsure: b.unsure, here: map[eventlog.JobID]bool{}}
 	b.unsure = false
@@ -36,12 +36,12 @@ func (b *book) found(ads []classad.Ad, asked, now time.Time) lookup {
 	return l
 }
 
-// inQueue takes in one job of the queue.
+// inQueue processes one job in the queue.
 func (b *book) inQueue(ad classad.Ad, id eventlog.JobID, status int64, now time.Time) {
 	key, _ := ad.Text(keyAttribute)
 	j := b.submitted(key, id, now)
 	if j == nil {
-		b.leaving[id] = true // nothing waits for it
+		b.leaving[id] = true // no run waits for it
 	}
 	if j == nil || j.id != id {
 		return
@@ -61,8 +61,8 @@ func (b *book) inQueue(ad classad.Ad, id eventlog.JobID, status int64, now time.
 	b.touched[j] = true
 }
 
-// missed judges the jobs that the queue should have had and did not: those that were submitted before it was asked,
-// and, if the book was unsure, those that the run knows to have been started before a restart.
+// missed judges the jobs that are missing from the queue: those that were submitted before the query and, if the book
+// was unsure, those that the run knows were started before a restart.
 func (b *book) missed(l lookup, now time.Time) {
 	for _, j := range b.jobs {
 		if !j.claimed || j.end != nil || l.here[j.id] {

@@ -17,13 +17,13 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// Where the tests find what TestMain made.
+// Environment variables for the results of TestMain.
 const (
 	releaseEnv = "SCHEDD_TEST_RELEASE" // a real HTCondor, which scripts/htcondor has set up
 	pilotEnv   = "SCHEDD_TEST_PILOT"   // the pilot binary
 )
 
-// TestMain builds the pilot and runs the tests as somebody whom HTCondor serves: root is nobody here.
+// TestMain builds the pilot and runs the tests as a user that HTCondor accepts: root becomes nobody.
 func TestMain(m *testing.M) {
 	if os.Getenv(releaseEnv) != "" {
 		os.Exit(m.Run())
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// again runs this test binary with what it needs.
+// again runs this test binary with the necessary environment.
 func again() (status int, err error) {
 	dir, err := os.MkdirTemp("/tmp", "schedd-test-")
 	if err != nil {
@@ -46,7 +46,7 @@ func again() (status int, err error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 1, err
 	}
-	release, err := output("../../../scripts/htcondor")
+	release, err := programs.HTCondor()
 	if err != nil {
 		return 1, err
 	}
@@ -60,7 +60,7 @@ func again() (status int, err error) {
 	}
 	cmd := exec.Command(self)
 	for _, arg := range os.Args[1:] {
-		if !strings.HasPrefix(arg, "-test.testlogfile=") { // in a folder that is closed to others
+		if !strings.HasPrefix(arg, "-test.testlogfile=") { // it would be in a folder that other users cannot enter
 			cmd.Args = append(cmd.Args, arg)
 		}
 	}
@@ -70,7 +70,7 @@ func again() (status int, err error) {
 		return 1, err
 	}
 	if err := cmd.Run(); err != nil {
-		return 1, nil // it has said why
+		return 1, nil // it has printed the reason
 	}
 	return 0, nil
 }
@@ -85,7 +85,7 @@ func output(name string, args ...string) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// unprivileged is for a process of nobody, if this one is root's.
+// unprivileged returns the attributes for a process that runs as nobody if this one runs as root.
 func unprivileged() (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

@@ -12,18 +12,18 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// A note is what the next corrald has to know of a run's jobs: without it they are not found again. It is on disk
-// before the first of them is submitted.
+// A note holds what the next corrald must know about a run's jobs to find them again. It is on disk before the first
+// job is submitted.
 type note struct {
-	ID  string `json:"id"`  // the run's name in the schedd, where other corralds may have runs of the same number
+	ID  string `json:"id"`  // the run's name in the schedd, where other corralds may have runs with the same number
 	Dir string `json:"dir"` // D
 
 	path    string
 	trouble error // why it could not be read or written; jobs wait meanwhile
 }
 
-// recall reads the note, if there is one, and reports whether there was. A note that cannot be read may name jobs in
-// the schedd, which would run twice if the run got another name: so it is never replaced.
+// recall reads the note and reports whether it exists. A note that cannot be read may name jobs in the schedd, which
+// would run twice if the run got another name, so it is never replaced.
 func (n *note) recall() bool {
 	n.trouble = nil
 	text, err := os.ReadFile(n.path)
@@ -45,8 +45,8 @@ func (n *note) recall() bool {
 	return true
 }
 
-// keep writes down the run's directory, and reports whether it found a note from before. It is called for each job
-// before that is submitted, and again while there is trouble.
+// keep stores the run's directory, and reports whether it found an earlier note. It is called before each job is
+// submitted, and again after an error.
 func (n *note) keep(dir string) (recalled bool) {
 	if n.ID != "" && n.Dir == dir && n.trouble == nil {
 		return false
@@ -57,14 +57,14 @@ func (n *note) keep(dir string) (recalled bool) {
 		}
 	}
 	if n.ID == "" {
-		n.ID = rand.Text() // nothing that another corrald, on the same schedd, could choose too
+		n.ID = rand.Text() // another corrald on the same schedd cannot choose the same
 	}
 	n.Dir = dir
 	n.trouble = n.write()
 	return recalled
 }
 
-// write puts the note where a power failure does not reach it.
+// write writes the note so that it survives a power failure.
 func (n *note) write() error {
 	text, err := json.Marshal(n)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A run keeps its name in the schedd over restarts, wherever its directory goes.
+// A run keeps its name in the schedd over restarts, even if its directory moves.
 func TestNoteKeepsTheName(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "queue", "7", "run.json")
@@ -34,7 +34,7 @@ func TestNoteKeepsTheName(t *testing.T) {
 	}
 }
 
-// A note that cannot be read may name jobs that would run twice, so it stays, and nothing is submitted.
+// A note that cannot be read may name jobs that would run twice, so it is kept, and nothing is submitted.
 func TestNoteThatCannotBeReadStays(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"half": `{"id": "ABC`, "without a name": `{"dir": "/d"}`} {

@@ -8,39 +8,39 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// submitSize is how many jobs go in one condor_submit, at most.
+// submitSize is the maximum number of jobs in one condor_submit.
 const submitSize = 1000
 
-// An outbox holds the jobs that wait to be submitted, in this order, and decides which go next after the schedd has
-// refused some. condor_submit takes or refuses all of its jobs, so one bad job spoils a submission for the others:
-// size is halved until the bad one stands alone, and doubled again when a submission is accepted.
+// An outbox holds the jobs that wait to be submitted, in order, and decides which are submitted next after the schedd
+// has refused some. condor_submit accepts or refuses all of its jobs, so one bad job blocks the others: size is
+// halved until the bad job is alone, and doubled again when a submission is accepted.
 type outbox struct {
 	jobs     []*job
-	size     int           // of the next submission, at most
-	patience time.Duration // for how long a job is submitted again that cannot be
+	size     int           // maximum size of the next submission
+	patience time.Duration // how long a job that cannot be submitted is retried
 }
 
-// add puts jobs at the end.
+// add appends jobs at the end.
 func (o *outbox) add(jobs ...*job) { o.jobs = append(o.jobs, jobs...) }
 
-// putBack puts jobs at the beginning. It copies: next hands out parts of the same array.
+// putBack inserts jobs at the beginning. It copies, because next returns parts of the same array.
 func (o *outbox) putBack(jobs []*job) { o.jobs = append(jobs[:len(jobs):len(jobs)], o.jobs...) }
 
-// next takes out the jobs of the next submission.
+// next removes and returns the jobs of the next submission.
 func (o *outbox) next() []*job {
 	jobs := o.jobs[:min(len(o.jobs), o.size)]
 	o.jobs = o.jobs[len(jobs):]
 	return jobs
 }
 
-// clear takes out all jobs.
+// clear removes and returns all jobs.
 func (o *outbox) clear() (jobs []*job) {
 	jobs, o.jobs = o.jobs, nil
 	return jobs
 }
 
-// postpone puts a job at the end that cannot be submitted at now, and reports false if that has been so for too
-// long: then it has failed.
+// postpone moves a job that cannot be submitted at now to the end. It returns false if the job has been failing for
+// too long: then it has failed.
 func (o *outbox) postpone(j *job, now time.Time) bool {
 	if j.refused.IsZero() {
 		j.refused = now
@@ -52,7 +52,7 @@ func (o *outbox) postpone(j *job, now time.Time) bool {
 	return true
 }
 
-// accepted records that the schedd took the jobs of a submission.
+// accepted records that the schedd accepted the jobs of a submission.
 func (o *outbox) accepted(jobs []*job) {
 	for _, j := range jobs {
 		j.refused = time.Time{}
@@ -60,20 +60,19 @@ func (o *outbox) accepted(jobs []*job) {
 	o.size = min(2*o.size, submitSize)
 }
 
-// noRoom is how a schedd says that it has too many jobs now.
+// noRoom matches a schedd's message that it has too many jobs now.
 var noRoom = regexp.MustCompile(`exceed MAX_JOBS_\w+|MAX_JOBS_\w+ exceeded`)
 
-// A refusal is what follows for jobs that HTCondor did not take: halves are tried until the job that spoils the others
-// is alone.
+// A refusal is the reaction to jobs that HTCondor did not accept: halves are tried until the bad job is alone.
 type refusal int
 
 const (
-	halve  refusal = iota // they are submitted again, at once, in halves
-	giveUp                // the one job has failed
-	later                 // the one job goes after the others, and nothing is submitted for a while
+	halve  refusal = iota // they are submitted again at once, in halves
+	giveUp                // the single job has failed
+	later                 // the single job is moved behind the others, and nothing is submitted for a while
 )
 
-// refused puts jobs back that HTCondor did not take, and says what follows. A job that it refuses for long has
+// refused puts back jobs that HTCondor did not accept and returns the reaction. A job that it refuses for long has
 // failed, unless the schedd has no room, which is the fault of other jobs.
 func (o *outbox) refused(jobs []*job, err error, now time.Time) refusal {
 	for _, j := range jobs {
@@ -95,24 +94,24 @@ func (o *outbox) refused(jobs []*job, err error, now time.Time) refusal {
 	return later
 }
 
-// Pauses after a command of HTCondor that got no answer: the first, doubled each time up to the last.
+// Pauses after an HTCondor command without an answer: the first, doubled each time up to the last.
 const (
 	retryMin = 250 * time.Millisecond
 	retryMax = 15 * time.Second
 )
 
-// silent is what is said of a schedd that is away.
+// silent is the log message for a schedd that does not answer.
 const silent = "HTCondor does not answer"
 
-// A backoff says when HTCondor's commands may run again: the longer they are of no use, the later. It also remembers
-// what the log says about that, so that it is said once: a cluster may be STOPPED for days.
+// A backoff determines when HTCondor's commands may run again: the pauses grow as long as they fail. It also
+// remembers the last log message, so that each is logged once: a cluster may be STOPPED for days.
 type backoff struct {
-	until time.Time // no command runs before
+	until time.Time // no command runs before this time
 	pause time.Duration
 	said  string
 }
 
-// wait lengthens the pause, from now on, and reports whether why is news.
+// wait lengthens the pause from now on and reports whether why is new.
 func (b *backoff) wait(why string, now time.Time) (news bool) {
 	b.pause = min(max(retryMin, 2*b.pause), retryMax)
 	b.until = now.Add(b.pause)
@@ -121,7 +120,7 @@ func (b *backoff) wait(why string, now time.Time) (news bool) {
 	return news
 }
 
-// answered ends the pauses, and reports whether the schedd was away.
+// answered ends the pauses and reports whether the schedd had not answered before.
 func (b *backoff) answered() (back bool) {
 	b.pause = 0
 	if back = b.said == silent; back {

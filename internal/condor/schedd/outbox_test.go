@@ -89,9 +89,9 @@ func TestPostponedJobs(t *testing.T) {
 	}
 }
 
-// TestSilenceIsSaidOnce has a schedd away for days, as when its cluster is STOPPED: that is said once, and again when
-// it is back.
-func TestSilenceIsSaidOnce(t *testing.T) {
+// TestSilenceIsSaidOnce simulates a schedd that is down for days, as when its cluster is STOPPED: this is logged
+// once, and again when it answers.
+func TestSilenceIsLoggedOnce(t *testing.T) {
 	var said bytes.Buffer
 	tr := &tracker{lg: slog.New(slog.NewTextHandler(&said, nil))}
 	silence := errors.New("failed to connect")
@@ -129,7 +129,7 @@ func TestBackoff(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// TestDescription shows what condor_submit gets for two jobs.
+// TestDescription shows the input of condor_submit for two jobs.
 func TestDescription(t *testing.T) {
 	first, second := task(1), task(2)
 	first.CPUs, first.MemoryMiB, first.Priority, first.Tasks[0].Estimate = 2, 100, 12.6, 90*time.Second

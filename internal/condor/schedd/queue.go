@@ -19,36 +19,37 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A Config says which schedd takes the jobs, and where to keep what belongs to them.
+// A Config names the schedd that accepts the jobs and the folder for their files.
 type Config struct {
 	Tools condor.Tools
-	Dir   string // absolute, on a local disk, and for nothing else; it is made if it is not there
+	Dir   string // absolute, on a local disk, and for no other use; it is created if necessary
 
-	// Lease is how long a worker keeps a job whose schedd is away, and the schedd waits for a worker that is; 0: 2 min.
+	// Lease is how long a worker keeps a job while the schedd is away, and the schedd waits for a worker that is
+	// away; 0: 2 min.
 	Lease time.Duration
-	// Claim is how long runs have to attach themselves and claim their jobs after a restart; 0: 30 s. What no run
-	// has claimed then is removed.
+	// Claim is how long runs have after a restart to attach themselves and claim their jobs; 0: 30 s. Jobs that are
+	// unclaimed then are removed.
 	Claim time.Duration
-	// Patience is how long jobs that HTCondor refuses are submitted again before they have failed; 0: 5 min.
+	// Patience is how long a job that HTCondor refuses is resubmitted before it has failed; 0: 5 min.
 	Patience time.Duration
 }
 
-// A Queue gives jobs of runs to a schedd. It is a run.Queue. It only keeps the trackers, of which each run has at most
-// one that serves it and, from before, some that clean up one after the other.
+// A Queue submits the jobs of runs to a schedd. It implements run.Queue. It only manages the trackers: each run has
+// at most one that serves it, and possibly earlier ones that clean up one after the other.
 type Queue struct {
 	lg  *slog.Logger
 	cfg Config
 
-	mu       sync.Mutex                // guards what follows
+	mu       sync.Mutex                // guards the fields below
 	trackers map[corral.RunID]*tracker // of attached runs
-	closing  map[corral.RunID]*tracker // detached, but not cleaned up yet
+	closing  map[corral.RunID]*tracker // detached, but still cleaning up
 	closed   bool
 
 	quit  context.CancelFunc
-	swept chan struct{} // closed when the goroutine of sweep is gone
+	swept chan struct{} // closed when the goroutine of sweep has ended
 }
 
-// New returns the queue. Its Close ends what it does.
+// New returns the queue. It must be closed.
 func New(lg *slog.Logger, cfg Config) *Queue {
 	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 2*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
 	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Minute)
@@ -62,7 +63,7 @@ func New(lg *slog.Logger, cfg Config) *Queue {
 	return q
 }
 
-// Attach makes sink the owner of the run's jobs, in place of another one.
+// Attach makes sink the owner of the run's jobs, replacing any other.
 func (q *Queue) Attach(run corral.RunID, sink dispatch.Sink) {
 	if t := q.tracker(run); t != nil {
 		t.life.cancel()
@@ -81,7 +82,7 @@ func (q *Queue) Attach(run corral.RunID, sink dispatch.Sink) {
 	go q.serve(t)
 }
 
-// serve runs a tracker, and forgets a run whose files are gone.
+// serve runs a tracker and forgets a run whose files are gone.
 func (q *Queue) serve(t *tracker) {
 	defer close(t.life.gone)
 	t.main()
@@ -92,7 +93,7 @@ func (q *Queue) serve(t *tracker) {
 	}
 }
 
-// Detach forgets the run, removes its jobs from the schedd and deletes their files. It does not wait for HTCondor.
+// Detach drops the run, removes its jobs from the schedd and deletes their files. It does not wait for HTCondor.
 func (q *Queue) Detach(run corral.RunID) {
 	q.mu.Lock()
 	t := q.trackers[run]
@@ -121,7 +122,7 @@ func (q *Queue) Submit(jobs []execution.Job) {
 	}
 }
 
-// Cancel removes the run's jobs from the schedd and returns them: all, or those that are named by their numbers.
+// Cancel removes jobs of the run from the schedd and returns them: all, or those with the given numbers.
 func (q *Queue) Cancel(run corral.RunID, jobs ...int64) {
 	q.ask(run, request{cancel: len(jobs) == 0, kill: jobs})
 }
@@ -134,7 +135,7 @@ func (q *Queue) Expect(run corral.RunID, _ string, jobs []execution.Job) {
 	q.ask(run, request{expect: jobs})
 }
 
-// ask has a run's tracker do something; false if there is none.
+// ask passes a request to a run's tracker; false if there is none.
 func (q *Queue) ask(run corral.RunID, r request) bool {
 	t := q.tracker(run)
 	if t != nil {
@@ -149,7 +150,7 @@ func (q *Queue) tracker(run corral.RunID) *tracker {
 	return q.trackers[run]
 }
 
-// Close lets go of all runs. Their jobs go on, and are found again by the next Queue with the same Dir.
+// Close detaches from all runs. Their jobs continue and are found again by the next Queue with the same Dir.
 func (q *Queue) Close() {
 	q.quit()
 	<-q.swept
@@ -165,7 +166,7 @@ func (q *Queue) Close() {
 	}
 }
 
-// sweep cleans up after runs that ended before the last corrald could. Runs that are still wanted have attached
+// sweep cleans up after runs that ended before the last corrald could do so. Runs that are still wanted have attached
 // themselves before it begins.
 func (q *Queue) sweep(ctx context.Context) {
 	defer close(q.swept)
@@ -176,7 +177,7 @@ func (q *Queue) sweep(ctx context.Context) {
 	}
 	entries, err := os.ReadDir(q.cfg.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		q.lg.Warn("looking for what runs have left", "error", err)
+		q.lg.Warn("listing the folders of earlier runs", "error", err)
 	}
 	for _, e := range entries {
 		if n, err := strconv.ParseInt(e.Name(), 10, 64); err == nil {
@@ -185,7 +186,7 @@ func (q *Queue) sweep(ctx context.Context) {
 	}
 }
 
-// abandon cleans up after a run, unless it is attached.
+// abandon cleans up after a run unless it is attached.
 func (q *Queue) abandon(run corral.RunID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

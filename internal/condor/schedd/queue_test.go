@@ -23,13 +23,13 @@ import (
 
 var _ run.Queue = (*Queue)(nil)
 
-// A recorder is a run's sink that remembers what it was told.
+// A recorder is a run's sink that records its calls.
 type recorder struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	assigned map[int64][]string
 	results  []execution.Result
 	returned map[int64]string
-	refuse   error // what Assigned and Finished return
+	refuse   error // returned by Assigned and Finished
 }
 
 func newRecorder() *recorder {
@@ -62,7 +62,7 @@ func (r *recorder) Returned(jobs []execution.Key, started bool, _ time.Time, rea
 	}
 }
 
-// ended counts jobs that are over.
+// ended counts the jobs that are over.
 func (r *recorder) ended() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *recorder) done() int {
 	return len(r.results)
 }
 
-// again returns the next attempts at jobs that were returned, as a run does.
+// again returns the next attempts of jobs that were returned, like a run.
 func (r *recorder) again(jobs []execution.Job) (again []execution.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *site) queue() *Queue {
 	return q
 }
 
-// runDir makes a run's directory.
+// runDir creates a run's directory.
 func (s *site) runDir() string {
 	s.Helper()
 	dir := filepath.Join(s.dir, "D")
@@ -194,13 +194,14 @@ func (s *site) all(q *Queue, r *recorder, jobs ...execution.Job) {
 	eventually(s, "end of the jobs", func() bool { return r.ended() == len(jobs) })
 }
 
-// kill ends a daemon of the pool at once. One that is just being started is waited for.
+// kill kills a daemon of the pool. It waits for one that is just being started.
 func (s *site) kill(daemon string) {
 	s.Helper()
 	s.killOf(s.pool.Tools().Config, daemon)
 }
 
-// killOf ends the daemons whose configuration is below dir, all at once: some end by themselves without the others.
+// killOf kills the daemons whose configuration is below dir, all at once, because some end by themselves without the
+// others.
 func (s *site) killOf(dir string, daemons ...string) {
 	s.Helper()
 	pids := make([]int, len(daemons))
@@ -217,8 +218,8 @@ func (s *site) killOf(dir string, daemons ...string) {
 	}
 }
 
-// daemonOf is the process of a daemon whose configuration is below dir, 0 if it does not run. A daemon's copies of itself,
-// which answer questions, are none.
+// daemonOf returns the process of a daemon whose configuration is below dir, or 0 if it is not running. It excludes a
+// daemon's forked copies, which answer questions.
 func daemonOf(dir, daemon string) int {
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // never fails
 	for _, name := range environs {
@@ -239,7 +240,7 @@ func daemonOf(dir, daemon string) int {
 	return 0
 }
 
-// program is what a process runs, "." if it has ended.
+// program returns the program of a process, or "." if it has ended.
 func program(proc string) string {
 	exe, _ := os.Readlink(filepath.Join(proc, "exe"))
 	return filepath.Base(exe)
@@ -260,7 +261,7 @@ func TestScheddKilledInTheMiddle(t *testing.T) {
 	q.Submit(jobs[:6])
 	eventually(t, "first end", func() bool { return r.ended() > 0 })
 	s.kill("condor_schedd")
-	q.Submit(jobs[6:]) // it is away
+	q.Submit(jobs[6:]) // while the schedd is down
 	eventually(t, "end of the jobs", func() bool {
 		q.Submit(r.again(jobs))
 		return r.done() == len(jobs)
@@ -268,12 +269,12 @@ func TestScheddKilledInTheMiddle(t *testing.T) {
 	s.onceEach(r, dir, jobs, 1)
 }
 
-// twice is how many jobs HTCondor may start again for each time that its schedd is killed: those for which the two cpus of
-// the glidein had been given out, and of which nothing was written down yet.
+// twice is the number of jobs that HTCondor may start again for each kill of its schedd: those assigned to the
+// glidein's two CPUs but not yet recorded.
 const twice = 2
 
-// onceEach checks that all jobs are done, and ran once, or once more for each time that HTCondor lost them or, because
-// its schedd was killed so many times, started them again.
+// onceEach checks that all jobs are done and ran once, or once more for each time that HTCondor lost them or, because
+// its schedd was killed that many times, started them again.
 func (s *site) onceEach(r *recorder, dir string, jobs []execution.Job, kills int) {
 	s.Helper()
 	seen := map[int64]int{}
@@ -322,7 +323,7 @@ func TestRestartFindsJobsAgain(t *testing.T) {
 	var loose []execution.Job
 	for _, j := range jobs {
 		if len(r.workers(j.Seq)) == 0 {
-			loose = append(loose, j) // the journal has nothing of them
+			loose = append(loose, j) // not in the journal
 		}
 	}
 	q.Expect(7, "g/0", slices.DeleteFunc(running, func(j execution.Job) bool {
@@ -351,7 +352,7 @@ func TestExpectedJobThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAttachedAgainWhileCleaningUp shows a run that is resumed while its schedd is away.
+// TestAttachedAgainWhileCleaningUp resumes a run while its schedd is down.
 func TestAttachedAgainWhileCleaningUp(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

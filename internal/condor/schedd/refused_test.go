@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// impatient is a queue that gives refused jobs a second.
+// impatient returns a queue that retries refused jobs for one second.
 func (s *site) impatient() *Queue {
 	q := New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Patience: time.Second})
 	s.Cleanup(q.Close)
 	return q
 }
 
-// A schedd that is full takes the other jobs when there is room, however long that takes.
+// A full schedd accepts the other jobs when there is room, however long that takes.
 func TestJobsWaitForAFullSchedd(t *testing.T) {
 	t.Parallel()
 	s := newSiteWith(t, "MAX_JOBS_SUBMITTED = 2\n")
@@ -38,7 +38,7 @@ func TestJobsWaitForAFullSchedd(t *testing.T) {
 	}
 }
 
-// Of jobs that are submitted together only that one fails which is refused by itself.
+// If jobs are submitted together, only the one that would be refused by itself fails.
 func TestRefusedJobFailsAlone(t *testing.T) {
 	t.Parallel()
 	s := newSiteWith(t, `SUBMIT_REQUIREMENT_NAMES = NOTHREE

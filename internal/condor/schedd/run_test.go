@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// A corrald is as much of one as drives runs, on a site's pool.
+// A corrald is the part of corrald that drives runs, on a site's pool.
 type corrald struct {
 	*site
 	db      *store.DB
@@ -31,7 +31,7 @@ type corrald struct {
 	stop    func()
 }
 
-// Queue and Offer make it run.Clusters.
+// Queue and Offer implement run.Clusters.
 func (c *corrald) Queue(corral.ClusterID, corral.RunOptions) (run.Queue, error) { return c.queue, nil }
 
 func (c *corrald) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
@@ -91,7 +91,7 @@ func (c *corrald) begin(document []byte, options corral.RunOptions) corral.Run {
 	return row
 }
 
-// row returns the run as it is.
+// row returns the run's present row.
 func (c *corrald) row(id corral.RunID) (row corral.Run) {
 	c.Helper()
 	err := storetest.All(c.db).View(soon(c), func(tx *store.Tx) (err error) {
@@ -104,7 +104,7 @@ func (c *corrald) row(id corral.RunID) (row corral.Run) {
 	return row
 }
 
-// fan is a workflow of one root, n tasks below it and one end. Each notes in dir that it ran.
+// fan returns a workflow of one root, n tasks below it and one end. Each task records in dir that it ran.
 func fan(n int, dir string) []byte {
 	type object = map[string]any
 	var specification, execution []object

@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/parcel"
 )
 
-// noted reports whether there is a note by which jobs that are submitted now are found again, and tries to make one.
-// Jobs that wait for it too long have failed.
+// noted reports whether the note exists by which submitted jobs are found again, and tries to write it otherwise.
+// Jobs that wait too long for it have failed.
 func (t *tracker) noted(now time.Time) bool {
 	if t.note.trouble == nil || len(t.outbox.jobs) == 0 {
 		return true
@@ -27,21 +27,21 @@ func (t *tracker) noted(now time.Time) bool {
 	return false
 }
 
-// notNow is what the log says of trouble on our side.
+// notNow is the log message for trouble on our side.
 const notNow = "jobs cannot be submitted now"
 
-// postpone has a job submitted later that cannot be at now, unless it has waited too long.
+// postpone retries a job that cannot be submitted at now, unless it has waited too long.
 func (t *tracker) postpone(j *job, now time.Time, why error) {
 	if !t.outbox.postpone(j, now) {
 		t.book.fail(j, now, unprepared(why))
 	}
 }
 
-// unprepared is the reason of a job that failed on our side, before HTCondor saw it.
+// unprepared returns the reason of a job that failed on our side, before it was submitted to HTCondor.
 func unprepared(why error) string { return "its job could not be prepared: " + why.Error() }
 
-// submit gives the schedd the jobs that it does not have. While the book is unsure it waits: the schedd may have some
-// of them, and would run them twice.
+// submit submits the jobs that the schedd does not have. While the book is unsure it waits: the schedd may have some
+// of them and would run them twice.
 func (t *tracker) submit() {
 	for len(t.outbox.jobs) > 0 && !t.book.unsure && t.life.serving.Err() == nil {
 		if time.Now().Before(t.backoff.until) {
@@ -53,8 +53,8 @@ func (t *tracker) submit() {
 	}
 }
 
-// pack makes the parcels of those of batch that still wait, and returns these jobs. A disk that is full stops it: the
-// rest goes back.
+// pack creates the parcels of the jobs in batch that still wait, and returns these jobs. A full disk stops it: the
+// rest is put back.
 func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 	for k, j := range batch {
 		if !t.book.waits(j) {
@@ -75,8 +75,8 @@ func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 	return jobs
 }
 
-// send submits jobs; false if nothing more is to be submitted now. There are three answers: HTCondor took them, it
-// refused them and nothing has happened, or it did not answer and may have taken them.
+// send submits jobs; false if nothing more is to be submitted now. There are three outcomes: HTCondor accepted them,
+// it refused them and nothing has happened, or it did not answer and may have accepted them.
 func (t *tracker) send(jobs []*job) bool {
 	d := description{t.run, t.note.ID, t.log.Path, t.cfg.Lease}
 	cluster, err := t.client.Submit(t.life.serving, d.of(jobs))
@@ -91,7 +91,7 @@ func (t *tracker) send(jobs []*job) bool {
 		t.backoff.said = ""
 		return true
 	case !errors.As(err, &no) && !errors.Is(err, condor.ErrUnquotable):
-		t.book.doubt() // the schedd may have taken them all the same
+		t.book.doubt() // the schedd may have accepted them all the same
 		t.outbox.putBack(jobs)
 		t.answered(err)
 		return false
@@ -103,6 +103,6 @@ func (t *tracker) send(jobs []*job) bool {
 		t.book.fail(jobs[0], time.Now(), "its job could not be submitted: "+err.Error())
 		return true
 	}
-	t.wait("HTCondor takes no job now", err)
+	t.wait("HTCondor accepts no jobs now", err)
 	return false
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// sinkRest is for a sink that failed.
+// sinkRest is the pause after a sink failed.
 const sinkRest = time.Second
 
-// A teller has the run take note of what became of its jobs: first who runs them, then how they ended. What the run
-// could not take note of is told again, in full.
+// A teller reports to the run what happened to its jobs: first which workers run them, then how they ended. News that
+// the run could not accept is reported again in full.
 type teller struct {
 	lg     *slog.Logger
 	sink   dispatch.Sink
-	restAt time.Time // the sink is not called before
+	restAt time.Time // the sink is not called before this time
 }
 
-// tell tells what the book has to tell, if it is time to.
+// tell reports the book's news if it is time for that.
 func (t *teller) tell(b *book, now time.Time) {
 	if len(b.touched) == 0 || now.Before(t.restAt) {
 		return
@@ -31,7 +31,7 @@ func (t *teller) tell(b *book, now time.Time) {
 	}
 }
 
-// assigned tells who runs what; false if the run could not take note.
+// assigned reports which workers run which jobs; false if the run could not accept it.
 func (t *teller) assigned(byWorker map[string][]*job) bool {
 	for worker, jobs := range byWorker {
 		if err := t.sink.Assigned(worker, keys(jobs)); err != nil {
@@ -45,11 +45,11 @@ func (t *teller) assigned(byWorker map[string][]*job) bool {
 	return true
 }
 
-// ended tells how jobs ended, and buries them; false if the run could not take note. The results come first:
-// what comes back of a job is then only the tasks that have none.
+// ended reports how jobs ended and buries them; false if the run could not accept it. The results are reported first,
+// so that only tasks without results return with a job.
 func (t *teller) ended(b *book, jobs []*job) bool {
 	var results []execution.Result
-	back := map[string][]*job{} // :: why → jobs of which something is left
+	back := map[string][]*job{} // :: why → jobs with remaining tasks
 	for _, j := range jobs {
 		of, why := j.settle(unpack(j))
 		results = append(results, of...)
@@ -75,8 +75,8 @@ func (t *teller) ended(b *book, jobs []*job) bool {
 	return true
 }
 
-// unpack puts into the run's directory what came back of a job, if something may have. It may be repeated: until the
-// run has taken note, the parcel stays.
+// unpack moves a job's output, if there may be any, to the run's directory. It may be repeated: the parcel stays
+// until the run has accepted the results.
 func unpack(j *job) (back delivery) {
 	if j.end.how != terminated && j.end.how != vanished {
 		return back
@@ -87,10 +87,10 @@ func unpack(j *job) (back delivery) {
 	return back
 }
 
-// stderrFile is where the executor complains.
+// stderrFile is the executor's error output.
 const stderrFile = "executor.err"
 
-// complaint is the end of what the executor had to complain about.
+// complaint returns the end of the executor's error output.
 func complaint(dir string) string {
 	const most = 500
 	text, err := os.ReadFile(dir + "/" + stderrFile)

@@ -15,15 +15,15 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Rhythm of a tracker.
+// Intervals of a tracker.
 const (
-	logEvery    = 100 * time.Millisecond // the event log is looked at
-	lookupEvery = 30 * time.Second       // the queue is looked up, but for at most a twentieth of the time
+	logEvery    = 100 * time.Millisecond // reads of the event log
+	lookupEvery = 30 * time.Second       // lookups of the queue, which take at most a twentieth of the time
 	lookupShare = 20
 )
 
-// A tracker owns the jobs of one run from when it is attached until its jobs and files are gone. All but the mailbox
-// and the life belongs to the goroutine of main.
+// A tracker owns one run's jobs from the run's attachment until its jobs and files are gone. Everything but the
+// mailbox and the life belongs to the goroutine of main.
 type tracker struct {
 	lg   *slog.Logger
 	cfg  Config
@@ -39,10 +39,10 @@ type tracker struct {
 	outbox   outbox
 	teller   teller
 	backoff  backoff
-	lookupAt time.Time // the next look at the queue
+	lookupAt time.Time // time of the next lookup of the queue
 }
 
-// newTracker returns a tracker that knows nothing of its run yet; its goroutine has not been started.
+// newTracker returns a tracker with no data about its run; its goroutine has not been started.
 func newTracker(q *Queue, run corral.RunID, sink dispatch.Sink) *tracker {
 	dir := filepath.Join(q.cfg.Dir, strconv.FormatInt(int64(run), 10))
 	lg := q.lg.With("run", run)
@@ -58,7 +58,7 @@ func newTracker(q *Queue, run corral.RunID, sink dispatch.Sink) *tracker {
 	}
 }
 
-// main is the goroutine.
+// main is the tracker's goroutine.
 func (t *tracker) main() {
 	t.serve()
 	close(t.life.done)
@@ -85,15 +85,15 @@ func (t *tracker) serve() {
 	}
 }
 
-// open brings back what is known of the run's jobs from before. The event log is read from its beginning: all that it
-// says is taken in once more, which changes nothing that is known.
+// open restores the data about the run's jobs from before. The event log is read from the beginning: reprocessing its
+// events changes nothing that is already known.
 func (t *tracker) open(now time.Time) {
 	t.lookupAt = now.Add(lookupEvery)
 	t.book.open(now.Add(t.cfg.Claim), t.note.recall())
 }
 
-// step does what is due at now. Facts come first, so that nothing is asked of HTCondor that is known; the run is told
-// last, when all that is new is in the book.
+// step performs the actions due at now. Facts come first, so that HTCondor is not asked about known facts; the run is
+// informed last, when all news is in the book.
 func (t *tracker) step(now time.Time) {
 	t.take(now)
 	t.read(now)
@@ -105,7 +105,7 @@ func (t *tracker) step(now time.Time) {
 	t.teller.tell(&t.book, now)
 }
 
-// take does what the run asked for.
+// take carries out the run's requests.
 func (t *tracker) take(now time.Time) {
 	for _, r := range t.mail.take() {
 		for _, j := range r.submit {
@@ -126,8 +126,8 @@ func (t *tracker) take(now time.Time) {
 	}
 }
 
-// kill takes single jobs out of the queue and returns them to the run. The schedd is asked by the step that is under
-// way.
+// kill removes single jobs from the queue and returns them to the run. The current step sends the request to the
+// schedd.
 func kill(t *tracker, now time.Time, jobs []int64) {
 	t.read(now)
 	t.teller.tell(&t.book, now) // a job that has ended was not killed
@@ -140,7 +140,7 @@ func kill(t *tracker, now time.Time, jobs []int64) {
 	}
 }
 
-// claim makes j a job that the run waits for, and queues it if the schedd does not have it.
+// claim makes j a job that the run waits for, and queues it for submission if the schedd does not have it.
 func (t *tracker) claim(j execution.Job, expected bool) {
 	t.keepNote(j.Dir)
 	if fresh := t.book.claim(j, expected); fresh != nil {
@@ -148,14 +148,14 @@ func (t *tracker) claim(j execution.Job, expected bool) {
 	}
 }
 
-// keepNote sees to it that there is a note before a job of the run is submitted.
+// keepNote makes sure that there is a note before a job of the run is submitted.
 func (t *tracker) keepNote(dir string) {
 	if t.note.keep(dir) {
-		t.book.doubt() // the note names jobs that the book does not have
+		t.book.doubt() // the note names jobs that are not in the book
 	}
 }
 
-// cancel takes all jobs out of the queue and returns them to the run. A schedd that does not answer now is asked
+// cancel removes all jobs from the queue and returns them to the run. A schedd that does not answer now is asked
 // again when the run is detached.
 func (t *tracker) cancel(now time.Time) {
 	t.read(now)
@@ -169,8 +169,8 @@ func (t *tracker) cancel(now time.Time) {
 	}
 }
 
-// withdraw returns jobs to the run that no worker has started as far as the event log says, and has them leave the
-// queue. What one of them may do until then is lost: nothing of it is taken back.
+// withdraw returns jobs to the run that no worker has started according to the event log, and removes them from the
+// queue. Work that one of them does before its removal is discarded.
 func (t *tracker) withdraw(seqs []int64, now time.Time) {
 	t.read(now)
 	t.teller.tell(&t.book, now)
@@ -179,7 +179,7 @@ func (t *tracker) withdraw(seqs []int64, now time.Time) {
 	}
 }
 
-// read takes in what the event log has to say.
+// read processes new events of the event log.
 func (t *tracker) read(now time.Time) {
 	if !grown(t.log) {
 		return
@@ -199,7 +199,7 @@ func (t *tracker) read(now time.Time) {
 	}
 }
 
-// grown reports whether a log is not as it was when it was read. To ask for its size is all that a quiet run costs.
+// grown reports whether a log has changed since it was read. This check is the only cost of a quiet run.
 func grown(log eventlog.File) bool {
 	info, err := os.Stat(log.Path)
 	if err != nil {
@@ -208,9 +208,9 @@ func grown(log eventlog.File) bool {
 	return info.Size() != log.Place.Offset || info.Sys().(*syscall.Stat_t).Ino != log.Place.Inode
 }
 
-// look compares the book with the schedd's queue: before anything is submitted while the book is unsure, and else now
-// and then, because an event may be missing from the log. The log is read between the two halves of the comparison, so
-// that a job which has just left the queue by ending is not taken for one that vanished.
+// look compares the book with the schedd's queue: before any submission while the book is unsure, and otherwise
+// periodically, because events may be missing from the log. The log is read between the two halves of the comparison,
+// so that a job which has just ended is not mistaken for one that vanished.
 func (t *tracker) look(now time.Time) {
 	if t.note.ID == "" || !t.book.unsure && (now.Before(t.lookupAt) || len(t.book.jobs) == 0) {
 		return
@@ -226,7 +226,7 @@ func (t *tracker) look(now time.Time) {
 	t.lookupAt = now.Add(max(lookupEvery, lookupShare*time.Since(now)))
 }
 
-// remove takes jobs out of the queue that the run does not wait for.
+// remove removes jobs from the queue that the run does not wait for.
 func (t *tracker) remove(now time.Time) {
 	t.book.disown(now)
 	if err := t.client.Remove(t.life.serving, t.book.leaving); err != nil {
@@ -236,7 +236,7 @@ func (t *tracker) remove(now time.Time) {
 	t.book.removed()
 }
 
-// answered records how a command went: after one without an answer the next waits.
+// answered records a command's result: after a command without an answer the next one waits.
 func (t *tracker) answered(err error) {
 	switch {
 	case err != nil:
@@ -246,15 +246,15 @@ func (t *tracker) answered(err error) {
 	}
 }
 
-// wait has the next command wait, and says why.
+// wait delays the next command and logs the reason.
 func (t *tracker) wait(why string, err error) {
 	if t.backoff.wait(why, time.Now()) {
 		t.lg.Warn(why, "error", err)
 	}
 }
 
-// cleanUp removes the run's jobs and files as soon as HTCondor answers. The note goes last, with the run's folder: if
-// corrald ends before, the next one finds it and cleans up.
+// cleanUp removes the run's jobs and files as soon as HTCondor answers. The note is removed last, with the run's
+// folder: if corrald ends before, the next one finds it and cleans up.
 func (t *tracker) cleanUp() {
 	ctx := t.life.ctx
 	if !t.life.begin(ctx) {

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// folder returns a short path, which is removed when the test ends: a socket's path has at most 107 bytes.
+// folder returns a short path that is removed when the test ends, because a socket's path has at most 107 bytes.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "schedd-")
@@ -33,18 +33,19 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// patience is more than any wait of these tests takes: a schedd of a busy machine has been seen to answer nobody for
-// two minutes.
+// patience exceeds every wait of these tests: on a busy machine a schedd has been observed not to answer for two
+// minutes.
 const patience = 10 * time.Minute
 
 func soon(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience) // a machine may be slow, or busy with other tests
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // a machine may be slow or busy with other tests
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// eventually waits until done returns true. Looking takes a fifth of the time at most: a question to HTCondor is a process.
+// eventually waits until done returns true. Checks take at most a fifth of the time, because a query of HTCondor is a
+// process.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	ctx := soon(t)
@@ -70,7 +71,7 @@ type site struct {
 	said log
 }
 
-// A log is what queues said.
+// A log records the queues' log output.
 type log struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder
@@ -93,7 +94,7 @@ func newSite(t testing.TB) *site {
 	return newSiteWith(t, "")
 }
 
-// newSiteWith is newSite with more lines of configuration.
+// newSiteWith is newSite with additional configuration lines.
 func newSiteWith(t testing.TB, extra string) *site {
 	t.Helper()
 	s := &site{TB: t, dir: folder(t)}
@@ -119,7 +120,7 @@ func newSiteWith(t testing.TB, extra string) *site {
 	return s
 }
 
-// explain shows what HTCondor did, if the test failed.
+// explain prints HTCondor's logs if the test failed.
 func (s *site) explain() {
 	if !s.Failed() {
 		return
@@ -157,7 +158,7 @@ func (s *site) events() []string {
 	return events
 }
 
-// glidein is a worker as the pilot makes it; change may change it.
+// glidein starts a worker like the pilot does; change may modify it.
 func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)) *exec.Cmd {
 	s.Helper()
 	now := time.Now()
@@ -193,7 +194,7 @@ func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)
 	s.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGQUIT)
 		_ = cmd.Wait()
-		if pid := daemonOf(c.Dir, "condor_procd"); pid != 0 { // its master was killed, which it would not see for ten minutes
+		if pid := daemonOf(c.Dir, "condor_procd"); pid != 0 { // its master was killed, which it would not notice for ten minutes
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})

@@ -12,63 +12,64 @@ import (
 )
 
 const (
-	// linger is how long worker jobs stay when no run is left: for the next one of a script that makes several.
+	// linger is how long worker jobs stay after the last run has ended: a script may start another run.
 	linger = 3 * time.Second
-	// surplus is how long a worker job may wait for its slot although nothing waits for a worker, or its glidein is not
-	// there. Between two levels of a workflow, and after a start of corrald, that is so for moments.
+	// surplus is how long a worker job may wait for its slot although no task waits for a worker or its glidein is
+	// missing. Both can happen briefly between two levels of a workflow and after corrald's start.
 	surplus = 10 * time.Second
-	// overdue is how long a worker job that waits for its slot, or has one and is about to dial in, counts as one that
-	// comes. Later others are asked for beside it, elsewhere.
+	// overdue is how long a worker job that waits for its slot, or is about to connect, counts as coming. After that,
+	// others are requested elsewhere.
 	overdue = 30 * time.Second
-	// least is what a glidein must have left for a worker job to be worth it.
+	// least is the minimum remaining time of a glidein for a worker job to be worthwhile.
 	least = 20 * time.Second
-	// patience is how long a task waits for a larger worker job than there is, before a glidein is cleared for it.
+	// patience is how long a task waits for a worker job larger than the existing ones before a glidein is cleared
+	// for it.
 	patience = 10 * time.Second
-	// restMost bounds the pause after worker jobs that ended without having dialled in.
+	// restMost is the maximum pause after worker jobs that ended without having connected.
 	restMost = time.Minute
 )
 
-// A World is what is known of a stream at one look.
+// A World is the state of a stream at one moment.
 type World struct {
-	Runs      int       // that are attached
-	AloneFrom time.Time // since when none is
-	Priority  int64     // of the most urgent run's worker jobs
-	RestUntil time.Time // nothing is submitted before
-	StuckFrom time.Time // since when a task is Stuck; zero: none is
+	Runs      int       // number of attached runs
+	AloneFrom time.Time // since when there are none
+	Priority  int64     // of the worker jobs of the most urgent run
+	RestUntil time.Time // nothing is submitted before this time
+	StuckFrom time.Time // since when a task is Stuck; zero: none
 
-	Waiting []matching.Class // the tasks that no worker has, the most urgent first
-	Behind  int              // cpus for those that wait at a worker, behind others
+	Waiting []matching.Class // tasks that are not assigned to a worker, the most urgent first
+	Behind  int              // CPUs for tasks that wait at a worker behind others
 
-	Glideins []corral.Worker // of the pool, with what HTCondor says is free there
-	Workers  []corral.Worker // that dialled in, one for each worker job that runs
-	Absent   []string        // ids of those that have no connection
+	Glideins []corral.Worker // the pool's workers, with the resources that are free according to HTCondor
+	Workers  []corral.Worker // connected workers, one for each running worker job
+	Absent   []string        // ids of workers without a connection
 	Jobs     []Job           // in the schedd's queue
 }
 
-// A State is what a worker job is doing.
+// A State is the state of a worker job.
 type State uint8
 
 const (
-	Idle    State = iota // it waits for its slot
-	Running              // its program runs, or is about to
-	Held                 // by HTCondor, for a reason of its own
+	Idle    State = iota // waiting for its slot
+	Running              // its program is running or about to start
+	Held                 // by HTCondor, for its own reason
 	Parked               // held by the user, who may release it
-	Leaving              // it was removed, and its slot is not free yet
+	Leaving              // removed, but its slot is not free yet
 )
 
 // A Job is a worker job in the schedd's queue.
 type Job struct {
 	ID       eventlog.JobID
 	Number   int64
-	Glidein  string // the worker of the pool on which alone it runs
+	Glidein  string // the only pool worker on which it can run
 	State    State
-	CPUs     int // that it waits for, or has
+	CPUs     int // requested or allocated
 	Priority int64
 
-	MemoryMiB, GPUs int // likewise, as far as the queue says it
+	MemoryMiB, GPUs int // likewise, if the queue shows them
 
-	Hold  string    // why it is held
-	Since time.Time // of its state
+	Hold  string    // reason of the hold
+	Since time.Time // start of its state
 }
 
 // A Deed is a kind of order.
@@ -76,25 +77,25 @@ type Deed uint8
 
 const (
 	Start  Deed = iota // submit a worker job
-	Remove             // take it out of the queue
-	Rank               // give it the World's priority
-	Retire             // have it finish what it runs, and leave
-	Bury               // take back what its worker had, which has ended without a word
+	Remove             // remove it from the queue
+	Rank               // set its priority to the World's
+	Retire             // let it finish its tasks and leave
+	Bury               // reclaim the tasks of a worker that ended silently
 )
 
-// An Order is something to be done now.
+// An Order is an action to be performed now.
 type Order struct {
 	Deed Deed
-	Job  Job    // of a Start only Glidein, CPUs and Priority; of a Retire only Glidein and Number
-	Why  string // of a removal
+	Job  Job    // for a Start only Glidein, CPUs and Priority; for a Retire only Glidein and Number
+	Why  string // reason of a removal
 
-	Worker string // of a Bury
+	Worker string // for a Bury
 
-	Need corral.Resources // of a Start: what the slot must have, for a task that waits
+	Need corral.Resources // for a Start: the slot's minimum resources, for a waiting task
 }
 
-// Decide says what is to be done about the worker jobs of a stream. It is called with what was just looked up: an order
-// that was carried out is not given again, as the next World shows what came of it.
+// Decide returns the actions for the worker jobs of a stream. It is called with fresh data: the next World shows the
+// result of each executed order, so it is not given again.
 func Decide(now time.Time, w World) (orders []Order) {
 	if w.Runs == 0 {
 		if now.Before(w.AloneFrom.Add(linger)) {
@@ -126,7 +127,7 @@ func Decide(now time.Time, w World) (orders []Order) {
 	return append(orders, w.starts(now, want)...)
 }
 
-// removals are the orders to remove those jobs that are so. One that is leaving was removed before.
+// removals returns orders to remove the jobs that match. A job in state Leaving has already been removed.
 func removals(jobs []Job, why string, is func(Job) bool) (orders []Order) {
 	for _, j := range jobs {
 		if j.State != Leaving && is(j) {
@@ -136,8 +137,8 @@ func removals(jobs []Job, why string, is func(Job) bool) (orders []Order) {
 	return orders
 }
 
-// demand is how many cpus could be used beyond those of the workers that are there: by the tasks that no worker has,
-// and by those that wait at one behind others.
+// demand returns the number of CPUs that could be used in addition to those of the existing workers: by tasks that
+// are not assigned to a worker, and by tasks that wait at one behind others.
 func (w *World) demand() (cpus int) {
 	for _, c := range w.Waiting {
 		cpus += c.Jobs * max(1, c.Needs.CPUs)
@@ -145,8 +146,8 @@ func (w *World) demand() (cpus int) {
 	return cpus + w.Behind
 }
 
-// burials are for workers without connection whose worker job has left the queue: HTCondor has ended what was left of
-// it. While it is there they may come back, until their leases are over.
+// burials returns orders for workers without a connection whose worker job has left the queue: HTCondor has ended
+// their processes. While a job is in the queue its worker may reconnect until its lease expires.
 func (w *World) burials() (orders []Order) {
 	for _, id := range w.Absent {
 		if !slices.ContainsFunc(w.Jobs, func(j Job) bool { return jobfiles.StreamWorker(j.Glidein, j.Number) == id }) {
@@ -156,8 +157,8 @@ func (w *World) burials() (orders []Order) {
 	return orders
 }
 
-// starts are the worker jobs to submit for so many cpus. There is one for each glidein that has something free, the
-// largest first, of all that is free there or of what is wanted.
+// starts returns the worker jobs to submit for a number of CPUs: one for each glidein with free resources, the
+// largest first, with all free CPUs or as many as are wanted.
 func (w *World) starts(now time.Time, want int) (orders []Order) {
 	want -= w.coming(now)
 	hosts := w.hosts(now)
@@ -179,7 +180,7 @@ func (w *World) starts(now time.Time, want int) (orders []Order) {
 	return orders
 }
 
-// coming is how many cpus worker jobs will soon bring.
+// coming returns the number of CPUs that worker jobs will soon bring.
 func (w *World) coming(now time.Time) (cpus int) {
 	for _, j := range w.Jobs {
 		if (j.State == Idle || j.State == Running && !w.dialled(j)) && now.Sub(j.Since) < overdue {
@@ -189,22 +190,23 @@ func (w *World) coming(now time.Time) (cpus int) {
 	return cpus
 }
 
-// dialled reports whether the worker of a job has come in.
+// dialled reports whether a job's worker has connected.
 func (w *World) dialled(j Job) bool {
 	id := jobfiles.StreamWorker(j.Glidein, j.Number)
 	return slices.ContainsFunc(w.Workers, func(s corral.Worker) bool { return s.ID == id })
 }
 
-// A host is a glidein as worker jobs see it.
+// A host is a glidein from the point of view of worker jobs.
 type host struct {
 	id    string
 	free  corral.Resources
 	left  time.Duration
-	waits bool // a worker job waits there already
+	waits bool // a worker job already waits there
 }
 
-// hosts returns the glideins that have something free. HTCondor says what no job has; what it does not know yet of
-// worker jobs is left out of account here: one that was submitted for it would wait there, and keep others away.
+// hosts returns the glideins with free resources. HTCondor reports resources that no job has; resources of worker
+// jobs that it does not know yet are subtracted here, because another worker job submitted for them would wait there
+// and block others.
 func (w *World) hosts(now time.Time) (hosts []host) {
 	for _, g := range w.Glideins {
 		left := g.EndsAt.Sub(now)
@@ -232,9 +234,9 @@ func (w *World) hosts(now time.Time) (hosts []host) {
 	return hosts
 }
 
-// fitting returns what the most urgent tasks need of a host that fit there; GPUs are the first's that wants some, so
-// that it does not have to wait until a worker job without any has left. If none waits but at other workers, any host
-// will do.
+// fitting returns the resources that the most urgent fitting tasks need on a host. The GPUs are those of the first
+// such task that needs any, so that it need not wait until a worker job without GPUs has left. If tasks wait only at
+// other workers, any host will do.
 func (w *World) fitting(h host) (need corral.Resources, some bool) {
 	for _, c := range w.Waiting {
 		if !c.Needs.FitIn(h.free) || c.Needs.Time >= h.left {
@@ -250,14 +252,15 @@ func (w *World) fitting(h host) (need corral.Resources, some bool) {
 	return need, some || len(w.Waiting) == 0
 }
 
-// Stuck reports whether a task waits that no worker job is large enough for, although a glidein is: on each that is,
-// small worker jobs have what it needs. While tasks follow each other there, they would keep it for good.
+// Stuck reports whether a task waits that is too large for every worker job although it would fit a glidein: on each
+// such glidein, small worker jobs hold the resources it needs. As long as tasks follow each other there, they would
+// hold them forever.
 func (w *World) Stuck(now time.Time) bool {
 	_, stuck := w.wide(now)
 	return stuck
 }
 
-// wide returns what the most urgent such task needs.
+// wide returns the resources that the most urgent stuck task needs.
 func (w *World) wide(now time.Time) (need matching.Resources, stuck bool) {
 	hosts := w.hosts(now)
 	for _, c := range w.Waiting {
@@ -271,8 +274,8 @@ func (w *World) wide(now time.Time) (need matching.Resources, stuck bool) {
 	return need, false
 }
 
-// retirements clear a glidein for a task that has been stuck for long: its worker jobs finish what they run. Until they
-// have left, no other is cleared, and nothing is submitted for this one.
+// retirements clears a glidein for a task that has been stuck for long: its worker jobs finish their tasks. Until
+// they have left, no other glidein is cleared, and nothing is submitted for this one.
 func (w *World) retirements(now time.Time) (orders []Order) {
 	need, stuck := w.wide(now)
 	if !stuck || w.StuckFrom.IsZero() || now.Sub(w.StuckFrom) < patience {
@@ -299,14 +302,15 @@ func (w *World) retirements(now time.Time) (orders []Order) {
 	return nil
 }
 
-// clearing reports whether a worker job on a glidein was retired and has not left.
+// clearing reports whether a worker job on a glidein was retired and has not left yet.
 func (w *World) clearing(glidein string) bool {
 	return slices.ContainsFunc(w.Workers, func(s corral.Worker) bool {
 		return s.Draining && jobfiles.OnGlidein(s.ID) == glidein
 	})
 }
 
-// Rest is how long nothing is submitted after so many worker jobs in a row that ended without having dialled in.
+// Rest returns how long nothing is submitted after a number of worker jobs in a row that ended without having
+// connected.
 func Rest(failures int) time.Duration {
 	if failures == 0 {
 		return 0

@@ -14,10 +14,10 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// now is when all tables take place.
+// now is the time in all tables.
 var now = time.Unix(1e9, 0)
 
-// glidein is a worker of the pool of which so much is free.
+// glidein returns a pool worker with free CPUs.
 func glidein(id string, cpus, free int) corral.Worker {
 	return corral.Worker{
 		ID: id, CPUs: cpus, CPUsFree: free, MemoryMiB: 1000 * cpus, MemoryFree: 1000 * free, GPUs: 1, GPUsFree: 1,
@@ -25,31 +25,31 @@ func glidein(id string, cpus, free int) corral.Worker {
 	}
 }
 
-// waiting is so many tasks that need so many cpus.
+// waiting returns a number of tasks that each need a number of CPUs.
 func waiting(jobs, cpus int) []matching.Class {
 	return []matching.Class{{Jobs: jobs, Needs: matching.Resources{Resources: corral.Resources{CPUs: cpus}, Time: time.Second}}}
 }
 
-// in is a worker job that is in this state for so long.
+// in returns a worker job that has been in a state for a duration.
 func in(state State, number int64, on string, cpus int, since time.Duration) Job {
 	return Job{
 		ID: eventlog.JobID{Cluster: int(number)}, Number: number, Glidein: on, State: state, CPUs: cpus, Since: now.Add(-since),
 	}
 }
 
-// dialled is the worker of a worker job.
+// dialled returns the worker of a worker job.
 func dialled(number int64, on string, cpus int) corral.Worker {
 	return corral.Worker{ID: jobfiles.StreamWorker(on, number), CPUs: cpus, Connected: true}
 }
 
-// retired is one that drains.
+// retired returns a worker that is draining.
 func retired(number int64, on string, cpus int) corral.Worker {
 	w := dialled(number, on, cpus)
 	w.Draining = true
 	return w
 }
 
-// text is orders as the table has them.
+// text formats orders as in the table.
 func text(orders []Order) string {
 	var words []string
 	for _, o := range orders {
@@ -144,7 +144,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A worker job gets GPUs if any task wants them that fits there, behind whatever others, and only those that are free.
+// A worker job gets GPUs if any fitting task needs them, whatever tasks come before it, and only free ones.
 func TestGPUsAreTakenAlong(t *testing.T) {
 	t.Parallel()
 	wants := func(gpus int) []matching.Class {
@@ -173,8 +173,8 @@ func TestGPUsAreTakenAlong(t *testing.T) {
 	}
 }
 
-// Whatever the world is like: no glidein is asked for more than it has, none gets a second worker job that waits, no
-// job is removed twice, and once what was ordered has come, nothing more is.
+// In any world: no glidein is asked for more than it has, none gets a second waiting worker job, no job is removed
+// twice, and once all orders have taken effect, no more follow.
 func TestDecideSettles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -197,7 +197,7 @@ func TestDecideSettles(t *testing.T) {
 			if len(orders) == 0 {
 				break
 			}
-			if round > 4*8 { // a worker job of one cpu each time, until all glideins are full
+			if round > 4*8 { // one worker job of one CPU each time, until all glideins are full
 				t.Fatalf("it goes on and on: %s", text(orders))
 			}
 			w.carry(t, orders)
@@ -208,7 +208,7 @@ func TestDecideSettles(t *testing.T) {
 	})
 }
 
-// carry plays what becomes of orders: jobs start at once, and their workers dial in.
+// carry simulates the effect of orders: jobs start at once, and their workers connect.
 func (w *World) carry(t *rapid.T, orders []Order) {
 	for _, o := range orders {
 		switch o.Deed {

@@ -20,14 +20,14 @@ const (
 	needGPUsAttribute   = "CorralStreamNeedGPUs"
 )
 
-// jobAttributes are what is asked of each job in the queue.
+// jobAttributes are the attributes requested for each job in the queue.
 var jobAttributes = []string{
 	"ClusterId", "ProcId", "JobStatus", "HoldReasonCode", "HoldReason", "EnteredCurrentStatus", "JobPrio",
 	"CpusProvisioned", "MemoryProvisioned", "GPUsProvisioned",
 	numberAttribute, glideinAttribute, cpusAttribute, needMemoryAttribute, needGPUsAttribute,
 }
 
-// heldByUser is HTCondor's code of a hold by condor_hold.
+// heldByUser is HTCondor's code for a hold by condor_hold.
 const heldByUser = 1
 
 // jobOf reads the ad of a worker job.
@@ -53,7 +53,7 @@ func jobOf(ad classad.Ad) Job {
 			j.State = Parked
 		}
 		j.Hold, _ = ad.Text("HoldReason")
-	default: // it runs, or its files are on their way
+	default: // running, or its files are being transferred
 		j.State = Running
 		for name, has := range map[string]*int64{
 			"CpusProvisioned": &cpus, "MemoryProvisioned": &memory, "GPUsProvisioned": &gpus,
@@ -67,23 +67,24 @@ func jobOf(ad classad.Ad) Job {
 	return j
 }
 
-// requirements are those of a worker job: the glidein for which it was meant, with room for a task that waits.
+// requirements are those of a worker job: the glidein for which it was submitted, with room for a waiting task.
 const requirements = `TARGET.CorralWorker =?= MY.CorralStreamGlidein && TARGET.CorralPilot =!= undefined` +
 	` && TARGET.CorralHome =!= undefined` +
 	` && TARGET.Cpus >= MY.CorralStreamNeedCpus && TARGET.Memory >= MY.CorralStreamNeedMemory`
 
-// Of a slot that is divided a worker job takes so many cpus, or what is left, and memory in the same part; likewise
-// GPUs, if a task wants some. In a static slot there is nothing to choose.
+// In a divided slot a worker job takes its number of CPUs, or what is left, and memory in proportion; GPUs likewise
+// if a task needs some. In a static slot there is no choice.
 const (
 	requestCPUs   = "min({CorralStreamCpus, TARGET.Cpus})"
 	requestMemory = "max({CorralStreamNeedMemory, TARGET.Memory * RequestCpus / TARGET.Cpus})"
 	requestGPUs   = "max({CorralStreamNeedGPUs, TARGET.GPUs * RequestCpus / TARGET.Cpus})"
 )
 
-// runnerMiB is what the worker needs itself beside its tasks, which may take all memory of the slot.
+// runnerMiB is the worker's own memory in addition to its tasks', which may use all memory of the slot.
 const runnerMiB = 24
 
-// describe returns what condor_submit gets for worker jobs, whose numbers begin with first. dir has the sandbox file.
+// describe returns the input of condor_submit for worker jobs, whose numbers begin with first. dir contains the
+// sandbox file.
 func describe(name, dir string, first int64, starts []Order) condor.Submit {
 	s := condor.Submit{
 		ExecutableOf: "CorralPilot", Dir: dir, BatchName: "corral workers",
@@ -102,7 +103,7 @@ func describe(name, dir string, first int64, starts []Order) condor.Submit {
 			"CorralStreamNeedCpus": int64(max(1, o.Need.CPUs)), needMemoryAttribute: memory(o.Need),
 			"JobPrio": o.Job.Priority,
 		}
-		if o.Need.GPUs > 0 { // else HTCondor's matching looks at none
+		if o.Need.GPUs > 0 { // otherwise HTCondor's matching ignores GPUs
 			ad["RequestGPUs"], ad[needGPUsAttribute] = classad.Expr(requestGPUs), int64(o.Need.GPUs)
 		}
 		if o.Need.DiskMiB > 0 {
@@ -116,10 +117,10 @@ func describe(name, dir string, first int64, starts []Order) condor.Submit {
 	return s
 }
 
-// memory is what a slot must have for the tasks that wait.
+// memory returns the slot's minimum memory for the waiting tasks.
 func memory(need corral.Resources) int64 { return int64(max(1, need.MemoryMiB)) }
 
-// complaintFile is where a worker job's program complains, in the stream's folder.
+// complaintFile returns the file in the stream's folder for the error output of a worker job's program.
 func complaintFile(number int64) string { return strconv.FormatInt(number, 10) + complaintEnd }
 
 const complaintEnd = ".err"

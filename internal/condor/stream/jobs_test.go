@@ -56,7 +56,7 @@ func TestJobOf(t *testing.T) {
 	}
 }
 
-// What one worker job has for itself stands in its ad alone, so that all are one submission.
+// Attributes specific to one worker job are only in its ad, so that all can share a submission.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -90,7 +90,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// Numbers are on disk before anybody uses them, and are never used again.
+// Numbers are on disk before they are used, and are never reused.
 func TestNumbersAreReserved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "note.json")
@@ -113,7 +113,7 @@ func TestNumbersAreReserved(t *testing.T) {
 	}
 }
 
-// A note that cannot be read may name jobs in the schedd: it is kept, and said.
+// A note that cannot be read may name jobs in the schedd: it is kept, and the error is reported.
 func TestDamagedNoteIsKept(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "{", `{"name":"N"}`, `{"token":"T"}`, strings.Repeat(" ", 5000)} {
@@ -131,7 +131,7 @@ func TestDamagedNoteIsKept(t *testing.T) {
 	}
 }
 
-// The roll says how urgent the most urgent run is, and since when there is none.
+// The roll reports the priority of the most urgent run, and since when there are no runs.
 func TestRoll(t *testing.T) {
 	t.Parallel()
 	r := newRoll(now)

@@ -22,17 +22,17 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// Rhythm of a keeper. What it decides from is in memory; only the schedd's queue has to be asked for.
+// Intervals of a keeper. The data for its decisions is in memory except the schedd's queue, which must be queried.
 const (
-	breath    = 100 * time.Millisecond // at least, between two steps
-	tick      = 250 * time.Millisecond // between two steps while there is something to keep
-	lookFast  = time.Second            // between two looks at the queue while something is to be done or to come
+	breath    = 100 * time.Millisecond // minimum interval of two steps
+	tick      = 250 * time.Millisecond // between two steps while there is something to maintain
+	lookFast  = time.Second            // between two queries of the queue while orders are due or jobs are coming
 	lookSlow  = 10 * time.Second       // while there are runs or worker jobs
 	silentMin = time.Second            // after a command without an answer; doubled up to silentMax
 	silentMax = 30 * time.Second
 )
 
-// A keeper sees to it that a stream has the worker jobs that it can use. All of it belongs to the goroutine of run.
+// A keeper makes sure that a stream has the worker jobs that it can use. All of it belongs to the goroutine of run.
 type keeper struct {
 	lg         *slog.Logger
 	cfg        Config
@@ -41,18 +41,18 @@ type keeper struct {
 	dispatcher *dispatch.Dispatcher
 	roll       *roll
 
-	jobs     []Job          // in the schedd's queue at the last look
-	lookedAt time.Time      // when HTCondor answered last; zero: not yet
-	sentAt   time.Time      // when worker jobs were submitted last
-	fresh    map[int64]bool // :: worker job that was submitted and has not dialled in → HTCondor took it
-	failures int            // looks in a row at which some had ended so
-	restTill time.Time      // nothing is submitted before
-	stuck    time.Time      // since when a task is stuck; zero: none is
-	silence  time.Duration  // the pause after the last command, if that had no answer; else 0
-	askFrom  time.Time      // HTCondor is not asked before
+	jobs     []Job          // in the schedd's queue at the last query
+	lookedAt time.Time      // time of HTCondor's last answer; zero: none yet
+	sentAt   time.Time      // time of the last submission of worker jobs
+	fresh    map[int64]bool // :: submitted worker job that has not connected → HTCondor accepted it
+	failures int            // queries in a row that found such jobs had ended
+	restTill time.Time      // nothing is submitted before this time
+	stuck    time.Time      // since when a task is stuck; zero: none
+	silence  time.Duration  // the pause after the last command if it had no answer; otherwise 0
+	askFrom  time.Time      // HTCondor is not queried before this time
 }
 
-// run keeps the worker jobs until ctx ends. Runs and workers that come rouse it.
+// run maintains the worker jobs until ctx ends. New runs and workers wake it.
 func (k *keeper) run(ctx context.Context) {
 	for retry.For(ctx, breath) {
 		k.step(ctx, time.Now())
@@ -68,7 +68,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// quiet reports whether there is nothing to keep: no run, no worker, and no worker job that might be in the queue.
+// quiet reports whether there is nothing to maintain: no run, no worker, and no worker job that might be in the
+// queue.
 func (k *keeper) quiet() bool {
 	var w World
 	k.roll.fill(&w)
@@ -76,7 +77,7 @@ func (k *keeper) quiet() bool {
 	return looked && w.Runs == 0 && len(k.jobs) == 0 && len(k.fresh) == 0 && len(k.dispatcher.Workers()) == 0
 }
 
-// step looks at the queue if it is time to, and does what follows.
+// step queries the queue if it is time for that and acts on the result.
 func (k *keeper) step(ctx context.Context, now time.Time) {
 	w := k.world(now)
 	k.welcome(w.Workers)
@@ -98,16 +99,16 @@ func (k *keeper) step(ctx context.Context, now time.Time) {
 	}
 }
 
-// unanswered has the next command wait.
+// unanswered delays the next command.
 func (k *keeper) unanswered(err error) {
 	if k.silence == 0 {
-		k.lg.Warn("HTCondor does not answer about worker jobs; it is asked again", "error", err)
+		k.lg.Warn("HTCondor does not answer queries about worker jobs; trying again", "error", err)
 	}
 	k.silence = min(max(silentMin, 2*k.silence), silentMax)
 	k.askFrom = time.Now().Add(k.silence)
 }
 
-// world is what is known without asking HTCondor.
+// world returns the state that is known without a query of HTCondor.
 func (k *keeper) world(now time.Time) World {
 	w := World{Glideins: k.cfg.Glideins(), Workers: k.dispatcher.Workers(), Jobs: k.jobs, RestUntil: k.restTill}
 	w.Waiting, _ = k.dispatcher.Load()
@@ -123,7 +124,7 @@ func (k *keeper) world(now time.Time) World {
 	return w
 }
 
-// welcome notes which worker jobs have dialled in.
+// welcome records which worker jobs have connected.
 func (k *keeper) welcome(workers []corral.Worker) {
 	for _, w := range workers {
 		_, digits, _ := strings.Cut(w.ID, jobfiles.StreamMark)
@@ -135,8 +136,8 @@ func (k *keeper) welcome(workers []corral.Worker) {
 	}
 }
 
-// due reports whether it is time to look at the queue: soon if there is something to do or something comes, by what was
-// there at the last look. A stream that never had a worker job has none there.
+// due reports whether it is time to query the queue: soon if orders are due or jobs are coming, according to the last
+// query. A stream that never had a worker job has none in the queue.
 func (k *keeper) due(now time.Time, w World) bool {
 	begun, rest := k.note.Last > 0, now.Sub(k.lookedAt)
 	switch {
@@ -148,12 +149,12 @@ func (k *keeper) due(now time.Time, w World) bool {
 	return begun && (w.Runs > 0 || len(k.jobs) > 0 || len(w.Workers) > 0) && rest >= lookSlow
 }
 
-// unsettled reports whether worker jobs come or go of which the last look does not tell the end.
+// unsettled reports whether worker jobs are starting or ending whose outcome the last query does not show.
 func (k *keeper) unsettled(now time.Time, w World) bool {
 	return len(k.fresh) > 0 || len(w.Absent) > 0 || k.sentAt.After(k.lookedAt) || w.coming(now) > 0
 }
 
-// look takes in what the queue has.
+// look reads the schedd's queue.
 func (k *keeper) look(ctx context.Context, now time.Time) error {
 	if k.note.Last == 0 {
 		k.lookedAt = now
@@ -179,8 +180,9 @@ func (k *keeper) look(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// missed takes in that worker jobs have left the queue without ever having dialled in, which is one failure if they are
-// missed at one look: most likely they had one cause. One whose submission had no answer may never have been there.
+// missed records worker jobs that have left the queue without having connected. Those missed in one query count as
+// one failure, because they most likely have the same cause. A job whose submission had no answer may never have been
+// in the queue.
 func (k *keeper) missed(here map[int64]bool, now time.Time) {
 	before := k.failures
 	for number, was := range k.fresh {
@@ -195,25 +197,25 @@ func (k *keeper) missed(here map[int64]bool, now time.Time) {
 		k.failures = before + 1
 		k.restTill = now.Add(Rest(k.failures))
 		said, _ := input.ReadFile(filepath.Join(k.cfg.Dir, complaintFile(number)), maxComplaint)
-		k.lg.Warn("a worker job ended before it dialled in", "number", number, "said", strings.TrimSpace(string(said)))
+		k.lg.Warn("a worker job ended before it connected", "number", number, "said", strings.TrimSpace(string(said)))
 	}
 }
 
-// maxComplaint is how much of a complaint is read.
+// maxComplaint is the number of bytes of an error output that are read.
 const maxComplaint = 64 << 10
 
-// sweep removes what worker jobs have complained about that are gone.
+// sweep removes the error output of worker jobs that are gone.
 func (k *keeper) sweep(here map[int64]bool) {
 	files, _ := filepath.Glob(filepath.Join(k.cfg.Dir, "*"+complaintEnd))
 	for _, file := range files {
 		number, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(file), complaintEnd), 10, 64)
 		if err == nil && !here[number] {
-			_ = os.Remove(file) // another sweep comes
+			_ = os.Remove(file) // the next sweep tries again
 		}
 	}
 }
 
-// carryOut does what was decided. The error says that HTCondor gave no answer: the next look tells what came of it.
+// carryOut executes orders. An error means that HTCondor gave no answer: the next query shows the result.
 func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 	var starts []Order
 	var ranks []eventlog.JobID
@@ -224,10 +226,10 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 		case Start:
 			starts = append(starts, o)
 		case Remove:
-			k.lg.Info("a worker job is removed", "number", o.Job.Number, "glidein", o.Job.Glidein, "why", o.Why,
+			k.lg.Info("removing a worker job", "number", o.Job.Number, "glidein", o.Job.Glidein, "why", o.Why,
 				"hold", o.Job.Hold)
 			leaving[o.Job.ID] = true
-			if _, early := k.fresh[o.Job.Number]; early && o.Job.State == Held { // the next would be held, too
+			if _, early := k.fresh[o.Job.Number]; early && o.Job.State == Held { // the next one would be held, too
 				k.failures = failures + 1
 				k.restTill = time.Now().Add(Rest(k.failures))
 			}
@@ -235,7 +237,7 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 		case Rank:
 			ranks = append(ranks, o.Job.ID)
 		case Retire:
-			k.lg.Info("a worker job is retired for a wide task", "number", o.Job.Number, "glidein", o.Job.Glidein)
+			k.lg.Info("retiring a worker job for a wide task", "number", o.Job.Number, "glidein", o.Job.Glidein)
 			dispatch.Retire(k.dispatcher, jobfiles.StreamWorker(o.Job.Glidein, o.Job.Number))
 		case Bury:
 			dispatch.Bury(k.dispatcher, o.Worker)
@@ -252,7 +254,7 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 	return k.submit(ctx, starts)
 }
 
-// submit submits worker jobs. Their numbers are noted before, so that they are found if the answer is lost.
+// submit submits worker jobs. It records their numbers first, so that they are found if the answer is lost.
 func (k *keeper) submit(ctx context.Context, starts []Order) error {
 	if len(starts) == 0 {
 		return nil
@@ -270,20 +272,20 @@ func (k *keeper) submit(ctx context.Context, starts []Order) error {
 	if errors.As(err, &no) || errors.Is(err, condor.ErrUnquotable) {
 		k.failures++
 		k.restTill = time.Now().Add(Rest(k.failures))
-		k.lg.Warn("HTCondor takes no worker jobs now", "error", err)
+		k.lg.Warn("HTCondor accepts no worker jobs now", "error", err)
 		return nil
 	}
 	for i, o := range starts {
 		k.fresh[first+int64(i)] = err == nil
-		if err != nil { // the next look tells
+		if err != nil { // the next query shows the result
 			continue
 		}
-		k.lg.Info("a worker job is submitted", "number", first+int64(i), "glidein", o.Job.Glidein, "cpus", o.Job.CPUs)
+		k.lg.Info("worker job submitted", "number", first+int64(i), "glidein", o.Job.Glidein, "cpus", o.Job.CPUs)
 	}
 	return err
 }
 
-// writeSandbox writes what worker jobs take with them.
+// writeSandbox writes the file that worker jobs take with them.
 func (k *keeper) writeSandbox() error {
 	text, err := json.Marshal(jobfiles.Stream{Tag: Tag(k.cfg.Cluster), Token: k.note.Token})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// testKeeper is a keeper whose HTCondor has these programs, as scripts of the shell.
+// testKeeper returns a keeper whose HTCondor consists of these programs, as shell scripts.
 func testKeeper(t *testing.T, programs map[string]string) *keeper {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func testKeeper(t *testing.T, programs map[string]string) *keeper {
 	}
 }
 
-// Several worker jobs that vanish together have one cause, and are one failure.
+// Several worker jobs that vanish together have one cause and count as one failure.
 func TestWorkerJobsThatVanishTogether(t *testing.T) {
 	t.Parallel()
 	k := testKeeper(t, nil)
@@ -56,7 +56,7 @@ func TestWorkerJobsThatVanishTogether(t *testing.T) {
 	}
 }
 
-// A submission without an answer is none of worker jobs that failed, unless the next look finds them.
+// A submission without an answer does not count as failed worker jobs unless the next query finds them.
 func TestSubmissionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	three := []Order{{Job: Job{Glidein: "g/0", CPUs: 1}}, {Job: Job{Glidein: "g/1", CPUs: 1}}, {Job: Job{Glidein: "g/2", CPUs: 1}}}
@@ -74,8 +74,8 @@ func TestSubmissionWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// Worker jobs that HTCondor holds before they could dial in would be held again at once: that is one failure. One that has
-// worked was held for what its tasks did.
+// Worker jobs that HTCondor holds before they have connected would be held again at once, so they count as one
+// failure. A job that has worked was held because of its tasks.
 func TestWorkerJobsThatAreHeld(t *testing.T) {
 	t.Parallel()
 	held := func(number int64) Order {
@@ -99,7 +99,7 @@ func TestWorkerJobsThatAreHeld(t *testing.T) {
 	}
 }
 
-// A look that failed is no look: what is in the queue of before a restart is found when HTCondor answers.
+// A failed query does not count as one: jobs in the queue from before a restart are found when HTCondor answers.
 func TestLooksUntilThereIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	k := testKeeper(t, map[string]string{"condor_q": "kill -9 $$"})
@@ -111,7 +111,7 @@ func TestLooksUntilThereIsAnAnswer(t *testing.T) {
 	}
 }
 
-// While there is nothing to keep, a keeper waits for a change.
+// While there is nothing to maintain, a keeper waits for a change.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

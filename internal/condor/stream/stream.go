@@ -16,20 +16,20 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// A Config says which cluster's stream it is, and where.
+// A Config configures the stream of a cluster.
 type Config struct {
 	Cluster  corral.ClusterID
 	Tools    condor.Tools
 	Dir      string                 // of the stream alone, absolute; it exists
-	Glideins func() []corral.Worker // those of the pool
-	Dispatch dispatch.Config        // the terms for worker jobs
+	Glideins func() []corral.Worker // returns the pool's workers
+	Dispatch dispatch.Config        // configures the dispatcher of worker jobs
 
-	// Claim is how long runs have to attach themselves after a restart, before worker jobs that are there are removed;
-	// 0: 30 s.
+	// Claim is how long runs have to attach themselves after a restart before existing worker jobs are removed; 0: 30
+	// s.
 	Claim time.Duration
 }
 
-// A Stream is the queue of a cluster's runs whose tasks are streamed. It is a run.Queue.
+// A Stream is the queue for the runs of a cluster whose tasks are streamed. It implements run.Queue.
 type Stream struct {
 	dispatcher *dispatch.Dispatcher
 	roll       *roll
@@ -37,10 +37,10 @@ type Stream struct {
 	name       string // in the schedd
 	digest     string
 	quit       context.CancelFunc
-	done       chan struct{} // closed when the keeper is gone
+	done       chan struct{} // closed when the keeper has ended
 }
 
-// Open returns the stream in a folder, and begins to keep its worker jobs. It has to be closed.
+// Open returns the stream in a folder and starts maintaining its worker jobs. It must be closed.
 func Open(lg *slog.Logger, cfg Config) (*Stream, error) {
 	cfg.Claim = cmp.Or(cfg.Claim, 30*time.Second)
 	n := note{path: filepath.Join(cfg.Dir, "note.json")}
@@ -72,20 +72,20 @@ func Open(lg *slog.Logger, cfg Config) (*Stream, error) {
 	return s, nil
 }
 
-// Clear removes all worker jobs, of a cluster that is about to be forgotten.
+// Clear removes all worker jobs of a cluster that is about to be deleted.
 func (s *Stream) Clear(ctx context.Context) error { return s.client.RemoveAll(ctx, s.name) }
 
-// Close ends the dealings with worker jobs and runs. Worker jobs go on, and look for a successor.
+// Close stops serving worker jobs and runs. Worker jobs continue and look for the next corrald.
 func (s *Stream) Close() {
 	s.quit()
 	<-s.done
 	s.dispatcher.Close()
 }
 
-// Dispatcher is where worker jobs that have been admitted take their tasks from.
+// Dispatcher returns the dispatcher from which admitted worker jobs receive their tasks.
 func (s *Stream) Dispatcher() *dispatch.Dispatcher { return s.dispatcher }
 
-// TokenDigest is the SHA-256, in hex, of the token that worker jobs show.
+// TokenDigest returns the SHA-256, in hex, of the worker jobs' token.
 func (s *Stream) TokenDigest() string { return s.digest }
 
 // Attach makes sink the owner of the run's jobs.
@@ -94,7 +94,7 @@ func (s *Stream) Attach(run corral.RunID, sink dispatch.Sink) {
 	s.roll.attach(run)
 }
 
-// Detach forgets the run and its jobs. When no run is left the worker jobs are removed, after a moment.
+// Detach drops the run and its jobs. A moment after the last run is detached, the worker jobs are removed.
 func (s *Stream) Detach(run corral.RunID) {
 	s.dispatcher.Detach(run)
 	s.roll.detach(run, time.Now())
@@ -108,31 +108,31 @@ func (s *Stream) Submit(jobs []execution.Job) {
 	s.dispatcher.Submit(jobs)
 }
 
-// Cancel kills jobs of the run, or all of them if none is named.
+// Cancel kills jobs of the run, or all of them if no numbers are given.
 func (s *Stream) Cancel(run corral.RunID, jobs ...int64) { s.dispatcher.Cancel(run, jobs...) }
 
-// Withdraw returns those of the run's jobs that no worker has.
+// Withdraw returns jobs of the run that are not assigned to a worker.
 func (s *Stream) Withdraw(run corral.RunID, seqs []int64) { s.dispatcher.Withdraw(run, seqs) }
 
-// Expect says that a worker may have jobs from before a restart.
+// Expect announces that a worker may have jobs from before a restart.
 func (s *Stream) Expect(run corral.RunID, worker string, jobs []execution.Job) {
 	s.dispatcher.Expect(run, worker, jobs)
 }
 
-// A roll says which runs are attached, and how urgent they are. It is all that runs and the keeper share.
+// A roll lists the attached runs and their urgency. It is the only data that runs and the keeper share.
 type roll struct {
-	roused chan struct{} // holds a token when the keeper is to look
+	roused chan struct{} // holds a token when the keeper should take a step
 
-	mu    sync.Mutex             // guards what follows
-	runs  map[corral.RunID]int64 // :: run → the highest priority of a job of it
-	alone time.Time              // since when there is none; after a restart, until when earlier runs may attach
+	mu    sync.Mutex             // guards the fields below
+	runs  map[corral.RunID]int64 // :: run → the highest priority of its jobs
+	alone time.Time              // since when there are no runs; after a restart, until when earlier runs may attach
 }
 
 func newRoll(alone time.Time) *roll {
 	return &roll{roused: make(chan struct{}, 1), runs: map[corral.RunID]int64{}, alone: alone}
 }
 
-// rouse has the keeper look.
+// rouse wakes the keeper.
 func (r *roll) rouse() {
 	select {
 	case r.roused <- struct{}{}:
@@ -147,7 +147,7 @@ func (r *roll) attach(run corral.RunID) {
 	r.rouse()
 }
 
-// detach takes a run off the roll. Worker jobs that no run needs any more are kept for a while, from now on.
+// detach removes a run. When no run is left, its worker jobs are kept for a while.
 func (r *roll) detach(run corral.RunID, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,7 +161,7 @@ func (r *roll) detach(run corral.RunID, now time.Time) {
 	r.rouse()
 }
 
-// rank notes how urgent a job of a run is.
+// rank records the priority of a run's job.
 func (r *roll) rank(run corral.RunID, priority int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +170,7 @@ func (r *roll) rank(run corral.RunID, priority int64) {
 	}
 }
 
-// fill puts into a World what the roll knows.
+// fill copies the roll's data into a World.
 func (r *roll) fill(w *World) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

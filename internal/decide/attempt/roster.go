@@ -9,36 +9,36 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// A Roster is the workers of a pilot and the hosts that it has lost.
+// A Roster holds the workers of a pilot and the hosts that it has lost.
 type Roster struct {
 	Workers []*Worker
-	Lost    []corral.LostHost // hosts that have no worker any more, or never had one
-	hosts   int               // that the pilot was asked for
-	here    string            // the batch system's name of the supervisor's node, if it has one
-	limit   corral.Seconds    // of idleness; 0: none
+	Lost    []corral.LostHost // hosts whose worker failed, or that never had one
+	hosts   int               // number requested for the pilot
+	here    string            // the batch system's name for the supervisor's node, if known
+	limit   corral.Seconds    // on idle time; 0: none
 }
 
-// A Worker is one of the hosts that the pilot was asked for, and what became of the processes that served it.
+// A Worker represents one of the hosts requested for the pilot and the state of the processes that served it.
 type Worker struct {
 	ID     string
-	Node   string // another than the supervisor's; empty: that one
-	number int    // of its host
+	Node   string // node of the worker, if not the supervisor's; empty: the supervisor's
+	number int    // number of its host
 
-	running   bool      // it has a process
-	notBefore time.Time // of the next start
-	deaths    int       // of its processes in a row, none of which registered
+	running   bool      // a process of it exists
+	notBefore time.Time // earliest time of the next start
+	deaths    int       // consecutive deaths of its processes without a registration
 
-	registeredAt time.Time // last; zero: its process has not registered yet
-	idleSince    time.Time // zero: it works
+	registeredAt time.Time // time of the latest registration; zero: its process has not registered yet
+	idleSince    time.Time // zero: it is working
 	idleToldAt   time.Time
 
 	done    bool   // it needs no process any more
-	left    Left   // why, in the worker's own word; empty: it was given up
-	trouble string // what was wrong; empty: nothing
+	left    Left   // reason for leaving, as the worker gave it; empty: it was abandoned
+	trouble string // what went wrong; empty: nothing
 }
 
-// NewRoster says which node has which worker. Nodes are the batch job's, the supervisor's first; without others all
-// workers are on the supervisor's, here. A host for which there is no node is lost from the beginning.
+// NewRoster assigns the workers to nodes. The nodes are the batch job's, starting with the supervisor's; if there are
+// no others, all workers are on the supervisor's node, here. A host without a node is lost from the beginning.
 func NewRoster(tag string, p jobfiles.Pilot, nodes []string, here string) *Roster {
 	r := &Roster{hosts: p.Hosts, here: here, limit: p.Idle}
 	for i := range p.Hosts {
@@ -65,11 +65,11 @@ func (r *Roster) count(is func(*Worker) bool) (n int) {
 	return n
 }
 
-// Here counts the workers of the supervisor's node.
+// Here counts the workers on the supervisor's node.
 func (r *Roster) Here() int { return r.count(func(w *Worker) bool { return w.Node == "" }) }
 
-// Place returns which of the workers of its node a worker is, from 0, and how many those are. They share what the node
-// has.
+// Place returns the index of a worker among the workers of its node, from 0, and their number. They share the node's
+// resources.
 func (r *Roster) Place(of *Worker) (i, n int) {
 	for _, w := range r.Workers {
 		if w.Node != of.Node {
@@ -83,13 +83,13 @@ func (r *Roster) Place(of *Worker) (i, n int) {
 	return i, n
 }
 
-// Serving counts the workers that did not fail.
+// Serving counts the workers that have not failed.
 func (r *Roster) Serving() int { return r.count(func(w *Worker) bool { return w.trouble == "" }) }
 
 func (r *Roster) allLeft() bool { return r.count(func(w *Worker) bool { return !w.done }) == 0 }
 
-// Due returns the workers to start now. Each of them is due again after a gap, should the start fail. On another node
-// the gap doubles with each death: a hiccup of the network must not cost the pilot a node.
+// Due returns the workers to start now. Each of them is due again after a delay in case the start fails. On another
+// node the delay doubles with each death, so that a network hiccup does not cost the pilot a node.
 func (r *Roster) Due(now time.Time) (due []*Worker) {
 	for _, w := range r.Workers {
 		if w.running || w.done || now.Before(w.notBefore) {
@@ -107,10 +107,10 @@ func (r *Roster) Due(now time.Time) (due []*Worker) {
 // Start records that the worker has a process, which has not registered.
 func (w *Worker) Start() { w.running, w.registeredAt, w.idleSince = true, time.Time{}, time.Time{} }
 
-// Register records that the worker's cluster knows it, maybe once more. Deaths before that are forgiven.
+// Register records that the worker has registered with its cluster, possibly again. It resets the count of deaths.
 func (w *Worker) Register(now time.Time) { w.registeredAt, w.deaths = now, 0 }
 
-// Idle records for how long the worker has had nothing to do; 0: it works.
+// Idle records how long the worker has been idle; 0: it is working.
 func (w *Worker) Idle(since time.Duration, now time.Time) {
 	w.idleToldAt, w.idleSince = now, time.Time{}
 	if since > 0 {
@@ -118,8 +118,8 @@ func (w *Worker) Idle(since time.Duration, now time.Time) {
 	}
 }
 
-// Leave records that the worker has left, with its last word. If that is trouble its host is lost, which Leave then
-// returns.
+// Leave records that the worker has left, with its final report. If the report mentions trouble, the worker's host is
+// lost, and Leave returns it.
 func (r *Roster) Leave(w *Worker, left Left, trouble string) *corral.LostHost {
 	w.running, w.done, w.left, w.trouble = false, true, left, trouble
 	if trouble == "" {
@@ -128,8 +128,8 @@ func (r *Roster) Leave(w *Worker, left Left, trouble string) *corral.LostHost {
 	return r.lose(w)
 }
 
-// Die records that the worker's process died, or could not be started. A worker that dies too often in a row is given
-// up; its host is lost, which Die then returns.
+// Die records that the worker's process died or could not be started. A worker that dies too often in a row is
+// abandoned: its host is lost, and Die returns it.
 func (r *Roster) Die(w *Worker, how string) *corral.LostHost {
 	w.running = false
 	if w.deaths++; w.deaths <= maxDeaths {
@@ -158,12 +158,12 @@ func (r *Roster) blamed(w *Worker) string {
 	return cmp.Or(w.Node, r.here)
 }
 
-// Remaining says for people how many hosts are left.
+// Remaining returns a message with the number of hosts that are left.
 func (r *Roster) Remaining() string {
 	return fmt.Sprintf("%d of %d hosts are left", r.Serving(), r.hosts)
 }
 
-// shortfall says, behind a reason, that not all hosts served; empty: all did, or none.
+// shortfall returns a suffix for a reason, stating that some hosts did not serve; empty: all served, or none.
 func (r *Roster) shortfall() string {
 	if len(r.Lost) == 0 || r.Serving() == 0 {
 		return ""
@@ -171,15 +171,15 @@ func (r *Roster) shortfall() string {
 	return fmt.Sprintf(" (%d of %d hosts served; %s)", r.Serving(), r.hosts, r.Lost[0])
 }
 
-// idle reports whether every worker that is still to serve has had nothing to do for as long as the order allows.
+// idle reports whether every worker that has not left has been idle for as long as the order allows.
 func (r *Roster) idle(now time.Time) bool {
 	limit := time.Duration(r.limit)
 	return limit > 0 && !r.allLeft() && r.count(func(w *Worker) bool { return !w.done && !w.idleFor(limit, now) }) == 0
 }
 
-// idleFor reports whether the worker has had nothing to do for limit. That counts from when it last registered: a
-// dispatcher that comes back has tasks for it at once. While the dispatcher is away the worker cannot know whether
-// there is work, and that must last for routeWait more.
+// idleFor reports whether the worker has been idle for limit. The time counts from its latest registration, because a
+// dispatcher that comes back has tasks for it at once. While the dispatcher is unreachable, the worker cannot tell
+// whether there is work, so the limit is extended by routeWait.
 func (w *Worker) idleFor(limit time.Duration, now time.Time) bool {
 	if w.registeredAt.IsZero() || w.idleSince.IsZero() {
 		return false

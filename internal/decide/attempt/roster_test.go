@@ -11,18 +11,18 @@ import (
 
 var start = time.Unix(1e9, 0)
 
-// at is a time, that many seconds after the start.
+// at returns the time that many seconds after the start.
 func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 
 func roster(hosts int, nodes ...string) *Roster {
 	return NewRoster("t", jobfiles.Pilot{Hosts: hosts, Idle: corral.Seconds(10 * time.Second)}, nodes, "n1")
 }
 
-func TestWhichNodeHasWhichWorker(t *testing.T) {
+func TestNewRosterAssignsNodes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		roster *Roster
-		nodes  []string // of the workers
+		nodes  []string // nodes of the workers
 		here   int
 		lost   string
 	}{
@@ -45,8 +45,8 @@ func TestWhichNodeHasWhichWorker(t *testing.T) {
 	}
 }
 
-// A node is named where its only worker, or the last of them, has failed, and not for what another node would do as
-// well.
+// A node is named if its only worker or all of its workers failed, but not if another node would fail in the same
+// way.
 func TestBlamedNode(t *testing.T) {
 	t.Parallel()
 	type end struct {
@@ -57,7 +57,7 @@ func TestBlamedNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes []string
 		ends  []end
-		want  string // of the first worker
+		want  string // node of the first worker
 	}{
 		"the only worker":                 {[]string{""}, []end{broken}, "n1"},
 		"one of two here":                 {[]string{"", ""}, []end{broken, serves}, ""},
@@ -77,8 +77,8 @@ func TestBlamedNode(t *testing.T) {
 	}
 }
 
-// A worker that dies is started again, on another node ever more seldom, until it has died four times in a row. One
-// that registers in between may go on so.
+// A worker that dies is restarted, with growing delays on another node, until it has died four times in a row.
+// Registering in between resets the count.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	const often = ": died, 4 times in a row without having registered"
@@ -119,7 +119,8 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// A pilot is idle when all of its workers have been for as long as the order allows, since they last registered.
+// A pilot is idle when all of its workers have been idle for as long as the order allows since their latest
+// registration.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	idle := func(w *Worker, now float64) { w.Idle(at(now).Sub(at(0)), at(now)) } // since the start

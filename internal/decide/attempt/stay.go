@@ -8,29 +8,29 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// A Phase is how far a pilot has come towards its departure.
+// A Phase is a pilot's progress towards its departure.
 type Phase int
 
 const (
-	Staying  Phase = iota // workers are started as they are due
+	Staying  Phase = iota // workers are started when they are due
 	Draining              // workers finish their tasks
 	Leaving               // workers leave at once; at KillAt they are killed
 )
 
-// A Stay is how long a pilot may stay, and how it ends. The first reason to drain is kept, and so is the first reason
-// to leave at once. A later one changes nothing, so that the report says what began the end.
+// A Stay determines how long a pilot may stay and how its stay ends. The first reason to drain is kept, and so is the
+// first reason to leave at once. Later reasons change nothing, so that the report names what began the end.
 type Stay struct {
 	Started time.Time
-	End     time.Time // the workers must have left
-	RouteBy time.Time // corrald must have answered
+	End     time.Time // deadline for the workers' departure
+	RouteBy time.Time // deadline for corrald's first answer
 	reserve time.Duration
 
 	report jobfiles.Report // without an outcome: the pilot stays
 	killAt time.Time       // zero: the pilot stays, or drains
 }
 
-// NewStay returns the stay of a pilot with that walltime. Its end leaves a reserve in which the pilot can go in order,
-// so that the batch system never has to end it.
+// NewStay returns the stay of a pilot with the given walltime. Its end leaves a reserve in which the pilot can leave
+// in an orderly way, so that the batch system never has to end it.
 func NewStay(started time.Time, walltime time.Duration) *Stay {
 	reserve := jobfiles.Reserve(walltime)
 	return &Stay{
@@ -41,7 +41,7 @@ func NewStay(started time.Time, walltime time.Duration) *Stay {
 	}
 }
 
-// Phase returns how far the departure has come.
+// Phase returns the current phase of the departure.
 func (s *Stay) Phase() Phase {
 	switch {
 	case s.report.Outcome == "":
@@ -52,19 +52,19 @@ func (s *Stay) Phase() Phase {
 	return Leaving
 }
 
-// Drain decides to leave when the tasks that run are finished.
+// Drain decides to leave once the running tasks have finished.
 func (s *Stay) Drain(o corral.Outcome, reason string) {
 	if s.Phase() == Staying {
 		s.report.Outcome, s.report.Reason = o, reason
 	}
 }
 
-// lateNotice is the part of a pilot's time at its end in which a notice says no more than that the time is over.
+// lateNotice is the divisor that determines how late in a pilot's time a notice only means that the time is over.
 const lateNotice = 10
 
-// Notice takes in that the batch system, by a signal, is about to take the nodes back: what runs may finish, and
-// nothing new begins. Batch systems are asked to send such signals before the walltime is over, too; a pilot that has
-// had all but a tenth of its time has expired, and another may follow it without a retry.
+// Notice handles a signal by which the batch system announces that it will take the nodes back: running tasks may
+// finish, and no new task begins. Batch systems are also configured to send such signals before the walltime is over;
+// a pilot that has used all but a tenth of its time has expired, and another may follow it without using up a retry.
 func (s *Stay) Notice(now time.Time, signal string) {
 	if s.End.Sub(now) <= s.End.Sub(s.Started)/lateNotice {
 		s.Drain(corral.OutcomeExpired, "the batch system gave notice ("+signal+") near the end of the walltime")
@@ -73,9 +73,9 @@ func (s *Stay) Notice(now time.Time, signal string) {
 	s.Drain(corral.OutcomePreempted, "the batch system gave notice ("+signal+") that it takes the nodes back")
 }
 
-// Leave decides to leave at once. A pilot that was draining when its time ended keeps its outcome: it has done what it
-// was asked to do, and its reason says that something was cut. At the end of its time there is half of the reserve to
-// leave in, which may be more than Grace.
+// Leave decides to leave at once. A pilot that was draining when its time ended keeps its outcome: it has done what
+// was requested, and its reason mentions the interrupted tasks. At the end of its time it has half of the reserve to
+// leave, which may be longer than Grace.
 func (s *Stay) Leave(now time.Time, o corral.Outcome, reason string) {
 	if s.Phase() == Leaving {
 		return
@@ -92,7 +92,8 @@ func (s *Stay) Leave(now time.Time, o corral.Outcome, reason string) {
 	s.report.Outcome, s.report.Reason = o, reason
 }
 
-// Fail decides to leave at once because the pilot cannot do its work. Transient says that another attempt may.
+// Fail decides to leave at once because the pilot cannot do its work. Transient means that another attempt may
+// succeed.
 func (s *Stay) Fail(now time.Time, transient bool, reason string) {
 	if s.Phase() != Leaving {
 		s.Leave(now, corral.OutcomeFailed, reason)
@@ -100,7 +101,7 @@ func (s *Stay) Fail(now time.Time, transient bool, reason string) {
 	}
 }
 
-// FailHere is Fail for a reason that another node may not have. The node counts as lost.
+// FailHere is Fail for a reason that may be specific to this node. The node counts as lost.
 func (s *Stay) FailHere(now time.Time, r *Roster, why string) {
 	if s.Phase() != Leaving {
 		s.Fail(now, true, why)
@@ -109,7 +110,7 @@ func (s *Stay) FailHere(now time.Time, r *Roster, why string) {
 	}
 }
 
-// Unfit reports that a node cannot run a pilot; another may.
+// Unfit returns the report that a node cannot run a pilot; another node may.
 func Unfit(node, why string) jobfiles.Report {
 	lost := corral.LostHost{Node: node, Why: why}
 	return jobfiles.Report{
@@ -117,14 +118,14 @@ func Unfit(node, why string) jobfiles.Report {
 	}
 }
 
-// A Sight is what a supervisor sees when it looks around.
+// A Sight is a supervisor's view of its surroundings.
 type Sight struct {
-	DirGone    bool     // somebody removed the job's directory
+	DirGone    bool     // the job's directory was removed
 	ParentGone bool     // the process that started the supervisor, the batch system's, has ended
-	Unreached  []string // addresses of corrald, while none of them has answered and the workers need it
+	Unreached  []string // corrald's addresses, while none has answered and the workers need it
 }
 
-// Consider looks for a reason to leave.
+// Consider checks for a reason to leave.
 func (s *Stay) Consider(now time.Time, see Sight, r *Roster) {
 	if s.Phase() == Leaving {
 		return
@@ -146,7 +147,7 @@ func (s *Stay) Consider(now time.Time, see Sight, r *Roster) {
 	}
 }
 
-// departures is what becomes of a pilot whose workers left of their own accord.
+// departures maps the reason why workers left of their own accord to the pilot's report.
 var departures = map[Left]jobfiles.Report{
 	LeftExpired:    {Outcome: corral.OutcomeExpired, Reason: "the walltime is over"},
 	LeftDrained:    {Outcome: corral.OutcomeDrained, Reason: "asked to drain"},
@@ -154,8 +155,8 @@ var departures = map[Left]jobfiles.Report{
 	LeftTerminated: {Outcome: corral.OutcomePreempted, Reason: "a signal ended the workers"},
 }
 
-// conclude decides to leave because every worker has. Workers that failed do not speak for the pilot unless all of them
-// did.
+// conclude decides to leave because every worker has left. Failed workers determine the pilot's outcome only if all
+// of them failed.
 func (s *Stay) conclude(now time.Time, r *Roster) {
 	last := r.Workers[0]
 	for _, w := range r.Workers {
@@ -174,17 +175,18 @@ func (s *Stay) conclude(now time.Time, r *Roster) {
 	s.Fail(now, true, "every worker left without a known reason: "+string(last.left))
 }
 
-// KillDue reports whether workers that are still there are to be killed.
+// KillDue reports whether the remaining workers should be killed.
 func (s *Stay) KillDue(now time.Time) bool { return s.Phase() == Leaving && now.After(s.killAt) }
 
-// Over reports whether the pilot leaves and nothing keeps it; empty: no worker process is left, and nothing that one
-// left behind. What cannot be killed keeps the pilot no longer than SweepTime: the report matters more.
+// Over reports whether the pilot is leaving and can exit. empty means that no worker process is left, nor any process
+// that a worker left behind. Processes that cannot be killed delay the pilot by at most SweepTime, because the report
+// matters more.
 func (s *Stay) Over(now time.Time, empty bool) bool {
 	return s.Phase() != Staying && empty || s.Phase() == Leaving && now.After(s.killAt.Add(SweepTime))
 }
 
-// Report says how the stay ended. If only some of the hosts served, the reason says so and why the first of the others
-// did not.
+// Report describes how the stay ended. If only some of the hosts served, the reason says so and explains why the
+// first of the others did not.
 func (s *Stay) Report(r *Roster) jobfiles.Report {
 	report := s.report
 	if report.Outcome != corral.OutcomeFailed {

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What happens to a pilot that has 100 s, one thing after the other; how it leaves then, and when what is left is
-// killed.
+// TestDeparture plays events of a pilot that has 100 s, one after the other, and checks how it leaves and when the
+// remaining workers are killed.
 func TestDeparture(t *testing.T) {
 	t.Parallel()
 	type all []func(*Stay, *Roster)
@@ -87,7 +87,7 @@ func TestDeparture(t *testing.T) {
 	}
 }
 
-// What keeps a pilot that is to leave: its workers, and what they left behind; but not what cannot be killed.
+// A leaving pilot waits for its workers and their remaining processes, but not for processes that cannot be killed.
 func TestOver(t *testing.T) {
 	t.Parallel()
 	s := NewStay(start, time.Hour)

@@ -10,17 +10,16 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// startUp is how long a pilot may take from its start until its workers may take tasks.
+// startUp is the maximum time from a pilot's start until its workers can take tasks.
 const startUp = time.Second
 
-// Longest is the longest estimate of a task that a worker takes which is new and has to leave in endsIn.
+// Longest returns the longest task estimate that a new worker accepts if it has to leave in endsIn.
 func Longest(endsIn time.Duration) time.Duration {
 	return matching.CutAfter(endsIn) - execution.StartMargin
 }
 
-// ToCome returns the longest estimate that a worker of g may take which is still to come, of an attempt
-// that is alive or of one that may follow; not ok if none is. present says how many cpus of each attempt
-// are registered.
+// ToCome returns the longest task estimate that a future worker of g may accept, either of a live attempt or of one
+// that may follow; ok is false if no worker is expected. present is the number of registered cpus of each attempt.
 func ToCome(g corral.Glidein, present map[corral.JobID]int, now time.Time) (left time.Duration, ok bool) {
 	if g.State.Terminal() || g.Asked != corral.AskNothing {
 		return 0, false

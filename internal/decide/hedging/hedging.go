@@ -1,9 +1,9 @@
-// Package hedging decides which of two glideins, requested at two sites for the same work, is withdrawn, and on which
-// of them a revision of their plan counts.
+// Package hedging decides which of two glideins, requested at two sites for the same work, is withdrawn, and which of
+// them counts when the plan is revised.
 //
-// A label marks a pair; the store keeps it like the pilot's number. Nothing else about such a glidein is different, and
-// its label shows every reader that it hedges. A decision is made again from the store whenever a glidein has
-// changed, so that nothing is lost with a corrald that is killed between a worker's registration and the withdrawal.
+// A label marks a pair; the store keeps it like the pilot's number. A hedging glidein differs from others only in
+// this label, which is visible to every reader. Decisions are recomputed from the store whenever a glidein has
+// changed, so nothing is lost if corrald is killed between a worker's registration and the withdrawal.
 package hedging
 
 import (
@@ -12,20 +12,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Label is the label by which a glidein of a plan says which pilot of it it hedges: that one's number.
+// Label is the label of a plan's glidein that hedges another pilot of the plan; its value is that pilot's number.
 const Label = "hedges"
 
-// A Withdrawal lets a glidein go because the one that it hedges, or that hedges it, has its workers.
+// A Withdrawal withdraws a glidein because the other glidein of its pair has its workers.
 type Withdrawal struct {
 	Glidein corral.GlideinID
 	Ask     corral.Ask
 	Reason  string
 }
 
-// Withdrawals decides which of a plan's glideins are to go: of a pair, once workers of one have come, the other. One
-// that still waits is cancelled. One that has started is drained: its workers may be there already, and have tasks, of
-// which the store hears a moment later. If both have workers the one that hedges goes. One that has ended, or was asked
-// to go, withdraws nothing any more: the other is its replacement then.
+// Withdrawals decides which of a plan's glideins to withdraw: as soon as one of a pair has workers, the other. A
+// glidein that still waits is cancelled. One that has started is drained, because its workers may already be present
+// and have tasks, which the store learns a moment later. If both have workers, the hedging one is withdrawn. A
+// glidein that has ended or is leaving no longer causes a withdrawal, because the other is its replacement then.
 func Withdrawals(glideins []corral.Glidein) (all []Withdrawal) {
 	number := byNumber(glideins)
 	for _, twin := range glideins {
@@ -40,8 +40,8 @@ func Withdrawals(glideins []corral.Glidein) (all []Withdrawal) {
 		if !works(winner) || loser.State.Terminal() || loser.Asked != corral.AskNothing {
 			continue
 		}
-		w := Withdrawal{loser.ID, corral.AskCancel, fmt.Sprintf("glidein %d at site %s, which it was asked for "+
-			"beside, came first", winner.ID, winner.SiteName)}
+		w := Withdrawal{loser.ID, corral.AskCancel, fmt.Sprintf("glidein %d at site %s, requested for the "+
+			"same work, came first", winner.ID, winner.SiteName)}
 		if n := len(loser.Attempts); n > 0 && !loser.Attempts[n-1].StartedAt.IsZero() {
 			w.Ask = corral.AskDrain
 		}
@@ -50,8 +50,8 @@ func Withdrawals(glideins []corral.Glidein) (all []Withdrawal) {
 	return all
 }
 
-// Uncounted are the glideins that revisions do not count: of a pair one will work, which is the one that has its
-// workers, or else the one that was planned, unless that is over.
+// Uncounted returns the glideins that revisions do not count. One glidein of a pair will do the work: the one that
+// has workers or else the planned one, unless that has ended.
 func Uncounted(glideins []corral.Glidein) map[corral.GlideinID]bool {
 	number := byNumber(glideins)
 	all := map[corral.GlideinID]bool{}
@@ -60,8 +60,8 @@ func Uncounted(glideins []corral.Glidein) map[corral.GlideinID]bool {
 		switch {
 		case twin.Labels[Label] == "" || !ok:
 		case works(twin) && workersOf(hedged) == 0, hedged.State.Terminal():
-			all[hedged.ID] = !hedged.State.Terminal() // what is over has been, and costs
-		default: // and so does one that has workers, until they have gone
+			all[hedged.ID] = !hedged.State.Terminal() // an ended glidein has been used, and its cost counts
+		default: // a glidein with workers also costs, until they have left
 			all[twin.ID] = !twin.State.Terminal() && workersOf(twin) == 0
 		}
 	}
@@ -76,10 +76,10 @@ func byNumber(glideins []corral.Glidein) map[string]corral.Glidein {
 	return number
 }
 
-// works reports whether a glidein has workers, and is not about to go.
+// works reports whether a glidein has workers and is not about to leave.
 func works(g corral.Glidein) bool { return workersOf(g) > 0 && g.Asked == corral.AskNothing }
 
-// workersOf is how many workers the live attempt of a glidein has had at once.
+// workersOf returns the maximum number of workers that the live attempt of a glidein has had at once.
 func workersOf(g corral.Glidein) int {
 	if n := len(g.Attempts); n > 0 && g.Attempts[n-1].Live() {
 		return g.Attempts[n-1].Workers

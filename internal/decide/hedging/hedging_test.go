@@ -8,8 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/hedging"
 )
 
-// Of a pair the glidein goes whose workers come later: cancelled while it has none, drained if it has. Before any has
-// come, and when the winner has gone, nothing happens. Revisions count the one that works, or that was planned.
+// The glidein of a pair whose workers come later is withdrawn: it is cancelled if it has no workers and drained if it
+// has some. Before any worker has come, and once the winner has left, nothing happens. Revisions count the glidein
+// that works, or otherwise the planned one.
 func TestHedgesAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	live := func(workers int) []corral.Job {
@@ -20,7 +21,7 @@ func TestHedgesAreWithdrawn(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		first, second corral.Glidein
-		goes          corral.GlideinID // 0: none
+		goes          corral.GlideinID // the withdrawn glidein; 0: none
 		ask           corral.Ask
 		uncounted     corral.GlideinID
 	}{
@@ -39,7 +40,7 @@ func TestHedgesAreWithdrawn(t *testing.T) {
 	} {
 		tc.first.ID, tc.first.Labels = 1, map[string]string{"pilot": "0"}
 		tc.second.ID, tc.second.Labels = 2, map[string]string{"pilot": "1", hedging.Label: "0"}
-		all := []corral.Glidein{tc.first, tc.second, {ID: 3}} // the third is somebody's own
+		all := []corral.Glidein{tc.first, tc.second, {ID: 3}} // the third is not part of the plan
 		got := hedging.Withdrawals(all)
 		if tc.goes == 0 && len(got) > 0 || tc.goes != 0 && (len(got) != 1 || got[0].Glidein != tc.goes || got[0].Ask != tc.ask) {
 			t.Errorf("%s: %+v", tc.name, got)

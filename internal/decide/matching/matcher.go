@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// overtakenLong is how long jobs behind a big one may start before it does. A slot that is kept free wastes
-// cpus, and most jobs that are overtaken find room within seconds without one; to a job that is worth waiting
-// for a batch queue ten seconds are little.
+// overtakenLong is the time for which later jobs may start before a big one does. A slot that is kept free wastes
+// cpus, and most overtaken jobs find room within seconds without one; ten seconds are little to a job that is worth
+// waiting for a batch queue.
 const overtakenLong = 10 * time.Second
 
-// A Matcher gives queued jobs to the slots of one personal cluster. The zero value has no jobs, no slots and no
+// A Matcher assigns queued jobs to the slots of one personal cluster. The zero value has no jobs, no slots and no
 // margin.
 type Matcher[T any] struct {
-	StartMargin time.Duration // what a slot must have left beyond a job's estimate: starting a process takes time, too
+	StartMargin time.Duration // time that a slot needs beyond a job's estimate: starting a process takes time, too
 
 	queue   queue[T]
-	arrived int64      // how many jobs were pushed
-	slots   []*Slot[T] // that are open, sorted by id
-	cpus    int        // of slots
+	arrived int64      // number of jobs pushed
+	slots   []*Slot[T] // the open ones, sorted by id
+	cpus    int        // total of slots
 }
 
-// Queued returns how many jobs no slot has.
+// Queued returns the number of jobs that are on no slot.
 func (m *Matcher[T]) Queued() int { return m.queue.size }
 
-// Push queues a job that is new, behind those of its priority.
+// Push queues a new job behind those of its priority.
 func (m *Matcher[T]) Push(j *Job[T]) {
 	m.arrived++
 	j.arrived = m.arrived
 	m.queue.add(j)
 }
 
-// Restore queues a job again, in the place that it had.
+// Restore queues a job again in its old place.
 func (m *Matcher[T]) Restore(j *Job[T]) { m.queue.add(j) }
 
 // Remove takes the queued jobs of a run out of the queue and returns them, in no order.
@@ -41,11 +41,12 @@ func (m *Matcher[T]) Remove(run *Run[T]) []T {
 	return m.RemoveFunc(run, func(T) bool { return true })
 }
 
-// RemoveFunc takes those queued jobs of a run out of the queue for which which is true, and returns them, in no order.
+// RemoveFunc takes those queued jobs of a run out of the queue for which which is true, and returns them, in no
+// order.
 func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 	var gone []T
 	for k := len(run.queued) - 1; k >= 0; k-- {
-		if j := run.queued[k]; which(j.Value) { // what takes its place is from behind it, and was asked about
+		if j := run.queued[k]; which(j.Value) { // its replacement comes from behind it and was checked already
 			m.queue.remove(j)
 			gone = append(gone, j.Value)
 		}
@@ -53,9 +54,9 @@ func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 	return gone
 }
 
-// RemoveIf is Remove of those jobs that are so.
+// RemoveIf removes the jobs for which is returns true.
 func (m *Matcher[T]) RemoveIf(run *Run[T], is func(T) bool) (gone []T) {
-	for i := len(run.queued) - 1; i >= 0; i-- { // what takes the place of one that is removed was asked before
+	for i := len(run.queued) - 1; i >= 0; i-- { // the replacement of a removed job was checked already
 		if j := run.queued[i]; is(j.Value) {
 			m.queue.remove(j)
 			gone = append(gone, j.Value)
@@ -64,7 +65,7 @@ func (m *Matcher[T]) RemoveIf(run *Run[T], is func(T) bool) (gone []T) {
 	return gone
 }
 
-// Open lets a slot take jobs from now on.
+// Open allows a slot to take jobs from now on.
 func (m *Matcher[T]) Open(s *Slot[T]) {
 	if s.open {
 		return
@@ -75,8 +76,8 @@ func (m *Matcher[T]) Open(s *Slot[T]) {
 	s.open = true
 }
 
-// Close keeps new jobs from a slot, and has it no longer kept free for one. The jobs that it holds stay there
-// until they are released.
+// Close prevents a slot from taking new jobs, and stops keeping it free for one. Its jobs stay there until they are
+// released.
 func (m *Matcher[T]) Close(s *Slot[T]) {
 	if !s.open {
 		return
@@ -88,9 +89,9 @@ func (m *Matcher[T]) Close(s *Slot[T]) {
 	s.unkeep()
 }
 
-// Match gives queued jobs to these slots, or to all if none is named, as far as they are open. It yields the
-// slots that take any, each with its new jobs in the order in which they must reach the worker. By then they
-// are booked there; slots must not be opened or closed while the loop runs.
+// Match assigns queued jobs to the open ones of these slots, or of all slots if none is named. It yields the slots
+// that take any, each with its new jobs in the order in which they must reach the worker. By then they are booked
+// there; slots must not be opened or closed while the loop runs.
 func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], []T] {
 	if len(only) == 0 {
 		only = m.slots
@@ -111,8 +112,8 @@ func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], 
 	}
 }
 
-// share is how many queued jobs there are for each cpu. It is computed once for a round of matching, so that
-// what a slot may take does not depend on how many slots came before it.
+// share returns the number of queued jobs per cpu. It is computed once for a round of matching, so that a slot's
+// limit does not depend on the number of slots before it.
 func (m *Matcher[T]) share() int { return (m.queue.size + m.cpus - 1) / max(1, m.cpus) }
 
 // fill takes jobs from the queue for a slot: first those that start at once, then those that wait there.
@@ -165,12 +166,12 @@ func (m *Matcher[T]) next(s *Slot[T], now time.Time, left time.Duration) *Job[T]
 	return found
 }
 
-// prefetch takes jobs that wait at the slot for what is soon free there. It tops up only when half has been
-// used up: a message for each job that ends would be the round trip that prefetching avoids.
+// prefetch takes jobs that wait at the slot for resources that will soon be free. It tops up only when half has been
+// used up: a message for each job that ends would cause the round trip that prefetching avoids.
 func (m *Matcher[T]) prefetch(s *Slot[T], soon Resources, share int, take func(*Job[T])) {
 	most := min(prefetchMost, share) * soon.CPUs
 	budget := prefetchWork * time.Duration(soon.CPUs)
-	var work time.Duration // that waits there, as far as is known
+	var work time.Duration // known work that waits there
 	for _, h := range s.waiting {
 		work += h.expected
 	}
@@ -180,7 +181,7 @@ func (m *Matcher[T]) prefetch(s *Slot[T], soon Resources, share int, take func(*
 	for len(s.waiting) < most {
 		j, _ := m.queue.best(soon, soon)
 		if j == nil || work+j.expect() > budget {
-			return // what is first in the queue may not be overtaken by what is short
+			return // short jobs must not overtake the first job in the queue
 		}
 		work += j.expect()
 		take(j)

@@ -9,12 +9,12 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// needs of a job with next to no memory.
+// needs returns the needs of a job with next to no memory.
 func needs(cpus int, estimate time.Duration) matching.Resources {
 	return matching.Resources{Resources: corral.Resources{CPUs: cpus, MemoryMiB: 1}, Time: estimate}
 }
 
-// A job of four cpus comes behind nothing, but small ones that fit keep all four from being free.
+// A job of four cpus is first in the queue, but small jobs that fit keep all four cpus from being free.
 func TestOvertakenJobGetsASlotAtLast(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -58,8 +58,8 @@ func TestJobThatFitsNoSlotBlocksNone(t *testing.T) {
 	}
 }
 
-// A job of a higher class goes before one of any priority.
-func TestClassGoesBeforePriority(t *testing.T) {
+// A job of a higher class precedes one of any priority.
+func TestClassPrecedesPriority(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	c.push("ranked", 0, 1e9, needs(1, time.Second))
@@ -80,9 +80,9 @@ func TestPrefetch(t *testing.T) {
 		cpus     int
 		queued   int
 		estimate time.Duration
-		took     time.Duration // each of those before; 0: there were none
+		took     time.Duration // of each earlier job; 0: there were none
 		others   int           // cpus of other slots
-		want     int           // that wait
+		want     int           // number of waiting jobs
 	}{
 		{name: "short jobs wait up to the most", cpus: 1, queued: 500, estimate: time.Millisecond, want: 64},
 		{name: "for each cpu", cpus: 2, queued: 500, estimate: time.Millisecond, want: 128},
@@ -114,7 +114,7 @@ func TestPrefetch(t *testing.T) {
 	}
 }
 
-// What is first in the queue and long must not be starved by what is short and can be prefetched.
+// A long job at the head of the queue must not be starved by short jobs that can be prefetched.
 func TestPrefetchDoesNotOvertake(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -134,7 +134,7 @@ func TestPrefetchDoesNotOvertake(t *testing.T) {
 	}
 }
 
-// A worker says what it holds, and is believed: also if that is more than it has room for.
+// A worker's report of its jobs is believed, even if they exceed its capacity.
 func TestResetBelievesTheWorker(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -153,8 +153,8 @@ func TestResetBelievesTheWorker(t *testing.T) {
 	}
 }
 
-// A slot that is closed takes nothing, whether all are matched or only this one; opening it twice counts its
-// cpus once.
+// A closed slot takes no jobs, whether all slots are matched or only this one; opening a slot twice counts its cpus
+// once.
 func TestOnlyOpenSlotsTakeJobs(t *testing.T) {
 	t.Parallel()
 	c := newCluster()

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// MostClasses is in how many classes jobs are counted, however much they differ, but for those that no merging joins.
+// MostClasses limits the number of classes in which jobs are counted, except for classes that cannot be merged.
 const MostClasses = 256
 
-// Merge returns about MostClasses classes of the same jobs at most, each in the place of its first. If there are more,
-// those are counted together whose needs are within a factor of 2 of each other, or of 4, 16 and so on until they are
-// few enough, with the most that any of them needs. What needs none of something stays apart from what needs some, and
-// so do needs of which takers, which names the hosts that take them, says different things: a host that takes two jobs,
-// one at a time, takes one that needs the most of each, so that merged classes find what each of their jobs finds.
+// Merge returns at most about MostClasses classes of the same jobs, each in the place of its first. If there are
+// more, it merges classes whose needs are within a factor of 2 of each other, or of 4, 16 and so on until they are
+// few enough; a merged class has the largest of their needs. Classes that need none of a resource stay apart from
+// those that need some, and so do classes with different takers, where takers names the hosts that take them: a host
+// that takes each of two jobs on its own also takes a job with the larger of their needs, so a merged class finds the
+// hosts that each of its jobs finds.
 func Merge(all []Class, takers func(Resources) string) []Class {
 	all = slices.Clone(all)
 	for octaves := 1; len(all) > MostClasses && octaves <= bits.UintSize; octaves *= 2 {
@@ -22,14 +23,14 @@ func Merge(all []Class, takers func(Resources) string) []Class {
 	return all
 }
 
-// A kind is what classes have in common that are merged.
+// A kind is the common property of classes that are merged.
 type kind struct {
-	needs  [5]int // coarse
+	needs  [5]int // rounded
 	takers string
 }
 
-// merged puts classes together whose needs are alike on the ladder and that the same workers take. The class that
-// comes of it needs the most of each, so that whoever takes it takes all that are in it.
+// merged merges classes whose needs are in the same steps of the ladder and that the same workers take. The resulting
+// class has the largest needs, so that a worker that takes it takes every job in it.
 func merged(all []Class, octaves int, takers func(Resources) string) []Class {
 	var few []Class
 	index := map[kind]int{} // :: kind → place in few
@@ -48,7 +49,7 @@ func merged(all []Class, octaves int, takers func(Resources) string) []Class {
 	return few
 }
 
-// coarse is each component on a ladder whose steps are so many octaves apart; 0 is none.
+// coarse rounds each component to a ladder whose steps are that many octaves apart; 0 stands for none.
 func (r Resources) coarse(octaves int) (key [5]int) {
 	for i, n := range [5]int{r.CPUs, r.MemoryMiB, r.GPUs, r.DiskMiB, int(r.Time / time.Millisecond)} {
 		if n > 0 {

@@ -23,8 +23,8 @@ func TestFewClassesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// However many classes there are, few are left; no job is lost, and none is counted among jobs that need less or, if it
-// needs none of something, among jobs that need some, nor among those that other hosts take.
+// Many classes are reduced to few. No job is lost, and none is counted among jobs that need less or, if it needs none
+// of a resource, among jobs that need some, nor among jobs that other hosts take.
 func TestManyClassesAreMerged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,7 +58,7 @@ func TestManyClassesAreMerged(t *testing.T) {
 	})
 }
 
-// takers says which of two hosts take what is needed: one has more cpus, the other more memory.
+// takers returns which of two hosts take a job with these needs: one has more cpus, the other more memory.
 func takers(needs matching.Resources) string {
 	const most = 1 << 30
 	wide := corral.Resources{CPUs: most, MemoryMiB: most / 3, GPUs: most, DiskMiB: most}

@@ -16,7 +16,7 @@ const margin = 500 * time.Millisecond
 
 var start = time.Unix(1e9, 0)
 
-// A job is a caller's: it embeds the one that is matched.
+// A job is a caller's type: it embeds the job that is matched.
 type job struct {
 	matching.Job[*job]
 	name   string
@@ -24,7 +24,7 @@ type job struct {
 	seq    int
 }
 
-// A cluster is a Matcher with all that its caller knows by itself: which jobs are queued, and which slot holds
+// A cluster is a Matcher together with the knowledge of its caller: which jobs are queued, and which slot holds
 // which.
 type cluster struct {
 	matching.Matcher[*job]
@@ -61,7 +61,7 @@ func (c *cluster) open(id string, cpus, memory int, lasts time.Duration) *matchi
 	return s
 }
 
-// match matches all slots once and returns what was taken.
+// match matches all slots once and returns the jobs that were taken.
 func (c *cluster) match() []*job {
 	var all []*job
 	for s, taken := range c.Match(c.now) {
@@ -98,7 +98,7 @@ func (c *cluster) waiting(s *matching.Slot[*job]) []*job {
 	return slices.DeleteFunc(slices.Clone(c.held[s]), func(j *job) bool { return slices.Contains(running, j) })
 }
 
-// rooms returns what the slot has, and what is free of it.
+// rooms returns the slot's total and free resources.
 func (c *cluster) rooms(s *matching.Slot[*job]) (whole, free matching.Resources) {
 	whole = matching.Resources{Resources: s.Host, Time: s.EndsAt.Sub(c.now) - margin}
 	free = whole
@@ -143,7 +143,7 @@ func (c *cluster) anySlot(t *rapid.T) *matching.Slot[*job] {
 	return rapid.SampledFrom(c.slots).Draw(t, "slot")
 }
 
-// anyEnd ends a job that runs, or one that waits; it is handed back or has a result.
+// anyEnd ends a running or waiting job; it is handed back or has a result.
 func (c *cluster) anyEnd(t *rapid.T) {
 	s := c.anySlot(t)
 	if s == nil || len(c.held[s]) == 0 {
@@ -171,7 +171,7 @@ func (c *cluster) anyRecall(t *rapid.T) {
 	}
 }
 
-// anyLoss closes a slot; it comes back with what it held, or its jobs are queued again.
+// anyLoss closes a slot; it either returns with its jobs, or they are queued again.
 func (c *cluster) anyLoss(t *rapid.T) {
 	s := c.anySlot(t)
 	if s == nil {
@@ -218,7 +218,7 @@ func (c *cluster) anyRemoval(t *rapid.T) {
 	}
 }
 
-// anyMatch matches all slots and checks what they were given.
+// anyMatch matches all slots and checks the jobs that they received.
 func (c *cluster) anyMatch(t *rapid.T) {
 	queued := slices.Clone(c.queued)
 	for _, j := range c.match() {
@@ -243,7 +243,7 @@ func (c *cluster) anyMatch(t *rapid.T) {
 	c.checkNoneIdle(t)
 }
 
-// check holds at all times.
+// check tests the invariants that always hold.
 func (c *cluster) check(t *rapid.T) {
 	if c.Queued() != len(c.queued) {
 		t.Fatalf("%d jobs are queued, want %d", c.Queued(), len(c.queued))
@@ -261,8 +261,8 @@ func (c *cluster) check(t *rapid.T) {
 	}
 }
 
-// checkNoneIdle holds after a match: no job is queued that a slot could start, unless jobs wait at the slot or
-// it is kept free for a job that could run there and has been queued for ten seconds.
+// checkNoneIdle tests an invariant after a match: no job is queued that a slot could start, unless jobs wait at the
+// slot or it is kept free for a job that could run there and has been queued for ten seconds.
 func (c *cluster) checkNoneIdle(t *rapid.T) {
 	for _, s := range c.slots {
 		whole, free := c.rooms(s)

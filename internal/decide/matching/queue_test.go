@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyResources are such that many differ by less than a step of the ladder.
+// anyResources returns resources many of which differ by less than a step of the ladder.
 func anyResources(t *rapid.T) Resources {
 	ms := rapid.SampledFrom([]int{1, 1000, 1010, 1020, 60000}).Draw(t, "ms")
 	return Resources{
@@ -23,8 +23,8 @@ func anyResources(t *rapid.T) Resources {
 	}
 }
 
-// The best job, and the one that is passed over, are found whatever the buckets are, and whatever was looked
-// for and taken before: as a look at every job finds them.
+// The best job and the overtaken one are found regardless of the buckets and of earlier searches and removals: the
+// result is the same as a look at every job.
 func TestQueueFindsTheBest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -82,8 +82,8 @@ func lookAtEvery(all []*Job[int], free, whole Resources) (best, passed *Job[int]
 	return best, passed
 }
 
-// What needs least has gone from a bucket, and what is left fits no slot: it is looked for once, not at every
-// event.
+// When the job with the smallest needs has left a bucket and the others fit no slot, the bucket is searched once, not
+// at every event.
 func TestLongBucketIsSearchedOnce(t *testing.T) {
 	t.Parallel()
 	var q queue[int]
@@ -110,7 +110,7 @@ func TestLongBucketIsSearchedOnce(t *testing.T) {
 	}
 }
 
-// RemoveFunc takes out what it is asked for and nothing else, whatever else is queued.
+// RemoveFunc removes exactly the selected jobs, whatever else is queued.
 func TestRemoveFunc(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -49,8 +49,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// While no slot is restless, time alone brings no job to a worker and takes none back.
-func TestOnlyRestlessSlotsNeedToBeLookedAt(t *testing.T) {
+// While no slot is restless, time alone neither brings a job to a worker nor takes one back.
+func TestOnlyRestlessSlotsNeedChecking(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1e9, 0)

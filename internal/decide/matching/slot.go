@@ -7,23 +7,23 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The terms of prefetching. A round trip to a worker takes up to some 100 ms over a wide-area network: 150 ms
-// of work bridge it, and are too little to matter if another cpu is idle meanwhile. Starting a process takes a
-// millisecond or two, so 64 jobs are about as much work whatever their estimates say.
+// The limits of prefetching. A round trip to a worker takes up to some 100 ms over a wide-area network: 150 ms of
+// work bridge it, and are too little to matter if another cpu is idle meanwhile. Starting a process takes a
+// millisecond or two, so 64 jobs amount to about as much work whatever their estimates are.
 const (
 	prefetchWork = 150 * time.Millisecond // per cpu: expected work that may wait at a worker
 	prefetchMost = 64                     // per cpu: jobs that may wait at a worker
 
-	// RecallAfter is how long a job waits at a worker before it is asked back: several times prefetchWork, so
-	// that a job is recalled only if the one before it takes longer than expected.
+	// RecallAfter is how long a job waits at a worker before it is recalled: several times prefetchWork, so that a
+	// job is recalled only if the one before it takes longer than expected.
 	RecallAfter = time.Second
 )
 
-// A Slot is a worker as the matching sees it. The caller sets the exported fields, and changes them only while
-// the slot is closed. A closed slot takes no jobs, but keeps those that it holds.
+// A Slot is the matching's view of a worker. The caller sets the exported fields, and changes them only while the
+// slot is closed. A closed slot takes no jobs, but keeps those that it holds.
 type Slot[T any] struct {
 	ID     string           // slots are filled in the order of their ids
-	Host   corral.Resources // all that the worker has for jobs
+	Host   corral.Resources // the worker's total resources for jobs
 	EndsAt time.Time        // when the worker stops running jobs
 
 	open    bool
@@ -31,27 +31,26 @@ type Slot[T any] struct {
 	running []held[T]
 	waiting []held[T]
 	keptFor *Job[T] // the only job that it takes; nil: any
-	unkept  bool    // it was kept free when it was filled last, and is no more
+	unkept  bool    // it was kept free when it was last filled, and no longer is
 }
 
 // held is a job on a slot.
 type held[T any] struct {
 	job      *Job[T]
-	begun    time.Time     // when it started as far as is known, or began to wait
-	expected time.Duration // how long it would probably take, when the slot got it
+	begun    time.Time     // when it started, as far as is known, or began to wait
+	expected time.Duration // expected duration when the slot received it
 }
 
-// Free returns what no job uses.
+// Free returns the resources that no job uses.
 func (s *Slot[T]) Free() corral.Resources { return s.Host.Minus(s.used).Most(corral.Resources{}) }
 
 // Running returns the jobs that are believed to run, in the order in which they started.
 func (s *Slot[T]) Running() []T { return values(s.running) }
 
-// Waiting returns the jobs that are believed to wait behind those that run.
+// Waiting returns the jobs that are believed to wait behind the running ones.
 func (s *Slot[T]) Waiting() []T { return values(s.waiting) }
 
-// Overdue returns the jobs that should be asked back because they wait behind one that takes longer than
-// expected.
+// Overdue returns the jobs that should be recalled because they wait behind one that takes longer than expected.
 func (s *Slot[T]) Overdue(now time.Time) []T {
 	if len(s.waiting) == 0 || now.Sub(s.waiting[0].begun) < RecallAfter {
 		return nil
@@ -59,9 +58,9 @@ func (s *Slot[T]) Overdue(now time.Time) []T {
 	return values(s.waiting)
 }
 
-// Restless reports whether time alone may change what Match gives the slot, or what Overdue returns: it has jobs that
-// wait, or soon may have, or it is or was kept free. A dispatcher in real time looks at all slots now and then; one in
-// virtual time, for which looks in vain are what costs, looks only while some slot is restless.
+// Restless reports whether time alone may change the results of Match or Overdue for the slot: it has jobs that wait,
+// or soon may have, or it is or was kept free. A dispatcher in real time checks all slots periodically; a simulator
+// in virtual time, for which needless checks dominate the cost, checks only while some slot is restless.
 func (s *Slot[T]) Restless() bool {
 	short := func(h held[T]) bool { return h.expected <= prefetchWork }
 	return len(s.waiting) > 0 || s.keptFor != nil || s.unkept || slices.ContainsFunc(s.running, short)
@@ -75,8 +74,9 @@ func values[T any](jobs []held[T]) []T {
 	return all
 }
 
-// Reset replaces what is believed about the worker of a closed slot by what it says itself: these jobs run there,
-// even if they do not fit, since it may hold what it took under other terms, and those wait in this order.
+// Reset replaces the assumed state of a closed slot's worker by the worker's own account: the jobs in running run
+// there, even if they do not fit, since the worker may hold jobs that it took under other terms, and the jobs in
+// waiting wait in this order.
 func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
 	s.running, s.waiting, s.used = nil, nil, corral.Resources{}
 	for _, j := range running {
@@ -88,7 +88,7 @@ func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
 	s.advance(now)
 }
 
-// Release takes a job off the slot, if it is there, and starts what waits.
+// Release takes a job off the slot, if it is there, and starts waiting jobs.
 func (s *Slot[T]) Release(j *Job[T], now time.Time) {
 	is := func(h held[T]) bool { return h.job == j }
 	if i := slices.IndexFunc(s.running, is); i >= 0 {
@@ -106,8 +106,8 @@ func (s *Slot[T]) add(j *Job[T], now time.Time) {
 	s.advance(now)
 }
 
-// advance starts what waits, in order, as far as there is room. Whether there is time was decided when the slot
-// took it.
+// advance starts waiting jobs, in order, as long as there is room. Whether enough time is left was checked when the
+// slot took them.
 func (s *Slot[T]) advance(now time.Time) {
 	for len(s.waiting) > 0 {
 		h := s.waiting[0]
@@ -125,13 +125,13 @@ func (s *Slot[T]) start(h held[T]) {
 	s.used = s.used.Plus(h.job.Needs.Resources)
 }
 
-// free is the slot's room for a job that starts at once.
+// free returns the slot's room for a job that starts at once.
 func (s *Slot[T]) free(left time.Duration) Resources {
 	return Resources{s.Host.Minus(s.used), left}
 }
 
-// soon is the slot's room for a job that waits there: all of it but what is used by jobs that will not end
-// soon. Those are the jobs that were expected to take long, and those that are taking long.
+// soon returns the slot's room for a job that waits there: all its resources except those used by jobs that will not
+// end soon, which are the jobs that were expected to take long or have already taken long.
 func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
 	r := Resources{s.Host, left - prefetchWork}
 	for _, h := range s.running {
@@ -142,7 +142,7 @@ func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
 	return r
 }
 
-// unkeep gives up keeping the slot free for a job: another slot may be kept for it.
+// unkeep stops keeping the slot free for a job: another slot may be kept for it.
 func (s *Slot[T]) unkeep() {
 	if s.keptFor != nil {
 		s.keptFor.overtaken.slot, s.keptFor = nil, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A transcript is a list of commands, each with what it answers. `go test -run Transcripts -rewrite` rewrites
-// the answers; commit them only if you understand why they changed.
+// A transcript is a list of commands, each with its answer. `go test -run Transcripts -rewrite` rewrites the answers;
+// commit them only if you understand why they changed.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -36,10 +36,10 @@ func TestTranscripts(t *testing.T) {
 //	push NAME [cpus=1] [memory=100] [gpus=0] [disk=0] [estimate=1m] [priority=0] [count=1]
 //	match                                       all slots
 //	release NAME [took=TIME]                    a job ends; with took, its run learns from it
-//	leave ID                                    a worker goes; its jobs are queued again
-//	overdue ID                                  jobs that are asked back are queued again
+//	leave ID                                    a worker leaves; its jobs are queued again
+//	overdue ID                                  recalled jobs are queued again
 //
-// each with [now=TIME since the start]. The answer is what is queued, runs and waits then.
+// each with [now=TIME since the start]. The answer lists the jobs that are then queued, running and waiting.
 func (c *cluster) command(t *testing.T, d *datadriven.TestData) string {
 	cpus, memory, gpus, disk, estimate, priority, count := 1, 100, 0, 0, "1m", 0.0, 1
 	lasts, now, took := "1h", c.now.Sub(start).String(), ""
@@ -128,7 +128,7 @@ func (c *cluster) queue() string {
 	return fmt.Sprintf("queued: %s\n", names(c.queued))
 }
 
-// state is a line for the queue and one for each slot.
+// state returns a line for the queue and one for each slot.
 func (c *cluster) state() string {
 	var text strings.Builder
 	fmt.Fprint(&text, c.queue())
@@ -142,7 +142,7 @@ func (c *cluster) state() string {
 	return text.String()
 }
 
-// names lists jobs; of many, the first and the last.
+// names lists jobs; if there are many, only the first and the last.
 func names(jobs []*job) string {
 	const most = 6
 	var all []string

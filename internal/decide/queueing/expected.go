@@ -8,22 +8,23 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An Expected is how long a pilot is expected to wait in the mean, and from which waits that is known.
+// An Expected is the mean wait that is expected for a pilot, and the waits on which it is based.
 type Expected struct {
 	Wait   corral.Seconds `json:"wait_s"`
 	Spread corral.Seconds `json:"spread_s"` // standard deviation
 	Waits  int            `json:"waits"`    // 0: none is known, and the wait is a guess
-	Source string         `json:"source"`   // whose they are
+	Source string         `json:"source"`   // whose waits they are
 }
 
-// A Shape is what of a pilot decides how long it waits.
+// A Shape holds the properties of a pilot that determine its wait.
 type Shape struct {
 	Queue    string // empty: any
 	CPUs     int    // of all hosts
 	Walltime time.Duration
 }
 
-// expectedWindow is how far back waits count (Ha et al., Towards general distributed resource selection, section IV).
+// expectedWindow is the age up to which waits count (Ha et al., Towards general distributed resource selection,
+// section IV).
 const expectedWindow = 7 * 24 * time.Hour
 
 // The sources of an expectation, the nearest first.
@@ -34,10 +35,10 @@ const (
 	SourceGuess = "none: a guess"
 )
 
-// Expect returns the mean wait, of the last seven days, of like pilots in a queue (as of Predictor); where none of them
-// started, of all in the queue; else of all at the site; else the guess, so that a site of which nothing is known does
-// not look as if nobody waited there. One that has not started counts if it has waited for longer than those that did
-// in the mean: whoever gives up at once says nothing.
+// Expect returns the mean wait, over the last seven days, of like pilots in a queue (as of Predictor); where none of
+// them started, of all in the queue; failing that, of all at the site; and failing that the guess, so that an unknown
+// site does not look as if pilots never waited there. A pilot that has not started counts if it has waited for longer
+// than the mean of those that started, because one that gave up at once contains no information.
 func Expect(waits []corral.Wait, pilot Shape, now time.Time, guess time.Duration) Expected {
 	recent := slices.DeleteFunc(slices.Clone(waits), func(w corral.Wait) bool {
 		return w.Unseen() || now.Sub(w.SubmittedAt) > expectedWindow
@@ -59,8 +60,8 @@ func Expect(waits []corral.Wait, pilot Shape, now time.Time, guess time.Duration
 	return Expected{Wait: corral.Seconds(guess), Source: SourceGuess}
 }
 
-// telling leaves those that started, and of the others those that are longer than these in the mean, or than the guess
-// if none started.
+// telling keeps the waits that ended with a start and, of the others, those that are longer than their mean, or than
+// the guess if none started.
 func telling(spans []span, guess time.Duration) []span {
 	started := slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.censored })
 	least := guess

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 )
 
-// The nearest waits that there are decide: of like pilots in the queue, of all in the queue, of all at the site, and
-// else a guess, which says that it is one. What is eight days old does not count.
+// The nearest available waits decide: those of like pilots in the queue, of all in the queue, or of all at the site;
+// without any, the result is marked as a guess. Waits that are eight days old do not count.
 func TestExpect(t *testing.T) {
 	t.Parallel()
 	now := noon.Add(2 * time.Hour)

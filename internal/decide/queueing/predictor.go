@@ -9,15 +9,15 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Predictor says how probable it is that a pilot which is submitted now starts in time (the question of Nurmi, Brevik
-// and Wolski, QBETS; Singh 2008, equation 21). It has two answers: an estimate, which is right in the mean, and a
-// bound, which is on the safe side.
+// A Predictor returns the probability that a pilot submitted now starts in time (the question of Nurmi, Brevik and
+// Wolski, QBETS; Singh 2008, equation 21). It gives two answers: an estimate, which is right on average, and a bound,
+// which is conservative.
 //
-// The estimate is the share of the latest waits of like pilots that were short enough, as Kaplan and Meier count those
-// that did not start. Where none started it says something only of times that one waited for in vain. Like pilots are
-// those whose number of cpus lies between the same powers of two, and whose walltime between the same powers of four
-// minutes. A larger or a longer pilot is never predicted to start earlier: what few waits say else is evened out, as
-// by isotonic regression.
+// The estimate is the share of the latest waits of like pilots that were short enough, using Kaplan and Meier's
+// method for pilots that did not start. Where none started, the waits provide information only about times for which
+// a pilot waited in vain. Like pilots are those whose number of cpus lies between the same powers of two, and whose
+// walltime between the same powers of four minutes. A larger or longer pilot is never predicted to start earlier:
+// where few waits suggest otherwise, the estimates are smoothed by isotonic regression.
 type Predictor struct {
 	waits   []corral.Wait // in the order of submission
 	now     time.Time
@@ -28,7 +28,7 @@ type Predictor struct {
 type likes struct {
 	waits   int
 	started []step          // in the order of time
-	vain    []time.Duration // if none started: for how long they waited, in order
+	vain    []time.Duration // if none started: how long each waited, in order
 }
 
 // A step is a wait, and the share that had started by then.
@@ -37,8 +37,8 @@ type step struct {
 	share float64
 }
 
-// The latest waits of like pilots of which the estimate is made, chosen with the classes on the first half of a
-// simulated trace; bench/slots checks it on the second.
+// likeWindow is the number of latest waits of like pilots that the estimate uses. It was chosen, like the classes, on
+// the first half of a simulated trace; bench/slots checks it on the second.
 const likeWindow = 200
 
 // The classes: up to 2^20 cpus, and 4^11 minutes.
@@ -47,8 +47,8 @@ const (
 	timeClasses = 12
 )
 
-// NewPredictor makes one of waits, in the order of their submission. What had not started by now counts as what may
-// wait for longer. Of submissions after now nothing may be known.
+// NewPredictor creates a Predictor from waits, in the order of their submission. Pilots that had not started by now
+// count as waits that may be longer. Submissions after now must not be known.
 func NewPredictor(waits []corral.Wait, now time.Time) *Predictor {
 	p := &Predictor{waits: waits, now: now, classes: make([][]likes, cpuClasses)}
 	groups := make([][][]corral.Wait, cpuClasses)
@@ -79,20 +79,20 @@ func likesOf(spans []span) likes {
 	return l
 }
 
-// says is how many waits say something about whether a pilot starts within a time. With more time it may only fall of
-// likes of which none started, so that estimates grow with time.
+// says returns the number of waits that provide information about a start within a time. For likes of which none
+// started it can only fall with more time, so that estimates grow with time.
 func (l likes) says(within time.Duration) int {
 	i, _ := slices.BinarySearch(l.vain, within)
 	return len(l.started) + len(l.vain) - i
 }
 
-// class is that of pilots of so many cpus and a walltime.
+// class returns the class of a pilot with this number of cpus and walltime.
 func class(cpus int, walltime time.Duration) (a, b int) {
 	minutes := uint64(max(1, walltime/time.Minute))
 	return min(bits.Len(uint(max(1, cpus)))-1, cpuClasses-1), min((bits.Len64(minutes)-1)/2, timeClasses-1)
 }
 
-// steps are the product-limit estimate of the share that has started, of sorted spans.
+// steps returns the product-limit estimate of the share that has started, from sorted spans.
 func steps(spans []span) (all []step) {
 	waiting := 1.0
 	for i, s := range spans {
@@ -104,7 +104,7 @@ func steps(spans []span) (all []step) {
 	return all
 }
 
-// within is the share that starts in a time.
+// within returns the share that starts within d.
 func (l likes) within(d time.Duration) float64 {
 	i, _ := slices.BinarySearchFunc(l.started, d, func(s step, d time.Duration) int {
 		if s.wait <= d {
@@ -118,33 +118,33 @@ func (l likes) within(d time.Duration) float64 {
 	return l.started[i-1].share
 }
 
-// A Prediction says how probable it is that a pilot starts in time.
+// A Prediction is the probability that a pilot starts in time.
 type Prediction struct {
-	Estimate float64 // in the mean of many
-	Known    bool    // some wait says something about it; else the estimate is 0
-	Bound    float64 // at least, in 95 % of cases, and no more than the estimate; 0: too few waits are known
-	Waits    int     // of like pilots on which the estimate rests, the latest 200 of them at most; 0: of others
+	Estimate float64 // on average
+	Known    bool    // some wait provides information; otherwise the estimate is 0
+	Bound    float64 // lower bound, valid in 95 % of cases, not above the estimate; 0: too few waits are known
+	Waits    int     // of like pilots on which the estimate is based, the latest 200 at most; 0: of others
 }
 
-// Predict says how probable it is that a pilot of so many cpus and a walltime which is submitted now starts within some
-// time.
+// Predict returns the probability that a pilot with this number of cpus and walltime, submitted now, starts within
+// the given time.
 func (p *Predictor) Predict(cpus int, walltime, within time.Duration) Prediction {
 	a, b := class(cpus, walltime)
 	share, known := p.estimate(a, b, within)
 	return Prediction{share, known, min(share, p.bound(cpus, walltime, within)), p.classes[a][b].waits}
 }
 
-// Estimate is Predict's estimate alone, and whether there is one.
+// Estimate returns only Predict's estimate, and whether there is one.
 func (p *Predictor) Estimate(cpus int, walltime, within time.Duration) (share float64, known bool) {
 	a, b := class(cpus, walltime)
 	return p.estimate(a, b, within)
 }
 
-// estimate evens out the shares of all classes of which waits are known, in the time: of a class it is the most, over
-// all that are no smaller and no shorter, of the least mean between those and one that is no larger and no longer. That
-// is the max-min formula of isotonic regression (Robertson, Wright and Dykstra, Order restricted statistical inference,
-// 1988, theorem 1.4.4) with rectangles for its sets, so that what is only true of classes far apart counts, too, and an
-// estimate falls neither with time nor when a wait in vain no longer says anything.
+// estimate smooths the shares for the time over all classes with known waits: the result for a class is the maximum,
+// over all classes that are no smaller and no shorter, of the minimum mean between those and one that is no larger
+// and no longer. That is the max-min formula of isotonic regression (Robertson, Wright and Dykstra, Order restricted
+// statistical inference, 1988, theorem 1.4.4) with rectangles as its sets, so that constraints between distant
+// classes count, too, and an estimate falls neither with time nor when a wait in vain stops being informative.
 func (p *Predictor) estimate(a, b int, within time.Duration) (share float64, known bool) {
 	var weights, started [cpuClasses + 1][timeClasses + 1]float64 // of all classes before one, in both respects
 	for i := range p.classes {
@@ -165,7 +165,7 @@ func (p *Predictor) estimate(a, b int, within time.Duration) (share float64, kno
 			least := math.Inf(1)
 			for i := range a + 1 {
 				for j := range b + 1 {
-					if n := between(&weights, i, j, k, l); n > 0.5 { // they are whole numbers
+					if n := between(&weights, i, j, k, l); n > 0.5 { // they are integers
 						least = min(least, between(&started, i, j, k, l)/n)
 					}
 				}
@@ -178,10 +178,10 @@ func (p *Predictor) estimate(a, b int, within time.Duration) (share float64, kno
 	return min(1, math.Round(share*1e9)/1e9), known // sums of floats differ in their last digits
 }
 
-// boundShares are those of which a bound is looked at, the largest first.
+// boundShares are the shares for which a bound is computed, the largest first.
 var boundShares = []float64{0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1}
 
-// bound is the largest share whose bound is within a time, by the waits of pilots of half to twice so many cpus, and of
+// bound returns the largest share whose bound is within a time, based on pilots with half to twice as many cpus and
 // like walltimes.
 func (p *Predictor) bound(cpus int, walltime, within time.Duration) float64 {
 	_, b := class(cpus, walltime)

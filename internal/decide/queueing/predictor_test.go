@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 )
 
-// shaped is an attempt of so many cpus and minutes of walltime that waited so many minutes.
+// shaped returns an attempt with that many cpus and minutes of walltime that waited that many minutes.
 func shaped(cpus, walltime, minutes int) corral.Wait {
 	w := waitOf(minutes)
 	w.CPUs, w.Walltime = cpus, corral.Seconds(time.Duration(walltime)*time.Minute)
@@ -50,7 +50,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// shapedVain is an attempt of so many cpus that has waited so many minutes, and vain are many that gave up.
+// shapedVain returns an attempt with that many cpus that has waited that many minutes; vain returns many that gave
+// up.
 func shapedVain(cpus, minutes int) corral.Wait {
 	w := gaveUp(minutes)
 	w.CPUs = cpus
@@ -64,7 +65,7 @@ func vain(cpus, minutes, n int) (all []corral.Wait) {
 	return all
 }
 
-// Of waits that say nothing about a time nothing is known.
+// If no wait provides information about a time, nothing is known.
 func TestNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string][]corral.Wait{"none": nil, "given up too soon": vain(4, 5, 3)} {
@@ -78,7 +79,7 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 }
 
-// With many waits there is a bound, which is on the safe side of the estimate.
+// With many waits there is a bound, which is more cautious than the estimate.
 func TestPredictBound(t *testing.T) {
 	t.Parallel()
 	var many []corral.Wait
@@ -96,7 +97,8 @@ func TestPredictBound(t *testing.T) {
 	}
 }
 
-// More time makes a start more probable, and more cpus or a longer walltime less, whatever has waited.
+// Whatever has waited, more time makes a start more probable, and more cpus or a longer walltime make it less
+// probable.
 func TestPredictionsAreOrdered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }

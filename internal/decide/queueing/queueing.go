@@ -1,10 +1,11 @@
-// Package queueing estimates from waits of the past how long attempts will wait in a site's queue.
+// Package queueing estimates from past waits how long attempts will wait in a site's queue.
 //
-// A wait is known exactly where an attempt started. One that was given up, or that still waits, would have waited for
-// longer: estimates count it as such, since to leave it out would make a slow queue look fast. Quantile is the estimate
-// itself, and Bound one that the true quantile hardly exceeds. In and Near choose the waits from which to estimate.
+// A wait is known exactly where an attempt started. An attempt that was abandoned, or that still waits, would have
+// waited longer: estimates count it as such, since omitting it would make a slow queue look fast. Quantile returns
+// the estimate itself, and Bound a value that the true quantile rarely exceeds. In and Near select the waits from
+// which to estimate.
 //
-// Nothing here reads a clock or a store: the caller passes the waits and the present time.
+// Nothing here reads a clock or a store: the caller passes the waits and the current time.
 package queueing
 
 import (
@@ -16,11 +17,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Stats returns statistics of waits by queue and shape, in their order. Those of which it is unknown how long
-// they were are left out.
+// Stats returns statistics of waits by queue and shape, sorted by these. Waits of unknown length are omitted.
 //
-// To leave out what did not start would make a slow queue look fast: a user who gives up after an hour never reports a
-// wait of two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is longer.
+// Omitting attempts that did not start would make a slow queue look fast: a user who gives up after an hour never
+// reports a wait of two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as a
+// longer one.
 func Stats(waits []corral.Wait, now time.Time) []corral.WaitStats {
 	groups := map[corral.WaitStats][]corral.Wait{} // :: shape → its waits
 	for _, w := range waits {
@@ -41,8 +42,8 @@ func Stats(waits []corral.Wait, now time.Time) []corral.WaitStats {
 	return all
 }
 
-// In returns the waits in a queue, and those of which the queue is not known. An empty queue is one of which nothing is
-// known: any wait may have been in it.
+// In returns the waits in a queue, and those whose queue is unknown. An empty queue means that the queue is unknown:
+// any wait may have been in it.
 func In(queue string, waits []corral.Wait) (here []corral.Wait) {
 	for _, w := range waits {
 		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
@@ -52,7 +53,7 @@ func In(queue string, waits []corral.Wait) (here []corral.Wait) {
 	return here
 }
 
-// Near returns the waits of pilots with at least half and at most twice so many cpus: a wider one finds room later.
+// Near returns the waits of pilots with at least half and at most twice as many cpus: wider pilots find room later.
 func Near(cpus int, waits []corral.Wait) []corral.Wait {
 	return slices.DeleteFunc(slices.Clone(waits), func(w corral.Wait) bool {
 		return w.Hosts*w.CPUs > 2*cpus || 2*w.Hosts*w.CPUs < cpus
@@ -65,7 +66,7 @@ type span struct {
 	censored bool
 }
 
-// measure completes s, which is a shape so far, by the waits of that shape.
+// measure completes s, which contains only a shape, with the statistics of its waits.
 func measure(s corral.WaitStats, waits []corral.Wait, now time.Time) corral.WaitStats {
 	spans := sorted(waits, now)
 	for _, w := range spans {
@@ -84,23 +85,23 @@ func Quantile(waits []corral.Wait, share float64, now time.Time) corral.Quantile
 	return quantile(sorted(slices.DeleteFunc(slices.Clone(waits), corral.Wait.Unseen), now), share)
 }
 
-// Of a bound: the share of cases in which it must hold, how many of the latest waits count as one, and on how many
-// times as many waits as it needs it rests. Pilots that are submitted soon after each other meet the same queue and
-// wait alike, so that many of them tell no more than one does. The latter two were chosen on the first half of a trace;
-// bench/evidence checks them on its second half.
+// The parameters of a bound: the share of cases in which it must hold, how many of the latest waits count as one, and
+// the multiple of the required number of waits on which it is based. Pilots that are submitted soon after each other
+// meet the same queue and wait alike, so that many of them provide no more information than one does. The latter two
+// were chosen on the first half of a trace; bench/evidence checks them on its second half.
 const (
 	boundCertainty = 0.95
 	boundAlike     = 20
 	boundWindow    = 2
 )
 
-// Bound returns a time that a share of attempts does not exceed even if those seen so far were lucky: the true
+// Bound returns a time that a share of attempts does not exceed even if the observed ones were lucky: the true
 // quantile lies below it in 95 % of cases. waits are in the order of their submission; the latest of them count.
 //
-// It is the binomial method of Brevik, Nurmi and Wolski (Predicting bounds on queuing delay for batch-scheduled
+// It uses the binomial method of Brevik, Nurmi and Wolski (Predicting bounds on queuing delay for batch-scheduled
 // parallel machines, PPoPP 2006): of n waits the kth shortest is above the quantile if fewer than k of them are below
-// it, of which the binomial distribution gives the probability. Where so few waits were seen that not even the longest
-// is certain enough, that one is returned, with AtLeast.
+// it, with a probability given by the binomial distribution. If there are so few waits that not even the longest is
+// certain enough, it returns the longest, with AtLeast.
 func Bound(waits []corral.Wait, share float64, now time.Time) corral.Quantile {
 	spans := sorted(boundBy(waits, share), now)
 	n := BoundRests(waits, share) / boundAlike
@@ -113,13 +114,13 @@ func Bound(waits []corral.Wait, share float64, now time.Time) corral.Quantile {
 	return quantile(spans, float64(k)/float64(n))
 }
 
-// boundBy returns the latest waits, which a bound of a share is made of.
+// boundBy returns the latest waits, on which a bound for a share is based.
 func boundBy(waits []corral.Wait, share float64) []corral.Wait {
 	waits = slices.DeleteFunc(slices.Clone(waits), corral.Wait.Unseen)
 	return waits[max(0, len(waits)-boundWindow*BoundNeeds(share)):]
 }
 
-// BoundRests returns on how many waits Bound rests: of the latest, those that ended with a start.
+// BoundRests returns the number of waits on which Bound is based: those among the latest that ended with a start.
 func BoundRests(waits []corral.Wait, share float64) (started int) {
 	for _, w := range boundBy(waits, share) {
 		if !w.StartedAt.IsZero() {
@@ -129,19 +130,20 @@ func BoundRests(waits []corral.Wait, share float64) (started int) {
 	return started
 }
 
-// BoundNeeds returns on how many waits a bound of a share must rest to be certain; a share near 1 is counted as 0.999.
+// BoundNeeds returns the number of waits on which a bound for a share must be based to be certain; a share near 1 is
+// counted as 0.999.
 func BoundNeeds(share float64) int {
 	share = min(max(share, 0.05), 0.999)
 	return int(math.Ceil(math.Log(1-boundCertainty)/math.Log(share))) * boundAlike
 }
 
-// boundRank returns the least k for which the kth shortest of n independent waits is no shorter than the quantile of a
-// share, certainly enough; ok is false if that is none of them.
+// boundRank returns the smallest k for which the kth shortest of n independent waits is, with enough certainty, no
+// shorter than the quantile of a share; ok is false if there is none.
 func boundRank(n int, share float64) (k int, ok bool) {
 	if share >= 1 {
 		return 0, false
 	}
-	chance, below := math.Pow(1-share, float64(n)), 0.0 // that exactly, and at most, so many are below the quantile
+	chance, below := math.Pow(1-share, float64(n)), 0.0 // probabilities: exactly, and at most, k waits below it
 	for k = range n {
 		if below += chance; below >= boundCertainty {
 			return k + 1, true

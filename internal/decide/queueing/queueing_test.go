@@ -13,19 +13,19 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// waitOf is an attempt that waited so many minutes and then started.
+// waitOf returns an attempt that waited that many minutes and then started.
 func waitOf(minutes int) corral.Wait {
 	return corral.Wait{Queue: "long", Hosts: 1, CPUs: 2, Walltime: corral.Seconds(time.Hour), SubmittedAt: noon, StartedAt: noon.Add(time.Duration(minutes) * time.Minute)}
 }
 
-// gaveUp is one that was ended after so many minutes in the queue.
+// gaveUp returns one that was ended after that many minutes in the queue.
 func gaveUp(minutes int) corral.Wait {
 	w := waitOf(minutes)
 	w.StartedAt, w.EndedAt, w.Outcome = time.Time{}, w.StartedAt, corral.OutcomeRemoved
 	return w
 }
 
-// waiting is one that is still in the queue after so many minutes, at 13:00.
+// waiting returns one that is still in the queue after that many minutes, at 13:00.
 func waiting(minutes int) corral.Wait {
 	w := waitOf(0)
 	w.SubmittedAt, w.StartedAt = noon.Add(time.Hour-time.Duration(minutes)*time.Minute), time.Time{}
@@ -68,7 +68,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// What began unseen, or was lost, waited for some time that nobody knows.
+// Attempts that began unseen or were lost have waits of unknown length.
 func TestWaitsOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	waits := []corral.Wait{waitOf(1), waitOf(3)}
@@ -80,7 +80,7 @@ func TestWaitsOfUnknownLength(t *testing.T) {
 			t.Errorf("with one that ended as %s (-want +got):\n%s", o, diff)
 		}
 	}
-	for _, o := range []corral.Outcome{corral.OutcomeRemoved, corral.OutcomeFailed} { // in the queue: it waited too long, say
+	for _, o := range []corral.Outcome{corral.OutcomeRemoved, corral.OutcomeFailed} { // in the queue: it waited too long, for example
 		censored := gaveUp(2)
 		censored.Outcome = o
 		if got := queueing.Stats(append(waits, censored), noon); got[0].Censored != 1 {
@@ -113,8 +113,8 @@ func TestStatsByShape(t *testing.T) {
 	}
 }
 
-// A bound is the wait of a rank that the binomial distribution gives: of 100 waits, which count as 5, the longest
-// bounds the median. What has not started counts as longer than until now.
+// A bound is the wait of the rank that the binomial distribution yields: of 100 waits, which count as 5, the longest
+// bounds the median. Attempts that have not started count as waiting longer than until now.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	many := func(n int) (all []corral.Wait) {
@@ -153,8 +153,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// A bound rests on the starts among the latest waits: of a median, among the latest 200 of which it is known how long
-// they were.
+// A bound is based on the starts among the latest waits: for a median, among the latest 200 of known length.
 func TestBoundRests(t *testing.T) {
 	t.Parallel()
 	all := []corral.Wait{waitOf(1), waitOf(2)}
@@ -168,7 +167,7 @@ func TestBoundRests(t *testing.T) {
 	}
 }
 
-// Of independent waits the bound is above the true quantile in at least 95 % of cases, whatever their number.
+// With independent waits the bound is above the true quantile in at least 95 % of cases, whatever their number.
 func TestBoundIsAboveTheTrueQuantile(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(95, 5))

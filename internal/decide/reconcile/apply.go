@@ -7,46 +7,46 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Change is something that happens to a World: an action of Decide that records something, or an event. Resume, Renew
-// and Sweep are no changes: they act at the site, and what comes of them is an event.
+// A Change is a change of a World: an action of Decide that records something, or an event. Resume, Renew and Sweep
+// are not changes: they act at the site, and their results are events.
 type Change interface {
-	// apply looks up what the change is about, asks the rules of package corral, and only then changes the world.
+	// apply looks up the object of the change, consults the rules of package corral, and only then changes the world.
 	apply(w *World, now time.Time) ([]corral.Entry, error)
 }
 
-// Events that are no actions: what users ask for, and what sites and pilots say.
+// Events that are not actions: requests of users, and reports of sites and pilots.
 type (
-	// CreateGlidein records a request. The glidein's ID is the caller's, greater than those before it.
+	// CreateGlidein records a request. The caller sets the glidein's ID, which must be greater than all before it.
 	CreateGlidein struct {
 		Glidein corral.Glidein
 		Cluster corral.Cluster
 	}
 
-	// MoveJob is an event of a job's life, as Events makes them.
+	// MoveJob is an event of a job's life, as created by Events.
 	MoveJob struct {
 		Job   corral.JobID
 		Event corral.JobEvent
 	}
 
-	// LeaseJob asks for an attempt's lease on behalf of a pilot process.
+	// LeaseJob requests an attempt's lease on behalf of a pilot process.
 	LeaseJob struct {
 		Job             corral.JobID
 		Holder, Session string
 	}
 
-	// NoteWorkers says how many workers of an attempt are registered.
+	// NoteWorkers reports how many workers of an attempt are registered.
 	NoteWorkers struct {
 		Job     corral.JobID
 		Workers int
 	}
 
-	// NoteWaits says why a job waits in its site's queue.
+	// NoteWaits reports why a job waits in its site's queue.
 	NoteWaits struct {
 		Job corral.JobID
 		Why string
 	}
 
-	// LoseHost says that an attempt goes on without one of its hosts.
+	// LoseHost reports that an attempt continues without one of its hosts.
 	LoseHost struct {
 		Job  corral.JobID
 		Host corral.LostHost
@@ -54,9 +54,9 @@ type (
 )
 
 // Apply changes the world as the store changes its rows, by the same rules of package corral, and returns the entries
-// that the store would write into the histories, in its order; they lack an actor. A change that is refused changes
-// nothing and returns the store's error. What has left the world (see World) is NotFound, although the store still
-// has it.
+// that the store would write into the histories, in its order; they have no actor. A refused change changes nothing
+// and returns the store's error. Objects that have left the world (see World) are NotFound, although the store still
+// has them.
 //
 // So a simulation runs production's rules: Decide returns actions, Apply records them, a model of the site answers
 // with events. Times are whole milliseconds, as in the store. A change costs O(log n) in the number of glideins and
@@ -77,8 +77,8 @@ func (w *World) Apply(c Change, now time.Time) ([]corral.Entry, error) {
 	return entries, err
 }
 
-// The changes. Each looks up what it is about, asks one rule of a noun, and changes the world only if the rule agrees:
-// a change that is refused leaves nothing half done. The order of the entries is the store's.
+// The changes. Each looks up its object, consults one rule of a noun, and changes the world only if the rule agrees,
+// so that a refused change is never half done. The order of the entries is the store's.
 func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	site, entries := w.Site, []corral.Entry(nil)
 	if a.Move != "" {
@@ -101,8 +101,8 @@ func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return append(entries, w.settleOwner(j, now)...), nil
 }
 
-// intend asks the rule of the site for another job: for an attempt that of its glidein and the site's load, for a setup
-// or cleanup job that of the jobs that the site has had.
+// intend consults the site's rule for another job: for an attempt the rule that considers its glidein and the site's
+// load, for a setup or cleanup job the rule that considers the site's earlier jobs.
 func (w *World) intend(site corral.Site, j corral.Job, now time.Time) (corral.Job, error) {
 	if j.Kind != corral.PilotJob {
 		return site.NewSiteJob(w.Jobs, j, now)
@@ -122,7 +122,7 @@ func (a Cancel) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return w.ask(a.Job.ID, corral.AskCancel, a, now)
 }
 
-// ask notes that an attempt is asked to drain or to end; a gives the reason.
+// ask records a request to drain or end an attempt; a gives the reason.
 func (w *World) ask(id corral.JobID, ask corral.Ask, a Action, now time.Time) ([]corral.Entry, error) {
 	return w.settled(id, now, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		return j.Ask(ask, a.Why(), now)
@@ -141,7 +141,7 @@ func (a Retime) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	})
 }
 
-// changeGlidein puts what a rule makes of a glidein in its place, and settles it if that changed it.
+// changeGlidein replaces a glidein by the result of a rule, and settles it if the rule changed it.
 func (w *World) changeGlidein(
 	id corral.GlideinID, now time.Time, rule func(corral.Glidein) (corral.Glidein, []corral.Entry, error),
 ) ([]corral.Entry, error) {
@@ -173,7 +173,7 @@ func (a MoveSite) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return append(entries, w.moveTo(site, now)...), nil
 }
 
-// moveTo has the site as it was moved, and settles its glideins.
+// moveTo stores the moved site and settles its glideins.
 func (w *World) moveTo(site corral.Site, now time.Time) []corral.Entry {
 	w.Site = site
 	var entries []corral.Entry
@@ -235,7 +235,7 @@ func (e LoseHost) apply(w *World, now time.Time) ([]corral.Entry, error) {
 		switch {
 		case err == nil:
 			return j.LoseHost(e.Host, g.Hosts, now)
-		case j.Kind == corral.PilotJob: // its glidein has left, so it has ended
+		case j.Kind == corral.PilotJob: // its glidein has left the world, so the attempt has ended
 			return j.LoseHost(e.Host, 0, now)
 		}
 		return j, nil, err
@@ -243,8 +243,8 @@ func (e LoseHost) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return entries, err
 }
 
-// settled changes a job by a rule. If the rule has an entry, something of the job has changed, and what follows from
-// that is brought up to date: the glidein's state, or what the site says of its setup or cleanup job.
+// settled changes a job by a rule. If the rule returns an entry, the job has changed, and settled updates what
+// depends on it: the glidein's state, or the site's explanation of its setup or cleanup job.
 func (w *World) settled(id corral.JobID, now time.Time, rule jobRule) ([]corral.Entry, error) {
 	j, entries, err := w.change(id, rule)
 	if err != nil || len(entries) == 0 {
@@ -254,7 +254,7 @@ func (w *World) settled(id corral.JobID, now time.Time, rule jobRule) ([]corral.
 	return append(entries, w.settleOwner(j, now)...), nil
 }
 
-// settleOwner settles the glidein that j is an attempt of, or has the site say what becomes of j.
+// settleOwner settles the glidein of attempt j, or updates the site's explanation if j is a setup or cleanup job.
 func (w *World) settleOwner(j corral.Job, now time.Time) []corral.Entry {
 	if j.Kind != corral.PilotJob {
 		w.Site, _ = w.Site.Explain(j, now)
@@ -262,13 +262,13 @@ func (w *World) settleOwner(j corral.Job, now time.Time) []corral.Entry {
 	}
 	g, err := w.glidein(j.Glidein)
 	if err != nil {
-		return nil // it is over, and has left
+		return nil // it has ended and left the world
 	}
 	return w.settle(g, w.Site.Lack(), now)
 }
 
-// settle is the one place that changes a glidein's state. A glidein that is over gives its attempts back at once; it
-// itself leaves later, with many others (tidy).
+// settle is the one place that changes a glidein's state. A glidein that has ended drops its attempts at once; it
+// leaves the world later, together with many others (tidy).
 func (w *World) settle(g *corral.Glidein, lack corral.Lack, now time.Time) []corral.Entry {
 	settled, entries := g.Settle(w.Site.State, w.Held, lack, now)
 	*g = settled
@@ -282,8 +282,8 @@ func (w *World) settle(g *corral.Glidein, lack corral.Lack, now time.Time) []cor
 	return entries
 }
 
-// hold brings Held to now. Held follows from the last attempts that told something of the site, so it is worked out
-// again whenever one of them ends, and when time has passed: at an earlier now fewer of them had ended.
+// hold updates Held to now. Held follows from the last attempts that provided evidence about the site, so it is
+// recomputed whenever one of them ends, and when time has passed: at an earlier now, fewer of them had ended.
 func (w *World) hold(now time.Time) {
 	if w.index.held.Equal(now) {
 		return
@@ -291,7 +291,7 @@ func (w *World) hold(now time.Time) {
 	w.index.held = now
 	recent := make([]corral.Job, 0, corral.HoldHistory)
 	for i := len(w.Told) - 1; i >= 0 && len(recent) < corral.HoldHistory; i-- {
-		if !w.Told[i].EndedAt.After(now) { // what has yet to end, by a clock that was set back since, says nothing
+		if !w.Told[i].EndedAt.After(now) { // ends in the future, after a clock was set back, are ignored
 			recent = append(recent, w.Told[i])
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// BenchmarkApply measures one change in a world of so many glideins, over whole lives of glideins with two attempts:
-// each of them is created, submitted, moved, works, ends, and makes room for another.
+// BenchmarkApply measures one change in a world of that many glideins, over whole lives of glideins with two
+// attempts: each of them is created, submitted, moved, works, ends, and makes room for another.
 func BenchmarkApply(b *testing.B) {
 	for _, n := range []int{100, 1e3, 1e4, 1e5} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			r := readyRig(b, corral.Site{})
-			lives := make([][]Change, n) // what each place in the world has before it
+			lives := make([][]Change, n) // remaining changes of each place in the world
 			step := func(place int) {
 				r.now = r.now.Add(time.Millisecond)
 				if len(lives[place]) == 0 {
@@ -47,7 +47,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// lifeOf is what happens to a glidein after it was created. The job of a change is set when the change comes.
+// lifeOf returns the changes of a glidein after its creation. The job of a change is set when it is applied.
 func lifeOf(g corral.GlideinID) []Change {
 	attempt := []Change{
 		Submit{Kind: corral.PilotJob, Glidein: g},
@@ -59,7 +59,7 @@ func lifeOf(g corral.GlideinID) []Change {
 	return append(attempt[:len(attempt):len(attempt)], attempt...)
 }
 
-// ofLast has the changes that follow a submission be about its job.
+// ofLast sets the job of the changes that follow a submission.
 func ofLast(c Change, lives [][]Change, place int, r *rig) Change {
 	if _, submits := c.(Submit); submits {
 		for i, next := range lives[place] {

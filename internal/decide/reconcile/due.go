@@ -7,9 +7,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Due returns when time alone will change what Decide says about w: the end of a back-off, a planned start, an
-// overlap, the end of a hold, of the patience with a queue, of a token or a credential, or the pace of submissions. It
-// is zero if only what happens can change it.
+// Due returns when time alone will change Decide's answer about w: at the end of a back-off, a planned start, an
+// overlap, the end of a hold, of the patience with a queue, of a token or a credential, or when the pace of
+// submissions allows another. It is zero if only events can change it.
 func Due(now time.Time, w World) time.Time {
 	next := takeTurns(now, w).next
 	for _, at := range slices.Concat(siteTimes(now, w), servingTimes(w), stagingTimes(now, w), glideinTimes(now, w),
@@ -21,11 +21,11 @@ func Due(now time.Time, w World) time.Time {
 	return next
 }
 
-// Ahead is how long before it is wanted a glidein matters, because what its site lacks for it can be brought there. One
-// that is wanted later need not be in a World: plans ask for hundreds, days before.
+// Ahead is how long before its planned start a glidein matters, because its site may need to be prepared for it. A
+// glidein that starts later need not be in a World: plans request hundreds, days in advance.
 const Ahead = time.Hour
 
-// laterTime is when a glidein that is missing begins to matter.
+// laterTime returns when a missing glidein begins to matter.
 func laterTime(w World) time.Time {
 	if w.Later.IsZero() {
 		return time.Time{}
@@ -33,7 +33,7 @@ func laterTime(w World) time.Time {
 	return w.Later.Add(-Ahead)
 }
 
-// siteTimes are the end of the site's hold, and when its setup or cleanup job may be tried again.
+// siteTimes returns the end of the site's hold, and when its setup or cleanup job may be retried.
 func siteTimes(now time.Time, w World) []time.Time {
 	times := []time.Time{w.Held.Until}
 	for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
@@ -44,8 +44,8 @@ func siteTimes(now time.Time, w World) []time.Time {
 	return times
 }
 
-// glideinTimes are the times of the glideins that are not over: planned starts, deadlines and back-offs; and of their
-// live attempts the overlap, the patience with the queue, and the renewal of tokens.
+// glideinTimes returns the times of the glideins that have not ended: planned starts, deadlines and back-offs; and
+// for their live attempts the overlap, the patience with the queue, and the renewal of tokens.
 func glideinTimes(now time.Time, w World) []time.Time {
 	var times []time.Time
 	for _, g := range w.Glideins {

@@ -10,29 +10,29 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Sighting is what is known of a job at its site right now.
+// A Sighting is what is currently known about a job at its site.
 type Sighting struct {
 	Known     bool   // the site knows the tag
 	ID        string // the site's own id
 	Phase     Phase
 	Exit      *int
 	Killed    Killed
-	Says      string // the batch system's own word for the end: TIMEOUT, say; empty: it has none
+	Says      string // the batch system's own term for the end, such as TIMEOUT; empty: none
 	StartedAt time.Time
 	EndedAt   time.Time
-	Report    *Report // what the job itself left behind, once it has ended
-	Stderr    string  // its last line on stderr, where it left no report
-	Node      string  // on which it began, if the batch system says so
-	Overdue   string  // why it was cancelled, if that was for having waited in vain; see World.Overdue
-	Hopeless  bool    // so would others
+	Report    *Report // left by the job itself, once it has ended
+	Stderr    string  // last line on stderr of a job that left no report
+	Node      string  // on which it began, if the batch system reports it
+	Overdue   string  // why it was cancelled after waiting in vain, if it was; see World.Overdue
+	Hopeless  bool    // other jobs would wait in vain, too
 
-	// Missing is since when the site has shown nothing of the job that counts; Visibility is for how long
-	// that may be the batch system's delay and not the truth.
+	// Missing is the time since which the site has shown no job that counts; Visibility is how long this may be due
+	// to the batch system's delay.
 	Missing    time.Time
 	Visibility time.Duration
 }
 
-// A Phase is how far the batch system says a job is.
+// A Phase is a job's progress according to the batch system.
 type Phase string
 
 const (
@@ -41,7 +41,7 @@ const (
 	Ended   Phase = "ended"
 )
 
-// Killed says who ended a job that did not end itself.
+// Killed identifies the cause if a job did not end by itself.
 type Killed string
 
 const (
@@ -62,9 +62,8 @@ type Report struct {
 	Lost      []corral.LostHost // of a pilot
 }
 
-// Events returns the moves that bring a live job to what was seen of it, in order; none if nothing is
-// new. A job in state NEW that the site does not know gets none, unless it was asked to go: only Decide
-// may repeat it.
+// Events returns the moves that bring a live job to its observed state, in order; none if nothing has changed. A job
+// in state NEW that the site does not know gets none, unless its end was requested: only Decide may repeat it.
 func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	switch {
 	case !j.Live():
@@ -81,9 +80,9 @@ func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return append(started(j, s, now), ending(j, s, now))
 }
 
-// missing says what becomes of a job that the site does not know. A batch system may show a job late, or be asked at a
-// moment when it has forgotten; so only an absence that lasts for Visibility counts. One that was never accepted may
-// simply not have arrived, and is left to Decide.
+// missing decides about a job that the site does not know. A batch system may show a job late, or temporarily forget
+// it, so only an absence that lasts for Visibility counts. A job that was never accepted may simply not have arrived,
+// and is left to Decide.
 func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	cancelled := j.Asked == corral.AskCancel
 	if j.State == corral.JobNew && !cancelled || s.Missing.IsZero() || s.hidden(now) {
@@ -104,10 +103,10 @@ func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	}}
 }
 
-// hidden reports whether the batch system may yet show what it has not shown since Missing.
+// hidden reports whether the batch system may still show a job that it has not shown since Missing.
 func (s Sighting) hidden(now time.Time) bool { return now.Sub(s.Missing) < s.Visibility }
 
-// queued is news of a job only until it has been seen waiting.
+// queued returns an event only if the job has not been seen waiting before.
 func queued(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	if j.State != corral.JobNew && j.State != corral.JobSubmitted {
 		return nil
@@ -115,8 +114,8 @@ func queued(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return []corral.JobEvent{{Move: corral.JobQueue, At: now, SiteJobID: s.ID}}
 }
 
-// started is news of a job that was not known to run. One that has ended without a time of its start, as a job that was
-// cancelled in the queue, has not started.
+// started returns an event only if the job was not known to run. A job that ended without a start time, such as one
+// that was cancelled in the queue, has not started.
 func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	if j.State == corral.JobRunning || s.StartedAt.IsZero() && s.Phase == Ended {
 		return nil
@@ -124,9 +123,10 @@ func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return []corral.JobEvent{{Move: corral.JobStart, At: cmp.Or(s.StartedAt, now), SiteJobID: s.ID}}
 }
 
-// ending says how and when a job ended, and for a pilot which nodes were at fault. A pilot that left a report has named
-// them itself. One that could not even say why it failed blames the node on which it began, and so does one that its
-// batch system ended because a node failed: a pilot outlives the other nodes.
+// ending returns how and when a job ended, and for a pilot which nodes were at fault. A pilot that left a report has
+// named them itself. If a pilot could not even report why it failed, the node on which it began is blamed; the same
+// applies if the batch system ended the pilot because a node failed, since a pilot survives the failure of its other
+// nodes.
 func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	e := corral.JobEvent{Move: corral.JobEnd, At: cmp.Or(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
@@ -137,7 +137,7 @@ func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	return e
 }
 
-// blamed lists the hosts at fault for the end of a pilot.
+// blamed returns the hosts at fault for the end of a pilot.
 func (s Sighting) blamed(e corral.JobEvent) (lost []corral.LostHost) {
 	if s.Report != nil {
 		lost = s.Report.Lost
@@ -153,11 +153,12 @@ func (s Sighting) blamed(e corral.JobEvent) (lost []corral.LostHost) {
 	return lost
 }
 
-// lateMost is how much later than it happened the end of a pilot may be seen, for corrald to have been there for it.
+// lateMost is the maximum delay between the end of a pilot and its observation for which corrald counts as having
+// been present at the end.
 const lateMost = 10 * time.Minute
 
-// losses are the hosts that a pilot lost. Of one that ended while corrald was away, as one that runs on a laptop
-// may be, it is not said that it was for the nodes.
+// losses returns the hosts that a pilot lost. If it ended while corrald was away, as on a laptop, the nodes are not
+// blamed.
 func losses(lost []corral.LostHost, late time.Duration) []corral.LostHost {
 	if late <= lateMost {
 		return lost
@@ -169,9 +170,9 @@ func losses(lost []corral.LostHost, late time.Duration) []corral.LostHost {
 	return lost
 }
 
-// outcome says how a job ended. A pilot that left for reasons of its own has said which, and is believed. One that was
-// made to leave saw a signal and no reason: the batch system, which sent it, knows better. Exit statuses come last:
-// what lies between a process and us changes them (papers part 5.1, T2).
+// outcome returns how a job ended. The report of a pilot that left for its own reasons is believed. A pilot that was
+// forced to leave received a signal without a reason, which the batch system, as the sender, knows better. Exit
+// statuses come last, because the layers between the process and corrald change them (papers part 5.1, T2).
 func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason string) {
 	own := s.Report
 	switch {
@@ -195,8 +196,8 @@ func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason
 	return corral.OutcomeFailed, true, noReport(s)
 }
 
-// ended is the batch system's own word on a job that it ended; without an outcome it has none. Only a pilot is meant to
-// last for its walltime.
+// ended returns the batch system's own account of a job that it ended; an empty outcome means that it gave none. Only
+// pilots are meant to last for their whole walltime.
 func (s Sighting) ended(kind corral.JobKind) (o corral.Outcome, transient bool, reason string) {
 	switch s.Killed {
 	case ByWalltime:
@@ -206,19 +207,19 @@ func (s Sighting) ended(kind corral.JobKind) (o corral.Outcome, transient bool, 
 		}
 		return corral.OutcomeFailed, true, reason
 	case ByNode:
-		return corral.OutcomeLost, true, "a node of it failed"
+		return corral.OutcomeLost, true, "one of its nodes failed"
 	case ByMemory:
 		return corral.OutcomeFailed, true, "the batch system ended it because it used more memory than it was given"
 	case ByPreemption:
 		return corral.OutcomePreempted, true, "the batch system ended it to make room"
 	case BySite:
-		return corral.OutcomePreempted, true, "the site ended it, for a limit or because somebody asked it to"
+		return corral.OutcomePreempted, true, "the site ended it, because of a limit or on request"
 	}
 	return "", false, ""
 }
 
-// removed says how a job ended that was cancelled. One that the site's queue kept for too long has failed:
-// another may be luckier.
+// removed returns how a cancelled job ended. One that waited in the site's queue for too long has failed: another may
+// be luckier.
 func (s Sighting) removed() (o corral.Outcome, transient bool, reason string) {
 	if s.Overdue != "" {
 		return corral.OutcomeFailed, !s.Hopeless, s.Overdue
@@ -226,7 +227,7 @@ func (s Sighting) removed() (o corral.Outcome, transient bool, reason string) {
 	return corral.OutcomeRemoved, false, "cancelled"
 }
 
-// noReport is the reason of a job that left no report of its own: what is known of its end, in the order of its worth.
+// noReport builds the reason of a job that left no report: the known facts about its end, the most useful first.
 func noReport(s Sighting) string {
 	reason := "it left no report"
 	if s.Exit != nil {

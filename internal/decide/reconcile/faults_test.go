@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever goes wrong at a site, on the way there, with corrald or with its clock: after each step all invariants hold,
-// and once nothing goes wrong any more everything comes to rest. A failure names the invariant, and rapid tells the
-// shortest list of steps that it finds.
+// Whatever fails at a site, on the way there, with corrald or with its clock: after each step all invariants hold,
+// and once the faults stop everything comes to rest. A failure names the invariant, and rapid reports the shortest
+// list of steps that it finds.
 func TestInvariantsHoldUnderFaults(t *testing.T) {
 	t.Parallel()
 	var steps atomic.Int64
@@ -36,7 +36,7 @@ func newFaulty(t *rapid.T) *faulty {
 	return f
 }
 
-// anew begins with another site, that has one glidein.
+// anew begins with another site, which has one glidein.
 func (f *faulty) anew(limits corral.SiteLimits, linked bool) {
 	f.rig = newRig(f.T, corral.Site{Limits: limits})
 	f.site = &faultySite{clock: t0, linked: linked, leased: map[string]int{}}
@@ -50,7 +50,7 @@ func (f *faulty) anew(limits corral.SiteLimits, linked bool) {
 	f.create(forever())
 }
 
-// actions are what may happen, each with a name that tells of it when a failure is shown.
+// actions are the possible events, each with a name that describes it when a failure is shown.
 func (f *faulty) actions(steps *atomic.Int64) map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
 		"time passes":           f.timePasses,
@@ -79,20 +79,20 @@ func (f *faulty) timePasses(t *rapid.T) {
 	f.mayStep(t)
 }
 
-// mayStep has corrald do something, or not: much may happen at a site between two of its steps.
+// mayStep lets corrald take a step, or not: much may happen at a site between two of its steps.
 func (f *faulty) mayStep(t *rapid.T) {
 	if rapid.Bool().Draw(t, "and corrald looks") {
 		f.step()
 	}
 }
 
-// pass lets time pass for all.
+// pass advances all clocks.
 func (f *faulty) pass(d time.Duration) {
 	f.now = f.now.Add(d)
 	f.site.pass(d)
 }
 
-// queueMoves starts one of those that wait, or all. The site's own jobs may be over at once.
+// queueMoves starts one of the waiting jobs, or all. The site's own jobs may end at once.
 func (f *faulty) queueMoves(t *rapid.T) {
 	waiting := f.site.live(func(j *theirJob) bool { return j.started.IsZero() })
 	if len(waiting) > 1 && !rapid.Bool().Draw(t, "all start") {
@@ -116,7 +116,7 @@ func (f *faulty) jobEnds(t *rapid.T) {
 	f.mayStep(t)
 }
 
-// jobVanishes has the batch system lose a job, and all that it knew of it.
+// jobVanishes makes the batch system lose a job, and everything that it knew about it.
 func (f *faulty) jobVanishes(t *rapid.T) {
 	if len(f.site.jobs) > 0 {
 		j := rapid.SampledFrom(f.site.jobs).Draw(t, "vanishes")
@@ -127,7 +127,7 @@ func (f *faulty) jobVanishes(t *rapid.T) {
 	}
 }
 
-// clockJumps sets corrald's clock, and no other. What is counted in memory does not see it: such times are measured by
+// clockJumps sets corrald's clock, and no other. Times that are measured in memory are not affected, because they use
 // a clock that is never set.
 func (f *faulty) clockJumps(t *rapid.T) {
 	d := time.Duration(rapid.SampledFrom([]int{-172800, -3600, -10, -1, 1, 10, 3600, 172800}).Draw(t, "by seconds")) * time.Second
@@ -148,7 +148,7 @@ func (f *faulty) siteIsSilent(t *rapid.T) {
 
 func (f *faulty) packageIsLost(*rapid.T) { f.Installed.Lost = f.Site.State == corral.SiteReady }
 
-// anotherSite follows one that is over, once that has shown that nothing happens any more.
+// anotherSite replaces a site that has ended, once that site has proved to be at rest.
 func (f *faulty) anotherSite(*rapid.T) {
 	if f.Site.State.Terminal() {
 		f.comeToRest()
@@ -156,7 +156,7 @@ func (f *faulty) anotherSite(*rapid.T) {
 	}
 }
 
-// userAsks has a user want something.
+// userAsks makes a user request something.
 func (f *faulty) userAsks(t *rapid.T) {
 	switch what := rapid.SampledFrom([]string{"more", "more", "more", "drain", "cancel", "of the site"}).Draw(t, "what"); what {
 	case "more":
@@ -184,7 +184,7 @@ func (f *faulty) userAsks(t *rapid.T) {
 	}
 }
 
-// create asks for a glidein, unless the site has more than enough.
+// create requests a glidein, unless the site has more than enough.
 func (f *faulty) create(g corral.Glidein) {
 	if len(f.Glideins) < 8 && f.request(CreateGlidein{Glidein: g}) {
 		f.fates[f.lastGlidein] = &fate{}
@@ -198,8 +198,8 @@ func (f *faulty) request(c Change) bool {
 	return err == nil
 }
 
-// comeToRest lets nothing go wrong any more: what is asked for is done, what waits starts, and what runs goes on.
-// Then, whenever something is due, little is done, and nothing after that.
+// comeToRest stops all faults: requests are carried out, waiting jobs start, and running jobs continue. Then little
+// is done whenever something is due, and nothing after that.
 func (f *faulty) comeToRest() {
 	f.faults, f.site.silent = false, time.Time{}
 	for i := range f.site.flown {

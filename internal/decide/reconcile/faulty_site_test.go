@@ -10,39 +10,39 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A faultySite is a made-up site behind a bad line: its queue, its directories, and its clock. It knows what is true;
-// corrald has only what its answers say.
+// A faultySite is a fake site behind an unreliable connection: its queue, its directories, and its clock. It holds
+// the true state, of which corrald sees only the answers.
 type faultySite struct {
-	clock     time.Time // goes on steadily, whatever corrald's does
+	clock     time.Time // advances steadily, independently of corrald's
 	silent    time.Time // until then nothing is answered
-	installed bool      // something is below its root
-	linked    bool      // its pilots reach corrald, which gives out the leases; else directories do
+	installed bool      // files exist below its root
+	linked    bool      // its pilots reach corrald, which grants the leases; otherwise directories do
 	jobs      []*theirJob
 	leased    map[string]int // :: tag → the site's job that took the attempt's lease
-	flown     []flight       // submissions whose answer nobody waits for any more
+	flown     []flight       // submissions whose answer is no longer awaited
 }
 
-// A theirJob is one that has arrived at the site.
+// A theirJob is a job that has arrived at the site.
 type theirJob struct {
 	id       int // the site's own
 	of       corral.Job
 	walltime time.Duration
 	arrived  time.Time
-	hidden   time.Duration // after its arrival; with the age of an answer less than Visibility
+	hidden   time.Duration // after its arrival; together with the age of an answer less than Visibility
 	started  time.Time
 	ended    time.Time
-	deaf     bool // it does not end when it is asked to: a process hangs, say
+	deaf     bool // it does not end on request, for example because a process hangs
 	vanished bool // the batch system has forgotten it, and its processes are gone
 	killed   Killed
 	report   *Report
 	works    bool // its pilot has the lease, and has started workers
 
-	// stray says why corrald could not know of it when it gave the job up or submitted it again. Of its pilot only the
-	// lease is left to see to it that it does no harm.
+	// stray states why corrald could not know about the job when it abandoned it or submitted it again. Only the
+	// lease prevents its pilot from doing harm.
 	stray string
 }
 
-// A flight is a submission on a slow way to the site.
+// A flight is a submission that is slow to reach the site.
 type flight struct {
 	of     corral.Job
 	arrive time.Time
@@ -52,7 +52,7 @@ func (j *theirJob) live() bool { return j.ended.IsZero() }
 
 func (j *theirJob) String() string { return fmt.Sprintf("%s (the site's job %d)", calls(j.of), j.id) }
 
-// GoString is how rapid shows it in a list of steps.
+// GoString defines how rapid shows the job in a list of steps.
 func (j *theirJob) GoString() string { return j.String() }
 
 // arrive puts a job into the queue.
@@ -62,7 +62,7 @@ func (s *faultySite) arrive(of corral.Job, hidden time.Duration, stray string) *
 	return j
 }
 
-// end ends a job, by its own report or by somebody else's hand.
+// end ends a job, by its own report or by an external cause.
 func (s *faultySite) end(j *theirJob, killed Killed, report *Report) {
 	j.ended, j.killed, j.report, j.works = s.clock, killed, report, false
 }
@@ -77,8 +77,8 @@ func (s *faultySite) live(which func(*theirJob) bool) (live []*theirJob) {
 	return live
 }
 
-// poll says what the batch system knew of a tag so long ago: of the one job that counts, which works, or else was there
-// first; and the further ones that have not ended.
+// poll returns the batch system's state of a tag at that age: the one job that counts, which is the working one or
+// otherwise the first, and the other jobs that have not ended.
 func (s *faultySite) poll(tag string, age time.Duration) (seen Sighting, extra []*theirJob) {
 	at := s.clock.Add(-age)
 	var all []*theirJob
@@ -104,7 +104,7 @@ func (s *faultySite) poll(tag string, age time.Duration) (seen Sighting, extra [
 	return counts.seen(at), extra
 }
 
-// seen is what the batch system said of a job at some time.
+// seen returns the batch system's view of a job at some time.
 func (j *theirJob) seen(at time.Time) Sighting {
 	s := Sighting{Known: true, ID: fmt.Sprint(j.id), Phase: Queued}
 	if !j.started.IsZero() && !j.started.After(at) {
@@ -116,14 +116,14 @@ func (j *theirJob) seen(at time.Time) Sighting {
 	return s
 }
 
-// cancel ends all jobs under a tag that listen.
+// cancel ends all responsive jobs with a tag.
 func (s *faultySite) cancel(tag string) {
 	for _, j := range s.live(func(j *theirJob) bool { return j.of.Tag == tag && !j.deaf }) {
 		s.end(j, ByCancel, nil)
 	}
 }
 
-// pass lets time go by: submissions that are on their way arrive, and walltimes end.
+// pass lets time pass: submissions on their way arrive, and walltimes end.
 func (s *faultySite) pass(d time.Duration) {
 	s.clock = s.clock.Add(d)
 	s.flown = slices.DeleteFunc(s.flown, func(f flight) bool {
@@ -141,7 +141,7 @@ func (s *faultySite) pass(d time.Duration) {
 }
 
 // start starts a job of the queue. A pilot takes its lease, from corrald or by a directory, before it starts workers,
-// and one that does not get it leaves at once.
+// and leaves at once if it does not get the lease.
 func (f *faulty) start(j *theirJob) {
 	s := f.site
 	j.started = s.clock
@@ -150,7 +150,7 @@ func (f *faulty) start(j *theirJob) {
 	}
 	if s.leases(f.rig, j) {
 		j.works = true
-		_, _ = f.apply(NoteWorkers{j.of.ID, 1}) // corrald may know the attempt no more
+		_, _ = f.apply(NoteWorkers{j.of.ID, 1}) // corrald may have forgotten the attempt
 		return
 	}
 	s.end(j, "", &Report{Outcome: corral.OutcomeDuplicate, Reason: "another pilot has the lease"})
@@ -168,11 +168,11 @@ func (s *faultySite) leases(r *rig, j *theirJob) bool {
 	return true
 }
 
-// someEnd draws how a job ends, by itself or by what befalls it.
+// someEnd draws how a job ends, by itself or by an external cause.
 func someEnd(t *rapid.T, kind corral.JobKind) (Killed, *Report) {
 	outcomes := []corral.Outcome{corral.OutcomeExpired, corral.OutcomeExpired, corral.OutcomeIdle, corral.OutcomeFailed, corral.OutcomePreempted}
 	ways := []Killed{"", "", ByWalltime, ByNode, ByDisappeared, ByPreemption}
-	if kind != corral.PilotJob { // else few sites would ever be ready
+	if kind != corral.PilotJob { // otherwise few sites would ever be ready
 		outcomes = []corral.Outcome{corral.OutcomeDone, corral.OutcomeDone, corral.OutcomeDone, corral.OutcomeFailed}
 		ways = append(ways, "", "", "", "", "", "")
 	}

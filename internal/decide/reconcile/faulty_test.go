@@ -9,48 +9,48 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A faulty runs one site's world as the engine does, over a site and a line on which everything goes wrong that can.
-// What is recorded is the rig's World, which a crash leaves as it is; what corrald only remembers goes with it.
+// A faulty runs one site's world as the engine does, with every possible fault of the site and of the connection to
+// it. The recorded state is the rig's World, which survives a crash unchanged; corrald's memory is lost in a crash.
 //
-// It decides, records, and counts what is missing with the engine's own functions: Events, Decide, Apply, Missing. Of
-// the engine it repeats no more than the order of a step.
+// It decides, records, and counts missing jobs with the engine's own functions: Events, Decide, Apply, Missing. It
+// duplicates only the order of a step from the engine.
 type faulty struct {
 	*rapid.T
 	*rig
 	site    *faultySite
 	missing Missing
-	faults  bool // things go wrong; without, all that is asked for is done at once
+	faults  bool // faults occur; otherwise all requests are carried out at once
 	forced  bool // the site was removed by force
 
-	asked []time.Time // when attempts were asked for
+	asked []time.Time // when attempts were requested
 	fates map[corral.GlideinID]*fate
 	wrong map[string]string // :: name of an invariant → how it was first broken
 }
 
-// A fate counts what became of a glidein's attempts.
+// A fate counts the results of a glidein's attempts.
 type fate struct {
 	expired  int
 	failures int  // in a row
 	final    bool // the last one was not to be followed by another
 }
 
-// breaks notes that an invariant does not hold.
+// breaks records a violated invariant.
 func (f *faulty) breaks(invariant, how string) {
 	if f.wrong[invariant] == "" {
 		f.wrong[invariant] = how
 	}
 }
 
-// fault draws what happens instead of the first way, in which nothing goes wrong.
+// fault draws an alternative to the first way, which is the one without faults.
 func (f *faulty) fault(what string, ways ...string) string {
 	if !f.faults {
 		return ways[0]
 	}
-	mostly := slices.Repeat(ways[:1], 2*len(ways)) // or nothing would ever come so far that more can go wrong
+	mostly := slices.Repeat(ways[:1], 2*len(ways)) // otherwise runs would rarely get far enough for more to go wrong
 	return rapid.SampledFrom(append(mostly, ways...)).Draw(f.T, what)
 }
 
-// step does what the engine does in one, and returns how much that was. It ends early where the engine would: with the
+// step performs one step of the engine, and returns how much it did. It ends early where the engine would: with the
 // first error, or with corrald itself.
 func (f *faulty) step() (did int) {
 	if f.site.clock.Before(f.site.silent) {
@@ -74,7 +74,7 @@ func (f *faulty) step() (did int) {
 	return did
 }
 
-// later is 0 for what is done first: what is to end makes room for what is to begin.
+// later returns 0 for actions that come first: ending jobs makes room for new ones.
 func later(a Action) int {
 	if _, ok := a.(Cancel); ok {
 		return 0
@@ -96,7 +96,7 @@ func (f *faulty) giveUp() (did int) {
 	return did
 }
 
-// observe polls the live jobs and records what changed.
+// observe polls the live jobs and records changes.
 func (f *faulty) observe() (did int, ok bool) {
 	var age time.Duration
 	live := f.live()
@@ -148,7 +148,7 @@ func (f *faulty) move(j corral.Job, e corral.JobEvent) (did int) {
 	return len(entries)
 }
 
-// act performs one action. It is false if corrald did not come to the next one.
+// act performs one action. ok is false if corrald did not get to the next one.
 func (f *faulty) act(a Action) (did int, ok bool) {
 	switch a := a.(type) {
 	case Resume:
@@ -168,7 +168,7 @@ func (f *faulty) act(a Action) (did int, ok bool) {
 	f.heard(entries)
 	switch a := a.(type) {
 	case Submit:
-		if len(entries) == 0 { // the world has moved on
+		if len(entries) == 0 { // the world has changed since
 			return 0, false
 		}
 		_, ok = f.submit(f.find(f.lastJob))
@@ -222,13 +222,13 @@ func (f *faulty) submit(j corral.Job) (did int, ok bool) {
 	return 1, false
 }
 
-// fly has a submission arrive later, when nobody waits for its answer any more.
+// fly delays the arrival of a submission until its answer is no longer awaited.
 func (f *faulty) fly(j corral.Job) {
 	after := time.Duration(rapid.SampledFrom([]int{1, 1, 6, 7, 8, 10, 20, 600}).Draw(f.T, "seconds later")) * time.Second
 	f.site.flown = append(f.site.flown, flight{j, f.site.clock.Add(after)})
 }
 
-// cancel ends a job at the site, once that is recorded as wanted.
+// cancel ends a job at the site, once its end is recorded as wanted.
 func (f *faulty) cancel(j corral.Job) (ok bool) {
 	switch f.fault("cancel of "+calls(j), "done", "lost", "corrald crashes before it", "corrald crashes after it") {
 	case "done":
@@ -272,7 +272,7 @@ func (f *faulty) sweep() (did int, ok bool) {
 	return 1, false
 }
 
-// crash ends corrald, and starts another: what was recorded is read again, as package worldstate would.
+// crash ends corrald, and starts another, which reads the recorded state again, as package worldstate would.
 func (f *faulty) crash() {
 	f.missing = Missing{}
 	f.World = copyOf(f.World)
@@ -283,7 +283,7 @@ func (f *faulty) crash() {
 	f.hold(f.now)
 }
 
-// copyOf copies a world as Apply needs it for a second one.
+// copyOf copies a world so that Apply can use the copy as a second one.
 func copyOf(w World) World {
 	w.index = nil
 	w.Told, w.Over, w.Jobs, w.Glideins = slices.Clone(w.Told), slices.Clone(w.Over), slices.Clone(w.Jobs), slices.Clone(w.Glideins)

@@ -9,32 +9,32 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A plan that needs hosts for longer than a walltime has one glidein follow another at a site. When the later one is
-// wanted was planned with the start of the earlier one; that may come sooner or later. So a follower is wanted as long
-// after the start of the one that it follows as was planned, and until that one has started not at all. With it come
-// those that follow it.
+// A plan that needs hosts for longer than a walltime has one glidein follow another at a site. The later one's start
+// was planned with the start of the earlier one, which may happen sooner or later. So a follower is wanted at the
+// planned interval after the actual start of the glidein that it follows, and not at all before that. Its own
+// followers move with it.
 //
 // If waits turn out longer than planned, it is wanted somewhat earlier, so that the place is not empty meanwhile; but
-// not by much: a plan has so many pilots and no more, and one that comes early has the less time left for what was
+// not by much: a plan has a fixed number of pilots, and a pilot that comes early has less time left for the work
 // planned on it.
 
-// mostEarlier is by how much earlier than planned a follower may be wanted.
+// mostEarlier returns by how much earlier than planned a follower may be wanted.
 func mostEarlier(g corral.Glidein) time.Duration {
 	return min(time.Minute, time.Duration(g.Walltime)/20)
 }
 
-// earlier is by how much earlier than planned a follower is wanted: by as much as nine of ten attempts have waited for
-// longer than was planned.
+// earlier returns by how much earlier than planned a follower is wanted: the amount by which the wait of nine of ten
+// attempts exceeds the planned one.
 func earlier(w World, g corral.Glidein) time.Duration {
 	return min(max(0, time.Duration(expectedWait(w, g).Wait-g.FollowsWait)), mostEarlier(g))
 }
 
-// retimeLeast is by how much the time must change at which a follower is wanted, to be worth an entry in its history.
+// retimeLeast returns the smallest change of a follower's start time that is worth an entry in its history.
 func retimeLeast(g corral.Glidein) time.Duration {
 	return min(max(time.Second, time.Duration(g.FollowsAfter)/100), time.Minute)
 }
 
-// follow returns the action that sets when a follower is wanted, if that is to change.
+// follow returns the action that sets when a follower is wanted, if that has to change.
 func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
 	p, after, ok := followed(w, g)
 	if !ok {
@@ -48,7 +48,7 @@ func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
 			return Retime{}, false
 		}
 	case p.State.Terminal(), p.Asked != corral.AskNothing:
-		return Retime{}, false // what was known last stands
+		return Retime{}, false // the last known time remains
 	case runs:
 		at = a.StartedAt.Add(after - earlier(w, g)).Truncate(time.Millisecond)
 		reason = fmt.Sprintf("it takes over from glidein %d, and was planned %s after that one's start", p.ID,
@@ -69,8 +69,8 @@ func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
 	return Retime{g.ID, at, reason}, true
 }
 
-// mustWait says why a follower waits whatever the clock says: the one that it takes over from does not run yet, or runs
-// beside the one before it. So a place is held by two generations at most.
+// mustWait returns why a follower waits regardless of the time: its predecessor does not run yet, or still runs
+// beside the glidein before it. So at most two generations hold a place.
 func mustWait(w World, g corral.Glidein) (why string, ok bool) {
 	p, _, ok := followed(w, g)
 	if !ok || p.State.Terminal() || p.Asked != corral.AskNothing {
@@ -86,9 +86,9 @@ func mustWait(w World, g corral.Glidein) (why string, ok bool) {
 	return "", false
 }
 
-// followed returns the glidein from whose start it counts when g is wanted, and how long after it; ok is false if g
-// follows none, or was submitted already. That is the one that it follows, or if that was dropped before it ran, the
-// one that that one follows.
+// followed returns the glidein whose start determines when g is wanted, and how long after it; ok is false if g
+// follows none, or was submitted already. That is g's predecessor or, if that was dropped before it ran, the
+// predecessor's predecessor, and so on.
 func followed(w World, g corral.Glidein) (p corral.Glidein, after time.Duration, ok bool) {
 	if g.Follows == 0 || len(g.Attempts) > 0 || g.State.Terminal() || g.Asked != corral.AskNothing {
 		return p, 0, false
@@ -101,7 +101,8 @@ func followed(w World, g corral.Glidein) (p corral.Glidein, after time.Duration,
 	}
 }
 
-// Dropped reports whether a glidein was asked to go, and never ran: those that follow it then follow the one before it.
+// Dropped reports whether a glidein's removal was requested and it never ran: its followers then follow the one
+// before it.
 func Dropped(g corral.Glidein) bool {
 	return g.Asked != corral.AskNothing && !slices.ContainsFunc(g.Attempts, func(a corral.Job) bool {
 		return !a.StartedAt.IsZero()
@@ -119,7 +120,7 @@ func find(w World, id corral.GlideinID) (g corral.Glidein, ok bool) {
 	return w.Glideins[i], true
 }
 
-// running returns the attempt of a glidein that has its workers at present.
+// running returns the attempt of a glidein that currently has its workers.
 func running(g corral.Glidein) (a corral.Job, ok bool) {
 	for _, b := range g.Live() {
 		if b.State == corral.JobRunning {
@@ -129,7 +130,7 @@ func running(g corral.Glidein) (a corral.Job, ok bool) {
 	return a, ok
 }
 
-// endOf is when the last attempt of a glidein ended that is over.
+// endOf returns when the last attempt of an ended glidein ended.
 func endOf(g corral.Glidein) (at time.Time) {
 	for _, a := range g.Attempts {
 		at = latestOf(at, a.EndedAt)

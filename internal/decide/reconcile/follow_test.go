@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A follower is wanted 50 minutes after the start of the one that it follows; it was planned for t0 + 2 h.
+// A follower is wanted 50 minutes after the start of the glidein that it follows; it was planned for t0 + 2 h.
 func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Minute
@@ -27,12 +27,12 @@ func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 	failed.Outcome, failed.EndedAt = corral.OutcomeFailed, t0.Add(-time.Minute)
 	for _, tt := range []struct {
 		name    string
-		earlier []corral.Job  // of the one that it follows
-		wanted  time.Duration // when that one is
+		earlier []corral.Job  // attempts of the glidein that it follows
+		wanted  time.Duration // when that glidein is wanted
 		asked   corral.Ask
 		planned time.Duration
 		waits   []corral.Wait
-		at      time.Duration // to which it is retimed; 0: it is not
+		at      time.Duration // new time of the follower; 0: unchanged
 		submit  bool          // at its planned time
 	}{
 		{name: "it has not been asked for", planned: 2 * time.Hour},
@@ -82,14 +82,14 @@ func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 	}
 }
 
-// follower takes over from another one 50 minutes after that one's start.
+// follower returns a glidein that takes over from another one 50 minutes after that one's start.
 func follower(id corral.GlideinID, p corral.Glidein) corral.Glidein {
 	g := glideinWith(resubmit.Policy{})
 	g.ID, g.Walltime, g.Follows, g.FollowsAfter = id, p.Walltime, p.ID, corral.Seconds(50*time.Minute)
 	return g
 }
 
-// retimed are the followers that get other times at t0.
+// retimed returns the followers that get other times at t0.
 func retimed(w World) (all []Retime) {
 	for _, a := range Decide(t0, w) {
 		if r, ok := a.(Retime); ok {
@@ -107,9 +107,9 @@ func submits(w World, now time.Time, id corral.GlideinID) bool {
 	})
 }
 
-// The one that a follower takes over from is removed before it ran: it takes over from the one before that, when both
-// would have been over.
-func TestFollowerOfWhatWasDropped(t *testing.T) {
+// If a follower's predecessor is removed before it ran, the follower takes over from the one before that, at the time
+// when both would have ended.
+func TestFollowerOfDroppedGlidein(t *testing.T) {
 	t.Parallel()
 	first := glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))
 	first.Walltime = corral.Seconds(time.Hour)
@@ -127,7 +127,7 @@ func TestFollowerOfWhatWasDropped(t *testing.T) {
 	}
 }
 
-// However long waits were: a third generation waits until the first has left.
+// However long waits were, a third generation waits until the first has left.
 func TestTwoGenerationsAtMost(t *testing.T) {
 	t.Parallel()
 	first := glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))
@@ -149,8 +149,8 @@ func TestTwoGenerationsAtMost(t *testing.T) {
 	}
 }
 
-// A follower whose place is taken says so, and is not shown as if only the time kept it.
-func TestFollowerSaysWhomItWaitsFor(t *testing.T) {
+// A follower whose place is taken says so, instead of showing only a time.
+func TestFollowerNamesItsPredecessor(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{})
 	r.must(CreateGlidein{Glidein: forever()})

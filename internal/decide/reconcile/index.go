@@ -9,17 +9,16 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An index finds what changes are about, and keeps what would have to be counted. It is made at the first Apply, from a
-// world as it was loaded.
+// An index finds the objects of changes, and maintains counts. It is created by the first Apply, from a loaded world.
 type index struct {
 	owners map[corral.JobID]corral.GlideinID // :: attempt of a glidein of the world → that glidein
 	load   corral.Load
-	over   int       // how many of the world's glideins are over, and leave when they are half of all
-	held   time.Time // Held is as of then; zero: what it follows from has changed
+	over   int       // number of the world's glideins that have ended; they leave when they are half of all
+	held   time.Time // time for which Held is valid; zero: its basis has changed
 }
 
-// newIndex counts what is in a world as it was loaded. From then on each change keeps the index right, so that no
-// change looks at all glideins.
+// newIndex counts the contents of a loaded world. From then on each change keeps the index up to date, so that no
+// change has to look at all glideins.
 func newIndex(w World) *index {
 	x := &index{owners: map[corral.JobID]corral.GlideinID{}}
 	for _, g := range w.Glideins {
@@ -31,7 +30,7 @@ func newIndex(w World) *index {
 	return x
 }
 
-// tidy lets glideins that are over leave, many at a time: each costs O(1) so.
+// tidy removes ended glideins from the world, many at a time, so that each costs O(1).
 func (w *World) tidy() {
 	if w.index.over > len(w.Glideins)/2 {
 		w.Glideins = slices.DeleteFunc(w.Glideins, func(g corral.Glidein) bool { return g.State.Terminal() })
@@ -39,7 +38,7 @@ func (w *World) tidy() {
 	}
 }
 
-// glidein finds a glidein that is not over.
+// glidein finds a glidein that has not ended.
 func (w *World) glidein(id corral.GlideinID) (*corral.Glidein, error) {
 	i := sort.Search(len(w.Glideins), func(i int) bool { return w.Glideins[i].ID >= id })
 	if i == len(w.Glideins) || w.Glideins[i].ID != id || w.Glideins[i].State.Terminal() {
@@ -48,7 +47,7 @@ func (w *World) glidein(id corral.GlideinID) (*corral.Glidein, error) {
 	return &w.Glideins[i], nil
 }
 
-// job finds an attempt of a glidein, a setup or cleanup job, or an attempt that is remembered for what it told.
+// job finds an attempt of a glidein, a setup or cleanup job, or an attempt that is remembered as evidence.
 func (w *World) job(id corral.JobID) (*corral.Job, error) {
 	list := w.Jobs
 	if g, err := w.glidein(w.index.owners[id]); err == nil {
@@ -64,7 +63,7 @@ func (w *World) job(id corral.JobID) (*corral.Job, error) {
 	return nil, corral.NoSuch(corral.ObjectJob, id)
 }
 
-// add takes up a job that is new, with its glidein or among the site's own.
+// add adds a new job to its glidein or to the site's own jobs.
 func (w *World) add(j corral.Job) {
 	g, err := w.glidein(j.Glidein)
 	if err != nil {
@@ -79,7 +78,7 @@ func (w *World) add(j corral.Job) {
 // A jobRule is one of the rules of corral.Job.
 type jobRule func(corral.Job) (corral.Job, []corral.Entry, error)
 
-// change puts what a rule makes of a job in its place, and returns it.
+// change replaces a job by the result of a rule, and returns it.
 func (w *World) change(id corral.JobID, rule jobRule) (corral.Job, []corral.Entry, error) {
 	place, err := w.job(id)
 	if err != nil {
@@ -98,12 +97,12 @@ func (w *World) change(id corral.JobID, rule jobRule) (corral.Job, []corral.Entr
 	return j, entries, nil
 }
 
-// kept is how many attempts Told and Over have at most. Far fewer matter, but for a clock that is set back.
+// kept is the maximum length of Told and Over. Far fewer matter, unless a clock is set back.
 const kept = 128
 
-// remember keeps an attempt that has ended for what it says of the site (Told) and of the pace of submissions (Over),
-// both in the order in which the store would read them. News of an attempt that had ended before replaces what was kept
-// of it. From its glidein it drops the attempts that matter no more, as the store does when it reads a glidein in
+// remember keeps an ended attempt as evidence about the site (Told) and for the pace of submissions (Over), both in
+// the order in which the store would read them. News about an attempt that had already ended replaces the kept
+// version. Attempts that no longer matter are dropped from the glidein, as the store does when it reads a glidein in
 // brief.
 func (w *World) remember(before, j corral.Job) {
 	if j.Live() {
@@ -132,7 +131,7 @@ func (w *World) remember(before, j corral.Job) {
 	}
 }
 
-// insert puts a job where it belongs in a list that is in this order, of which the last ones are kept.
+// insert puts a job into its place in a list with this order, of which only the last jobs are kept.
 func insert(list []corral.Job, j corral.Job, compare func(a, b corral.Job) int) []corral.Job {
 	i, _ := slices.BinarySearchFunc(list, j, compare)
 	list = slices.Insert(list, i, j)

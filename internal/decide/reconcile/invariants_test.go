@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// The invariants, by the names that a failure has. Some are looked for in what is there after each step (check), the
-// others where they are broken.
+// The invariants, by the names that a failure reports. Some are checked in the state after each step (check), the
+// others where they could be violated.
 const (
 	neverTwo      = "never two live jobs of an attempt"
 	nothingIsOver = "nothing is done to what is over"
@@ -23,7 +23,7 @@ const (
 	nothingLeft   = "a removed site has nothing left on it"
 )
 
-// check fails with each invariant that is broken.
+// check fails with each violated invariant.
 func (f *faulty) check(t *rapid.T) {
 	f.checkAlone()
 	f.checkLimits()
@@ -33,8 +33,8 @@ func (f *faulty) check(t *rapid.T) {
 	}
 }
 
-// checkAlone: at a site that hides a job no longer than it may, an attempt has one live job, and that is known. Where a
-// submission arrives after it was given up there may be two, of which one starts workers.
+// checkAlone: at a site that hides a job no longer than it may, an attempt has one live job, and corrald knows it. If
+// a submission arrives after the job was abandoned, there may be two, of which one starts workers.
 func (f *faulty) checkAlone() {
 	works, there := map[string]*theirJob{}, map[string]*theirJob{}
 	recorded := f.live()
@@ -59,9 +59,9 @@ func (f *faulty) checkAlone() {
 	}
 }
 
-// doubles looks whether a job that is about to be submitted has been at the site for so long that it must have been
-// seen, however it came there. Beside one that could not be known of the new one is no better: the end of the first may
-// be taken for its own.
+// doubles checks whether a job that is about to be submitted has been at the site for so long that it must have been
+// seen, however it got there. If it exists beside a job that corrald could not know about, the new one is a stray as
+// well: the end of the first may be mistaken for its own.
 func (f *faulty) doubles(j corral.Job) (stray string) {
 	for _, other := range f.site.jobs {
 		if other.of.Tag != j.Tag {
@@ -77,7 +77,7 @@ func (f *faulty) doubles(j corral.Job) (stray string) {
 	return stray
 }
 
-// spareTheOver: no action is about an object that has ended.
+// spareTheOver: no action concerns an object that has ended.
 func (f *faulty) spareTheOver(actions []Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
@@ -119,8 +119,8 @@ func (f *faulty) spare(a Action, j corral.Job) {
 	}
 }
 
-// heard looks through what is entered into histories: nothing leaves a last state. A user may have a site removed that
-// has failed.
+// heard checks the entries of histories: no object leaves a final state, except that a user may have a failed site
+// removed.
 func (f *faulty) heard(entries []corral.Entry) {
 	for _, e := range entries {
 		over := e.Object == corral.ObjectJob && e.From == string(corral.JobEnded) ||
@@ -132,8 +132,8 @@ func (f *faulty) heard(entries []corral.Entry) {
 	}
 }
 
-// decideTwice: to decide does not change the world, and says the same again; and once it is recorded what is to be
-// done, and before the site has said anything, nothing is asked for a second time, and soon nothing is recorded.
+// decideTwice: deciding does not change the world, and gives the same answer again. Once the actions are recorded,
+// and before the site has answered, nothing is requested a second time, and soon nothing is recorded.
 func (f *faulty) decideTwice() {
 	before := copyOf(f.World)
 	first := Decide(f.now, f.World)
@@ -160,7 +160,7 @@ func (f *faulty) decideTwice() {
 				asked[what] = true
 			}
 			if ok {
-				entries, _ := before.Apply(c, f.now) // refused: the action before it has moved the world on
+				entries, _ := before.Apply(c, f.now) // refused: the action before it has changed the world
 				recorded += len(entries)
 			}
 		}
@@ -171,7 +171,7 @@ func (f *faulty) decideTwice() {
 	f.breaks(twiceIsOnce, fmt.Sprintf("after %d times still %q", rounds, kinds(Decide(f.now, before))))
 }
 
-// checkRest: at rest nothing is half done. Each job that is recorded as alive is at the site, and no other.
+// checkRest: at rest nothing is half done. Each job that is recorded as live is at the site, and no other.
 func (f *faulty) checkRest() {
 	for _, j := range f.live() {
 		there := f.site.live(func(s *theirJob) bool { return s.of.Tag == j.Tag })
@@ -194,7 +194,7 @@ func (f *faulty) checkRest() {
 	}
 }
 
-// checkLimits: neither what is recorded nor what is really there is more than the site allows.
+// checkLimits: neither the recorded jobs nor the real ones exceed the site's limits.
 func (f *faulty) checkLimits() {
 	if broken := limitBroken(f.now, f.World, f.asked); broken != "" {
 		f.breaks(limitsKept, broken)
@@ -210,15 +210,15 @@ func (f *faulty) checkLimits() {
 	}
 }
 
-// wants: another attempt is asked for only as often as the glidein's policy says. With an overlap the attempts do not
-// end in their order, and only the expired ones are told apart.
+// wants: another attempt is requested only as often as the glidein's policy allows. With an overlap the attempts do
+// not end in their order, and only the expired ones are distinguished.
 func (f *faulty) wants(a Submit) {
 	if a.Kind != corral.PilotJob {
 		tries := 0
 		for i := len(f.Jobs) - 1; i >= 0 && f.Jobs[i].Kind == a.Kind && f.Jobs[i].Outcome != corral.OutcomeDone; i-- {
 			tries++
 		}
-		if a.Move == "" && tries >= maxSiteJobs { // with a move a user has asked once more
+		if a.Move == "" && tries >= maxSiteJobs { // with a move, a user has requested it again
 			f.breaks(limitsKept, fmt.Sprintf("%s job number %d in a row", a.Kind, tries+1))
 		}
 		return
@@ -240,7 +240,7 @@ func (f *faulty) wants(a Submit) {
 func (f *faulty) count(g corral.GlideinID, e corral.JobEvent) {
 	fate := f.fates[g]
 	switch {
-	case fate == nil || e.Outcome == corral.OutcomeDuplicate: // no attempt, or one that says nothing
+	case fate == nil || e.Outcome == corral.OutcomeDuplicate: // no attempt, or one that provides no evidence
 	case e.Outcome == corral.OutcomeExpired:
 		fate.expired, fate.failures = fate.expired+1, 0
 	case e.Transient:
@@ -250,7 +250,7 @@ func (f *faulty) count(g corral.GlideinID, e corral.JobEvent) {
 	}
 }
 
-// checkRemoved: what was removed, and not by force, has neither a job nor a file there.
+// checkRemoved: an object that was removed, and not by force, has neither a job nor a file at the site.
 func (f *faulty) checkRemoved() {
 	if f.Site.State != corral.SiteDeleted || f.forced {
 		return

@@ -16,16 +16,16 @@ import (
 // Whole lives, to be read as stories in testdata/lives. Commands:
 //
 //	site [max-queued=N] [max-running=N] [installed]   a new world, its site NEW; installed: it has a package
-//	glidein [resubmit=P] [retries=N] [overlap=D]      asks for a glidein of one host for an hour
+//	glidein [resubmit=P] [retries=N] [overlap=D]      requests a glidein of one host for an hour
 //	now D                                             lets time pass
 //	until-due                                         lets time pass until something is due
-//	decide                                            performs what is decided, until that is nothing new
-//	submissions accepted|refused|unanswered           what the site does from now on; why it refuses is the input
+//	decide                                            performs the decided actions until there are no new ones
+//	submissions accepted|refused|unanswered           the site's answer from now on; the input is the reason to refuse
 //	sees JOB queued|running|ended|nothing [report=O] [transient] [killed=K]
 //	credential D [carried]                            by which corrald logs in from now on: it expires D from now
-//	lease JOB HOLDER, workers JOB N, waits JOB WHY    what the pilot and the queue say
-//	ask GLIDEIN drain|cancel, remove                  what users ask for
-//	world                                             shows what is recorded
+//	lease JOB HOLDER, workers JOB N, waits JOB WHY    reports of the pilot and the queue
+//	ask GLIDEIN drain|cancel, remove                  requests of users
+//	world                                             shows the recorded state
 func TestLives(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/lives", func(t *testing.T, path string) {
@@ -44,12 +44,12 @@ func TestLives(t *testing.T) {
 	})
 }
 
-// A life is a transcript being played.
+// A life is a transcript that is being played.
 type life struct {
 	*rig
 	out     strings.Builder
 	answer  string // to submissions
-	because string // it refuses them
+	because string // reason for refusing them
 }
 
 var commands = map[string]func(*life, *testing.T, *datadriven.TestData){
@@ -122,7 +122,7 @@ func (l *life) pass(t *testing.T, d *datadriven.TestData) {
 	fmt.Fprintf(&l.out, "%s after the beginning\n", l.now.Sub(t0))
 }
 
-// decide performs what is decided until that changes nothing any more, and the site answers.
+// decide performs the decided actions until that changes nothing any more, and the site answers.
 func (l *life) decide(t *testing.T, d *datadriven.TestData) {
 	for range 10 {
 		changed := false
@@ -142,7 +142,7 @@ func (l *life) decide(t *testing.T, d *datadriven.TestData) {
 	d.Fatalf(t, "no rest after:\n%s", &l.out)
 }
 
-// submitted has the site answer a submission.
+// submitted makes the site answer a submission.
 func (l *life) submitted(a Action) []corral.Entry {
 	var j corral.Job
 	switch a := a.(type) {
@@ -162,7 +162,7 @@ func (l *life) submitted(a Action) []corral.Entry {
 	return l.must(MoveJob{j.ID, corral.JobEvent{Move: corral.JobSubmit, SiteJobID: fmt.Sprint(4700 + j.ID)}})
 }
 
-// short says what is done, and to what.
+// short describes an action and its object.
 func (l *life) short(a Action) string {
 	switch a := a.(type) {
 	case Submit:
@@ -207,7 +207,7 @@ func (l *life) see(t *testing.T, d *datadriven.TestData) {
 	l.tell(l.sees(l.named(t, d), s))
 }
 
-// note is what pilots, queues and users say in a word or two.
+// note applies a short report of a pilot or queue, or a user's request.
 func (l *life) note(t *testing.T, d *datadriven.TestData) {
 	word := func(i int) string { return d.CmdArgs[i].Key }
 	var n int
@@ -215,7 +215,7 @@ func (l *life) note(t *testing.T, d *datadriven.TestData) {
 	case "lease":
 		l.change(LeaseJob{Job: l.named(t, d).ID, Holder: word(1)})
 	case "workers":
-		_, _ = fmt.Sscan(word(1), &n) // no number is none
+		_, _ = fmt.Sscan(word(1), &n) // a missing number is 0
 		l.change(NoteWorkers{l.named(t, d).ID, n})
 	case "waits":
 		l.change(NoteWaits{l.named(t, d).ID, word(1)})
@@ -227,7 +227,7 @@ func (l *life) note(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// change makes a change and tells of it, or of its refusal.
+// change makes a change and prints it, or its refusal.
 func (l *life) change(c Change) {
 	entries, err := l.apply(c)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A site has one setup job at a time: what it has lost is staged again when the one for a glidein's package is over.
-// Until then no attempt is asked for, which would not find its program either.
+// A site has one setup job at a time: a lost package is staged again when the setup job for a glidein's package has
+// ended. Until then no attempt is requested, which would not find its program either.
 func TestDecideLostMeanwhile(t *testing.T) {
 	t.Parallel()
 	embedded := glideinWith(resubmit.Policy{}) // wants its first attempt

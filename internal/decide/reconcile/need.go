@@ -11,18 +11,18 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A Need is what the glideins of one HTCondor cluster need before an attempt can be submitted: the pool,
-// and its worker package at the site, beside the site's own.
+// A Need is what the glideins of one HTCondor cluster need before an attempt can be submitted: the pool, and its
+// worker package at the site, in addition to the site's own.
 type Need struct {
 	Cluster corral.Cluster
-	Package string // full name of the worker package; empty if none fits, or the pool's version is not known
-	Version string // and its HTCondor
+	Package string // full name of the worker package; empty if none fits, or the pool's version is unknown
+	Version string // version of HTCondor in it
 	Digest  string
-	Unfit   string // why no package fits, and what to do about that
+	Unfit   string // why no package fits, and a remedy
 }
 
-// lack returns what keeps another attempt of g from a site that is ready. The site's own setup job is the
-// site's affair; one for a package that a cluster needs is the glidein's, and fails no other.
+// lack returns the reason why a ready site cannot get another attempt of g. The site's own setup job concerns the
+// site; a setup job for a cluster's package concerns the glidein, and its failure does not affect others.
 func (w World) lack(g corral.Glidein) corral.Lack {
 	if w.Installed.Lost && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: "site " + w.Site.Name + " has lost its package, which is staged again first"}
@@ -39,9 +39,9 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 	return w.lacksOfCluster(g)
 }
 
-// keeps returns what keeps another attempt of g from being submitted: what it lacks, that its owner is suspended, or a
-// credential that has expired or would not outlive it. The latter two take no retry and fail nothing: an administrator
-// or a new credential ends them.
+// keeps returns the reason why another attempt of g is not submitted: a lack, a suspended owner, or a credential that
+// has expired or would expire before the attempt ends. The latter two use up no retry and fail nothing: an
+// administrator or a new credential ends them.
 func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
 	lack := w.lack(g)
 	if lack.Final || w.Site.State != corral.SiteReady {
@@ -56,8 +56,8 @@ func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
 	return lack
 }
 
-// unlessExpired leaves out what would be submitted with a credential that has expired, jobs of the site included. What
-// was submitted without an answer is not submitted again then, either; if the site knows it, the next poll shows it.
+// unlessExpired omits submissions with an expired credential, including jobs of the site. Submissions that were never
+// answered are not repeated then, either; if the site knows the job, the next poll shows it.
 func unlessExpired(now time.Time, w World, actions []Action) []Action {
 	if credential.Refuses(now, w.Site.Credentials, 0) == "" {
 		return actions
@@ -71,8 +71,8 @@ func unlessExpired(now time.Time, w World, actions []Action) []Action {
 	})
 }
 
-// unlessSuspended leaves out setup jobs at a site of an owner who is suspended. Cleanup jobs are submitted: they only
-// take away.
+// unlessSuspended omits setup jobs at a site whose owner is suspended. Cleanup jobs are still submitted: they only
+// remove things.
 func unlessSuspended(w World, actions []Action) []Action {
 	if w.Suspended == "" {
 		return actions
@@ -83,7 +83,7 @@ func unlessSuspended(w World, actions []Action) []Action {
 	})
 }
 
-// credentialTimes are when credentials begin or end to let attempts of the glideins be submitted.
+// credentialTimes returns when credentials begin or cease to permit submissions of the glideins' attempts.
 func credentialTimes(w World) []time.Time {
 	times := credential.Turns(w.Site.Credentials, 0)
 	for _, g := range w.Glideins {
@@ -94,9 +94,10 @@ func credentialTimes(w World) []time.Time {
 	return times
 }
 
-// lacksOfCluster returns what keeps another attempt of g that has to do with its cluster: the pool does not run, no
-// worker package fits it, or the package is not installed at the site yet. The first two end the wait only with a
-// change of the cluster; the last is staged by a setup job (staging), and is final once all tries have failed.
+// lacksOfCluster returns the reasons related to its cluster why another attempt of g must wait: the pool does not
+// run, no worker package fits it, or the package is not installed at the site yet. The first two end only with a
+// change of the cluster; in the last case a setup job stages the package (staging), and the lack is final once all
+// tries have failed.
 func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	n, ok := w.Needs[g.Cluster]
 	switch {
@@ -128,8 +129,9 @@ func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	return corral.Lack{Why: why}
 }
 
-// stagings returns whether a package was installed at the site, and no pilot has missed it since; and if not, the setup
-// jobs for it that count for g: what had failed before the glidein was asked for may work by now.
+// stagings reports whether a package was installed at the site and no pilot has missed it since; if not, it returns
+// the setup jobs for it that count for g: a package whose setup failed before the glidein was requested may work by
+// now.
 func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, done bool) {
 	for _, j := range w.Jobs {
 		switch {
@@ -145,7 +147,7 @@ func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, do
 	return tries, false
 }
 
-// exhausted reports whether no other try follows these.
+// exhausted reports whether these tries are not followed by another.
 func exhausted(tries []corral.Job) bool {
 	if len(tries) == 0 {
 		return false
@@ -154,7 +156,7 @@ func exhausted(tries []corral.Job) bool {
 	return !last.Live() && (!retryable(last) || len(tries) >= maxSiteJobs)
 }
 
-// reasons says why setup jobs failed, each reason once.
+// reasons returns the distinct reasons why setup jobs failed.
 func reasons(tries []corral.Job) string {
 	var all []string
 	for _, j := range tries {
@@ -166,8 +168,8 @@ func reasons(tries []corral.Job) string {
 	return strings.Join(all, "; ")
 }
 
-// wantsPackage reports whether g may be about to need its package. A package is not staged for a glidein whose attempts
-// have what they need: it may never ask for another.
+// wantsPackage reports whether g may be about to need its package. A package is not staged for a glidein whose
+// attempts have what they need: it may never request another.
 func wantsPackage(now time.Time, g corral.Glidein) bool {
 	if g.Asked != corral.AskNothing || g.State.Terminal() {
 		return false
@@ -180,7 +182,7 @@ func wantsPackage(now time.Time, g corral.Glidein) bool {
 	return g.Overlap > 0 || slices.ContainsFunc(live, func(a corral.Job) bool { return a.State == corral.JobNew })
 }
 
-// staging takes care that what glideins need is installed at a site that is ready, one package at a time.
+// staging ensures that the packages that glideins need are installed at a ready site, one package at a time.
 func staging(now time.Time, w World) []Action {
 	for _, j := range w.Jobs {
 		switch {
@@ -209,7 +211,7 @@ func staging(now time.Time, w World) []Action {
 	return nil
 }
 
-// stagingTimes are when setup jobs for packages may be tried again.
+// stagingTimes returns when setup jobs for packages may be retried.
 func stagingTimes(now time.Time, w World) []time.Time {
 	times := []time.Time{upgradeTime(now, w)}
 	for _, g := range w.Glideins {

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// digest and name are of the package that glideins of cluster 3 need.
+// digest and name identify the package that glideins of cluster 3 need.
 const (
 	digest = "sha256:1"
 	name   = "htcondor-23.9.6-x86_64-linux-static"
@@ -22,14 +22,14 @@ func ready() Need {
 	return Need{Cluster: corral.Cluster{ID: 3, Name: "mine", Kind: corral.Condor, State: corral.ClusterReady, Version: "23.9.6"}, Package: name, Digest: digest}
 }
 
-// condorGlidein is one of cluster 3, asked for at t0.
+// condorGlidein returns a glidein of cluster 3, requested at t0.
 func condorGlidein(policy resubmit.Policy, attempts ...corral.Job) corral.Glidein {
 	g := glideinWith(policy, attempts...)
 	g.Cluster, g.CreatedAt = 3, t0
 	return g
 }
 
-// staged is a setup job for a package, which ended at t0.
+// staged returns a setup job for a package, which ended at t0.
 func staged(of string, o corral.Outcome, transient bool) corral.Job {
 	j := siteJobOver(corral.SetupJob, 1, o, transient)
 	j.Package, j.CreatedAt, j.Reason = of, t0, "its reason"
@@ -64,7 +64,7 @@ func TestDecideNeed(t *testing.T) {
 		g     corral.Glidein
 		after time.Duration
 		want  []string
-		says  string // of the glidein
+		says  string // reason of the glidein
 	}{
 		{"not there: it is staged, the glidein waits", ready(), []corral.Job{own}, first, 0, []string{"settle", "stage " + digest}, "package " + name + " is being staged"},
 		{"being staged", ready(), []corral.Job{own, stagingNow(digest, corral.JobRunning)}, first, 0, []string{"settle"}, "is being staged"},
@@ -114,7 +114,7 @@ func TestDecideNeed(t *testing.T) {
 	}
 }
 
-// A glidein that waits for its site's relay has its package staged meanwhile, once.
+// While a glidein waits for its site's relay, its package is staged, once.
 func TestDecideNoRelay(t *testing.T) {
 	t.Parallel()
 	g := condorGlidein(resubmit.Policy{Mode: resubmit.Never})
@@ -127,8 +127,8 @@ func TestDecideNoRelay(t *testing.T) {
 	}
 }
 
-// While its owner is suspended a site gets neither pilots nor setup jobs, and says so; what runs there goes on, and
-// what was removed is removed.
+// While its owner is suspended a site gets neither pilots nor setup jobs, and says so; running jobs continue, and
+// removals are carried out.
 func TestDecideSuspended(t *testing.T) {
 	t.Parallel()
 	const why = "the account ann is suspended"
@@ -160,7 +160,8 @@ func TestDecideSuspended(t *testing.T) {
 	}
 }
 
-// Setup jobs for packages of glideins are not the site's: it neither becomes READY by them nor fails.
+// Setup jobs for packages of glideins are separate from the site's: the site neither becomes READY nor fails because
+// of them.
 func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 	t.Parallel()
 	w := World{Site: corral.Site{State: corral.SiteStaging, PackageDigest: "sha256:…"}, Jobs: []corral.Job{staged(digest, corral.OutcomeDone, false), staged(digest, corral.OutcomeFailed, false)}}
@@ -173,8 +174,8 @@ func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 	}
 }
 
-// A site that has lost its own package is set up again, whatever the clocks of site and corrald say of the setup
-// before.
+// A site that has lost its own package is set up again, whatever the clocks of site and corrald show for the earlier
+// setup.
 func TestDecideLost(t *testing.T) {
 	t.Parallel()
 	done := corral.Job{Kind: corral.SetupJob, State: corral.JobEnded, Outcome: corral.OutcomeDone, CreatedAt: t0, EndedAt: t0.Add(time.Hour)}
@@ -189,7 +190,7 @@ func TestDecideLost(t *testing.T) {
 	}
 }
 
-// What a site has lost is staged again before the next attempt, with tries of its own.
+// A package that a site has lost is staged again before the next attempt, with tries of its own.
 func TestDecideMissed(t *testing.T) {
 	t.Parallel()
 	g := condorGlidein(resubmit.Policy{Retries: 3}, over(1, corral.OutcomeLost))
@@ -281,7 +282,7 @@ func TestDecideQueue(t *testing.T) {
 	}
 }
 
-// A token is good for a day in the queue, or for what is left of the patience with it.
+// A token is valid for a day in the queue, or for the remaining patience with it.
 func TestLifetimes(t *testing.T) {
 	t.Parallel()
 	lives := Lifetimes{Queue: 24 * time.Hour, Renew: time.Hour, Margin: 10 * time.Minute}
@@ -301,7 +302,7 @@ func TestLifetimes(t *testing.T) {
 	}
 }
 
-// Who asked for the end of an attempt decides whether it failed.
+// Whether an attempt failed depends on who requested its end.
 func TestOverdueHasFailed(t *testing.T) {
 	t.Parallel()
 	a := alive(1, corral.JobQueued)

@@ -10,8 +10,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Outlook says what becomes of a glidein next, when at the earliest, and by which rule, as far as that is known at now.
-// It is what Decide would do if nothing happened but that time goes by and that what runs lives out its walltime.
+// Outlook returns what happens to a glidein next, when at the earliest, and by which rule, as far as that is known at
+// now. It is what Decide would do if nothing happened except that time passes and running attempts use their full
+// walltime.
 func Outlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	live := g.Live()
 	switch {
@@ -30,14 +31,14 @@ func Outlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	return runningOutlook(now, w, g, live[0])
 }
 
-// firstOutlook is that of a glidein without an attempt that is alive: what keeps the next one, and until when.
+// firstOutlook returns the outlook of a glidein without a live attempt: what delays the next one, and until when.
 func firstOutlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	verdict, notBefore, why := g.Next(now)
 	if verdict != resubmit.Again {
 		return corral.Outlook{Next: corral.NextFinish, Why: why}
 	}
 	o := corral.Outlook{Next: corral.NextSubmit, Attempt: nextNumber(g), At: latestOf(notBefore, g.NotBefore), Why: why}
-	if g.State == corral.GlideinWaiting && g.Reason != "" { // it names what is waited for, be it time or not
+	if g.State == corral.GlideinWaiting && g.Reason != "" { // it names the cause of the wait, which may be time
 		o.Why += "; " + g.Reason
 	}
 	if why, ok := mustWait(w, g); ok && !strings.Contains(o.Why, why) {
@@ -55,7 +56,7 @@ func firstOutlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	return o
 }
 
-// runningOutlook is that of a glidein whose one attempt runs.
+// runningOutlook returns the outlook of a glidein whose only attempt runs.
 func runningOutlook(now time.Time, w World, g corral.Glidein, a corral.Job) corral.Outlook {
 	leave := workersLeave(g, a)
 	at, early := leave, ""
@@ -66,13 +67,13 @@ func runningOutlook(now time.Time, w World, g corral.Glidein, a corral.Job) corr
 	if verdict != resubmit.Again {
 		return corral.Outlook{Next: corral.NextFinish, At: leave, Why: why}
 	}
-	if g.Overlap > 0 { // else the attempt itself is the last that has ended by then
+	if g.Overlap > 0 { // without an overlap, the attempt itself is the last to end by then
 		at = latestOf(at, notBefore)
 	}
 	return corral.Outlook{Next: corral.NextSubmit, Attempt: nextNumber(g), At: at, Why: why + early}
 }
 
-// succession is the outlook of two generations: the later one takes over.
+// succession returns the outlook of two generations: the later one takes over.
 func succession(live []corral.Job) corral.Outlook {
 	earlier, later := live[0], live[len(live)-1]
 	if later.State != corral.JobRunning {
@@ -83,7 +84,7 @@ func succession(live []corral.Job) corral.Outlook {
 		Why: fmt.Sprintf("attempt %d has taken over", later.Number)}
 }
 
-// nextNumber is the number of a glidein's next attempt.
+// nextNumber returns the number of a glidein's next attempt.
 func nextNumber(g corral.Glidein) int {
 	n := 1
 	for _, a := range g.Attempts {
@@ -92,5 +93,5 @@ func nextNumber(g corral.Glidein) int {
 	return n
 }
 
-// latestOf returns the last of some times.
+// latestOf returns the latest of some times.
 func latestOf(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

@@ -14,15 +14,15 @@ import (
 )
 
 // An attempt that is submitted after the end of the one before it leaves the cluster without workers for as long as
-// the site's queue is (Juve 2012 part 5.1, T4). With an overlap its successor is submitted earlier: so early that it
-// runs for the length of the overlap before the workers of its predecessor leave, if it waits no longer than most
-// attempts there have waited. It may wait less; then both run together for longer. Two generations are the most at
-// once, so that a site never has more than twice what was asked for.
+// it waits in the site's queue (Juve 2012 part 5.1, T4). With an overlap its successor is submitted early enough to
+// run for the length of the overlap before the workers of its predecessor leave, provided that it waits no longer
+// than most attempts there have waited. If it waits less, both run together for longer. At most two generations exist
+// at once, so that a site never has more than twice the requested number of workers.
 
-// WaitsKept is how many of a site's latest waits an estimate is made from: queues change.
+// WaitsKept is the number of a site's latest waits used for an estimate: queues change.
 const WaitsKept = 50
 
-// overlapShare is the share of attempts that wait no longer than a successor is given time for.
+// overlapShare is the share of attempts whose wait is within the time that a successor is given.
 const overlapShare = 0.9
 
 // wantsOverlap reports whether the one live attempt is near its end and the policy will want another.
@@ -37,7 +37,7 @@ func wantsOverlap(now time.Time, w World, g corral.Glidein, live []corral.Job) (
 	return verdict == resubmit.Again && !now.Before(notBefore), why + ", " + overlapping(w, g, live[0])
 }
 
-// overlapping says for people why the successor of an attempt is submitted when it is.
+// overlapping returns an explanation of when the successor of an attempt is submitted.
 func overlapping(w World, g corral.Glidein, a corral.Job) string {
 	said := fmt.Sprintf("overlapping attempt %d by %s", a.Number, g.Overlap)
 	switch wait := expectedWait(w, g); {
@@ -49,21 +49,22 @@ func overlapping(w World, g corral.Glidein, a corral.Job) string {
 	return said
 }
 
-// overlapAt is when the successor of a running attempt is to be submitted.
+// overlapAt returns when the successor of a running attempt should be submitted.
 func overlapAt(w World, g corral.Glidein, a corral.Job) time.Time {
 	return workersLeave(g, a).Add(-time.Duration(g.Overlap + expectedWait(w, g).Wait))
 }
 
-// workersLeave is when the workers of a running attempt leave for their walltime, which the pilot itself outlives.
+// workersLeave returns when the workers of a running attempt leave because of their walltime; the pilot itself leaves
+// later.
 func workersLeave(g corral.Glidein, a corral.Job) time.Time {
 	walltime := time.Duration(g.Walltime)
 	return a.StartedAt.Add(matching.CutAfter(walltime - jobfiles.Reserve(walltime)))
 }
 
-// expectedWait is how long a further attempt of a glidein is taken to wait: as attempts of like width did in the same
-// queue, or if there were none as all in it. A glidein that has a running attempt has at least the wait of that one to
-// go by. Attempts that wait now say nothing yet: what they would tell changes with the time of day, and then Due could
-// not say when the answer changes.
+// expectedWait returns how long another attempt of a glidein is expected to wait: as long as attempts of similar
+// width did in the same queue or, if there were none, as long as all attempts in it. A glidein with a running attempt
+// has at least that one's wait to rely on. Attempts that are waiting now are not used: their contribution would
+// change with time, and then Due could not tell when the answer changes.
 func expectedWait(w World, g corral.Glidein) corral.Quantile {
 	if g.Overlap == 0 && g.Follows == 0 {
 		return corral.Quantile{}

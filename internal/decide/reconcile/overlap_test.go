@@ -13,13 +13,13 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// waited is an attempt of one cpu that waited so long, before the world began.
+// waited returns an attempt of one cpu that waited that long, before the world began.
 func waited(d time.Duration) corral.Wait {
 	return corral.Wait{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute), SubmittedAt: t0.Add(-time.Hour), StartedAt: t0.Add(d - time.Hour)}
 }
 
 // The pilot's minute has 55 s in which its workers serve: 3 s are kept for leaving, and 2 s for ending tasks. The
-// successor is submitted so early that it runs 20 s before these are over, if it waits as nine of ten have.
+// successor is submitted early enough to run for 20 s before these are over, if it waits as nine of ten have.
 func TestOverlapRestsOnWaits(t *testing.T) {
 	t.Parallel()
 	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever}, alive(1, corral.JobRunning))
@@ -75,8 +75,8 @@ func TestOverlapRestsOnWaits(t *testing.T) {
 	}
 }
 
-// Whatever is known of waits: there are never three generations, the successor is never later than the overlap wants
-// it, and not earlier than the longest wait explains.
+// Whatever the known waits are: there are never three generations, and the successor is submitted no later than the
+// overlap requires and no earlier than the longest wait explains.
 func TestOverlapBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -111,7 +111,7 @@ func TestOutlook(t *testing.T) {
 	asked := glideinWith(forever, alive(1, corral.JobRunning))
 	asked.Asked = corral.AskDrain
 	finished := glideinWith(resubmit.Policy{}, over(1, corral.OutcomeExpired))
-	finished.State, finished.Reason = corral.GlideinFinished, "no resubmission asked"
+	finished.State, finished.Reason = corral.GlideinFinished, "no resubmission requested"
 	planned := glideinWith(forever)
 	planned.NotBefore = t0.Add(time.Hour)
 	queued := glideinWith(forever, alive(1, corral.JobQueued))
@@ -129,14 +129,14 @@ func TestOutlook(t *testing.T) {
 		at      time.Time
 		why     string
 	}{
-		{"over", finished, corral.Hold{}, corral.NextNothing, 0, time.Time{}, "no resubmission asked"},
+		{"over", finished, corral.Hold{}, corral.NextNothing, 0, time.Time{}, "no resubmission requested"},
 		{"asked to drain", asked, corral.Hold{}, corral.NextLeave, 0, time.Time{}, "asked to drain"},
 		{"new", glideinWith(forever), corral.Hold{}, corral.NextSubmit, 1, time.Time{}, "first attempt"},
 		{"planned", planned, corral.Hold{}, corral.NextSubmit, 1, planned.NotBefore, "first attempt"},
 		{"held", glideinWith(forever), held, corral.NextSubmit, 1, held.Until, "came to nothing"},
 		{"lost", lost, corral.Hold{}, corral.NextSubmit, 2, retry, "retry 1 of 2"},
 		{"queued", queued, corral.Hold{}, corral.NextStart, 1, queued.LatestStart(queued.Attempts[0]), "queue"},
-		{"runs, and is the only one", glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning)), corral.Hold{}, corral.NextFinish, 0, t0.Add(leave), "no resubmission asked"},
+		{"runs, and is the only one", glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning)), corral.Hold{}, corral.NextFinish, 0, t0.Add(leave), "no resubmission requested"},
 		{"runs, and another follows", glideinWith(twice, alive(1, corral.JobRunning)), corral.Hold{}, corral.NextSubmit, 2, t0.Add(leave), "resubmission 1 of 2"},
 		{"runs, and another overlaps", lap(glideinWith(twice, alive(1, corral.JobRunning))), corral.Hold{}, corral.NextSubmit, 2, t0.Add(leave - 20*time.Second), "overlapping attempt 1 by 20s"},
 		{"runs as the last", glideinWith(twice, over(1, corral.OutcomeExpired), over(2, corral.OutcomeExpired), alive(3, corral.JobRunning)), corral.Hold{}, corral.NextFinish, 0, t0.Add(leave), "all 2 resubmissions used"},

@@ -8,31 +8,31 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Lifetimes says how long a token for an HTCondor pool is good. One that is replaced while its attempt
-// waits need not be good for all of a week in a queue.
+// Lifetimes defines how long a token for an HTCondor pool is valid. A token that is replaced while its attempt waits
+// need not be valid for a whole week in a queue.
 type Lifetimes struct {
 	Queue  time.Duration // in which the attempt may start
-	Renew  time.Duration // so long before that is over the token is replaced
+	Renew  time.Duration // the token is replaced this long before that time is over
 	Margin time.Duration // beyond the walltime: clocks differ, and a batch system may be late
 }
 
-// Of returns for how long a token is to be good that an attempt is given now.
+// Of returns how long a token given to an attempt now should be valid.
 func (l Lifetimes) Of(g corral.Glidein, a corral.Job, now time.Time) time.Duration {
 	wait := max(0, g.LatestStart(a).Sub(now))
 	return min(l.Queue, wait) + time.Duration(g.Walltime) + l.Margin
 }
 
-// grain is how exactly the end of a token is kept.
+// grain is the precision with which the end of a token is kept.
 const grain = 2 * time.Second
 
-// A Token is one that an attempt, which waits, surely has at its site for its HTCondor pool.
+// A Token is the HTCondor pool token that a waiting attempt certainly has at its site.
 type Token struct {
 	Ends  time.Time
-	Since time.Time // zero: since the attempt was asked for
+	Since time.Time // zero: since the attempt was requested
 }
 
-// renewAt is when a token is to be replaced; zero if it is good for as long as the attempt may wait. A pool need not
-// make tokens that are good for as long as they should be: then each is used for a while all the same.
+// renewAt returns when a token should be replaced; zero if it is valid for as long as the attempt may wait. A pool
+// may issue tokens with a shorter lifetime than requested: each of them is still used for a while.
 func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
 	start := t.Ends.Add(-time.Duration(g.Walltime) - l.Margin)
 	if t.Ends.IsZero() || !start.Add(grain).Before(g.LatestStart(a)) {
@@ -46,10 +46,10 @@ func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
 	return at
 }
 
-// waiting decides about an attempt that its site has not started yet. It is given up when it has waited for too long,
-// or when the site keeps saying that it will never start; another may then be luckier. One whose submission was never
-// answered is taken up again, unless something is lacking that it would fail for. The last case replaces a token that
-// would end before the attempt's workers leave.
+// waiting decides about an attempt that its site has not started yet. It is abandoned when it has waited for too
+// long, or when the site keeps reporting that it will never start it; another may then be luckier. An attempt whose
+// submission was never answered is resumed, unless it would fail for a known lack. The last case replaces a token
+// that would expire before the attempt's workers leave.
 func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	lack, kept := w.lack(g), keeps(now, w, g)
 	never := w.Hopeless[a.ID]
@@ -59,7 +59,7 @@ func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 		return []Action{Cancel{a, tooLong(a, g.LatestStart(a))}}
 	case !never.IsZero() && !now.Before(never.Add(hopeGrace)):
 		return []Action{Cancel{a, neverStarts(a)}}
-	case a.State == corral.JobNew && kept.Why != "" && !kept.Final: // each poll adopts it if it shows up
+	case a.State == corral.JobNew && kept.Why != "" && !kept.Final: // a poll adopts it if it appears
 		return nil
 	case a.State == corral.JobNew:
 		return []Action{Resume{a}}
@@ -69,8 +69,8 @@ func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	return nil
 }
 
-// hopeGrace is for how long a site must say that it never starts a job: its rules may be about to change, and what it
-// says of a job that it has just taken need not last.
+// hopeGrace is how long a site must report that it never starts a job: its rules may be about to change, and its
+// statement about a newly accepted job may not last.
 const hopeGrace = 15 * time.Second
 
 // serving decides about a setup or cleanup job that its site has taken.
@@ -88,12 +88,12 @@ func serving(now time.Time, w World, j corral.Job) []Action {
 	return nil
 }
 
-// latestStart is when a setup or cleanup job is given up that has not started.
+// latestStart returns when a setup or cleanup job that has not started is abandoned.
 func latestStart(j corral.Job) time.Time {
 	return j.CreatedAt.Add(time.Duration(corral.DefaultQueueTimeout))
 }
 
-// servingTimes are when a setup or cleanup job is given up that waits.
+// servingTimes returns when waiting setup or cleanup jobs are abandoned.
 func servingTimes(w World) []time.Time {
 	var times []time.Time
 	for _, j := range w.Jobs {
@@ -107,7 +107,7 @@ func servingTimes(w World) []time.Time {
 	return times
 }
 
-// Overdue returns why a live job was cancelled although no user had asked for that: it had waited for too long, and
+// Overdue returns why a live job was cancelled although no user had requested that: it had waited for too long, and
 // another may be luckier; or its site never starts it, nor another like it.
 func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
 	if a.Asked != corral.AskCancel {
@@ -115,7 +115,7 @@ func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
 	}
 	if a.Kind != corral.PilotJob {
 		switch w.Site.State {
-		case corral.SiteStaging, corral.SiteReady, corral.SiteRemoving: // in others its end was wanted
+		case corral.SiteStaging, corral.SiteReady, corral.SiteRemoving: // in other states its end was intended
 			return overdue(a, latestStart(a))
 		}
 		return "", false
@@ -128,17 +128,17 @@ func (w World) Overdue(a corral.Job) (why string, hopeless bool) {
 	return "", false
 }
 
-// overdue tells the two reasons apart by when the attempt was asked to end: before its time in the queue was over it
-// can only have been that the site never starts it.
+// overdue distinguishes the two reasons by when the attempt's end was requested: before its time in the queue was
+// over, the only possible reason is that the site never starts it.
 func overdue(a corral.Job, latest time.Time) (why string, hopeless bool) {
-	if a.UpdatedAt.Before(latest) { // when it was asked
+	if a.UpdatedAt.Before(latest) { // the time of the request
 		return neverStarts(a), true
 	}
 	return tooLong(a, latest), false
 }
 
 func neverStarts(a corral.Job) string {
-	return "the site took it, and never starts it: " + a.Reason
+	return "the site accepted it but never starts it: " + a.Reason
 }
 
 func tooLong(a corral.Job, latest time.Time) string {

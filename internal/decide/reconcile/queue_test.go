@@ -31,7 +31,7 @@ func TestHopelessAttempt(t *testing.T) {
 	s.Overdue, s.Hopeless = w.Overdue(a)
 	events := Events(a, s, a.UpdatedAt)
 	e := events[len(events)-1]
-	if e.Outcome != corral.OutcomeFailed || e.Transient || e.Reason != "the site took it, and never starts it: PartitionTimeLimit" {
+	if e.Outcome != corral.OutcomeFailed || e.Transient || e.Reason != "the site accepted it but never starts it: PartitionTimeLimit" {
 		t.Errorf("it ended as %s, transient %t: %s", e.Outcome, e.Transient, e.Reason)
 	}
 	over, _, err := a.Apply(e, e.At)

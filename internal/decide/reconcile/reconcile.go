@@ -1,18 +1,18 @@
 // Package reconcile decides what to do about one site: it is the pure middle of the engine.
 //
-// Two functions carry everything. Events turns what a site and its jobs say into moves of jobs;
-// Decide turns the recorded world into actions. Neither does I/O nor reads a clock, and both may be
-// called again on the same world with the same answer, so a crash between any two steps costs nothing
-// but the step. Due says until when Decide will say the same, unless something happens.
+// It has two central functions. Events turns the reports of a site and its jobs into moves of jobs; Decide turns the
+// recorded world into actions. Neither does I/O nor reads a clock, and both may be called again on the same world
+// with the same answer, so a crash between any two steps costs nothing but the step. Due returns until when Decide
+// gives the same answer, unless something happens.
 //
-// The effects of an action or an event on the recorded world are not decided here: those rules belong to the nouns
-// of package corral. The store follows them in its transactions, and World.Apply in memory, so that a test or a
-// simulation can play whole lives of a site in microseconds; testdata/lives has some to read.
+// The effects of an action or an event on the recorded world are not decided here: those rules belong to the nouns of
+// package corral. The store follows them in its transactions, and World.Apply in memory, so that a test or a
+// simulation can play whole lives of a site in microseconds; testdata/lives contains some to read.
 //
-// The engine records the intent of an action before it acts, and a job whose intent is
-// recorded but whose submission was never answered is looked up by its tag before it is repeated.
+// The engine records the intent of an action before it acts. If the intent of a job is recorded but its submission
+// was never answered, the job is looked up by its tag before it is submitted again.
 //
-// The invariant: at most one attempt of a glidein is asked for at a time, two only with overlap.
+// The invariant: at most one attempt of a glidein is requested at a time, two only with overlap.
 package reconcile
 
 import (
@@ -24,68 +24,68 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A World is everything recorded about one site. Apply keeps the first block as the store would have it; the
-// caller sets the rest.
+// A World is everything recorded about one site. Apply keeps the first block consistent with the store; the caller
+// sets the rest.
 type World struct {
 	Site     corral.Site
 	Held     corral.Hold      // follows from Told
-	Told     []corral.Job     // the last attempts that have ended and tell something of the site, as they ended
+	Told     []corral.Job     // the last ended attempts that provide evidence about the site, by end time
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
-	Glideins []corral.Glidein // by id, each in brief; those that are over have left, or are about to and do not count
-	Later    time.Time        // when the first glidein wakes that is missing because that is over Ahead away
-	Over     []corral.Job     // attempts that have ended: at least those asked for in the last SubmitWindow
+	Glideins []corral.Glidein // by id, each in brief; those that have ended have left, or will soon and do not count
+	Later    time.Time        // when the first glidein starts to matter that is absent because it is over Ahead away
+	Over     []corral.Job     // ended attempts: at least those requested in the last SubmitWindow
 
-	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need
-	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
+	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → needs of its glideins
+	Tokens    map[corral.JobID]Token    // :: waiting attempt → the pool token that it certainly has
 	Lifetimes Lifetimes                 // of new tokens
 	Waits     []corral.Wait             // the site's latest, if a glidein overlaps, in the order of their submission
-	Installed Installed                 // of packages there
+	Installed Installed                 // packages at the site
 
-	Hopeless map[corral.JobID]time.Time  // :: job that waits → since when its site has said that it never starts
-	NoRelay  map[corral.GlideinID]string // :: glidein that needs the site's relay → why that does not run
+	Hopeless map[corral.JobID]time.Time  // :: waiting job → since when its site has reported that it never starts it
+	NoRelay  map[corral.GlideinID]string // :: glidein that needs the site's relay → why the relay does not run
 
-	Suspended string // why nothing new is asked for on behalf of the site's owner; "": it may be
+	Suspended string // why nothing new is requested for the site's owner; "": it may be
 
 	index *index // of the first block; nil before the first Apply
 }
 
-// Installed is what is known of a site's worker packages beyond what its jobs tell.
+// Installed holds what is known about a site's worker packages beyond the evidence of its jobs.
 type Installed struct {
-	Lost   bool                 // the site's own package is not there any more
-	Newer  Package              // that the site is to have in place of its own; zero: none
-	Missed map[string]time.Time // :: digest of a package → when a pilot began that did not find it
+	Lost   bool                 // the site's own package has disappeared
+	Newer  Package              // package that will replace the site's own; zero: none
+	Missed map[string]time.Time // :: digest of a package → start time of a pilot that did not find it
 }
 
 // An Action is one thing to do at a site. The engine performs actions in order.
 type Action interface {
-	// Why is the reason in one line, for the log.
+	// Why returns the reason in one line, for the log.
 	Why() string
 }
 
 type (
-	// Submit asks for a new job: its row is the recorded intent, then the site is called. ID and Tag are left to
-	// whoever performs it.
+	// Submit requests a new job: its row is the recorded intent, then the site is called. The executor sets ID and
+	// Tag.
 	Submit struct {
 		ID      corral.JobID // for Apply; the store numbers jobs itself
-		Tag     string       // unique; the site knows the job by it
+		Tag     string       // unique; the site identifies the job by it
 		Kind    corral.JobKind
 		Glidein corral.GlideinID // pilot jobs only
-		Package string           // digest of what a setup job installs; empty: the site's own package
-		Move    corral.SiteMove  // of the site, that belongs to the same intent, if any; not with a pilot job
+		Package string           // digest of the package that a setup job installs; empty: the site's own package
+		Move    corral.SiteMove  // the site's move that belongs to the same intent, if any; not with a pilot job
 		Reason  string
 	}
 
-	// Resume takes up a job whose intent is recorded but whose submission was never answered: it is
-	// looked up by its tag and submitted again only if the site does not know it.
+	// Resume continues a job whose intent is recorded but whose submission was never answered: it is looked up by its
+	// tag and submitted again only if the site does not know it.
 	Resume struct{ Job corral.Job }
 
-	// Renew replaces the token that an attempt, which waits in the queue, has for its HTCondor pool.
+	// Renew replaces the token of a waiting attempt for its HTCondor pool.
 	Renew struct{ Job corral.Job }
 
-	// Drain asks a running attempt to finish its tasks and leave.
+	// Drain tells a running attempt to finish its tasks and leave.
 	Drain struct{ Job corral.Job }
 
-	// Cancel ends a job at its site, by force if need be.
+	// Cancel ends a job at its site, by force if necessary.
 	Cancel struct {
 		Job    corral.Job
 		Reason string
@@ -105,7 +105,7 @@ type (
 		Reason  string
 	}
 
-	// Settle writes down a glidein's derived state where it differs from the recorded one.
+	// Settle records a glidein's derived state where it differs from the recorded one.
 	Settle struct {
 		Glidein corral.GlideinID
 		Lack    corral.Lack
@@ -117,10 +117,10 @@ type (
 		Reason string
 	}
 
-	// UsePackage has the site's next pilots use a package that was installed there, in place of the site's own.
+	// UsePackage makes the site's next pilots use a package that was installed there, in place of the site's own.
 	UsePackage struct{ Package Package }
 
-	// Sweep removes what is left of the site's root directory, then moves the site to DELETED.
+	// Sweep removes the rest of the site's root directory, then moves the site to DELETED.
 	Sweep struct{}
 )
 
@@ -141,7 +141,7 @@ func (a Sweep) Why() string      { return "no job is needed at the site any more
 // maxSiteJobs is how often a setup or cleanup job is tried before the site fails.
 const maxSiteJobs = 3
 
-// siteJobBackoff is the time between two tries, doubled each time.
+// siteJobBackoff is the time between two tries, doubled after each try.
 const siteJobBackoff = 2 * time.Second
 
 // Decide returns what to do about the site at now, in order.
@@ -154,8 +154,8 @@ func Decide(now time.Time, w World) []Action {
 	return unlessSuspended(w, unlessExpired(now, w, slices.Concat(actions, turns.submits, site(now, w))))
 }
 
-// site decides about the site itself, by its state. Each state has one thing to bring about: the setup job, the
-// packages that glideins need, an empty site, the cleanup job. In the last two states nothing may live there any more.
+// site decides about the site itself, by its state. Each state has one task: the setup job, the packages that
+// glideins need, emptying the site, the cleanup job. In the last two states all jobs that remain there are cancelled.
 func site(now time.Time, w World) []Action {
 	switch w.Site.State {
 	case corral.SiteNew:
@@ -181,8 +181,8 @@ func site(now time.Time, w World) []Action {
 	return nil
 }
 
-// siteJob follows the site's setup or cleanup job: done leads to next, failure to another try or to
-// the failure of the site.
+// siteJob follows the site's setup or cleanup job: success leads to next, failure to another try or to the failure of
+// the site.
 func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action {
 	tries, last := lastOf(w.Jobs, kind)
 	ended := fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)
@@ -196,7 +196,7 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 	case last.Outcome == corral.OutcomeDone:
 		return []Action{next}
 	case kind == corral.CleanupJob && last.Outcome == corral.OutcomeFailed && last.SubmittedAt.IsZero():
-		return []Action{next} // refused, since a disk is full, say: to sweep needs no room, and makes some
+		return []Action{next} // refused, for example because a disk is full: sweeping needs no space, and frees some
 	case retryable(last) && tries < maxSiteJobs:
 		if now.Before(retryAt(now, tries, last)) {
 			return nil
@@ -206,17 +206,18 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 	return []Action{MoveSite{corral.SiteFail, ended}}
 }
 
-// retryAt is when a setup or cleanup job that ended as the last of so many tries may be followed by another.
+// retryAt returns when a setup or cleanup job may be followed by another, given that it was the last of that many
+// tries.
 func retryAt(now time.Time, tries int, last corral.Job) time.Time {
 	at := last.EndedAt.Add(siteJobBackoff << (min(tries, maxSiteJobs) - 1))
-	if at.Sub(now) > time.Minute { // no back-off is so long: the clock was set back
+	if at.Sub(now) > time.Minute { // back-offs are shorter than this: the clock was set back
 		return now
 	}
 	return at
 }
 
-// lastOf returns how many jobs of this kind there were since the last one that did its work, and the
-// last one. Setup jobs of packages other than the site's own do not count.
+// lastOf returns the number of jobs of this kind since the last successful one, and the last one. Setup jobs of
+// packages other than the site's own do not count.
 func lastOf(jobs []corral.Job, kind corral.JobKind) (tries int, last corral.Job) {
 	for _, j := range jobs {
 		if j.Kind != kind || j.Package != "" {
@@ -230,13 +231,13 @@ func lastOf(jobs []corral.Job, kind corral.JobKind) (tries int, last corral.Job)
 	return tries, last
 }
 
-// retryable reports whether another try of a setup or cleanup job may do better.
+// retryable reports whether another try of a setup or cleanup job may succeed.
 func retryable(j corral.Job) bool {
 	return j.Transient || j.Outcome == corral.OutcomeLost || j.Outcome == corral.OutcomePreempted
 }
 
-// exiting passes removal on to the glideins and the setup job; when nothing is alive the cleanup job
-// follows, unless the site never came so far that a job could have run there.
+// exiting passes the removal on to the glideins and the setup job; when no job is live the cleanup job follows,
+// unless the site never reached a state in which a job could have run there.
 func exiting(w World) []Action {
 	const reason = "the site is being removed"
 	actions := cancelAll(w.Jobs, reason)
@@ -257,7 +258,7 @@ func exiting(w World) []Action {
 	return []Action{Submit{Kind: corral.CleanupJob, Move: corral.SiteEmptied, Reason: reason}}
 }
 
-// cancelAll ends the setup and cleanup jobs that are alive.
+// cancelAll ends the live setup and cleanup jobs.
 func cancelAll(jobs []corral.Job, reason string) []Action {
 	var actions []Action
 	for _, j := range jobs {
@@ -268,7 +269,7 @@ func cancelAll(jobs []corral.Job, reason string) []Action {
 	return actions
 }
 
-// glidein decides about one glidein, but for its turn to submit another attempt.
+// glidein decides about one glidein, except for its turn to submit another attempt.
 func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 	var actions []Action
 	if retime, ok := follow(now, w, g); ok {
@@ -290,9 +291,9 @@ func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 	return actions
 }
 
-// attempt decides about one live attempt. What is asked of the attempt and what is asked of its glidein count alike. A
-// drain needs a pilot that can be told: one that waits, or that has no link to corrald, is cancelled instead, because
-// nothing of its work would be lost, or there is no other way.
+// attempt decides about one live attempt. Requests for the attempt and for its glidein count equally. A drain needs a
+// pilot that can be told; one that waits or has no link to corrald is cancelled instead, because none of its work
+// would be lost, or because there is no other way.
 func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	asked := func(ask corral.Ask) bool { return g.Asked == ask || a.Asked == ask }
 	switch drain := asked(corral.AskDrain); {
@@ -302,7 +303,7 @@ func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 		return []Action{Cancel{a, "asked to cancel"}}
 	case drain && a.State == corral.JobRunning && a.LeaseHolder != "":
 		return []Action{Drain{a}}
-	case drain && a.Workers > 0: // its jobs go back into the pool's queue
+	case drain && a.Workers > 0: // its jobs return to the pool's queue
 		return []Action{Cancel{a, "asked to drain, and its pilot has no link through which it could be told"}}
 	case drain:
 		return []Action{Cancel{a, "asked to drain before its pilot came"}}
@@ -312,7 +313,7 @@ func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	return nil
 }
 
-// wantsAttempt reports whether another attempt is to be submitted as soon as there is room for it, and why.
+// wantsAttempt reports whether another attempt should be submitted as soon as there is room for it, and why.
 func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (bool, string) {
 	switch {
 	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):

@@ -36,7 +36,7 @@ func siteJobOver(kind corral.JobKind, n int, o corral.Outcome, transient bool) c
 	return corral.Job{ID: corral.JobID(n), Kind: kind, Number: n, State: corral.JobEnded, Outcome: o, Transient: transient, SubmittedAt: t0, EndedAt: t0}
 }
 
-// kinds names actions for the tables: what is done, not why.
+// kinds names actions for the tables, without their reasons.
 func kinds(actions []Action) []string {
 	names := []string{}
 	for _, a := range actions {
@@ -181,7 +181,7 @@ func TestDecideGoneSiteCancelsAttempts(t *testing.T) {
 	}
 }
 
-// What an attempt's end says of its node.
+// An attempt's end determines what its node is blamed for.
 func TestEndNamesNodes(t *testing.T) {
 	t.Parallel()
 	lost := []corral.LostHost{{Host: 1, Node: "n2", Why: "disk"}}
@@ -277,8 +277,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A node is blamed that failed, as the batch system says, or on which a pilot could not even say why it failed. It is
-// not blamed for what tasks did, or for a signal.
+// A node is blamed if it failed, according to the batch system, or if a pilot on it could not even report why it
+// failed. It is not blamed for the effects of tasks, or for a signal.
 func TestBlamedNode(t *testing.T) {
 	t.Parallel()
 	preempted := &Report{Outcome: corral.OutcomePreempted, Reason: "terminated signal received"}
@@ -290,8 +290,8 @@ func TestBlamedNode(t *testing.T) {
 		node   string
 		why    string
 	}{
-		{"it failed", ByNode, "NODE_FAIL", nil, "n1", "a node of it failed (NODE_FAIL)"},
-		{"it failed, and the pilot saw a signal", ByNode, "NODE_FAIL", preempted, "n1", "a node of it failed (NODE_FAIL)"},
+		{"it failed", ByNode, "NODE_FAIL", nil, "n1", "one of its nodes failed (NODE_FAIL)"},
+		{"it failed, and the pilot saw a signal", ByNode, "NODE_FAIL", preempted, "n1", "one of its nodes failed (NODE_FAIL)"},
 		{"the pilot disappeared", ByDisappeared, "", nil, "n1", "its processes disappeared"},
 		{"no report", "", "", nil, "n1", "it left no report"},
 		{"too much memory", ByMemory, "OUT_OF_MEMORY", nil, "", ""},
@@ -315,9 +315,9 @@ func TestBlamedNode(t *testing.T) {
 	}
 }
 
-// Whatever the history of a glidein: at most one attempt is asked for at a time, none while one is
-// alive (with overlap, two), none for a glidein that is over or asked to go, none right after one that
-// failed, nothing with a credential that has expired, and deciding twice decides the same.
+// Whatever the history of a glidein: at most one attempt is requested at a time, none while one is live (with
+// overlap, two), none for a glidein that has ended or is leaving, none right after a failed one, and nothing with an
+// expired credential; and deciding twice gives the same decisions.
 func TestDecideNeverAsksTooMuch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -393,7 +393,7 @@ func drawWorld(t *rapid.T) (World, time.Time) {
 	for range rapid.IntRange(0, 4).Draw(t, "waits") {
 		p := waited(time.Duration(rapid.IntRange(0, 7200).Draw(t, "wait")) * time.Second)
 		switch rapid.IntRange(0, 3).Draw(t, "and then") {
-		case 0: // it waits still
+		case 0: // it is still waiting
 			p.StartedAt = time.Time{}
 		case 1:
 			p.EndedAt, p.StartedAt, p.Outcome = p.StartedAt, time.Time{}, corral.OutcomeRemoved
@@ -425,7 +425,7 @@ func drawNeed(t *rapid.T, w *World) {
 	}
 }
 
-// Who has decided may sleep until Due: before that the same would be decided again.
+// After a decision, the caller may sleep until Due: before that the decision would be the same.
 func TestNothingIsDueBeforeDue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever happens at a site, and whatever users ask for: at any time, what is decided, performed and answered comes
-// to rest after a few rounds. Limits and the pace of submissions are kept at each moment, no glidein has more
-// attempts than it may, and time alone changes nothing before Due.
+// Whatever happens at a site, and whatever users request: at any time, deciding, performing and answering comes to
+// rest after a few rounds. Limits and the pace of submissions are kept at each moment, no glidein has more attempts
+// than it may, and time alone changes nothing before Due.
 func TestDecideThenApplyComesToRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -39,18 +39,18 @@ func TestDecideThenApplyComesToRest(t *testing.T) {
 	})
 }
 
-// However the attempts at a site come to nothing, hang in its queue, or die, and whatever the clock did: there is
-// always a time, not far away, at which a glidein that waits has its turn. Nothing keeps all others away without end.
+// Whether the attempts at a site fail, hang in its queue, or die, and whatever the clock did: there is always a time,
+// not far away, at which a waiting glidein has its turn. Nothing blocks all others indefinitely.
 func TestCircuitBreakerAlwaysTriesAgain(t *testing.T) {
 	t.Parallel()
-	const patience = 2 * time.Hour // after clocks that were set back holds may follow each other
+	const patience = 2 * time.Hour // after clocks were set back, holds may follow each other
 	rapid.Check(t, func(t *rapid.T) {
 		b := &batch{T: t, rig: readyRig(t, corral.Site{})}
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
 			b.now = b.now.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Minute/time.Millisecond)).Draw(t, "later")) * time.Millisecond)
 			if rapid.IntRange(0, 4).Draw(t, "the clock is set back") == 0 {
 				b.now = b.now.Add(-time.Duration(rapid.Int64Range(0, int64(48*time.Hour/time.Millisecond)).Draw(t, "by")) * time.Millisecond)
-				b.asked = nil // the pace is that of one clock
+				b.asked = nil // the pace applies to one clock
 			}
 			b.must(CreateGlidein{Glidein: forever()})
 			b.rest()
@@ -71,16 +71,16 @@ func TestCircuitBreakerAlwaysTriesAgain(t *testing.T) {
 	})
 }
 
-// forever is a glidein that wants attempts without end.
+// forever returns a glidein that always wants another attempt.
 func forever() corral.Glidein {
 	return corral.Glidein{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), Resubmit: resubmit.Policy{Mode: resubmit.Forever, Retries: 99}}
 }
 
-// A batch is a made-up batch system: it answers what is performed, and things happen to its jobs.
+// A batch is a fake batch system: it answers the performed actions, and its jobs have events of their own.
 type batch struct {
 	*rapid.T
 	*rig
-	asked []time.Time // when attempts were asked for
+	asked []time.Time // when attempts were requested
 }
 
 func newBatch(t *rapid.T) *batch {
@@ -99,7 +99,7 @@ func newBatch(t *rapid.T) *batch {
 	return b
 }
 
-// rest performs what is decided until nothing is recorded any more.
+// rest performs the decided actions until nothing more is recorded.
 func (b *batch) rest() {
 	const most = 60
 	for range most {
@@ -107,7 +107,7 @@ func (b *batch) rest() {
 		for _, a := range Decide(b.now, b.World) {
 			entries := b.perform(a)
 			if _, submits := a.(Submit); submits && len(entries) == 0 {
-				continue // the world has moved on
+				continue // the world has changed since
 			}
 			recorded += len(entries) + b.respond(a)
 			b.check()
@@ -119,7 +119,7 @@ func (b *batch) rest() {
 	b.Fatalf("no rest at %s after %d rounds: still %q", b.now, most, kinds(Decide(b.now, b.World)))
 }
 
-// respond answers an action at once, or not; what was refused or cancelled may be over.
+// respond answers an action at once, or not; refused or cancelled jobs may end.
 func (b *batch) respond(a Action) (recorded int) {
 	move := func(j corral.Job, e corral.JobEvent) int {
 		if !b.find(j.ID).Live() {
@@ -177,7 +177,7 @@ func (b *batch) happen() {
 	}
 }
 
-// wish has a user change their mind, now and then.
+// wish makes a user change their mind, now and then.
 func (b *batch) wish() {
 	if g := rapid.IntRange(0, 400).Draw(b.T, "whose"); g < len(b.Glideins) && !b.Glideins[g].State.Terminal() {
 		b.must(AskGlidein{b.Glideins[g].ID, rapid.SampledFrom([]corral.Ask{corral.AskDrain, corral.AskCancel}).Draw(b.T, "ask"), "drawn"})
@@ -187,15 +187,15 @@ func (b *batch) wish() {
 	}
 }
 
-// check looks at what must hold at each moment.
+// check tests the conditions that must hold at each moment.
 func (b *batch) check() {
 	if broken := limitBroken(b.now, b.World, b.asked); broken != "" {
 		b.Fatalf("%s", broken)
 	}
 }
 
-// limitBroken says which bound of a site is not kept: how many attempts wait or run there, how fast they were asked
-// for, or how many of them belong to one glidein.
+// limitBroken returns which limit of a site is exceeded: the number of attempts that wait or run there, the pace of
+// requests, or the number of attempts that belong to one glidein.
 func limitBroken(now time.Time, w World, asked []time.Time) string {
 	var l corral.Load
 	for _, a := range w.attempts() {

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A rig runs one world in memory: it performs what Decide says as the engine would, but for the site, which the test
-// plays.
+// A rig runs one world in memory: it performs the decided actions as the engine would, except for the site, whose
+// part the test plays.
 type rig struct {
 	tb interface {
 		Helper()
@@ -22,7 +22,7 @@ type rig struct {
 	embedded    corral.Cluster
 }
 
-// newRig has a site that is NEW, at t0.
+// newRig returns a rig with a site that is NEW, at t0.
 func newRig(tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -37,7 +37,7 @@ func newRig(tb interface {
 	}
 }
 
-// readyRig has a site that is READY.
+// readyRig returns a rig with a site that is READY.
 func readyRig(tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -68,7 +68,7 @@ func (r *rig) apply(c Change) ([]corral.Entry, error) {
 	return r.Apply(c, r.now)
 }
 
-// calls is what transcripts call a job by: setup.1, or 2.3 for the third attempt of glidein 2.
+// calls returns the name of a job in transcripts: setup.1, or 2.3 for the third attempt of glidein 2.
 func calls(j corral.Job) string {
 	if j.Kind == corral.PilotJob {
 		return fmt.Sprintf("%d.%d", j.Glidein, j.Number)
@@ -86,8 +86,8 @@ func (r *rig) must(c Change) []corral.Entry {
 	return entries
 }
 
-// perform does one action, but for what the site would say to it. What the site said to those before it may have
-// moved the world on, as in production.
+// perform performs one action, without the site's answer. As in production, the site's answers to earlier actions may
+// have changed the world.
 func (r *rig) perform(a Action) []corral.Entry {
 	r.tb.Helper()
 	switch a := a.(type) {
@@ -102,10 +102,10 @@ func (r *rig) perform(a Action) []corral.Entry {
 	case Sweep:
 		return r.must(MoveSite{Move: corral.SiteUnstaged})
 	}
-	return nil // Resume is the site's to answer
+	return nil // the site answers Resume
 }
 
-// sees has the site say what it knows of a job.
+// sees makes the site report a job.
 func (r *rig) sees(j corral.Job, s Sighting) (entries []corral.Entry) {
 	r.tb.Helper()
 	s.Overdue, s.Hopeless = r.Overdue(j)
@@ -124,7 +124,7 @@ func (r *rig) find(id corral.JobID) corral.Job {
 	return *j
 }
 
-// live are all jobs that are alive.
+// live returns all live jobs.
 func (r *rig) live() []corral.Job {
 	live := r.attempts()
 	for _, j := range r.Jobs {

@@ -10,13 +10,13 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// serves is a setup or cleanup job that its site has taken.
+// serves returns a setup or cleanup job that its site has accepted.
 func serves(kind corral.JobKind, s corral.JobState) corral.Job {
 	return corral.Job{ID: 5, Kind: kind, Number: 1, State: s, CreatedAt: t0, SubmittedAt: t0, UpdatedAt: t0}
 }
 
-// What holds for attempts holds for setup and cleanup jobs: one that waits for too long is given up, and one of which
-// the site says for a while that it never starts.
+// The rules for attempts also apply to setup and cleanup jobs: a job is abandoned if it waits for too long, or if the
+// site reports for a while that it never starts it.
 func TestServingJobsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	const week = 7 * 24 * time.Hour
@@ -28,7 +28,7 @@ func TestServingJobsAreGivenUp(t *testing.T) {
 		name  string
 		state corral.SiteState
 		job   corral.Job
-		never time.Duration // since when the site says so; 0: it does not
+		never time.Duration // since when the site has reported it; 0: it has not
 		after time.Duration
 		want  []string
 		next  time.Duration // when something is due; 0: nothing is
@@ -60,7 +60,7 @@ func TestServingJobsAreGivenUp(t *testing.T) {
 	}
 }
 
-// Who asked for the end of a setup or cleanup job decides whether it failed, and whether another is tried.
+// Whether a setup or cleanup job failed, and whether another is tried, depends on who requested its end.
 func TestServingJobsThatWereGivenUp(t *testing.T) {
 	t.Parallel()
 	hopeless, late := serves(corral.SetupJob, corral.JobQueued), serves(corral.SetupJob, corral.JobQueued)
@@ -74,9 +74,9 @@ func TestServingJobsThatWereGivenUp(t *testing.T) {
 		job   corral.Job
 		want  string // of the site, once the job has ended
 	}{
-		{"it never starts", corral.SiteStaging, hopeless, "fail: setup job 1 failed: the site took it, and never starts it: PartitionTimeLimit"},
+		{"it never starts", corral.SiteStaging, hopeless, "fail: setup job 1 failed: the site accepted it but never starts it: PartitionTimeLimit"},
 		{"it waited for too long", corral.SiteStaging, late, "again: setup job 1 failed: waited longer than 168h0m0s in the queue"},
-		{"the cleanup job never starts", corral.SiteRemoving, cleanup, "fail: cleanup job 1 failed: the site took it, and never starts it: PartitionTimeLimit"},
+		{"the cleanup job never starts", corral.SiteRemoving, cleanup, "fail: cleanup job 1 failed: the site accepted it but never starts it: PartitionTimeLimit"},
 		{"the site is being removed", corral.SiteExiting, hopeless, ""},
 	} {
 		w := World{Site: corral.Site{State: tt.state, PackageDigest: "sha256:1"}, Jobs: []corral.Job{tt.job}}
@@ -106,7 +106,7 @@ func TestServingJobsThatWereGivenUp(t *testing.T) {
 	}
 }
 
-// A glidein whose package is being staged says why that waits.
+// A glidein whose package is being staged shows the reason for the delay.
 func TestWhyAPackageIsNotStagedYet(t *testing.T) {
 	t.Parallel()
 	j := stagingNow(digest, corral.JobQueued)

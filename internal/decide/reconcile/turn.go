@@ -7,18 +7,18 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// How fast attempts are submitted to one site: at most SubmitMost in any SubmitWindow. A batch system serves others,
-// too, and many a site's rules forbid to hammer on it.
+// The pace at which attempts are submitted to one site: at most SubmitMost in any SubmitWindow. A batch system also
+// serves others, and many sites forbid frequent requests.
 const (
 	SubmitMost   = 20
 	SubmitWindow = 2 * time.Second
 )
 
-// turns say which of the glideins that want another attempt get one now.
+// turns determines which of the glideins that want another attempt get one now.
 type turns struct {
-	submits []Action                         // the one that has waited longest first
+	submits []Action                         // the longest waiting first
 	lacks   map[corral.GlideinID]corral.Lack // of those that must wait for others
-	next    time.Time                        // when time alone gives another its turn; zero: it does not
+	next    time.Time                        // when time alone gives another its turn; zero: never
 }
 
 // has reports whether a glidein submits now.
@@ -33,10 +33,10 @@ type candidate struct {
 	since time.Time
 }
 
-// takeTurns shares out what the site has room for. The glidein that has waited longest comes first: by id, one that is
-// resubmitted forever would keep all later ones from a site with a limit. Three things bound the room: the limits of
-// the site, which count what has just been granted; the trial that a circuit breaker lets through; and the pace. The
-// first two are worth a word to the user, as what the glidein lacks.
+// takeTurns distributes the site's capacity. The glidein that has waited longest comes first: in the order of ids,
+// one that is resubmitted forever would keep all later ones from a site with a limit. The capacity is bounded by the
+// limits of the site, including the attempts just granted, by the trial that a circuit breaker lets through, and by
+// the pace. The first two are reported to the user as the glidein's lack.
 func takeTurns(now time.Time, w World) turns {
 	t := turns{lacks: map[corral.GlideinID]corral.Lack{}}
 	wanting := candidates(now, w)
@@ -58,7 +58,7 @@ func takeTurns(now time.Time, w World) turns {
 		case trial != "":
 			t.lacks[c.g.ID] = corral.Lack{Why: trial}
 			t.next = soonest(t.next, trialEnds)
-		case room == 0: // its turn comes soon: not worth a word
+		case room == 0: // its turn comes soon: not worth reporting
 			t.next = soonest(t.next, nextRoom)
 		default:
 			t.submits = append(t.submits, Submit{Kind: corral.PilotJob, Glidein: c.g.ID, Reason: c.why})
@@ -71,7 +71,7 @@ func takeTurns(now time.Time, w World) turns {
 	return t
 }
 
-// candidates are those that want another attempt now, the one that has waited longest first.
+// candidates returns the glideins that want another attempt now, the longest waiting first.
 func candidates(now time.Time, w World) []candidate {
 	var all []candidate
 	for _, g := range w.Glideins {
@@ -83,7 +83,7 @@ func candidates(now time.Time, w World) []candidate {
 	return all
 }
 
-// waitsSince is since when a glidein has wanted its next attempt.
+// waitsSince returns since when a glidein has wanted its next attempt.
 func waitsSince(w World, g corral.Glidein) time.Time {
 	since := g.CreatedAt
 	if g.NotBefore.After(since) {
@@ -99,7 +99,7 @@ func waitsSince(w World, g corral.Glidein) time.Time {
 	return since
 }
 
-// attempts are the site's live ones.
+// attempts returns the site's live attempts.
 func (w World) attempts() []corral.Job {
 	var live []corral.Job
 	for _, g := range w.Glideins {
@@ -108,8 +108,8 @@ func (w World) attempts() []corral.Job {
 	return live
 }
 
-// pace returns how many attempts may be asked for now, and if it is none, when it is one. It follows from when the last
-// ones were asked for, so that a corrald that was restarted has not forgotten them.
+// pace returns how many attempts may be requested now and, if none, when the next one may. It depends on when the
+// last ones were requested, so that a restarted corrald does not forget them.
 func (w World) pace(now time.Time) (n int, next time.Time) {
 	var asked []time.Time
 	for _, a := range slices.Concat(w.attempts(), w.Over) {
@@ -124,7 +124,7 @@ func (w World) pace(now time.Time) (n int, next time.Time) {
 	return 0, asked[len(asked)-SubmitMost]
 }
 
-// soonest returns the earlier of two times; a zero one is never.
+// soonest returns the earlier of two times; a zero time means never.
 func soonest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

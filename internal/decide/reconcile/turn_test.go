@@ -12,14 +12,14 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// wanting is a glidein that wants an attempt, asked for so many seconds after t0.
+// wanting returns a glidein that wants an attempt, requested that many seconds after t0.
 func wanting(id corral.GlideinID, after int, attempts ...corral.Job) corral.Glidein {
 	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever, Retries: 9}, attempts...)
 	g.ID, g.CreatedAt = id, t0.Add(time.Duration(after)*time.Second)
 	return g
 }
 
-// turnsOf are the glideins that submit now, in order, and what the others say that they lack.
+// turnsOf returns the glideins that submit now, in order, and the reasons why the others wait.
 func turnsOf(now time.Time, w World) (submit []corral.GlideinID, says map[corral.GlideinID]string) {
 	says = map[corral.GlideinID]string{}
 	for _, a := range Decide(now, w) {
@@ -90,7 +90,7 @@ func TestCircuitBreakerHalfOpen(t *testing.T) {
 		first  corral.Glidein
 		after  time.Duration
 		submit []corral.GlideinID
-		due    time.Duration // of what Due says; 0: never
+		due    time.Duration // result of Due; 0: never
 	}{
 		{"open", wanting(1, 0), time.Minute - 1, nil, time.Minute},
 		{"half open: one", wanting(1, 0), time.Minute, []corral.GlideinID{1}, 11 * time.Minute},
@@ -116,7 +116,7 @@ func TestCircuitBreakerHalfOpen(t *testing.T) {
 	}
 }
 
-// Many glideins that want an attempt at once get it at the pace that a site can bear.
+// If many glideins want an attempt at once, they get it at a pace that a site can bear.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{})
@@ -140,8 +140,9 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// What was refused, and its glidein failed for it, counts as well: a site is not asked faster for its answers.
-func TestPaceOfWhatIsRefused(t *testing.T) {
+// A refused submission counts even if its glidein failed because of it: a site's quick answers do not increase the
+// pace.
+func TestPaceOfRefusals(t *testing.T) {
 	t.Parallel()
 	w := World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{wanting(1, 0)}, Over: slices.Repeat([]corral.Job{{CreatedAt: t0, EndedAt: t0}}, SubmitMost)}
 	if submit, _ := turnsOf(t0.Add(SubmitWindow-1), w); len(submit) > 0 {

@@ -7,18 +7,18 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A corrald that was upgraded brings each READY site its own build of the pilot. The site stays READY meanwhile: pilots
-// that work or wait go on with the build that they were told to use, which stays where it is. New attempts wait for the
-// new build, since another may not speak corrald's worker protocol. Where it cannot be installed, they go on with the
-// old one: that may still do, and a site that fails would lose all its pilots.
+// An upgraded corrald brings each READY site its own build of the pilot. The site stays READY meanwhile: working or
+// waiting pilots continue with the build that they were told to use, which stays in place. New attempts wait for the
+// new build, since an older one may not support corrald's worker protocol. Where the new build cannot be installed,
+// they continue with the old one: that may still work, and a site that fails would lose all its pilots.
 
 // A Package is a worker package of the catalog.
 type Package struct {
-	Name   string // in full
+	Name   string // full name
 	Digest string // sha256:HEX of its archive
 }
 
-// upgrade decides about a newer package for a site that is READY and has no setup job now.
+// upgrade decides about a newer package for a READY site without a current setup job.
 func upgrade(now time.Time, w World) []Action {
 	if w.Installed.Newer.Digest == "" {
 		return nil
@@ -30,11 +30,11 @@ func upgrade(now time.Time, w World) []Action {
 	case exhausted(tries), len(tries) > 0 && now.Before(retryAt(now, len(tries), tries[len(tries)-1])):
 		return nil
 	}
-	why := "the site is to have package " + w.Installed.Newer.Name
+	why := "the site needs package " + w.Installed.Newer.Name
 	return []Action{Submit{Kind: corral.SetupJob, Package: w.Installed.Newer.Digest, Reason: why}}
 }
 
-// lacksUpgrade returns what keeps another attempt from the site until the newer package is there.
+// lacksUpgrade returns the reason why attempts wait until the newer package is installed at the site.
 func lacksUpgrade(w World) corral.Lack {
 	if w.Installed.Newer.Digest == "" || w.Site.State != corral.SiteReady {
 		return corral.Lack{}
@@ -45,7 +45,7 @@ func lacksUpgrade(w World) corral.Lack {
 	return corral.Lack{Why: fmt.Sprintf("site %s gets package %s first", w.Site.Name, w.Installed.Newer.Name)}
 }
 
-// upgradeTime is when the setup job of a newer package may be tried again; zero: never.
+// upgradeTime returns when the setup job of a newer package may be retried; zero: never.
 func upgradeTime(now time.Time, w World) (at time.Time) {
 	if w.Installed.Newer.Digest == "" {
 		return at
@@ -56,8 +56,8 @@ func upgradeTime(now time.Time, w World) (at time.Time) {
 	return at
 }
 
-// SetupSite is the site as a setup job sees it that installs the package with a digest, empty for the site's own: the
-// pilot of the newer package installs itself, because an older one may not understand the order.
+// SetupSite returns the site as it appears to a setup job that installs the package with a digest, empty for the
+// site's own: the pilot of the newer package installs itself, because an older one may not understand the order.
 func SetupSite(w World, digest string) corral.Site {
 	site := w.Site
 	if digest != "" && digest == w.Installed.Newer.Digest {

@@ -14,8 +14,8 @@ import (
 // newer is the package of an upgraded corrald.
 var newer = Package{Name: "corral-pilot-2.0-x86_64-linux-static", Digest: "sha256:2"}
 
-// A READY site gets the package of an upgraded corrald, whether or not anybody wants a pilot there now, and new attempts
-// wait for it. Where it cannot be installed they go on with what is there.
+// A READY site gets the package of an upgraded corrald, whether or not a pilot is wanted there now, and new attempts
+// wait for it. Where it cannot be installed, they continue with the existing package.
 func TestDecideUpgrade(t *testing.T) {
 	t.Parallel()
 	failed := staged(newer.Digest, corral.OutcomeFailed, true)
@@ -56,7 +56,7 @@ func TestDecideUpgrade(t *testing.T) {
 	}
 }
 
-// The upgrade of a site comes to rest, and the pilot that worked meanwhile did not notice.
+// The upgrade of a site comes to rest, and does not affect the pilot that worked meanwhile.
 func TestUpgradeComesToRest(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{Package: "corral-pilot-1.0", PackageDigest: "sha256:1"})

@@ -1,21 +1,21 @@
-// Package usage adds up what pilots held and what became of it: core-hours by user, site and workflow.
+// Package usage adds up the core-hours that pilots held, and how they were used, by user, site and workflow.
 //
-// The words. Allocated time is that of pilots, whether or not it was used: cores times the time from a pilot's start to
-// its end. Used time is that of tasks whose work counts: the last attempt at each. Lost time is that of work that had
-// to run again: attempts that were cut off by their pilot's end, that vanished with their worker, or that failed
-// and were tried again. Idle is the rest.
+// The terms: allocated time is that of pilots, whether or not it was used: cores times the time from a pilot's start
+// to its end. Used time is that of tasks whose work counts: the last attempt at each. Lost time is that of work that
+// had to run again: attempts that were cut off by their pilot's end, that vanished with their worker, or that failed
+// and were tried again. Idle time is the rest.
 //
-// A site reports how long tasks took. So what is used and lost of an attempt is believed up to what the
-// attempt held by its own times and its own shape, which are the batch system's and corrald's; beyond that all of its
-// work is reduced in proportion.
+// Sites report how long tasks took. An attempt's used and lost time is therefore believed only up to the time that
+// the attempt held according to its own times and shape, which come from the batch system and corrald; beyond that
+// all of its work is reduced in proportion.
 //
-// Whose they are. The time of tasks belongs to the owner and the workflow of their run. Idle time belongs to the user
-// who asked for the pilot, and to the workflow of the plan that it was asked for, if one was; else to no workflow. So
-// every core-hour is in exactly one row, whatever rows are grouped by, and in each row allocated is used, idle and
-// lost.
+// The time of tasks belongs to the owner and the workflow of their run. Idle time belongs to the user who requested
+// the pilot, and to the workflow of the plan for which it was requested, or to no workflow if there was no plan. So
+// every core-hour is in exactly one row, whatever rows are grouped by, and in each row the allocated time is the sum
+// of used, idle and lost.
 //
 // The package is pure: the store reads Attempts and Work, both of which follow from stored times (the attempts' own,
-// and those in the journals of runs), and Sum adds them up. Nothing is counted while it happens.
+// and those in the journals of runs), and Sum adds them up. Nothing is counted at run time.
 package usage
 
 import (
@@ -29,24 +29,24 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// CoreTime is time of one core, in milliseconds: as a time.Duration, three centuries would not fit, which ten thousand
-// cores fill in eleven days.
+// CoreTime is time of one core, in milliseconds: a time.Duration holds less than three centuries, which ten thousand
+// cores use up in eleven days.
 type CoreTime int64
 
 // Hours returns core-hours.
 func (c CoreTime) Hours() float64 { return float64(c) / float64(time.Hour/time.Millisecond) }
 
-// An Attempt is what a pilot held: From its start To its end, or until now while it holds.
+// An Attempt is the time that a pilot held: From its start To its end, or until now while it is live.
 type Attempt struct {
 	ID       corral.JobID
 	User     string
 	Site     string
-	Workflow string // of the plan that asked for it; empty: none did
+	Workflow string // of the plan that requested it; empty: none
 	Cores    int
 	From, To time.Time
 }
 
-// held is how much of it lies in a window.
+// held returns the part of it that lies in a window.
 func (a Attempt) held(w Window) CoreTime {
 	from, to := a.From, a.To
 	if from.Before(w.Since) {
@@ -58,20 +58,20 @@ func (a Attempt) held(w Window) CoreTime {
 	return CoreTime(a.Cores) * CoreTime(max(0, to.Sub(from)).Milliseconds())
 }
 
-// Work is what tasks of a run took of an attempt, in a window.
+// Work is the time of an attempt that tasks of a run used in a window.
 type Work struct {
-	Attempt    corral.JobID // 0: of cores that no pilot of Corral brought, as an attached pool has
+	Attempt    corral.JobID // 0: cores that were not provided by a Corral pilot, as in an attached pool
 	User       string
 	Site       string // of the attempt; empty if it is 0
 	Workflow   string
 	Used, Lost CoreTime
 }
 
-// A Window is the time that is looked at.
+// A Window is the period under consideration.
 type Window struct{ Since, Until time.Time }
 
-// NewWindow returns the window of whole hours, UTC, in which since and until lie, since work is known by hours. A zero
-// until, or one that is yet to come, is now: then the present hour counts as far as it is.
+// NewWindow returns the window of whole hours, UTC, that contains since and until, because work is recorded by hour.
+// A zero until, or a future one, means now: then the current hour counts up to the present.
 func NewWindow(since, until, now time.Time) Window {
 	w := Window{Since: since.UTC().Truncate(time.Hour), Until: until.UTC()}
 	if whole := w.Until.Truncate(time.Hour); whole.Before(w.Until) {
@@ -83,20 +83,20 @@ func NewWindow(since, until, now time.Time) Window {
 	return w
 }
 
-// Hours returns the window in hours since 1970, the second one not included.
+// Hours returns the window in hours since 1970, excluding the second one.
 func (w Window) Hours() (from, to int64) {
 	const hour = int64(time.Hour / time.Millisecond)
 	from, to = w.Since.UnixMilli()/hour, (w.Until.UnixMilli()+hour-1)/hour
 	return max(0, from), max(0, to)
 }
 
-// A Key says whose a row is. Fields by which rows are not grouped are empty.
+// A Key identifies the owner of a row. Fields by which rows are not grouped are empty.
 type Key struct{ User, Site, Workflow string }
 
-// A By is a field that rows are grouped by.
+// A By is a field by which rows are grouped.
 type By string
 
-// What rows are grouped by.
+// The fields by which rows can be grouped.
 const (
 	ByUser     By = "user"
 	BySite     By = "site"
@@ -106,7 +106,7 @@ const (
 // Bys lists all of them, in the order of columns.
 var Bys = []By{ByUser, BySite, ByWorkflow}
 
-// only returns the key with the fields that are grouped by.
+// only returns the key with only the grouping fields.
 func (k Key) only(by []By) Key {
 	var o Key
 	for _, b := range by {
@@ -122,19 +122,20 @@ func (k Key) only(by []By) Key {
 	return o
 }
 
-// A Row is what somebody had. Allocated is the sum of the others.
+// A Row is the time of one key. Allocated returns the sum of its fields.
 type Row struct {
 	Key
 	Used, Idle, Lost CoreTime
 }
 
-// Allocated is what the row takes of all that was.
+// Allocated returns the row's total time.
 func (r Row) Allocated() CoreTime { return r.Used + r.Idle + r.Lost }
 
-// Sum adds up attempts and work of a window into a row for each key, in the order of keys. Tasks whose times are from
-// another clock may seem to have taken a little more of an attempt than it held, and a liar's much more: the work of
-// each attempt is at most what the attempt held, and work of an attempt that held nothing does not count. What is
-// allocated is then what attempts held, and what was taken of cores that no pilot brought.
+// Sum adds up attempts and work of a window into a row for each key, in the order of keys. Tasks that were timed by
+// another clock may seem to have taken a little more of an attempt than it held, and falsified times much more: the
+// work of each attempt is at most the time that the attempt held, and work of an attempt that held nothing does not
+// count. Allocated time is therefore the sum of the time held by attempts and the time used on cores that no pilot
+// provided.
 func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
 	rows := map[Key]*Row{}
 	row := func(k Key) *Row {
@@ -175,7 +176,7 @@ func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
 	return sorted
 }
 
-// within returns the work reduced in proportion, where all work of its attempt took more than the attempt held.
+// within returns the work reduced in proportion if all work of its attempt took more than the attempt held.
 func (t Work) within(held, took CoreTime) Work {
 	t.Used, t.Lost = max(0, t.Used), max(0, t.Lost)
 	if took > held {
@@ -187,11 +188,11 @@ func (t Work) within(held, took CoreTime) Work {
 // share returns c times part by whole, rounded down. The product may need more than 64 bits.
 func (c CoreTime) share(part, whole CoreTime) CoreTime {
 	high, low := bits.Mul64(uint64(c), uint64(part))
-	share, _ := bits.Div64(high, low, uint64(whole)) // part < whole, so that it is less than c
+	share, _ := bits.Div64(high, low, uint64(whole)) // part < whole, so the result is less than c
 	return CoreTime(share)
 }
 
-// plus adds, where the sum is not negative and at most the largest that there is.
+// plus returns the sum; negative values count as 0, and the result is limited to the largest value.
 func (c CoreTime) plus(o CoreTime) CoreTime {
 	if c, o = max(0, c), max(0, o); c > math.MaxInt64-o {
 		return math.MaxInt64

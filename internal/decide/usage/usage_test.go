@@ -17,7 +17,7 @@ const hour = usage.CoreTime(3_600_000)
 
 func at(h float64) time.Time { return begin.Add(time.Duration(h * float64(time.Hour))) }
 
-// What tasks took is their run's; what is idle is whose pilot it was, and its plan's.
+// The time of tasks belongs to their run; idle time belongs to the pilot's user and plan.
 func TestSum(t *testing.T) {
 	t.Parallel()
 	attempts := []usage.Attempt{
@@ -51,7 +51,8 @@ func TestSum(t *testing.T) {
 			{Key: usage.Key{Site: "hpc"}, Used: 26 * hour, Idle: 10 * hour, Lost: 4 * hour},
 		}},
 		{"a part of the time", usage.Window{Since: at(9), Until: at(24)}, []usage.By{usage.ByUser}, []usage.Row{
-			// The 30 hours of work shrink to the 4 that were held, but for the one that no pilot's cores did.
+			// The 30 hours of work are reduced to the 4 that were held, except for the one hour on cores without a
+			// pilot.
 			{Key: usage.Key{User: "ann"}, Used: hour + 4*hour*20/30, Lost: 4 * hour * 4 / 30},
 			{Key: usage.Key{User: "bob"}, Used: 4 * hour * 6 / 30},
 		}},
@@ -92,8 +93,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// However rows are grouped, every core-hour that was held is in one of them, used, idle or lost, and none is that was not
-// held, whatever tasks are said to have taken.
+// However rows are grouped, every core-hour that was held is in exactly one of them, as used, idle or lost, and no
+// other hour is, whatever times tasks are claimed to have taken.
 func TestEveryHourIsInOneRow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -115,7 +116,7 @@ func TestEveryHourIsInOneRow(t *testing.T) {
 			held += heldBy[a.ID]
 		}
 		var work []usage.Work
-		var others usage.CoreTime // that no pilot brought
+		var others usage.CoreTime // not provided by a pilot
 		took := map[corral.JobID]usage.CoreTime{}
 		most := rapid.SampledFrom([]int64{1, 1e9, 1e17}).Draw(t, "most")
 		for range rapid.IntRange(0, 8).Draw(t, "work") {
@@ -136,7 +137,7 @@ func TestEveryHourIsInOneRow(t *testing.T) {
 		if total != held+others {
 			t.Fatalf("%d allocated, want the %d held and the %d of others", total, held, others)
 		}
-		least := others // of each attempt, what it held or what was taken, but for rounding
+		least := others // of each attempt, the time held or used, except for rounding
 		for id, c := range heldBy {
 			least += max(0, min(c, took[id])-usage.CoreTime(2*len(work)))
 		}

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Copy makes to, which is not there, a copy of what from is or leads to: a file, or a directory with all that is in it.
-// Where the file system can, the two share their blocks until one of them is changed, so that it takes no time. Links
-// below a directory stay what they are. Whoever has the copy may write it, whatever the mode of the original.
+// Copy copies the file or directory at from, following a link, to the new path to. If the file system can, the two
+// share their blocks until one of them is changed, so that the copy takes no time. Links below a directory remain
+// links. The owner of the copy may write to it, regardless of the original's mode.
 func Copy(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -37,10 +37,10 @@ func copyAny(from, to string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "copy", Path: from, Err: errors.New("is neither a file nor a directory")}
 }
 
-// ownerMay is what the owner of a copy may do with it.
+// Permissions that the owner of a copy always has.
 const (
 	ownerMayWrite  fs.FileMode = 0o200
-	ownerMayDoMore fs.FileMode = 0o700 // with a directory
+	ownerMayDoMore fs.FileMode = 0o700 // for a directory
 )
 
 func copyDir(from, to string, info fs.FileInfo) error {
@@ -63,7 +63,7 @@ func copyDir(from, to string, info fs.FileInfo) error {
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// copyFile copies a file, which is as old as the original afterwards, for programs that ask which of two is newer.
+// copyFile copies a file with its modification time, for programs that compare the ages of files.
 func copyFile(from, to string, info fs.FileInfo) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -74,7 +74,7 @@ func copyFile(from, to string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) != nil { // most file systems cannot
+	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) != nil { // most file systems do not support this
 		_, err = io.Copy(out, in)
 	}
 	if err := errors.Join(err, out.Close()); err != nil {

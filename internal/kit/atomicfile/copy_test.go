@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestCopy: a copy has the content, the age and the rights of the original, may be written, and what is written stays
-// in it.
+// TestCopy: a copy has the content, the age and the permissions of the original and is writable, and writes do not
+// reach the original.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -48,8 +48,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// A copy is refused where something is already, and of what is neither a file nor a directory: to open a named pipe
-// would wait without end.
+// A copy is refused if the target exists, or if the source is neither a file nor a directory: opening a named pipe
+// could block forever.
 func TestCopyRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockEvery is how often a lock that another process holds is asked for again: the kernel wakes no waiter whose wait a
-// context can end.
+// lockEvery is the interval at which a lock held by another process is retried: the kernel's blocking wait cannot be
+// ended by a context.
 const lockEvery = 20 * time.Millisecond
 
-// Lock waits until this process alone holds the lock of f. The kernel gives the lock free when f is closed and when the
-// process dies, however it dies. The error is ctx's cause if ctx ends first.
+// Lock waits until this process alone holds the lock of f. The kernel releases the lock when f is closed and when the
+// process dies for any reason. The error is ctx's cause if ctx ends first.
 func Lock(ctx context.Context, f *os.File) error {
 	tick := time.NewTicker(lockEvery)
 	defer tick.Stop()

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// RemoveAll is os.RemoveAll that also removes directories which a task made read-only.
+// RemoveAll is like os.RemoveAll but also removes directories that a task made read-only.
 func RemoveAll(path string) error {
 	err := os.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asNobody has fn work with files as a user whom modes keep out; root is not such a one.
+// asNobody runs fn as a user whom file modes restrict, unlike root.
 func asNobody(t *testing.T, fn func(dir string)) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "disk")
@@ -23,7 +23,7 @@ func asNobody(t *testing.T, fn func(dir string)) {
 	go func() {
 		defer close(done)
 		if os.Getuid() == 0 {
-			runtime.LockOSThread() // for good: the thread ends with this goroutine
+			runtime.LockOSThread() // the thread ends with this goroutine
 			const nobody = 65534
 			if err := os.Chown(dir, nobody, nobody); err != nil {
 				t.Error(err)

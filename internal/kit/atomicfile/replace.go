@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Replace writes the file name with this mode, at once: whatever reads it finds the old content or the new, and never a
-// part. It is no protection from a loss of power. Only one caller at a time may replace a file.
+// Replace writes the file name with this mode, atomically: a reader finds either the old content or the new, never a
+// part. It does not protect against a power failure. Only one caller at a time may replace a file.
 func Replace(name string, content []byte, mode fs.FileMode) error {
 	aside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new")
 	if err := os.WriteFile(aside, content, mode); err != nil {
@@ -17,7 +17,7 @@ func Replace(name string, content []byte, mode fs.FileMode) error {
 	return os.Rename(aside, name)
 }
 
-// Keep replaces a file as Replace does, where a loss of power does not reach it: it returns when the content and its
+// Keep replaces a file like Replace, and also protects against a power failure: it returns when the content and its
 // name are on the disk.
 func Keep(name string, content []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
@@ -34,7 +34,7 @@ func Keep(name string, content []byte, mode fs.FileMode) error {
 	return SyncFolder(filepath.Dir(name))
 }
 
-// SyncFolder puts a folder's list of names on the disk: a file that was renamed is not there without it.
+// SyncFolder writes a folder's list of names to the disk: without it, a renamed file may be lost.
 func SyncFolder(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package atomicfile does with files what the standard library leaves out: it replaces one at once and waits for a
-// lock, spreads many files over a file system, and removes what tasks have left read-only.
+// Package atomicfile has file operations that the standard library lacks: it replaces a file atomically, waits for a
+// lock, spreads many files over a file system, and removes files that tasks have left read-only.
 package atomicfile
 
 import (
@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// topDir is the kernel's FS_TOPDIR_FL, which package unix lacks; chattr(1) calls it T.
+// topDir is the kernel's FS_TOPDIR_FL, which is missing in package unix; chattr(1) calls it T.
 const topDir = 0x20000
 
-// Scatter says that the directories made in dir from now on have nothing to do with each other, so
-// that each should get a place of its own on the disk. Otherwise ext4 puts all of them close to dir,
-// and where many files were deleted within the last minutes it looks at the inode of each of them
-// before it finds one for a new file: making the few files of a task then takes milliseconds.
+// Scatter declares that directories created in dir from now on are unrelated, so that each should get its own place on
+// the disk. Otherwise ext4 puts all of them close to dir, and if many files were deleted within the last minutes, it
+// checks the inode of each of them before it finds one for a new file: creating the few files of a task then takes
+// milliseconds.
 //
-// It is a hint. A file system that does not know it gives an error, which the caller may ignore.
+// Scatter is a hint. A file system that does not support it returns an error, which the caller may ignore.
 func Scatter(dir string) error {
 	return inFlags(dir, func(fd, flags int) error {
 		if flags&topDir != 0 {
@@ -27,7 +27,7 @@ func Scatter(dir string) error {
 	})
 }
 
-// Scattered reports whether Scatter has been called for dir. It fails where Scatter would.
+// Scattered reports whether Scatter has been called for dir. It fails where Scatter would fail.
 func Scattered(dir string) (yes bool, err error) {
 	err = inFlags(dir, func(_, flags int) error {
 		yes = flags&topDir != 0

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On ext4 the flag is set, and setting it again is harmless. Elsewhere the error says that it cannot
-// be, and nothing else.
+// On ext4 the flag is set, and setting it again is harmless. On other file systems the error says that it cannot be
+// set.
 func TestScatter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// A Use is what a folder takes on its disk.
+// A Use is the disk usage of a folder.
 type Use struct {
-	Files int64 // with folders and links
+	Files int64 // including folders and links
 	Bytes int64 // of blocks, as du counts them
 }
 
-// UseOf measures a folder with all below it; one that there is not takes nothing. What goes while it looks is left out,
-// and a file with several names counts once. The error is ctx's cause if ctx ends first.
+// UseOf measures a folder and everything below it; a missing folder uses nothing. Files that disappear during the scan
+// are ignored, and a file with several names counts once. The error is ctx's cause if ctx ends first.
 func UseOf(ctx context.Context, dir string) (u Use, err error) {
 	type inode struct{ device, number uint64 }
-	seen := make(map[inode]bool) // of those with several names
+	seen := make(map[inode]bool) // files with several names
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
@@ -41,7 +41,7 @@ func UseOf(ctx context.Context, dir string) (u Use, err error) {
 			}
 			seen[is] = true
 		}
-		const block = 512 // bytes, whatever the file system's own are
+		const block = 512 // bytes, regardless of the file system's block size
 		u.Files++
 		u.Bytes += st.Blocks * block
 		return nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A folder takes what its files do; one file with two names takes that once.
+// A folder uses as much space as its files; a file with two names counts once.
 func TestUseOf(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,10 +1,10 @@
-// Package cgroup measures processes by control groups of Linux, where this process may make groups below its own.
+// Package cgroup measures processes with Linux control groups, if this process may create groups below its own.
 //
-// Of version 1 the controllers memory and cpuacct are used, each in its own hierarchy; of version 2 cpu.stat, which
-// every group has, and memory.peak, where groups below ours have the memory controller already. A group may limit the
-// memory of its processes; the kernel then kills them rather than give them more.
+// With version 1 it uses the controllers memory and cpuacct, each in its own hierarchy; with version 2 it uses
+// cpu.stat, which every group has, and memory.peak, if the memory controller is already enabled for groups below this
+// process's. A group may limit the memory of its processes; the kernel then kills them instead of giving them more.
 //
-// To put a process into a group takes about a millisecond, so it is for those that run for long.
+// Moving a process to a group takes about a millisecond, so the package is meant for long-running processes.
 package cgroup
 
 import (
@@ -21,14 +21,14 @@ import (
 	"time"
 )
 
-// A Parent is this process's own group, in each hierarchy in which it may have groups below it.
+// A Parent is this process's own group, in each hierarchy in which it may create groups below it.
 type Parent struct {
 	root string // of the file system
-	mem  place  // where peaks of memory are told; empty: nowhere
-	cpu  place  // where cpu time is
+	mem  place  // hierarchy for peaks of memory; empty: none
+	cpu  place  // hierarchy for cpu time
 
 	mu   sync.Mutex // guards left
-	left []string   // directories of groups that were not empty when they were to be removed
+	left []string   // directories of groups that could not be removed because they were not empty
 }
 
 // A place is a directory of a hierarchy.
@@ -37,11 +37,11 @@ type place struct {
 	version int
 }
 
-// prefix begins the names of groups: corral-PID-NUMBER, by the process that made them.
+// prefix is the prefix of groups' names: corral-PID-NUMBER, with the pid of the process that created them.
 const prefix = "corral-"
 
-// Open returns our own group, nil if no group can be made below it. Groups that a process of ours left behind when it
-// was killed are removed. root is "/", but for tests.
+// Open returns this process's own group, or nil if no group can be created below it. It removes groups left by killed
+// processes of Corral. root is "/", except in tests.
 func Open(root string) *Parent {
 	memberships, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -76,18 +76,19 @@ func Open(root string) *Parent {
 	return p
 }
 
-// writable reports whether a group can be made below one: permissions alone do not tell.
+// writable reports whether a group can be created below dir: permissions alone do not show this.
 func writable(dir string) bool {
 	trial, err := below(dir)
 	return err == nil && os.Remove(trial) == nil
 }
 
-// below makes a group below another.
+// below creates a group below another.
 func below(dir string) (string, error) {
 	return os.MkdirTemp(dir, fmt.Sprintf("%s%d-*", prefix, os.Getpid()))
 }
 
-// sweep removes groups whose makers are gone. One that has processes stays: it cannot be removed.
+// sweep removes groups whose creators have ended. A group that contains processes remains, because it cannot be
+// removed.
 func sweep(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -99,7 +100,7 @@ func sweep(dir string) {
 	}
 }
 
-// Version is that of the groups that tell of memory, or else of cpu time.
+// Version returns the version of the groups that measure memory, or else cpu time.
 func (p *Parent) Version() int {
 	if p.mem.dir != "" {
 		return p.mem.version
@@ -107,16 +108,16 @@ func (p *Parent) Version() int {
 	return p.cpu.version
 }
 
-// A Group has the processes of one task.
+// A Group contains the processes of one task.
 type Group struct {
 	parent *Parent
 	mem    string // its directory; empty: none
-	cpu    string // likewise; the same in one hierarchy
+	cpu    string // likewise; the same directory if there is one hierarchy
 }
 
-// Take makes a group for a process and its descendants and puts them into it. Each parent goes before its children,
-// so that those that are born meanwhile are in the group. What they used before does not count. Together they may have
-// so many bytes of memory from then on, where that can be limited; 0: any amount.
+// Take creates a group and moves a process and its descendants to it. Parents are moved before their children, so that
+// processes forked in the meantime are in the group. Earlier usage does not count. From then on the processes may
+// together use the given memory, in bytes, if it can be limited; 0: any amount.
 func (p *Parent) Take(pid int, memory int64) (*Group, error) {
 	g := &Group{parent: p}
 	var err error
@@ -143,7 +144,7 @@ func (p *Parent) Take(pid int, memory int64) (*Group, error) {
 	return g, nil
 }
 
-// deepest is how many generations of processes are moved.
+// deepest limits how many generations of processes are moved.
 const deepest = 32
 
 func (g *Group) add(pid, generation int) error {
@@ -167,7 +168,7 @@ func (g *Group) add(pid, generation int) error {
 	return nil
 }
 
-// enter puts a process into a group.
+// enter moves a process to a group.
 func enter(dir string, pid int) error {
 	f, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -177,7 +178,7 @@ func enter(dir string, pid int) error {
 	return errors.Join(err, f.Close())
 }
 
-// dirs are the group's directories, each once.
+// dirs returns the group's directories, without duplicates.
 func (g *Group) dirs() (all []string) {
 	if g.mem != "" {
 		all = append(all, g.mem)
@@ -188,13 +189,13 @@ func (g *Group) dirs() (all []string) {
 	return all
 }
 
-// A Usage is what the processes of a group used, all together.
+// A Usage is the total usage of a group's processes.
 type Usage struct {
-	CPU         time.Duration // 0: not known
-	MemoryBytes int64         // at least so much at once, without what the kernel keeps of files; 0: not known
+	CPU         time.Duration // 0: unknown
+	MemoryBytes int64         // lower bound of the peak, without cached files; 0: unknown
 }
 
-// Usage tells what was used. A part that cannot be read is not known.
+// Usage returns the usage so far. A value that cannot be read is unknown.
 func (g *Group) Usage() (u Usage) {
 	if g.cpu != "" {
 		u.CPU = g.parent.cpu.cpuTime(g.cpu)
@@ -205,15 +206,14 @@ func (g *Group) Usage() (u Usage) {
 	return u
 }
 
-// Refused reports whether the kernel has killed a process of the group because the group had all the memory that it may
-// have.
+// Refused reports whether the kernel has killed a process of the group because the group had reached its memory limit.
 func (g *Group) Refused() bool { return g.mem != "" && g.parent.mem.refused(g.mem) }
 
-// Remove removes the group. One in which a process is left, which may be one that was killed just now, is removed with
-// a later one, by Close, or by another Open.
+// Remove removes the group. If it still contains a process, perhaps one that was just killed, it is removed later with
+// another group, by Close, or by another Open.
 func (g *Group) Remove() { g.parent.remove(g.dirs()) }
 
-// Close removes the groups that could not be removed before.
+// Close removes the groups that could not be removed earlier.
 func (p *Parent) Close() { p.remove(nil) }
 
 func (p *Parent) remove(dirs []string) {

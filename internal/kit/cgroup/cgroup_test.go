@@ -57,7 +57,7 @@ func FuzzHierarchies(f *testing.F) {
 	})
 }
 
-// tree makes a file system of files, by name.
+// tree makes a directory tree from a map of names to contents.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -73,7 +73,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// TestUsage: the files of a group tell what was used, by either version; files in memory do not count.
+// TestUsage: a group's files report the usage in both versions; files in memory do not count.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -102,7 +102,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestOpen: groups are made where that is possible, and with version 2 memory counts only where it is enabled.
+// TestOpen: groups are made where possible, and version 2 measures memory only where the controller is enabled.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	mounts := "1 2 0:3 / /cg rw - cgroup2 none rw\n"
@@ -125,7 +125,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenSweeps: groups of processes that are gone are removed, those of others stay.
+// TestOpenSweeps: groups of processes that are gone are removed, and those of live processes stay.
 func TestOpenSweeps(t *testing.T) {
 	t.Parallel()
 	gone := exec.Command("true")
@@ -148,8 +148,8 @@ func TestOpenSweeps(t *testing.T) {
 	}
 }
 
-// TestTake: a process goes into the group before its children, and each of them before its own; the group goes with
-// the task, or, if a process is left in it, later.
+// TestTake: a process enters the group before its children, and each child before its own children. The group is
+// removed with the task, or later if a process is left in it.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	root := tree(t, map[string]string{"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": "1 2 0:3 / /cg rw - cgroup2 none rw\n",
@@ -164,7 +164,7 @@ func TestTake(t *testing.T) {
 	if err != nil || string(procs) != "7\n8\n10\n11\n9\n" || g.mem != g.cpu {
 		t.Errorf("the group got %q, %v", procs, err)
 	}
-	g.Remove() // it has a file, as one that has processes cannot be removed
+	g.Remove() // a file in it prevents removal, as processes would
 	if _, err := os.Stat(g.cpu); err != nil {
 		t.Error("a group that is not empty is gone")
 	}
@@ -177,8 +177,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestLimit: a group is told its limit before a process is in it, without swap, and by either version; that the kernel
-// has killed in it counts only when the group was full.
+// TestLimit: a group gets its limit, without swap, before a process enters it, in both versions. A kill by the kernel
+// counts only if the group had reached its limit.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A hierarchy is a tree of groups that is mounted, seen from this process.
+// A hierarchy is a mounted tree of groups, as seen from this process.
 type hierarchy struct {
-	dir         string // of our own group
+	dir         string // of this process's own group
 	version     int
-	memory, cpu bool // what its groups may tell
+	memory, cpu bool // what its groups can measure
 }
 
-// hierarchies finds our groups in those of /proc/self/cgroup that /proc/self/mountinfo says are mounted; version 1
-// first, because a machine that has both has its controllers there.
+// hierarchies finds the groups in /proc/self/cgroup that are mounted according to /proc/self/mountinfo. Version 1 comes
+// first, because a machine with both versions has its controllers there.
 func hierarchies(memberships, mounts string) (all []hierarchy) {
 	var unified []hierarchy
 	for line := range strings.Lines(memberships) {
@@ -45,8 +45,8 @@ func hierarchies(memberships, mounts string) (all []hierarchy) {
 	return append(all, unified...)
 }
 
-// mounted returns the directory of a group where its hierarchy is mounted; ok is false if it is mounted nowhere, or
-// only a part of it that lacks the group.
+// mounted returns the directory of a group where its hierarchy is mounted; ok is false if the hierarchy is not mounted,
+// or only a part of it without the group.
 func mounted(mounts, kind, controller, group string) (dir string, ok bool) {
 	for line := range strings.Lines(mounts) {
 		before, after, _ := strings.Cut(line, " - ")
@@ -66,7 +66,7 @@ func mounted(mounts, kind, controller, group string) (dir string, ok bool) {
 	return "", false
 }
 
-// cpuTime reads the cpu time of a group.
+// cpuTime returns the cpu time of a group.
 func (p place) cpuTime(dir string) time.Duration {
 	if p.version == 1 {
 		text, _ := os.ReadFile(filepath.Join(dir, "cpuacct.usage"))
@@ -77,9 +77,9 @@ func (p place) cpuTime(dir string) time.Duration {
 	return time.Duration(min(usec, math.MaxInt64/1000)) * time.Microsecond
 }
 
-// peak reads the most memory that a group had at once, less what it has of files now that its processes have ended.
-// The kernel counts pages of files that are read and written as memory, up to all that there is; tasks do not need
-// them. If those have only grown, the processes had at least the rest at the instant of the peak.
+// peak returns the peak memory of a group, minus its cached files after its processes have ended. The kernel counts
+// cached pages of files as memory, up to all that is available; tasks do not need them. If the cache has only grown,
+// the processes used at least the difference at the time of the peak.
 func (p place) peak(dir string) int64 {
 	name, files := "memory.peak", "file"
 	if p.version == 1 {
@@ -93,11 +93,11 @@ func (p place) peak(dir string) int64 {
 	return max(0, number(string(text))-field(string(stat), files))
 }
 
-// limit bounds the memory of a group, without swap: what is over its limit is to be killed, not to crawl. Where the
-// kernel does not take it nothing is limited, and whoever else watches the processes has to do.
+// limit limits the memory of a group, and excludes swap: a group over its limit should be killed, not slowed down. If
+// the kernel does not accept the limit, there is none, and only other means of watching the processes apply.
 func (p place) limit(dir string, memory int64) {
 	of := [][2]string{{"memory.max", ""}, {"memory.swap.max", "0"}, {"memory.oom.group", "1"}}
-	if p.version == 1 { // the limit with swap must not be below the one without
+	if p.version == 1 { // the limit that includes swap must not be below the other
 		of = [][2]string{{"memory.limit_in_bytes", ""}, {"memory.memsw.limit_in_bytes", ""}}
 	}
 	for _, f := range of {
@@ -106,8 +106,8 @@ func (p place) limit(dir string, memory int64) {
 	}
 }
 
-// refused reports whether the kernel killed a process of a group that had reached its limit. A machine that is short of
-// memory kills, too; that is not the group's doing.
+// refused reports whether the kernel killed a process of a group that had reached its limit. The kernel also kills
+// processes when the machine is short of memory; this does not count.
 func (p place) refused(dir string) bool {
 	if p.version == 2 {
 		text, _ := os.ReadFile(filepath.Join(dir, "memory.events"))
@@ -119,7 +119,7 @@ func (p place) refused(dir string) bool {
 	return field(string(killed), "oom_kill") > 0 && number(string(most)) >= number(string(limit))/10*9
 }
 
-// number reads a number alone on its line, 0 if it is none.
+// number parses a text that is a single number; 0 if it is not one.
 func number(text string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 {
@@ -128,7 +128,7 @@ func number(text string) int64 {
 	return n
 }
 
-// field reads the number after a name, one such pair on each line; 0 if there is none.
+// field returns the number after a name in a text with one such pair on each line; 0 if the name is missing.
 func field(text, name string) int64 {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {

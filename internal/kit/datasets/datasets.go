@@ -1,8 +1,8 @@
 // Package datasets finds published data for the longer tests: recorded executions of workflows, generated workflows,
-// DAGs of HTCondor's own tests, and traces of batch queues. They are other people's work and several hundred MB, so
-// they are not in the repository.
+// DAGs of HTCondor's own tests, and traces of batch queues. The data is other people's work and has several hundred MB,
+// so it is not in the repository.
 //
-// Only files with the build tag soak import this package (internal/archtest): make test needs nothing beside the clone.
+// Only files with the build tag soak import this package (internal/archtest): make test needs nothing except the clone.
 package datasets
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// Names of the data, each with a README or an index of its own.
+// Names of the data sets, each with its own README or index.
 const (
 	DAGMan    = "dagman"      // DAGs of HTCondor's own tests, without their submit descriptions
 	DAX       = "dax"         // 285 workflows of Pegasus's generator
-	Gallery   = "gallery"     // the 21 workflows that are cited most
+	Gallery   = "gallery"     // the 21 most cited workflows
 	Instances = "wfinstances" // 88 executions of production workflows (WfInstances)
 	KTH       = "swf/KTH-SP2-1996-2.1-cln.swf.gz"
 )
 
-// variable names the folder of all data, if it is not beside the clone.
+// variable names the folder of all data, if the folder is not beside the clone.
 const variable = "CORRAL_DATA"
 
-// Path returns the path of the data with a name. If they are absent, the test fails with a sentence that names what it
-// needs: make test-more is for those who have them.
+// Path returns the path of the data set with a name. If the data is missing, the test fails with a message that names
+// it: make test-more requires the data.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	top, err := programs.Root()
@@ -42,7 +42,7 @@ func Path(t testing.TB, name string) string {
 	return path
 }
 
-// find looks in a folder, which is relative to the top of the repository; by default it is beside that.
+// find looks in a folder, which is relative to the top of the repository; the default folder is beside the repository.
 func find(top, folder, name string) (string, error) {
 	folder = cmp.Or(folder, filepath.Join("..", "shared", "data"))
 	if !filepath.IsAbs(folder) {
@@ -51,7 +51,7 @@ func find(top, folder, name string) (string, error) {
 	path := filepath.Join(folder, name)
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("this test needs published data, which the repository does not contain: %w; "+
-			"put the data there, or set %s to their folder (CONTRIBUTING.md, \"Published data\")", err, variable)
+			"put the data there, or set %s to its folder (CONTRIBUTING.md, \"Published data\")", err, variable)
 	}
 	return path, nil
 }

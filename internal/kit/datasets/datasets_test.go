@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Data are beside the repository, or where the variable says; if they are absent, the error names their place and
-// both remedies.
+// The data is next to the repository, or where the variable says. If it is missing, the error names the path and both
+// remedies.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	beside := t.TempDir()
@@ -28,7 +28,7 @@ func TestFind(t *testing.T) {
 	}
 	_, err := find(top, "", Gallery)
 	want := "this test needs published data, which the repository does not contain: stat " + beside +
-		"/shared/data/gallery: no such file or directory; put the data there, or set CORRAL_DATA to their folder " +
+		"/shared/data/gallery: no such file or directory; put the data there, or set CORRAL_DATA to its folder " +
 		`(CONTRIBUTING.md, "Published data")`
 	if err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)

@@ -1,9 +1,9 @@
 // Package dbcheck keeps the result of the last check of corrald's database, in a small file beside it.
 //
-// Several programs need that result, and only one of them can open the database: corrald checks it at each start, a
-// backup checks it as well, in a process of its own, `corral doctor` reports it although corrald may be down, and
-// /metrics has it as a number. The file also shows that there was a database: one that has disappeared is not replaced
-// by an empty one.
+// Several programs need that result, and only one of them can open the database: corrald checks the database at each
+// start, a backup also checks it, in its own process, `corral doctor` reports the result even if corrald is down, and
+// /metrics exports it as a number. The file also shows that there was a database: one that has disappeared is not
+// replaced by an empty one.
 package dbcheck
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// A Source is the program that made a check.
+// A Source is the program that performed a check.
 type Source string
 
 const (
@@ -30,19 +30,19 @@ const (
 type Record struct {
 	At     time.Time `json:"at"`
 	By     Source    `json:"by"`
-	Damage string    `json:"damage,omitempty"` // what SQLite found; empty: the database is whole
+	Damage string    `json:"damage,omitempty"` // SQLite's findings; empty: the database is intact
 }
 
-// Whole reports whether the check found nothing.
+// Whole reports whether the check found no damage.
 func (r Record) Whole() bool { return r.Damage == "" }
 
-// File is where the record of the database at path is.
+// File returns the path of the record for the database at path.
 func File(path string) string { return path + "-check" }
 
-// maxRecord bounds what is read of a record, in bytes.
+// maxRecord limits the size of a record, in bytes.
 const maxRecord = 64 << 10
 
-// Read returns the record of the database at path; there is none if it has never been checked.
+// Read returns the record of the database at path; found is false if the database has never been checked.
 func Read(path string) (r Record, found bool, err error) {
 	b, err := input.ReadFile(File(path), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func Read(path string) (r Record, found bool, err error) {
 	return r, true, nil
 }
 
-// Write replaces the record of the database at path. Several processes may do that at the same time.
+// Write replaces the record of the database at path. Several processes may call it at the same time.
 func Write(path string, r Record) error {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -65,14 +65,14 @@ func Write(path string, r Record) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(File(path))+"-") // mode 0600
 	if err != nil {
-		return fmt.Errorf("keeping the result of the check: %w", err)
+		return fmt.Errorf("saving the result of the check: %w", err)
 	}
 	_, err = f.Write(append(b, '\n'))
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), File(path))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("keeping the result of the check: %w", err), os.Remove(f.Name()))
+		return errors.Join(fmt.Errorf("saving the result of the check: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

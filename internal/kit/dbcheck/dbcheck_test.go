@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/dbcheck"
 )
 
-// What is written is read again; nothing, and what is no record, are told apart.
+// A written record is read back; a missing record and a malformed one are distinguished.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

@@ -1,10 +1,10 @@
-// Package fault is the door through which corrald's actions leave the process: commands at sites and in HTCondor's
-// pools, downloads, and what is written into the database. Each has a point, a name by which a test can have it fail.
+// Package fault wraps the actions of corrald that affect the outside world: commands at sites and in HTCondor pools,
+// downloads, and writes to the database. Each has a point, a name by which a test can make it fail.
 //
-// What Corral promises of crashes is a promise about these actions: between the intent that is recorded before one and
-// the answer that is recorded after it, anything may happen. So a test plays it: for every point and every kind of
-// fault it runs corrald through a life and asks whether the end is that of an undisturbed one. Without a plan, as users
-// have it, an action costs one comparison more.
+// Corral's guarantees for crashes are guarantees about these actions: between the intent recorded before an action and
+// the answer recorded after it, anything may happen. So a test simulates it: for every point and every kind of fault it
+// runs corrald through a scenario and compares the result with that of an undisturbed run. Without a plan, as in
+// production, an action costs one additional comparison.
 package fault
 
 import (
@@ -21,42 +21,42 @@ import (
 	"time"
 )
 
-// A Kind is what goes wrong.
+// A Kind is a kind of fault.
 type Kind string
 
 const (
 	Crash      Kind = "crash"       // the process is killed in place of the action
-	CrashAfter Kind = "crash-after" // the process is killed once the action is done, before anybody hears of it
-	Error      Kind = "error"       // the action is not done, and fails
-	Lost       Kind = "lost"        // the action is done, and its answer is lost
-	Timeout    Kind = "timeout"     // the action is not done, and there is no answer for a while, and then none at all
-	Slow       Kind = "slow"        // the action is done, after a while
+	CrashAfter Kind = "crash-after" // the process is killed when the action is complete, before the result is used
+	Error      Kind = "error"       // the action is not performed, and fails
+	Lost       Kind = "lost"        // the action is performed, and its answer is lost
+	Timeout    Kind = "timeout"     // the action is not performed, and fails after a while without an answer
+	Slow       Kind = "slow"        // the action is performed after a while
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = []Kind{Crash, CrashAfter, Error, Lost, Timeout, Slow}
 
 // aWhile is long for an action, and short for a test.
 const aWhile = 2 * time.Second
 
-// An Injected error is what an action ends with that a plan has fail.
+// An Injected error is the result of an action that a plan makes fail.
 type Injected struct {
 	Point Point
 	Kind  Kind
 }
 
 func (e *Injected) Error() string {
-	return fmt.Sprintf("%s: a fault was asked for: %s", e.Point, e.Kind)
+	return fmt.Sprintf("%s: injected fault: %s", e.Point, e.Kind)
 }
 
-// A rule of a plan has the actions of a point fail, from one of them on, so many times.
+// A rule makes actions of a point fail: times actions, beginning with the action number first.
 type rule struct {
 	kind  Kind
 	first int
 	times int
 }
 
-// A plan is what is to fail in this process. It counts the actions of each point.
+// A plan lists the faults for this process. It counts the actions of each point.
 type plan struct {
 	lg    *slog.Logger
 	rules map[Point]rule
@@ -66,15 +66,15 @@ type plan struct {
 	seen map[Point]int
 }
 
-// planned is nil in a process of which nothing is to fail.
+// planned is nil in a process without faults.
 var planned atomic.Pointer[plan]
 
-// Set has actions of this process fail. The text is "trace", which only logs each action, or a list, with commas
-// between, of
+// Set makes actions of this process fail. The text is "trace", which only logs each action, or a comma-separated list
+// of
 //
 //	POINT=KIND[@N][xM]
 //
-// N is which action of the point is the first to fail, M how many in a row do; both are 1 by default. An empty text
+// N is the number of the point's first action to fail, M is how many in a row do; both are 1 by default. An empty text
 // changes nothing. Each fault is logged before it happens.
 func Set(text string, lg *slog.Logger) error {
 	if text == "" {
@@ -100,7 +100,7 @@ func parse(text string) (*plan, error) {
 		kind, numbers, _ := strings.Cut(what, "@")
 		r := rule{kind: Kind(kind), first: 1, times: 1}
 		if !slices.Contains(Points, Point(point)) || !slices.Contains(Kinds, r.kind) {
-			return nil, fmt.Errorf("%.80q is no fault: want POINT=KIND[@N][xM] with a known point and kind", word)
+			return nil, fmt.Errorf("%.80q is not a fault: want POINT=KIND[@N][xM] with a known point and kind", word)
 		}
 		if numbers != "" {
 			first, times, several := strings.Cut(numbers, "x")
@@ -109,7 +109,7 @@ func parse(text string) (*plan, error) {
 				r.times, wrong = strconv.Atoi(times)
 			}
 			if wrong != nil || r.first < 1 || r.times < 1 {
-				return nil, fmt.Errorf("%.80q is no fault: want numbers of 1 or more behind @", word)
+				return nil, fmt.Errorf("%.80q is not a fault: want numbers of at least 1 after @", word)
 			}
 		}
 		p.rules[Point(point)] = r
@@ -117,7 +117,7 @@ func parse(text string) (*plan, error) {
 	return p, nil
 }
 
-// next counts an action and returns what is to go wrong with it, empty if nothing is.
+// next counts an action and returns the fault for it, empty if there is none.
 func (p *plan) next(at Point) Kind {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,13 +133,13 @@ func (p *plan) next(at Point) Kind {
 	return r.kind
 }
 
-// What the log says of an action that is traced, and of one that is to fail.
+// Log messages for a traced action, and for a fault.
 const (
 	Passed  = "fault point passed"
 	Happens = "fault"
 )
 
-// At performs an action that leaves the process. Its error is the action's, or an *Injected.
+// At performs an action. Its error is the action's, or an *Injected.
 func At[T any](ctx context.Context, p Point, act func(context.Context) (T, error)) (T, error) {
 	plan := planned.Load()
 	if plan == nil {
@@ -175,7 +175,7 @@ func Do(ctx context.Context, p Point, act func(context.Context) error) error {
 	return err
 }
 
-// die ends the process as kill -9 and a power cut do: nothing is flushed, closed or said.
+// die ends the process like kill -9 or a power failure: nothing is flushed, closed or reported.
 func die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}

@@ -16,8 +16,8 @@ func TestFaultsHappenAsPlanned(t *testing.T) {
 	broken := errors.New("the action's own")
 	for _, tt := range []struct {
 		plan  string
-		done  []bool // of each action, whether it was done
-		fails []bool // and whether it fails
+		done  []bool // whether each action was done
+		fails []bool // whether it failed
 		took  time.Duration
 	}{
 		{plan: "trace", done: []bool{true, true}, fails: []bool{false, false}},
@@ -69,7 +69,7 @@ func TestPlansThatAreNone(t *testing.T) {
 	for _, text := range []string{"site.poll", "site.poll=", "site.poll=nap", "nowhere=error", "site.poll=error@0",
 		"site.poll=error@1x", "site.poll=error@1x0", "site.poll=error@-1", "trace,,", "site.poll=error@1,2"} {
 		_, err := parse(text)
-		if err == nil || !strings.Contains(err.Error(), "is no fault") {
+		if err == nil || !strings.Contains(err.Error(), "is not a fault") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

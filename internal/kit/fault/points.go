@@ -1,42 +1,42 @@
 package fault
 
-// A Point is where an action leaves the process.
+// A Point is a place in the code that performs an action.
 type Point string
 
-// Commands at sites, and files that are put there.
+// Commands at sites, and files that are copied there.
 const (
-	SiteCheck    Point = "site.check"    // may this be a root?
+	SiteCheck    Point = "site.check"    // whether a directory may become a root
 	SiteBoot     Point = "site.boot"     // claiming a root
-	SiteAbandon  Point = "site.abandon"  // giving a claimed root back
-	SitePlatform Point = "site.platform" // what packages must be made for
-	SiteTest     Point = "site.test"     // is this file there?
+	SiteAbandon  Point = "site.abandon"  // releasing a claimed root
+	SitePlatform Point = "site.platform" // the platform that packages must be built for
+	SiteTest     Point = "site.test"     // whether a file exists
 	SiteMake     Point = "site.make"     // a folder for an archive
 	SitePut      Point = "site.put"      // a program or an archive
 	SiteReplace  Point = "site.replace"  // a file of a job that has not ended
-	SitePing     Point = "site.ping"     // is the site there?
+	SitePing     Point = "site.ping"     // whether the site can be reached
 	SiteExpand   Point = "site.expand"   // a variable of the login
-	SiteRelay    Point = "site.relay"    // a program that runs while we speak with it
-	SiteSurvey   Point = "site.survey"   // what the site has
-	SiteTry      Point = "site.try"      // would it take such a job?
+	SiteRelay    Point = "site.relay"    // a program that runs while corrald communicates with it
+	SiteSurvey   Point = "site.survey"   // the site's resources
+	SiteTry      Point = "site.try"      // whether the site would accept a job
 	SiteSubmit   Point = "site.submit"
 	SitePoll     Point = "site.poll"
-	SiteLost     Point = "site.lost" // what accounting says of jobs that the queue has forgotten
+	SiteLost     Point = "site.lost" // accounting records of jobs that the queue has forgotten
 	SiteRead     Point = "site.read" // files of jobs
 	SiteCancel   Point = "site.cancel"
 	SiteEnd      Point = "site.end" // jobs by the site's own ids
 	SiteForget   Point = "site.forget"
-	SiteList     Point = "site.list"  // all jobs with our mark
+	SiteList     Point = "site.list"  // all jobs with Corral's mark
 	SiteSweep    Point = "site.sweep" // removing the root
 )
 
-// Commands of HTCondor's on pools.
+// HTCondor's commands for pools.
 const (
-	PoolMaster    Point = "pool.master" // starting one
+	PoolMaster    Point = "pool.master" // starting a master
 	PoolConfigure Point = "pool.configure"
 	PoolAsk       Point = "pool.ask" // queries, which change nothing
 	PoolToken     Point = "pool.token"
 	PoolSubmit    Point = "pool.submit"
-	PoolChange    Point = "pool.change" // of jobs in the queue
+	PoolChange    Point = "pool.change" // changing jobs in the queue
 	PoolRemove    Point = "pool.remove"
 )
 
@@ -45,7 +45,7 @@ const (
 	StoreWrite Point = "store.write" // a transaction; its answer cannot be lost
 )
 
-// Points are all of them, in order.
+// Points lists all points, in order.
 var Points = []Point{
 	SiteCheck, SiteBoot, SiteAbandon, SitePlatform, SiteTest, SiteMake, SitePut, SiteReplace, SitePing, SiteExpand,
 	SiteRelay, SiteSurvey, SiteTry, SiteSubmit, SitePoll, SiteLost, SiteRead, SiteCancel, SiteEnd, SiteForget, SiteList,

@@ -1,4 +1,4 @@
-// Package heap has a priority queue.
+// Package heap is a priority queue.
 package heap
 
 import (
@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// A Heap is a priority queue whose first value is the smallest. Values that are equal come in no order.
+// A Heap is a priority queue whose first value is the smallest. The order of equal values is undefined.
 type Heap[T any] struct {
 	items  []T
 	before func(a, b T) bool
 }
 
-// New returns an empty heap of values in an order.
+// New returns an empty heap ordered by before.
 func New[T any](before func(a, b T) bool) Heap[T] { return Heap[T]{before: before} }
 
 // Ordered returns an empty heap of values in their natural order.
 func Ordered[T cmp.Ordered]() Heap[T] { return New(func(a, b T) bool { return a < b }) }
 
-// Len returns how many values there are.
+// Len returns the number of values.
 func (h *Heap[T]) Len() int { return len(h.items) }
 
-// Values returns a copy of the values, in no order.
+// Values returns a copy of the values, in undefined order.
 func (h *Heap[T]) Values() []T { return slices.Clone(h.items) }
 
 // First returns the first value; the heap must not be empty.

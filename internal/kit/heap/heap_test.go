@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What goes in comes out sorted, whatever was taken out in between.
+// Items come out sorted, whatever was removed in between.
 func TestComesOutSorted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h, left := Ordered[int](), []int(nil)

@@ -1,11 +1,12 @@
-// Package input reads what others wrote: files that a person or a request names, what a site or a mirror sends. Such a
-// thing may be a device, a pipe without a writer, a terabyte of holes, or a megabyte that unpacks to a terabyte.
+// Package input reads data from untrusted sources: files named by a person or a request, and data sent by a site or a
+// mirror. Such a file may be a device, a pipe without a writer, a terabyte of holes, or a megabyte that unpacks to a
+// terabyte.
 //
-// Memory and time are the two things that a hostile input takes, so there are two kinds of functions: ReadFile,
-// ReadAll and Limit bound bytes, and Open, Limit and Await bound time.
+// Hostile input consumes memory and time, so there are two kinds of functions: ReadFile, ReadAll and Limit limit bytes,
+// and Open, Limit and Await limit time.
 //
-// Its one invariant: what is read through it ends, after a limit in bytes, with its context, or because it is not a
-// regular file, and says so in words that a person can be shown. Whose limit it is decides what it is.
+// The invariant: every read through this package ends, at a limit in bytes, with its context, or because the file is
+// not a regular one, with an error that can be shown to users. The caller chooses the limit.
 package input
 
 import (
@@ -18,17 +19,17 @@ import (
 	"syscall"
 )
 
-// A TooLongError says that there is more than may be read.
+// A TooLongError reports that the input is longer than permitted.
 type TooLongError struct{ Limit int64 } // in bytes
 
 func (e *TooLongError) Error() string { return "longer than " + Size(e.Limit) }
 
-// A NotRegularError says that something is no regular file.
-type NotRegularError struct{ What string } // what it is instead
+// A NotRegularError reports that a file is not a regular file.
+type NotRegularError struct{ What string } // the kind of file
 
 func (e *NotRegularError) Error() string { return "it is " + e.What + ", not a regular file" }
 
-// Size writes a limit for people.
+// Size formats a limit for display.
 func Size(bytes int64) string {
 	for _, unit := range []struct {
 		name  string
@@ -41,9 +42,9 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
-// Open opens a regular file. Anything else is refused by name, at once, and left as it was: a device may do something
-// when it is opened, and to open a pipe wakes a program that waits to write to it. The error is an *fs.PathError,
-// with a *NotRegularError in it for what is none.
+// Open opens a regular file. Any other file is refused at once, by its name, without opening it: opening may trigger a
+// device, and opening a pipe wakes a program that waits to write to it. The error is an *fs.PathError, which wraps a
+// *NotRegularError if the file is not regular.
 func Open(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil {
@@ -66,7 +67,7 @@ func Open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Regular returns a *NotRegularError, in an *fs.PathError, for what is not a regular file.
+// Regular returns a *NotRegularError, wrapped in an *fs.PathError, if the file is not regular.
 func Regular(name string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
@@ -85,8 +86,8 @@ func Regular(name string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: name, Err: &NotRegularError{what}}
 }
 
-// ReadFile is os.ReadFile of a regular file of at most limit bytes. A longer one is a *TooLongError in an
-// *fs.PathError; one whose size says so is not read at all.
+// ReadFile is os.ReadFile for a regular file of at most limit bytes. For a longer file the error is a *TooLongError
+// wrapped in an *fs.PathError; if the file's size already exceeds the limit, it is not read.
 func ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
@@ -101,7 +102,7 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 		err = &TooLongError{limit}
 	}
 	var b []byte
-	if err == nil { // files of /proc have no size, and others grow
+	if err == nil { // files in /proc have no size, and others may grow
 		b, err = ReadAll(f, limit)
 	}
 	var tooLong *TooLongError
@@ -111,18 +112,18 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// ReadAll is io.ReadAll of at most limit bytes. If there is more, the error is a *TooLongError.
+// ReadAll is io.ReadAll for at most limit bytes. If there are more, the error is a *TooLongError.
 func ReadAll(r io.Reader, limit int64) ([]byte, error) {
 	return io.ReadAll(Limit(context.Background(), r, limit))
 }
 
-// Limit returns a reader of r's bytes. It fails with ctx's cause once ctx has ended, and with a *TooLongError where r
-// goes on behind limit bytes. A read of r that blocks is not interrupted: see Await.
+// Limit returns a reader of r's bytes. It fails with ctx's cause when ctx has ended, and with a *TooLongError if r has
+// more than limit bytes. A read of r that blocks is not interrupted: see Await.
 func Limit(ctx context.Context, r io.Reader, limit int64) io.Reader {
 	return &limited{ctx: ctx, r: r, left: limit, limit: limit}
 }
 
-// A limited reader has read everything that it may when left is 0; left is negative once more came.
+// A limited reader has reached its limit when left is 0; left is negative if more bytes followed.
 type limited struct {
 	ctx   context.Context
 	r     io.Reader
@@ -130,7 +131,7 @@ type limited struct {
 	limit int64
 }
 
-// Read asks for one byte more than may be read: if that comes too, there is more.
+// Read requests one byte more than the limit permits: if it arrives, the input is too long.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.ctx.Err() != nil {
 		return 0, context.Cause(l.ctx)
@@ -138,7 +139,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.left < 0 {
 		return 0, &TooLongError{l.limit}
 	}
-	if int64(len(p)) > l.left+1 { // one more shows that there is more
+	if int64(len(p)) > l.left+1 { // one more shows that the input is longer
 		p = p[:l.left+1]
 	}
 	n, err := l.r.Read(p)
@@ -148,8 +149,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Await returns what read returns, or ctx's cause if ctx ends first: read is then left to itself. It is for programs
-// that end with ctx, and what may never come, such as the bytes of a pipe or a terminal.
+// Await returns the result of read, or ctx's cause if ctx ends first: read then continues in the background. It is
+// meant for programs that end with ctx, and for data that may never arrive, such as the bytes of a pipe or a terminal.
 func Await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		v   T

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// What is no regular file is refused at once, by name. The pipe's writer would find out that somebody opened it.
+// A file that is not a regular one is refused immediately, by name. A pipe's writer would notice that it was opened.
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -106,7 +106,7 @@ func TestTheEndOfAContextEndsReading(t *testing.T) {
 	}
 }
 
-// zeros gives zeros for ever, and says so at each read.
+// zeros is an endless reader of zeros that calls its function at each read.
 type zeros func()
 
 func (z zeros) Read(p []byte) (int, error) { z(); clear(p); return len(p), nil }

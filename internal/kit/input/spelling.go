@@ -1,13 +1,12 @@
 package input
 
-// Nearest finds the word that was probably meant: a command or a setting that does not exist is most often one
-// with a slip of the finger. The distance between two words is that of Levenshtein (1966): the least number of letters
-// to put in, leave out or change.
+// Nearest finds the word that was probably meant: an unknown command or setting is usually a misspelt one. The distance
+// between two words is that of Levenshtein (1966): the minimum number of letters to insert, delete or replace.
 
-// Nearest returns the one among names that was probably meant by name, or "". Of two that are as near it is the one
-// that begins alike.
+// Nearest returns the element of among that was probably meant by name, or "". If two are equally near, it returns one
+// with the same first letter.
 func Nearest(among []string, name string) string {
-	best, least := "", 6 // more than two slips is another word
+	best, least := "", 6 // more than two errors make another word
 	for _, candidate := range among {
 		d := 2 * distance(candidate, name)
 		if candidate[:1] != name[:min(1, len(name))] {
@@ -20,7 +19,7 @@ func Nearest(among []string, name string) string {
 	return best
 }
 
-// distance is how many letters to put in, leave out or change to make b of a.
+// distance returns the minimum number of letters to insert, delete or replace to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Table reads CSV of at most limit bytes whose first line is columns, and calls each with every further record, which
-// is only valid until each returns. It stops at the first error, also one of each, and says which line it is about;
-// line 0 is the file as a whole.
+// Table reads CSV of at most limit bytes whose first line is columns, and calls each for every further record, which is
+// valid only until each returns. It stops at the first error, including an error of each, and returns its line number;
+// line 0 means the whole file.
 func Table(r io.Reader, limit int64, columns []string, each func(record []string) error) (line int, err error) {
 	in := csv.NewReader(withoutMark(Limit(context.Background(), r, limit)))
 	in.FieldsPerRecord = len(columns)
@@ -44,10 +44,10 @@ func Table(r io.Reader, limit int64, columns []string, each func(record []string
 	}
 }
 
-// ByteOrderMark is what some programs put before a text in UTF-8. It means nothing.
+// ByteOrderMark is the mark that some programs write before a text in UTF-8. It has no meaning.
 const ByteOrderMark = "\uFEFF"
 
-// withoutMark is a text without a byte order mark.
+// withoutMark removes a leading byte order mark from a text.
 func withoutMark(r io.Reader) io.Reader {
 	text := bufio.NewReader(r)
 	if mark, err := text.Peek(len(ByteOrderMark)); err == nil && string(mark) == ByteOrderMark {

@@ -13,7 +13,7 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text string
-		want []string // of the first column
+		want []string // the first column
 		line int
 		err  string
 	}{

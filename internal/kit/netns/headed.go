@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
-// NewHeaded makes a pool, a head node, and a worker node that reaches nothing but its head node, until the test's end:
+// NewHeaded creates a pool, a head node, and a worker node that reaches only its head node. They last until the end of
+// the test.
 //
 //	pool ── 198.18.1.0/24 ── head ── 10.82.0.0/24 ── node
 //
-// The head node, whose Addr is the one on the pool's side, routes nothing.
+// The head node, whose Addr is the one on the pool's side, does not forward packets.
 func NewHeaded(t testing.TB) (pool, head, node *Host) {
 	t.Helper()
 	pool = hold(t, nil)

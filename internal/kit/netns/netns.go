@@ -1,15 +1,15 @@
-// Package netns gives tests two hosts with firewalls between them: a pool and a node, each in a network
-// namespace of its own, behind a router of its own.
+// Package netns gives tests two hosts with firewalls between them: a pool and a node, each in its own network
+// namespace, behind its own router.
 //
 //	pool ── router ── 198.18.0.0/24 ── router ── node
 //
-// A namespace has no name: a process holds it, which ends when the test's process does, however that
-// ends. So nothing is left behind. Root is not needed where users may make namespaces.
+// A namespace has no name: it is held by a process that ends when the test's process ends for any reason. So nothing is
+// left behind. Root is not needed where users may create namespaces.
 //
-// The addresses are those of RFC 2544, which are for tests and are routed nowhere; a side behind NAT has a private
-// net (10.81, 10.82) that the other side has no route to. A test runs a program on a host by Host.Command. The
-// program in testdata/door is for programs that have to be started from outside, without the rights that entering a
-// namespace needs.
+// The addresses are those of RFC 2544, which are reserved for tests and are not routed; a side behind NAT has a private
+// net (10.81, 10.82) to which the other side has no route. A test runs a program on a host with Host.Command. The
+// program in testdata/door is for programs that must be started from outside, without the rights required to enter a
+// namespace.
 package netns
 
 import (
@@ -25,26 +25,26 @@ import (
 	"testing"
 )
 
-// A Topology says what stands between the pool and the node.
+// A Topology describes the firewalls between the pool and the node.
 type Topology string
 
-// What a firewall, or a router with private addresses, on either side does to connections between the two.
+// The effect of a firewall, or of a router with private addresses, on connections between the two sides.
 const (
 	OneNet    Topology = "one net"         // each reaches the other
-	NodeDrops Topology = "node drops"      // the node's firewall drops what comes in unasked
+	NodeDrops Topology = "node drops"      // the node's firewall drops unsolicited packets
 	NodeNAT   Topology = "node behind NAT" // the node has a private address
-	PoolNAT   Topology = "pool behind NAT" // the pool has
-	BothNAT   Topology = "both behind NAT" // both have
+	PoolNAT   Topology = "pool behind NAT" // the pool has a private address
+	BothNAT   Topology = "both behind NAT" // both have private addresses
 )
 
-// A Host is a network namespace with one address, besides loopback.
+// A Host is a network namespace with one address, in addition to loopback.
 type Host struct {
 	Addr netip.Addr
 	pid  int    // of the process that holds it
 	user string // nsenter's option for its user namespace; empty for root
 }
 
-// New makes a pool and a node, until the test's end.
+// New creates a pool and a node, which last until the end of the test.
 func New(t testing.TB, topology Topology) (pool, node *Host) {
 	t.Helper()
 	for tool, pkg := range map[string]string{
@@ -59,7 +59,7 @@ func New(t testing.TB, topology Topology) (pool, node *Host) {
 	node = hold(t, pool)
 	poolRouter, nodeRouter := hold(t, pool), hold(t, pool)
 	wire(t, poolRouter, nodeRouter)
-	// Each router knows the way to the other's net. A net behind NAT is not told to the other side.
+	// Each router has a route to the other's net. A net behind NAT has no route from the other side.
 	poolSide := side{prefix: "198.18.1", other: "198.18.2.0/24 via 198.18.0.2"}
 	nodeSide := side{prefix: "198.18.2", other: "198.18.1.0/24 via 198.18.0.1"}
 	if topology == PoolNAT || topology == BothNAT {
@@ -76,7 +76,7 @@ func New(t testing.TB, topology Topology) (pool, node *Host) {
 	return pool, node
 }
 
-// Command returns a command that runs on the host. Its Cancel kills it alone, as is the rule of os/exec.
+// Command returns a command that runs on the host. Its Cancel kills only the command itself, as usual in os/exec.
 func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	enter := []string{"--target", strconv.Itoa(h.pid), "--net"}
 	if h.user != "" {
@@ -85,8 +85,8 @@ func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.C
 	return exec.CommandContext(ctx, "nsenter", append(append(enter, "--", name), args...)...)
 }
 
-// UserCommand is Command for a user who is not root on the host: the user nobody, if the test is root's, or else the
-// user whose test it is.
+// UserCommand is Command for a user who is not root on the host: the user nobody if the test runs as root, otherwise
+// the test's own user.
 func (h *Host) UserCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 	if h.user != "" {
 		me, group := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
@@ -97,14 +97,14 @@ func (h *Host) UserCommand(ctx context.Context, name string, args ...string) *ex
 	return h.Command(ctx, "setpriv", append(as, args...)...)
 }
 
-// Path is where the kernel shows the namespace.
+// Path returns the path of the namespace in /proc.
 func (h *Host) Path() string { return "/proc/" + strconv.Itoa(h.pid) + "/ns/net" }
 
-// hold makes a namespace. If users make them, the first one of a test comes with a user namespace, in which the test is
-// root, and all others belong to it.
+// hold creates a namespace. If the user is not root, the first one of a test has its own user namespace, in which the
+// test is root and to which all others belong.
 func hold(t testing.TB, first *Host) *Host {
 	t.Helper()
-	const wait = "echo; exec cat" // until its input ends, which is with this process
+	const wait = "echo; exec cat" // until its input ends, which happens when this process ends
 	h := &Host{}
 	args := []string{"unshare", "--net", "--", "sh", "-c", wait}
 	switch {
@@ -137,7 +137,7 @@ func hold(t testing.TB, first *Host) *Host {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	// A byte says that the process is in its namespace; without the right to make one it ends before.
+	// The process writes a byte when it is in its namespace; without permission to create one it ends before.
 	if _, err := bufio.NewReader(stdout).ReadByte(); err != nil {
 		said, _ := io.ReadAll(&stderr)
 		t.Fatalf("no network namespace can be made here (%s): run this test as root, "+
@@ -147,7 +147,7 @@ func hold(t testing.TB, first *Host) *Host {
 	return h
 }
 
-// script runs lines of shell on the host.
+// script runs shell commands on the host.
 func (h *Host) script(t testing.TB, lines string) {
 	t.Helper()
 	cmd := h.Command(context.Background(), "sh", "-eu")
@@ -157,7 +157,7 @@ func (h *Host) script(t testing.TB, lines string) {
 	}
 }
 
-// wire connects the two routers by a pair of virtual interfaces, one end in each namespace.
+// wire connects the two routers with a pair of virtual interfaces, one end in each namespace.
 func wire(t testing.TB, poolRouter, nodeRouter *Host) {
 	t.Helper()
 	poolRouter.script(t, "ip link add out type veth peer name out netns "+strconv.Itoa(nodeRouter.pid)+`
@@ -167,14 +167,14 @@ ip link set out up`)
 ip link set out up`)
 }
 
-// A side is what one of the two hosts has.
+// A side describes the network of one of the two hosts.
 type side struct {
 	prefix string // of the net between the host and its router
-	other  string // route to the other side; what is private there has none
+	other  string // route to the other side; private nets have none
 	nat    bool
 }
 
-// behind connects h with its router, which passes packets on and knows the way to the other side.
+// behind connects h with its router, which forwards packets and has a route to the other side.
 func behind(t testing.TB, h, router *Host, s side) {
 	t.Helper()
 	h.Addr = netip.MustParseAddr(s.prefix + ".2")
@@ -183,7 +183,7 @@ ip addr add `+s.prefix+`.1/24 dev in
 ip link set in up
 ip route add `+s.other+`
 echo 1 > /proc/sys/net/ipv4/ip_forward
-echo 0 > /proc/sys/net/ipv4/icmp_ratelimit`) // it says each time that there is no route
+echo 0 > /proc/sys/net/ipv4/icmp_ratelimit`) // it reports every missing route
 	h.script(t, `ip link set lo up
 ip addr add `+s.prefix+`.2/24 dev eth0
 ip link set eth0 up
@@ -193,7 +193,7 @@ ip route add default via `+s.prefix+`.1`)
 	}
 }
 
-// dropIncoming is a node's own firewall: it drops packets of connections that the node did not make.
+// dropIncoming is a node's own firewall: it drops packets of connections that the node did not open.
 const dropIncoming = `nft -f - <<'END'
 table inet corral {
 	chain incoming {
@@ -204,7 +204,7 @@ table inet corral {
 }
 END`
 
-// masquerade makes a router do NAT: connections from its net leave with its own address, and none come in.
+// masquerade makes a router do NAT: connections from its net use its own address, and incoming ones are dropped.
 const masquerade = `nft -f - <<'END'
 table ip corral {
 	chain source {

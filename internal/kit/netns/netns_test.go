@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be a host's program: "listen" at the address that follows, or "dial" it.
+// TestMain lets the test binary be a host's program: it listens at the address that follows, or dials it.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 3 {
 		os.Exit(m.Run())
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		fmt.Println(ln.Addr())
-		_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the test closes it
+		_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the test closes the input
 	case "dial":
 		if _, err := net.DialTimeout("tcp", os.Args[2], 5*time.Second); err != nil {
 			os.Exit(1)
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// reaches reports whether from can connect to a listener at to.
+// reaches reports whether from can connect to a listener on to.
 func reaches(t *testing.T, from, to *Host) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

@@ -1,8 +1,8 @@
-// Package proc reads /proc: how the processes of this machine descend from each other, and what memory they have.
+// Package proc reads /proc: the tree of the processes on this machine, and their memory.
 //
 // Reading all of them takes some ten microseconds for each. There are two measures of a process's memory: the resident
-// set, which is cheap and counts shared memory once for each process that shares it, and the private memory, which the
-// kernel has to add up page by page.
+// set size, which is cheap to read and counts shared memory once for each process that shares it, and the private
+// memory, which the kernel must add up page by page.
 package proc
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A Process is one that runs: zombies, which their parents will collect, are left out.
+// A Process is a running process: zombies, which their parents will reap, are excluded.
 type Process struct {
 	ID, Parent, Group int
 	ResidentBytes     int64
@@ -31,14 +31,14 @@ func All() []Process {
 	return all
 }
 
-// IDs returns the numbers of the machine's processes.
+// IDs returns the pids of the machine's processes.
 func IDs() []int {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(-1) // those that there were until an error
+	names, _ := d.Readdirnames(-1) // the entries before an error, if any
 	var ids []int
 	for _, name := range names {
 		if id, err := strconv.Atoi(name); err == nil {
@@ -48,7 +48,7 @@ func IDs() []int {
 	return ids
 }
 
-// Look returns one process; not ok if it has ended.
+// Look returns one process; ok is false if it has ended.
 func Look(id int) (p Process, ok bool) {
 	var buffer [1024]byte
 	p, ok = parseStat(read(id, "stat", buffer[:]))
@@ -56,8 +56,8 @@ func Look(id int) (p Process, ok bool) {
 	return p, ok
 }
 
-// Tree returns the processes that descend from root, root itself, and those of root's process group, whose parents may
-// have ended. What has left the group and lost its parent is not found.
+// Tree returns root, its descendants, and the processes of root's process group, whose parents may have ended. It does
+// not find processes that have left the group and lost their parent.
 func Tree(all []Process, root int) []Process {
 	children := map[int][]Process{}
 	var tree []Process
@@ -82,15 +82,15 @@ func Tree(all []Process, root int) []Process {
 	return tree
 }
 
-// Held is the memory of a process that the kernel cannot take away from it: not what is read from files, and of what it
-// shares with other processes a part, so that the sum over all of them is what they have together. ok is false where
-// that is not told, as in kernels before 5.9, or of a process of somebody else.
+// Held returns the memory that the kernel cannot reclaim from a process: it excludes cached files and counts memory
+// shared with other processes in part, so that the sum over all processes is their total memory. ok is false if the
+// kernel does not report it, as before version 5.9, or for a process of another user.
 func Held(id int) (size int64, ok bool) {
 	var buffer [4096]byte
 	return parseRollup(read(id, "smaps_rollup", buffer[:]))
 }
 
-// read reads the beginning of a file of a process, with as few system calls as it takes.
+// read reads the beginning of a file of a process, with as few system calls as possible.
 func read(id int, name string, buffer []byte) []byte {
 	var path [48]byte
 	at := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(id), 10), '/')
@@ -106,24 +106,24 @@ func read(id int, name string, buffer []byte) []byte {
 	return buffer[:n]
 }
 
-// The fields of /proc/PID/stat behind the program's name that count here.
+// Indices of the fields in /proc/PID/stat that follow the program's name.
 const (
 	stateField, parentField, groupField = 0, 1, 2
-	beganField                          = 19 // in ticks since the machine was started
+	beganField                          = 19 // in ticks since the machine was booted
 	residentField                       = 21 // in pages
 )
 
-// tick is the unit of times in /proc, on every Linux whatever its kernel counts in.
+// tick is the unit of times in /proc, which on Linux is independent of the kernel's own clock rate.
 const tick = 10 * time.Millisecond
 
-// Began returns when a process began, as the time from the start of the machine to the beginning of a tick; not ok if
-// it has ended. A number that is given again is another process's, which began later.
+// Began returns when a process began, as the time from the machine's boot, rounded down to a tick; ok is false if the
+// process has ended. If a pid is reused, the new process has a later time.
 func Began(id int) (at time.Duration, ok bool) {
 	var buffer [1024]byte
 	return parseBegan(read(id, "stat", buffer[:]))
 }
 
-// parseBegan reads a line of /proc/PID/stat as parseStat does.
+// parseBegan parses a line of /proc/PID/stat like parseStat.
 func parseBegan(stat []byte) (at time.Duration, ok bool) {
 	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(f) <= beganField {
@@ -133,8 +133,8 @@ func parseBegan(stat []byte) (at time.Duration, ok bool) {
 	return time.Duration(ticks) * tick, err == nil && ticks >= 0 && ticks < int64(math.MaxInt64/tick)
 }
 
-// parseStat reads a line of /proc/PID/stat. The program's name, in parentheses, may hold anything, even parentheses and
-// blanks.
+// parseStat parses a line of /proc/PID/stat. The program's name, in parentheses, may contain any characters, including
+// parentheses and blanks.
 func parseStat(stat []byte) (p Process, ok bool) {
 	end := bytes.LastIndexByte(stat, ')')
 	f := bytes.Fields(stat[end+1:])
@@ -150,7 +150,7 @@ func parseStat(stat []byte) (p Process, ok bool) {
 	return Process{Parent: parent, Group: group, ResidentBytes: pages * int64(os.Getpagesize())}, true
 }
 
-// parseRollup adds up the anonymous and the shared memory of /proc/PID/smaps_rollup.
+// parseRollup adds up the anonymous and the shared memory in /proc/PID/smaps_rollup.
 func parseRollup(text []byte) (size int64, ok bool) {
 	found := 0
 	for line := range bytes.Lines(text) {

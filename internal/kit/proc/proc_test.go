@@ -79,7 +79,7 @@ func TestBegan(t *testing.T) {
 	}
 }
 
-// Memory of files and what was swapped out does not count; without both of the other two nothing is known.
+// File memory and swapped memory do not count; without both of the other values the result is unknown.
 func TestParseRollup(t *testing.T) {
 	t.Parallel()
 	const head = "564e06991000-7ffe0da27000 ---p 00000000 00:00 0                          [rollup]\nRss: 90 kB\nPss: 80 kB\n"
@@ -100,8 +100,8 @@ func TestParseRollup(t *testing.T) {
 	}
 }
 
-// Of task 31 one process, 33, has lost its parent and is in its group still, and 35 has a group of its own; 34 left the
-// group and lost its parent besides.
+// In task 31, process 33 has lost its parent and is still in the task's group, and 35 has its own group. Process 34 has
+// left the group and also lost its parent.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	all := []Process{{1, 0, 1, 1}, {30, 1, 30, 1}, {35, 32, 35, 1}, {33, 1, 31, 1}, {32, 31, 31, 1}, {31, 30, 31, 1}, {34, 1, 34, 1},
@@ -116,7 +116,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// A process that has ended and was not collected yet is none.
+// A process that has ended but was not reaped is not listed.
 func TestZombie(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("true")

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// machine makes a folder with what the Makefile needs besides Go, and a go command that prints an answer to go version;
-// without an answer there is none. The folder is all of PATH.
+// machine makes a folder with the programs that the Makefile needs besides Go, and a go command that prints answer to
+// go version; an empty answer means no go command. The folder is the whole PATH.
 func machine(t *testing.T, answer string) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
@@ -35,7 +35,7 @@ func machine(t *testing.T, answer string) (bin string) {
 	return bin
 }
 
-// makeTest asks make what it would do for a target, and returns what it prints to people, with its status.
+// makeTest asks make what it would do for a target, and returns the standard error and the exit status.
 func makeTest(t *testing.T, bin, target string) (stderr string, status int) {
 	t.Helper()
 	top, err := programs.Root()
@@ -53,8 +53,8 @@ func makeTest(t *testing.T, bin, target string) (stderr string, status int) {
 	return strings.ReplaceAll(said.String(), bin, "BIN"), cmd.ProcessState.ExitCode()
 }
 
-// A Go that cannot build the repository gets one sentence from make: the version needed, the version found, and what
-// to do about it.
+// With a Go that cannot build the repository, make prints one sentence: the required version, the version found, and
+// the remedy.
 func TestMakeNamesTheGoItNeeds(t *testing.T) {
 	t.Parallel()
 	needed := goOfModule(t)
@@ -83,7 +83,7 @@ func TestMakeNamesTheGoItNeeds(t *testing.T) {
 	}
 }
 
-// A newer Go is taken, one that fetched another included; make help needs none.
+// A newer Go is accepted, and so is one that has fetched the required version; make help needs no Go.
 func TestMakeTakesOtherGo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ answer, target string }{
@@ -104,7 +104,7 @@ func TestMakeTakesOtherGo(t *testing.T) {
 	}
 }
 
-// scripts/fresh says what it needs before it does anything, and does nothing if a part of that is missing.
+// scripts/fresh checks its requirements before it does anything, and stops if one is missing.
 func TestFreshSaysFirstWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	top, err := programs.Root()

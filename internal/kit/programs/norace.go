@@ -2,4 +2,4 @@
 
 package programs
 
-const tests = "plain" // the set that goes with this build
+const tests = "plain" // the set of programs for this build

@@ -1,9 +1,9 @@
 // Package programs links corral, corrald, pilot and corral-slurm for the tests that start them, once for each set of
-// flags: the first test that asks has them linked, and those of other packages find them. The Debian package is made
+// flags: the first test that needs them links them, and tests in other packages reuse them. The Debian package is built
 // for the one test that installs it.
 //
-// The Makefile says how they are linked, and where they are: below bin/test of the clone. Linking again what is up to
-// date takes a fraction of a second, so every test asks, and none runs a program that is older than its source.
+// The Makefile defines how they are linked, and that they are below bin/test in the clone. Checking that they are up to
+// date takes a fraction of a second, so every test does it, and no test runs a program that is older than its source.
 package programs
 
 import (
@@ -21,15 +21,15 @@ var (
 	tested = sync.OnceValues(func() (string, error) { return link(tests) })
 )
 
-// Plain returns the folder of the programs as users build them.
+// Plain returns the folder with the programs as users build them.
 func Plain() (dir string, err error) { return plain() }
 
-// Tested returns the folder of the programs as the calling test is built: with the race detector in corrald, if it is
-// in the test. The others are always as users have them.
+// Tested returns the folder with the programs built like the calling test: with the race detector in corrald if the
+// test has it. The other programs are always built as for users.
 func Tested() (dir string, err error) { return tested() }
 
-// CopyPilot puts the pilot into dir, for tests whose pilots run as somebody who may not enter the clone, and returns
-// its path.
+// CopyPilot copies the pilot to dir, for tests whose pilots run as a user who may not enter the clone, and returns the
+// path of the copy.
 func CopyPilot(dir string) (path string, err error) {
 	from, err := Plain()
 	if err != nil {
@@ -43,7 +43,7 @@ func CopyPilot(dir string) (path string, err error) {
 	return path, os.WriteFile(path, program, 0o755)
 }
 
-// link has make link the programs of one set. Only one process does so at a time.
+// link runs make to link the programs of one set. Only one process does this at a time.
 func link(set string) (dir string, err error) {
 	top, err := Root()
 	if err != nil {
@@ -57,14 +57,14 @@ func link(set string) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer lock.Close() // which unlocks it
+	defer lock.Close() // this also unlocks it
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
 	return dir, build(top, "bin/test/"+set)
 }
 
-// Deb has make write the Debian package into a folder that is empty, and returns its path.
+// Deb runs make to write the Debian package into an empty folder, and returns its path.
 func Deb(dir string) (path string, err error) {
 	top, err := Root()
 	if err != nil {
@@ -80,7 +80,7 @@ func Deb(dir string) (path string, err error) {
 	return found[0], nil
 }
 
-// build has make make a target; assignments are of its variables.
+// build runs make for a target; assignments set its variables.
 func build(top, target string, assignments ...string) error {
 	args := append([]string{"--silent", "--no-print-directory", "-C", top, target}, assignments...)
 	cmd := exec.Command("make", args...)
@@ -91,7 +91,8 @@ func build(top, target string, assignments ...string) error {
 	return nil
 }
 
-// environment is without what a make above would tell the one below: its flags are not meant for it.
+// environment returns the environment without the variables of an outer make, whose flags are not meant for the inner
+// one.
 func environment() (env []string) {
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "MAKE") && !strings.HasPrefix(e, "MFLAGS=") {
@@ -101,7 +102,7 @@ func environment() (env []string) {
 	return env
 }
 
-// Root returns the folder with go.work, the top of the repository, above the test's.
+// Root returns the top of the repository: the nearest folder above the test's that contains go.work.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

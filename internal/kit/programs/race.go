@@ -2,4 +2,4 @@
 
 package programs
 
-const tests = "race" // the set that goes with this build
+const tests = "race" // the set of programs for this build

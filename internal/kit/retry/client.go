@@ -14,16 +14,16 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// A client made by NewClient sends requests to corrald again that got no answer, or came too often.
+// A client made by NewClient retries requests to corrald that received no answer, or were sent too often.
 //
-// How long depends on the request. The first request of a command fails within seconds if corrald does not answer. A
-// command that waits for something has reached corrald before: its requests (Patiently) tolerate a minute of silence,
-// also if the socket is gone, which a corrald that ends in order removes. A request that changes something has a key,
-// so that it can be sent again safely; a Sending remembers whether it may have been done.
+// The time for retries depends on the request. The first request of a command fails within seconds if corrald does not
+// answer. A command that waits for an event has reached corrald before: its requests (Patiently) tolerate a minute of
+// silence, even if the socket is missing, which corrald removes when it ends in an orderly way. A request that makes a
+// change has a key, so that it can safely be repeated; a Sending remembers whether it may have been carried out.
 
-// A request is sent up to retries+1 times; the waits between sum to about three seconds. That is enough for a corrald
-// that is quickly started again, and little for somebody who asks one that is not there. Who waits for something has
-// heard of corrald before, and bears its silence for as long as outlast.
+// A request is sent up to retries+1 times; the pauses add up to about three seconds. That is enough for a corrald that
+// is restarted quickly, and short for a user whose corrald is not running. A patient request is retried for as long as
+// outlast.
 const (
 	retries = 5
 	waitMin = 100 * time.Millisecond
@@ -31,12 +31,12 @@ const (
 	outlast = time.Minute
 )
 
-// longestRetry is the longest wait that a 429 is believed with its Retry-After. Longer ones are an error at once: a
-// command must not seem to hang, whoever between here and corrald has sent it.
+// longestRetry is the longest Retry-After of a 429 that is obeyed. A longer one is an error at once: a command must not
+// seem to hang, regardless of which server sent the header.
 const longestRetry = time.Minute
 
-// NewClient returns a client that repeats what got no answer, what got 503, and what came too often (429), after the
-// time that the answer says. It repeats changes too: each carries an idempotency key.
+// NewClient returns a client that retries requests that received no answer, a 503, or a 429, the last after the time
+// given in the answer. It also retries changes: each has an idempotency key.
 func NewClient(transport *http.Transport) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: transport},
@@ -45,7 +45,7 @@ func NewClient(transport *http.Transport) *retryablehttp.Client {
 		RetryWaitMax: waitMax,
 		CheckRetry:   checkRetry,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-		// Without the answer of a 503, so that a Retry-After, whoever sent it, cannot make a command hang.
+		// A Retry-After of a 503 is ignored, because it could make a command hang, whichever server sent it.
 		Backoff: func(lo, hi time.Duration, n int, resp *http.Response) time.Duration {
 			if wait, limited := retryAfter(resp); limited {
 				return max(wait, retryablehttp.DefaultBackoff(lo, hi, n, nil))
@@ -55,7 +55,7 @@ func NewClient(transport *http.Transport) *retryablehttp.Client {
 	}
 }
 
-// retryAfter is how long a 429 asks to wait; limited is false for all other answers.
+// retryAfter returns how long a 429 asks the client to wait; limited is false for all other answers.
 func retryAfter(resp *http.Response) (wait time.Duration, limited bool) {
 	if resp == nil || resp.StatusCode != http.StatusTooManyRequests {
 		return 0, false
@@ -67,24 +67,24 @@ func retryAfter(resp *http.Response) (wait time.Duration, limited bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-// A Sending remembers, over all repetitions of a request, how many there were, and whether corrald may have acted on
-// one.
+// A Sending records, over all repetitions of a request, how many there were, and whether corrald may have carried out
+// one of them.
 type Sending struct {
 	wrote  atomic.Bool // this attempt reached the connection
-	unsure atomic.Bool // an attempt that did was never answered
+	unsure atomic.Bool // an attempt that reached the connection was never answered
 
 	begun   time.Time
 	tries   int
 	patient bool
 }
 
-// Unsure reports whether an attempt that corrald may have heard of was never answered.
+// Unsure reports whether an attempt that may have reached corrald was never answered.
 func (s *Sending) Unsure() bool { return s.unsure.Load() }
 
-// Broke notes that an answer did not come whole.
+// Broke records that an answer was incomplete.
 func (s *Sending) Broke() { s.unsure.Store(true) }
 
-// again reports whether another attempt may follow one more that failed.
+// again counts a failed attempt and reports whether another may follow.
 func (s *Sending) again() bool {
 	s.tries++
 	return s.tries <= retries || s.patient && time.Since(s.begun) < outlast
@@ -94,13 +94,13 @@ type sendingKey struct{}
 
 type patientKey struct{}
 
-// Patiently returns a context whose requests outlast a restart of corrald: one that gets no answer is sent again for a
-// minute, in place of three seconds.
+// Patiently returns a context whose requests survive a restart of corrald: an unanswered request is retried for a
+// minute instead of three seconds.
 func Patiently(ctx context.Context) context.Context {
 	return context.WithValue(ctx, patientKey{}, true)
 }
 
-// Track returns a context for one request, and what is remembered of its repetitions.
+// Track returns a context for one request, and the record of its repetitions.
 func Track(ctx context.Context) (context.Context, *Sending) {
 	s := &Sending{begun: time.Now(), patient: ctx.Value(patientKey{}) != nil}
 	ctx = context.WithValue(ctx, sendingKey{}, s)
@@ -109,7 +109,7 @@ func Track(ctx context.Context) (context.Context, *Sending) {
 	}), s
 }
 
-// checkRetry decides after each attempt whether another follows.
+// checkRetry decides after each attempt whether to retry.
 func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	s := ctx.Value(sendingKey{}).(*Sending)
 	if wrote := s.wrote.Swap(false); wrote && err != nil {
@@ -118,7 +118,7 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case errors.Is(err, fs.ErrNotExist) && !s.patient: // no socket: corrald was not killed, it is not there
+	case errors.Is(err, fs.ErrNotExist) && !s.patient: // no socket: corrald was not killed, it is not running
 		return false, nil
 	case err != nil:
 		return s.again(), nil

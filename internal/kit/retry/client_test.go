@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// A gone server gives no answer until a moment.
+// A gone server does not answer before a given time.
 type gone struct {
 	until time.Time
 	err   error
@@ -27,8 +27,8 @@ func (g gone) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// Who asks for the first time hears soon that nobody is there, at once where there is not even a socket; who waits for
-// something outlasts a restart, and hears after a minute that there is none.
+// A first request fails soon if there is no server, and immediately if there is not even a socket. A patient request
+// outlasts a restart, and fails after a minute without a server.
 func TestSilenceIsBorneByWhoWaits(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("connection refused")

@@ -1,8 +1,8 @@
-// Package retry waits before something is tried again, and repeats requests to corrald that got no answer.
+// Package retry waits before a retry, and repeats unanswered requests to corrald.
 //
-// For is the wait: it ends with its context, so that nothing that waits outlives what it works for. NewClient returns
-// an HTTP client that repeats requests. How long it does depends on the context of a request: by default some seconds,
-// with Patiently as long as a restart of corrald takes.
+// For is the wait: it ends with its context, so that a waiting goroutine does not outlive its purpose. NewClient
+// returns an HTTP client that repeats requests. The context of a request determines for how long: by default some
+// seconds, with Patiently the time that a restart of corrald takes.
 package retry
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// For waits for d, and reports false if ctx ends before. A caller that looks at ctx by itself may ignore the answer.
+// For waits for d; it returns false if ctx ends first. A caller that checks ctx itself may ignore the result.
 func For(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

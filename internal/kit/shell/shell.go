@@ -1,18 +1,18 @@
-// Package shell writes words of a POSIX shell. Whatever reaches a shell, on a command line or in a script, is written
-// here and nowhere else, since a word that is quoted by halves runs as a command.
+// Package shell quotes words for a POSIX shell. All text for a shell, on a command line or in a script, must be quoted
+// with this package, because an incompletely quoted word runs as a command.
 //
-// Any text without a NUL can be a word. Single quotes keep everything in them as it is but a single quote, for which
-// they are closed, the quote is written behind a backslash, and they are opened again.
+// Any text without a NUL can be a word. Single quotes preserve all characters except a single quote, for which the
+// quotes are closed, the character is written after a backslash, and the quotes are opened again.
 package shell
 
 import "strings"
 
-// Quote writes a text as one word, always in quotes.
+// Quote returns a text as one word, always in quotes.
 func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Line writes the command line that stands for exactly these words.
+// Line returns the command line for exactly these words.
 func Line(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -21,10 +21,10 @@ func Line(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// plain are the characters that mean nothing to a shell.
+// plain are the characters without a special meaning in a shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%"
 
-// Legible writes a text as one word for people to read: without quotes where none are needed.
+// Legible returns a text as one word for people to read, quoted only if necessary.
 func Legible(word string) string {
 	if word != "" && strings.Trim(word, plain) == "" {
 		return word

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// A real shell must hand back every word exactly as it was before it was quoted, for programs or for people.
+// A real shell must return every word unchanged after it was quoted, for programs or for people.
 func TestAShellReadsWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var argvs [][]string

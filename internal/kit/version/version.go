@@ -1,9 +1,9 @@
-// Package version says which Corral this is.
+// Package version returns the version of this Corral.
 package version
 
 import "runtime/debug"
 
-// release is set by the build (-ldflags -X); a build without it goes by the module's version.
+// release is set by the build (-ldflags -X); a build without it uses the module's version.
 var release string
 
 // String returns the version of this program.

@@ -1,6 +1,6 @@
-// Package xdg says where Corral keeps its files. Everything follows the XDG base directory variables,
-// so two set-ups with different variables never meet. What root starts without them is a service of the
-// machine, with its files where those are kept.
+// Package xdg determines where Corral keeps its files. Everything follows the XDG base directory variables, so that two
+// set-ups with different variables are independent. If root starts Corral without these variables, it runs as a service
+// of the machine, with its files in the system's directories.
 package xdg
 
 import (
@@ -14,16 +14,16 @@ import (
 type Layout struct {
 	State  string // database, keys, log and pid file of corrald
 	Cache  string // mirror of worker packages and the roots of local sites
-	Data   string // run directories: what stays after `corral down`
+	Data   string // run directories, which stay after `corral down`
 	Socket string // corrald's API
 	Worker string // corrald's socket for workers on this machine
 }
 
-// MaxSocketPath is the longest path that a Unix socket address holds on Linux, less its final NUL.
+// MaxSocketPath is the maximum length of a Unix socket's path on Linux, without the final NUL.
 const MaxSocketPath = 107
 
-// Find returns the layout that the environment asks for; home, or for root the system's directories, is
-// used for variables that are not set. Relative values are ignored, as the XDG specification says.
+// Find returns the layout for the environment; for unset variables it uses directories below home, or for root the
+// system's directories. Relative values are ignored, as the XDG specification requires.
 func Find() (Layout, error) {
 	l, err := find(os.Getuid() == 0)
 	if err == nil && len(l.Socket) > MaxSocketPath {
@@ -60,8 +60,7 @@ func find(root bool) (Layout, error) {
 	return l, nil
 }
 
-// sessionOfRoot is what a login of root has as XDG_RUNTIME_DIR. It is removed when root logs out, and a service goes
-// on.
+// sessionOfRoot is XDG_RUNTIME_DIR in a login of root. It is removed when root logs out, while a service continues.
 const sessionOfRoot = "/run/user/0"
 
 func (l Layout) sockets(dir string) Layout {
@@ -69,7 +68,7 @@ func (l Layout) sockets(dir string) Layout {
 	return l
 }
 
-// Below returns a layout that has everything below one directory.
+// Below returns a layout with everything below one directory.
 func Below(dir string) Layout {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return Layout{State: in("state"), Cache: in("cache"), Data: in("data")}.sockets(in("run"))
@@ -82,7 +81,7 @@ func dir(variable, fallback string) string {
 	return fallback
 }
 
-// Dirs are the directories that corrald makes, each for its user alone.
+// Dirs returns the directories that corrald creates, each for its user alone.
 func (l Layout) Dirs() []string {
 	dirs := []string{l.State, l.Cache, l.Data}
 	for _, socket := range []string{l.Socket, l.Worker} {
@@ -94,7 +93,7 @@ func (l Layout) Dirs() []string {
 }
 
 // Database, Lock, Key, PackageKey, PID, Whereabouts and Log are corrald's files below State; Certificate is the
-// directory with the worker port's key pair. The lock is the database's, and package store's.
+// directory with the worker port's key pair. The lock protects the database and is used by package store.
 func (l Layout) Database() string    { return filepath.Join(l.State, "corrald.db") }
 func (l Layout) Lock() string        { return l.Database() + ".lock" }
 func (l Layout) Key() string         { return filepath.Join(l.State, "token.key") }
@@ -104,19 +103,19 @@ func (l Layout) Whereabouts() string { return filepath.Join(l.State, "corrald.wh
 func (l Layout) Log() string         { return filepath.Join(l.State, "corrald.log") }
 func (l Layout) Certificate() string { return filepath.Join(l.State, "worker-port") }
 
-// Owners has a folder for each of those who ask a central corrald, with their ssh keys.
+// Owners is the folder with a subfolder for each user of a central corrald, with the user's ssh keys.
 func (l Layout) Owners() string { return filepath.Join(l.State, "owners") }
 
-// Downloads is a directory for what can be downloaded or made again, at some cost.
+// Downloads is the directory for files that can be downloaded or created again, at some cost.
 func (l Layout) Downloads() string { return l.Cache + "-downloads" }
 
 // Pools is the parent of the folders of HTCondor pools.
 func (l Layout) Pools() string { return filepath.Join(l.State, "pools") }
 
-// Sites is the folder in which sites on this machine have their roots by default.
+// Sites is the default folder for the roots of sites on this machine.
 func (l Layout) Sites() string { return filepath.Join(l.Cache, "sites") }
 
-// Ensembles is where the workflows of ensembles are until these have ended.
+// Ensembles is the folder for the workflows of ensembles, until the ensembles have ended.
 func (l Layout) Ensembles() string { return filepath.Join(l.State, "ensembles") }
 
 // Runs is the default parent of run directories.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// set sets the variables that Find looks at; those that are not named are empty.
+// set sets the variables that Find reads; variables that env does not name are empty.
 func set(t *testing.T, env map[string]string) {
 	t.Helper()
 	for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"} {
@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A socket's path has little room, and the system's own message about that helps nobody.
+// A socket's path is limited, and the system's own message about that does not help.
 func TestSocketPathIsTooLong(t *testing.T) {
 	set(t, map[string]string{"HOME": "/home/ann", "XDG_RUNTIME_DIR": "/" + strings.Repeat("long", 25)})
 	if l, err := Find(); err == nil || !strings.Contains(err.Error(), "XDG_RUNTIME_DIR") {
@@ -53,7 +53,7 @@ func TestSocketPathIsTooLong(t *testing.T) {
 	}
 }
 
-// Everything of one set-up is below its directories, so that ending it can delete those.
+// All files of a set-up are below its directories, so that ending it can delete them.
 func TestEverythingIsBelow(t *testing.T) {
 	t.Parallel()
 	l := Below("/tmp/x")
@@ -67,7 +67,7 @@ func TestEverythingIsBelow(t *testing.T) {
 	}
 }
 
-// The two sockets are in one directory, and it may be the state's.
+// The two sockets are in one directory, which may be the state directory.
 func TestDirs(t *testing.T) {
 	t.Parallel()
 	l := Below("/x")

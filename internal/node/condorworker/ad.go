@@ -15,26 +15,27 @@ import (
 	"github.com/corral-pilot/corral/internal/node/process"
 )
 
-// workerAttribute names the attribute of a worker's ad that has its id. Task reads it inside a job.
+// workerAttribute names the attribute of a worker's ad that contains its id. Task reads it inside a job.
 const workerAttribute = "CorralWorker"
 
 const (
-	// updateMost is between two words of a worker to the collector: this, or a twentieth of its time. After a pool has
-	// started again it misses the worker for so long.
+	// updateMost limits the interval between two updates that a worker sends to the collector, which is otherwise a
+	// twentieth of the worker's time. A restarted pool misses the worker for this long.
 	updateMost = 10 * time.Second
 	updateMin  = 2 * time.Second
-	retireMost = 30 * time.Second // before its end a worker takes no more jobs: this, or a tenth of its time
-	// measureShare is, for each process of the machine, the time between two looks of HTCondor at all of them. A look
-	// takes some 25 µs for each; on a machine that is full of workers they would otherwise do nothing else.
+	retireMost = 30 * time.Second // final period without new jobs; at most a tenth of the worker's time
+	// measureShare is the time, for each process of the machine, between two scans of all processes by HTCondor. A scan
+	// takes some 25 µs for each process; on a machine full of workers, they would otherwise do nothing but scan.
 	measureShare = 40 * time.Millisecond
 )
 
-// offer is what the worker offers to the pool, and what its ad says besides HTCondor's own attributes: where it belongs
-// in corrald's books, so that corrald can count workers by asking the pool; and what a workflow may want to choose by,
-// the C library, the speed of a core, the time that is left. CorralDraining is true from drain on.
+// offer returns the configuration that the worker offers to the pool. Besides HTCondor's own attributes, its ad states
+// where the worker belongs in corrald's records, so that corrald can count workers by querying the pool, and properties
+// that a workflow may select by: the C library, the speed of a core, the remaining time. CorralDraining is true once
+// drain has been called.
 func offer(o process.Order, now time.Time) condor.GlideinConfig {
 	c, j, end := o.Condor, o.Join, now.Add(o.EndsIn)
-	self, _ := os.Executable() // without it jobs miss only the path by which they could call this program
+	self, _ := os.Executable() // optional: without it, jobs lack only the path to this program
 	self = strings.TrimSuffix(self, " (deleted)")
 	return condor.GlideinConfig{
 		Dir: filepath.Join(o.Scratch, "condor"), Release: j.Release,
@@ -56,18 +57,18 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 			workerAttribute: o.ID, "CorralHost": o.Host, "CorralPilot": self,
 			"CorralLibc": nodecheck.Libc(), "CorralSpeed": nodecheck.Speed(),
 			"CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
-			// The time left is computed by whatever asks, when it asks.
+			// The remaining time is computed by each reader of the ad.
 			"CorralEnd": end.Unix(), "CorralTimeLeft": classad.Expr("CorralEnd - time()"), "CorralDraining": false,
 			jobfiles.HomeAttribute: strings.Join(o.Addresses, " "), jobfiles.HomeDigestAttribute: o.CertDigest,
 		},
 	}
 }
 
-// FetchCommand is the argument with which HTCondor starts this program to fetch the inputs of a job that are URLs.
+// FetchCommand is the argument with which HTCondor starts this program to fetch job inputs that are URLs.
 const FetchCommand = "fetch"
 
-// fetch is the command that does so. In a pool of ours, where no other worker has other plugins, it also takes the jobs
-// whose URLs it has to refuse: a job that is held says why, one that stays idle does not.
+// fetch returns the command that fetches URLs. In a pool that corrald runs, where no other worker has other plugins, it
+// also accepts jobs whose URLs it must refuse: a held job shows the reason, an idle one does not.
 func fetch(self string, attached bool) []string {
 	switch {
 	case self == "":
@@ -78,7 +79,7 @@ func fetch(self string, attached bool) []string {
 	return []string{self, FetchCommand, transfer.ClaimOthers}
 }
 
-// gpus are the worker's share of those of its node, if any were asked for. Otherwise HTCondor looks itself.
+// gpus returns the worker's share of its node's GPUs, if any were requested. Otherwise HTCondor detects them.
 func gpus(o process.Order) []string {
 	if o.GPUs == 0 {
 		return nil
@@ -87,8 +88,8 @@ func gpus(o process.Order) []string {
 	return nodecheck.Share(nodecheck.GPUs(os.Getenv, o.GPUs*beside), o.Place, beside)
 }
 
-// identity is the user that a token makes its bearer, which the pool demands as the end of a slot's name; "" if the
-// token does not say so in a way that we understand.
+// identity returns the user that a token authenticates, which the pool requires at the end of a slot's name; "" if the
+// token is not in a known format.
 func identity(secret string) string {
 	token, err := condor.ParseToken(secret)
 	if err != nil {
@@ -98,7 +99,7 @@ func identity(secret string) string {
 	return machineName(user) + "@" + domain
 }
 
-// machineName makes a worker's id a name that HTCondor takes.
+// machineName converts a worker's id to a name that HTCondor accepts.
 func machineName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' {

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	startMost = 5 * time.Minute // for the daemons to ask the pool, on a machine where everything takes long
-	joinTime  = time.Minute     // for the pool to take in a worker that asks; HTCondor itself would try forever
+	startMost = 5 * time.Minute // for the daemons to contact the pool, on a slow machine
+	joinTime  = time.Minute     // for the pool to accept a worker that asks; HTCondor itself would try forever
 )
 
-// An entry is how far a worker has come on its way into the pool: its daemons start, ask the pool, and are taken in.
-// Each step has its time, at most half of what is left to the worker. An entry only decides; it reads no clock and ends
-// nothing.
+// An entry is a worker's progress on its way into the pool: its daemons start, contact the pool, and are accepted. Each
+// step has a time limit, which is at most half of the worker's remaining time. An entry only decides; it reads no clock
+// and ends no process.
 type entry struct {
 	end    time.Time     // of the worker
-	within time.Duration // for the next step, which must be done at by
+	within time.Duration // time for the next step, which must be complete at by
 	by     time.Time
-	asked  bool      // the daemons have asked the pool
-	joined time.Time // first; zero: not yet
-	in     bool      // in the pool, as far as the log says
+	asked  bool      // the daemons have contacted the pool
+	joined time.Time // for the first time; zero: not yet
+	in     bool      // in the pool, according to the log
 }
 
 func newEntry(now, end time.Time) entry {
@@ -38,7 +38,7 @@ func (e *entry) expect(most time.Duration, now time.Time) {
 	e.by = now.Add(e.within)
 }
 
-// note takes in what the daemons log, and reports whether the pool has just taken the worker in, maybe once more.
+// note evaluates the daemons' log, and reports whether the pool has just accepted the worker, perhaps again.
 func (e *entry) note(log *condor.GlideinLog, now time.Time) (registered bool) {
 	if log.Asked && !e.asked {
 		e.asked = true
@@ -51,12 +51,12 @@ func (e *entry) note(log *condor.GlideinLog, now time.Time) (registered bool) {
 	return registered
 }
 
-// fault returns why a worker of the pool at collector should leave; nil: it should not. One refusal of a worker that
-// has been in the pool may come from a pool that is starting again, so it takes two.
+// fault returns why a worker of the pool at collector should leave; nil: it should stay. A single refusal of a worker
+// that has been in the pool may come from a pool that is restarting, so two are required.
 func (e *entry) fault(log *condor.GlideinLog, collector string, now time.Time) *process.Word {
 	within := e.within.Round(time.Second)
 	switch {
-	case log.Ended != "" && !strings.HasSuffix(log.Ended, "exited with status 0"): // as at its end, or after a drain
+	case log.Ended != "" && !strings.HasSuffix(log.Ended, "exited with status 0"): // status 0: its end or a drain
 		return &process.Word{Error: "its condor_startd " + log.Ended}
 	case log.Refused != "" && (e.joined.IsZero() || log.Refusals > 1):
 		return &process.Word{Left: attempt.LeftRefused, Error: "the pool refused the token: " + log.Refused}

@@ -10,7 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/process"
 )
 
-// What the daemons of a worker that has an hour log, and what follows: nothing, or why it leaves.
+// The log of a worker's daemons while the worker has an hour left, and the result: the worker stays, or a reason to
+// leave.
 func TestEntry(t *testing.T) {
 	t.Parallel()
 	type look struct {
@@ -25,7 +26,7 @@ func TestEntry(t *testing.T) {
 	for name, c := range map[string]struct {
 		looks []look
 		left  attempt.Left
-		says  string // "": the worker stays
+		says  string // reason to leave; "": the worker stays
 	}{
 		"joins":                  {[]look{{time.Second, asked}, {time.Hour / 2, joined}}, "", ""},
 		"does not ask":           {[]look{{startMost + time.Second, condor.GlideinLog{}}}, attempt.LeftUnable, "did not ask the pool at p:1 within 5m0s"},
@@ -52,7 +53,7 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// A worker registers each time that the pool takes it in, and its time there counts from the first.
+// A worker registers each time it enters the pool, and its time there counts from the first entry.
 func TestEntryAgain(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1e9, 0)

@@ -24,36 +24,36 @@ import (
 )
 
 const (
-	linkWait = 2 * time.Second // for corrald to be reached; workers of an HTCondor pool can do without it
-	tryGap   = time.Second     // between two tries to find a way to the pool
+	linkWait = 2 * time.Second // for reaching corrald; workers of an HTCondor pool can run without it
+	tryGap   = time.Second     // between two attempts to find a way to the pool
 )
 
-// A Joining is a supervisor's way into an HTCondor pool, as far as it has been found. First there is the installed
-// package (NewJoining); then Begin measures in the background how the pool can reach this node; Found delivers the
-// result; once its owner has set Choice there are orders for workers. Its methods belong to one goroutine.
+// A Joining finds a supervisor's way into an HTCondor pool in steps. NewJoining finds the installed package; Begin
+// measures in the background how the pool can reach this node; Found delivers the result; once the owner has set
+// Choice, Order returns orders for workers. Its methods must be called from one goroutine.
 type Joining struct {
 	Release string // HTCondor's folder
 	order   jobfiles.Order
-	ports   [2]uint16 // at which this node may be dialled; zero: any
-	linkBy  time.Time // then it no longer waits for a route to corrald
-	wayBy   time.Time // then it gives up
+	ports   [2]uint16 // at which this node may be dialled; zero: any ports
+	linkBy  time.Time // when it stops waiting for a route to corrald
+	wayBy   time.Time // when it gives up
 
 	begun  bool
 	search sync.WaitGroup
 	found  chan Way
-	Choice *broker.Choice // how the pool reaches this node; nil: not known yet
+	Choice *broker.Choice // how the pool reaches this node; nil: not yet known
 }
 
-// A Way is how the pool reaches a node, or why it cannot.
+// A Way describes how the pool reaches a node, or why it cannot.
 type Way struct {
 	Choice broker.Choice
 	Err    error
 }
 
-// ErrNotInstalled says that the site does not have the HTCondor package. A setup job may install it.
+// ErrNotInstalled reports that the site does not have the HTCondor package. A setup job may install it.
 var ErrNotInstalled = errors.New("is not installed at this site")
 
-// NewJoining finds the HTCondor package of the order. Ports is the range that the site gives its jobs, zero: any.
+// NewJoining finds the order's HTCondor package. ports is the range that the site allows its jobs, zero: any.
 func NewJoining(o jobfiles.Order, ports [2]uint16, started time.Time) (*Joining, error) {
 	p := o.Pilot.Condor
 	dir, err := staging.Dir(o.Root, packages.Package{Digest: p.Digest})
@@ -69,20 +69,20 @@ func NewJoining(o jobfiles.Order, ports [2]uint16, started time.Time) (*Joining,
 	}, nil
 }
 
-// hasMaster looks for the one program of the package that is started from here.
+// hasMaster checks for the only program of the package that is started directly.
 func hasMaster(release string) error {
 	_, err := os.Stat(filepath.Join(release, "sbin", "condor_master"))
 	return err
 }
 
-// Due reports whether Begin may be called: corrald, which can say whether it reaches this node, was reached (linked),
-// or is not waited for.
+// Due reports whether Begin may be called: corrald, which can test whether it reaches this node, has been reached
+// (linked), or is no longer waited for.
 func (j *Joining) Due(now time.Time, linked bool) bool {
 	return !j.begun && (linked || j.order.Pilot.Attached() || !now.Before(j.linkBy))
 }
 
-// Begin starts to find out how the pool can reach this node. CallBack asks corrald to dial it, and is nil if corrald
-// was not reached. The end of ctx ends the search. Close waits for it.
+// Begin starts measuring how the pool can reach this node. callBack asks corrald to dial the node, and is nil if
+// corrald was not reached. The end of ctx ends the search; Close waits for it.
 func (j *Joining) Begin(ctx context.Context, callBack broker.CallBack) {
 	if j.order.Pilot.Attached() {
 		callBack = NotAtSchedd
@@ -92,7 +92,7 @@ func (j *Joining) Begin(ctx context.Context, callBack broker.CallBack) {
 	j.search.Go(func() { j.found <- negotiate(ctx, c, j.wayBy) })
 }
 
-// Found delivers the Way once. It is never ready for a nil Joining, that of a pilot of corrald's own pool.
+// Found delivers the Way once. For a nil Joining, that of a pilot for corrald's own cluster, it never delivers.
 func (j *Joining) Found() <-chan Way {
 	if j == nil {
 		return nil
@@ -103,12 +103,12 @@ func (j *Joining) Found() <-chan Way {
 // Close waits for the search, whose ctx must have ended.
 func (j *Joining) Close() { j.search.Wait() }
 
-// Order is what a worker that is about to start needs for the pool; dir is the job's directory. The token is read each
-// time: corrald replaces it while the job is queued.
+// Order returns the settings that a starting worker needs for the pool; dir is the job's directory. The token is read
+// for each order, because corrald replaces it while the job is queued.
 func (j *Joining) Order(dir string) (*process.Join, error) {
 	secret, err := os.ReadFile(filepath.Join(dir, jobfiles.PoolToken))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("no token for the pool came with the order")
+		return nil, errors.New("the job has no token for the pool")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the token for the pool: %w", err)
@@ -118,11 +118,11 @@ func (j *Joining) Order(dir string) (*process.Join, error) {
 	}, nil
 }
 
-// FindWay is what a host does instead: with the order of its worker it finds how the pool reaches its own node, and
-// puts that into the order.
+// FindWay is the counterpart of Joining for a host: it measures how the pool reaches the host's own node, and stores
+// the result in the order of the host's worker.
 func FindWay(ctx context.Context, o *process.Order, callBack broker.CallBack) (broker.Choice, error) {
 	if err := hasMaster(o.Join.Release); err != nil {
-		return broker.Choice{}, fmt.Errorf("package %s is not visible there: %w", o.Condor.Package, err)
+		return broker.Choice{}, fmt.Errorf("package %s is not visible on this node: %w", o.Condor.Package, err)
 	}
 	c := request(o.Tag, o.Pilot, o.Join.Ports, callBack)
 	way := negotiate(ctx, c, time.Now().Add(min(joinTime, o.EndsIn/2)))
@@ -133,10 +133,10 @@ func FindWay(ctx context.Context, o *process.Order, callBack broker.CallBack) (b
 	return way.Choice, nil
 }
 
-// Measured says what was measured, for people.
+// Measured describes the measurements, for display.
 func Measured(c broker.Choice) string { return "measured: " + strings.Join(c.Measured, "; ") }
 
-// request is what to measure for the pool of an order.
+// request returns the configuration of the measurement for an order's pool.
 func request(tag string, p jobfiles.Pilot, ports [2]uint16, callBack broker.CallBack) broker.Config {
 	c := p.Condor
 	return broker.Config{
@@ -148,8 +148,8 @@ func request(tag string, p jobfiles.Pilot, ports [2]uint16, callBack broker.Call
 	}
 }
 
-// negotiate tries until by, as long as another try may help: a pool that is being restarted must not cost an attempt
-// the node for which it has waited in the batch queue.
+// negotiate retries until by, while another attempt may help: a pool that is being restarted must not cost an attempt
+// the node for which it waited in the batch queue.
 func negotiate(ctx context.Context, c broker.Config, by time.Time) (w Way) {
 	for {
 		w.Choice, w.Err = broker.Negotiate(ctx, c)
@@ -160,22 +160,21 @@ func negotiate(ctx context.Context, c broker.Config, by time.Time) (w Way) {
 	}
 }
 
-// NotAtSchedd is the broker.CallBack of a pool that corrald does not run: corrald can only dial from where it is
-// itself.
+// NotAtSchedd is the broker.CallBack for a pool that corrald does not run: corrald can dial only from its own machine.
 func NotAtSchedd(context.Context, []string, string) (string, error) {
 	return "", corral.Errorf(corral.Unavailable,
 		"the schedd of an attached pool may be elsewhere than corrald, which would dial")
 }
 
-// PortsVariable is the environment variable by which sites of the grid tell programs at which ports others may connect
-// to them, as LOW,HIGH.
+// PortsVariable is the environment variable in which grid sites name the ports at which programs may be reached, as
+// LOW,HIGH.
 const PortsVariable = "GLOBUS_TCP_PORT_RANGE"
 
-// SitePorts returns the lowest and the highest port that the site lets others reach; zero: any. With an error, which
-// says what the site should have written, the ports are zero too: a pilot goes on without them.
+// SitePorts returns the lowest and the highest port at which the site lets programs be reached; zero: any. On an error,
+// which describes the expected format, the ports are also zero: a pilot continues without them.
 func SitePorts() ([2]uint16, error) { return parsePorts(os.Getenv(PortsVariable)) }
 
-// parsePorts reads LOW,HIGH. Ports below 1024 are not for users.
+// parsePorts parses LOW,HIGH. Ports below 1024 are reserved.
 func parsePorts(text string) (ports [2]uint16, err error) {
 	if text == "" {
 		return ports, nil

@@ -17,19 +17,19 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// A Slot is what the program of an HTCondor job finds on its glidein.
+// A Slot describes the slot in which the program of an HTCondor job runs.
 type Slot struct {
-	Dir    string // the job's own
-	Worker string // of the pool, that has the slot
-	Host   string // for people
+	Dir    string // the job's own directory
+	Worker string // the pool's worker with the slot
+	Host   string // for display
 	corral.Resources
-	Ends       time.Time // when the glidein ends; zero if it does not say
+	Ends       time.Time // when the glidein ends; zero if unknown
 	Home       []string  // addresses of corrald's worker port
 	HomeDigest string    // of its certificate
 }
 
-// Enter is what the program of an HTCondor job begins with: it finds its slot, and sets what HTCondor leaves out of a
-// job's environment. The context that it returns ends when the job's starter is gone, too.
+// Enter prepares the program of an HTCondor job: it finds the slot, and sets variables that HTCondor omits from a job's
+// environment. The returned context also ends when the job's starter has ended.
 func Enter(ctx context.Context) (context.Context, context.CancelFunc, Slot, error) {
 	dir, err := sandbox()
 	if err != nil {
@@ -48,7 +48,7 @@ func Enter(ctx context.Context) (context.Context, context.CancelFunc, Slot, erro
 	return ctx, cancel, s, nil
 }
 
-// sandbox is the folder that HTCondor made for the job.
+// sandbox returns the folder that HTCondor created for the job.
 func sandbox() (dir string, err error) {
 	if dir = os.Getenv("_CONDOR_SCRATCH_DIR"); dir == "" {
 		err = errors.New("this runs inside an HTCondor job only: _CONDOR_SCRATCH_DIR is not set")
@@ -56,11 +56,11 @@ func sandbox() (dir string, err error) {
 	return dir, err
 }
 
-// parentEvery is how often a job looks whether its starter is still there.
+// parentEvery is the interval at which a job checks whether its starter is running.
 const parentEvery = time.Second
 
-// leaveWithParent cancels when the parent is gone: a starter that was killed does not end its job, and the run will
-// have the tasks done elsewhere.
+// leaveWithParent cancels when the parent has ended: a starter that is killed does not end its job, and the run will
+// have the tasks repeated elsewhere.
 func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
 	parent := os.Getppid()
 	for os.Getppid() == parent && retry.For(ctx, parentEvery) {
@@ -108,11 +108,11 @@ func slotOf(file string) (s Slot, err error) {
 	return s, nil
 }
 
-// home sets the variables that HTCondor leaves out of a job's environment and that a worker of a personal cluster has.
+// home sets variables that HTCondor omits from a job's environment and that a worker of an embedded cluster sets.
 func home() error {
 	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
 	if err != nil {
-		return nil // a user without a name has no home either
+		return nil // a user without an account entry has no home either
 	}
 	for name, value := range map[string]string{"HOME": u.HomeDir, "USER": u.Username} {
 		if os.Getenv(name) == "" {

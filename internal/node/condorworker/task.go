@@ -12,14 +12,14 @@ import (
 // TaskCommand is the argument with which an HTCondor job starts this program.
 const TaskCommand = "task"
 
-// Task is the program of an HTCondor job: it runs the tasks that the job carries, in the folder that HTCondor made for
-// it, as a worker of a personal cluster does. HTCondor brings back what it leaves there.
+// Task is the program of an HTCondor job: it runs the job's tasks in the folder that HTCondor created for the job, like
+// an embedded worker. HTCondor transfers the output in that folder back.
 func Task(ctx context.Context) error {
 	dir, err := sandbox()
 	if err != nil {
 		return err
 	}
-	// HTCondor holds a job if a file that it should bring back is missing; so there is one, whatever happens.
+	// HTCondor holds a job if a file that it should transfer back is missing; so an empty one is created first.
 	if err := os.Mkdir(filepath.Join(dir, parcel.OutDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}

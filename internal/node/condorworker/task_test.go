@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// TestSlotOf: the ad of a slot tells the worker's id and what the job may have; what it does not tell is 0.
+// TestSlotOf: a slot's ad contains the worker's id and the job's resources; missing values are 0.
 func TestSlotOf(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ad")
@@ -34,7 +34,7 @@ func TestSlotOf(t *testing.T) {
 	}
 }
 
-// A slot says where home is, and when its glidein ends; whatever else is in its ad does no harm.
+// A slot's ad contains its home's address and its glidein's end; other contents are harmless.
 func FuzzSlot(f *testing.F) {
 	f.Add("CorralWorker = \"g/0\"\nCorralHome = \"unix:/w tls:h:1\"\nCorralHomeDigest = \"d\"\nCorralEnd = 1000\nGPUs = 1\n")
 	f.Add("Cpus = 1 = 2\n= \"\n\"CorralWorker\"")

@@ -1,10 +1,10 @@
-// Package jobfiles holds the two files through which corrald and its jobs at a site talk when nothing
-// else connects them: the order that a setup, pilot or cleanup job finds in its directory, and the
-// report that it leaves there.
+// Package jobfiles holds the two files through which corrald and its jobs at a site communicate when there is no
+// connection between them: the order that a setup, pilot or cleanup job finds in its directory, and the report that it
+// leaves there.
 //
-// An order for a pilot carries the attempt's token, so it is a private file and never an argument or
-// an environment variable. The token admits one pilot; what its workers show besides is not in any file.
-// A job whose report is missing did not end in an orderly way.
+// An order for a pilot contains the attempt's token, so it is a private file and never an argument or an environment
+// variable. The token admits one pilot; the secret of its workers is not in any file. A job without a report did not
+// end in an orderly way.
 package jobfiles
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// Names of the files in a job's directory.
+// Names of files in a job's directory.
 const (
 	File       = "order.json"
 	ReportFile = "report.json"
-	PoolToken  = "pool.token" // lets workers into an HTCondor pool; replaced while the job is queued
+	PoolToken  = "pool.token" // admits workers to an HTCondor pool; replaced while the job is queued
 )
 
-// An Order tells a job what to do. Exactly one of Setup, Pilot and Cleanup is set.
+// An Order specifies a job's work. Exactly one of Setup, Pilot and Cleanup is set.
 type Order struct {
 	Tag     string   `json:"tag"`
-	Root    string   `json:"root"` // directory at the site that is ours alone
+	Root    string   `json:"root"` // directory at the site used by corrald alone
 	Setup   *Setup   `json:"setup,omitempty"`
 	Pilot   *Pilot   `json:"pilot,omitempty"`
 	Cleanup *Cleanup `json:"cleanup,omitempty"`
 }
 
-// Setup asks for one worker package. The pilot refuses it by name, before it asks any mirror, unless one
-// of the trusted keys signed it.
+// Setup requests one worker package. The pilot refuses the package by name, before it contacts any mirror, unless one
+// of the trusted keys has signed it.
 type Setup struct {
 	Package    string          `json:"package"` // full name
 	What       string          `json:"what"`
@@ -51,43 +51,43 @@ type Setup struct {
 	Trusted    []string        `json:"trusted"`                     // keys, ed25519:BASE64
 	Sources    []Source        `json:"sources"`                     // in the order to try
 	CacheBytes int64           `json:"cache_limit_bytes,omitempty"` // of the packages at the site; 0: no limit
-	// Keep has the digests of other packages that pilots need, whatever the limit.
+	// Keep lists the digests of other packages that pilots need, which are kept regardless of the limit.
 	Keep []string `json:"keep,omitempty"`
 }
 
-// A Source is a place that is said to have the package.
+// A Source is a location that is expected to have the package.
 type Source struct {
 	Mirror corral.MirrorID `json:"mirror_id,omitempty"` // 0: corrald itself
 	URL    string          `json:"url"`                 // http, https or file
 }
 
-// A Try is what came of one source, in their order.
+// A Try is the result of one source; tries are listed in order.
 type Try struct {
 	Mirror  corral.MirrorID `json:"mirror_id,omitempty"`
 	OK      bool            `json:"ok"`
 	Reached bool            `json:"reached"` // a server answered
 	Bytes   int64           `json:"bytes"`
 	Took    corral.Seconds  `json:"took_s"`
-	Line    string          `json:"line"` // for people: where, and what came of it
+	Line    string          `json:"line"` // for display: the source and the result
 }
 
-// Pilot asks for workers.
+// Pilot requests workers.
 type Pilot struct {
 	Token string `json:"token"`
 	// Addresses are unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try.
 	Addresses  []string `json:"addresses"`
 	CertDigest string   `json:"cert_digest,omitempty"` // sha256:HEX of the worker port's certificate
-	// Hosts is how many workers there are: one on each of the batch job's nodes, or all on this machine.
+	// Hosts is the number of workers: one on each of the batch job's nodes, or all on this machine.
 	Hosts     int            `json:"hosts"`
 	CPUs      int            `json:"cpus"`             // of each worker
 	MemoryMiB int            `json:"memory_mib"`       // of each worker
 	GPUs      int            `json:"gpus,omitempty"`   // of each worker
 	Walltime  corral.Seconds `json:"walltime_s"`       // counted from the pilot's start
-	Idle      corral.Seconds `json:"idle_s,omitempty"` // 0: never leave for want of work
+	Idle      corral.Seconds `json:"idle_s,omitempty"` // 0: never leave because of idleness
 	Condor    *Condor        `json:"condor,omitempty"` // workers join an HTCondor pool; nil: corrald's own
 }
 
-// Attached reports whether the pilot's workers join a pool that somebody else runs.
+// Attached reports whether the pilot's workers join a pool that corrald does not run.
 func (p *Pilot) Attached() bool { return p != nil && p.Condor != nil && p.Condor.Attached }
 
 // Package returns the digest of the HTCondor package that the pilot's workers start; ok is false if they need none.
@@ -98,43 +98,43 @@ func (p *Pilot) Package() (digest string, ok bool) {
 	return p.Condor.Digest, true
 }
 
-// Condor is what workers of an HTCondor pool need beside the token in the file PoolToken.
+// Condor has the settings for workers of an HTCondor pool, in addition to the token in the file PoolToken.
 type Condor struct {
 	Package   string            `json:"package"`   // the HTCondor package's full name
-	Digest    string            `json:"digest"`    // and digest; it was installed by a setup job
+	Digest    string            `json:"digest"`    // its digest; a setup job has installed it
 	Collector string            `json:"collector"` // HOST:PORT
 	Broker    corral.BrokerMode `json:"broker"`
 	CCB       []string          `json:"ccb,omitempty"`     // HOST:PORT; none: the collector
 	Relays    []string          `json:"relays,omitempty"`  // HOST:PORT of the site's relay; empty without a relay
 	Schedd    string            `json:"schedd,omitempty"`  // HOST:PORT; empty: behind the collector's port
-	Streams   bool              `json:"streams,omitempty"` // the pool's brokers pass streams on
-	// Attached says that somebody else runs the pool, whose schedd may be elsewhere than corrald.
+	Streams   bool              `json:"streams,omitempty"` // the pool's brokers forward streams
+	// Attached means that corrald does not run the pool, whose schedd may be on another machine.
 	Attached bool             `json:"attached,omitempty"`
 	Static   bool             `json:"static,omitempty"`
-	Cluster  string           `json:"cluster"` // what the workers' ads say of themselves
+	Cluster  string           `json:"cluster"` // name of the cluster, for the workers' ads
 	Site     string           `json:"site"`
 	Glidein  corral.GlideinID `json:"glidein_id"`
 	Attempt  corral.JobID     `json:"attempt_id"`
 }
 
-// Cleanup asks that everything below Root but the job's own directory is removed.
+// Cleanup requests the removal of everything below Root except the job's own directory.
 type Cleanup struct{}
 
-// A Report says how a job ended, in our words, not in an exit status that batch systems lose.
+// A Report describes how a job ended, independently of exit statuses, which batch systems lose.
 type Report struct {
 	Outcome   corral.Outcome    `json:"outcome"`
 	Transient bool              `json:"transient,omitempty"`
 	Reason    string            `json:"reason,omitempty"`
-	Lost      []corral.LostHost `json:"lost_hosts,omitempty"` // of a pilot: those without which it failed, or went on
+	Lost      []corral.LostHost `json:"lost_hosts,omitempty"` // for a pilot: hosts without which it failed or continued
 	StartedAt time.Time         `json:"started_at"`
 	EndedAt   time.Time         `json:"ended_at"`
-	Tries     []Try             `json:"tries,omitempty"` // of a setup job: the sources that were asked
-	// Missing is, from a pilot, the digest of the package that it did not find installed.
+	Tries     []Try             `json:"tries,omitempty"` // for a setup job: the sources that were tried
+	// Missing is, for a pilot, the digest of the package that it did not find installed.
 	Missing string   `json:"missing,omitempty"`
-	Log     []string `json:"log,omitempty"` // what else there is to say, one line each
+	Log     []string `json:"log,omitempty"` // further messages, one line each
 }
 
-// Read reads the order in dir and checks that it is whole.
+// Read reads the order in dir and checks that it is complete.
 func Read(dir string) (Order, error) {
 	b, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil {
@@ -143,7 +143,7 @@ func Read(dir string) (Order, error) {
 	return Decode(b)
 }
 
-// Decode reads an order, refusing unknown fields.
+// Decode decodes an order, refusing unknown fields.
 func Decode(b []byte) (Order, error) {
 	var o Order
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -163,19 +163,19 @@ func Decode(b []byte) (Order, error) {
 	return o, nil
 }
 
-// Refuse is the report of a job that was started with an order for another kind of job.
+// Refuse returns the report of a job that was started with an order for another kind of job.
 func (o Order) Refuse(want string) Report {
-	return Report{Outcome: corral.OutcomeFailed, Reason: fmt.Sprintf("the order of %s asks for no %s", o.Tag, want)}
+	return Report{Outcome: corral.OutcomeFailed, Reason: fmt.Sprintf("the order of %s is not for a %s", o.Tag, want)}
 }
 
-// Encode writes an order.
+// Encode encodes an order.
 func (o Order) Encode() ([]byte, error) { return json.MarshalIndent(o, "", "  ") }
 
-// WriteReport leaves r in dir, atomically.
+// WriteReport writes r to dir, atomically.
 func WriteReport(dir string, r Report) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return err // unreachable: Report has no value that JSON lacks
+		return err // unreachable: all values of a Report can be encoded
 	}
 	if err := atomicfile.Replace(filepath.Join(dir, ReportFile), b, 0o600); err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -183,23 +183,23 @@ func WriteReport(dir string, r Report) error {
 	return nil
 }
 
-// MaxReason is how long a report's reason may be, in bytes; a longer one is cut.
+// MaxReason limits the length of a report's reason, in bytes; a longer one is cut.
 const MaxReason = 1000
 
-// DecodeReport reads a report and refuses one without an outcome of ours. Its reason is one line.
+// DecodeReport decodes a report and refuses one with an unknown outcome. It puts the reason on one line.
 func DecodeReport(b []byte) (Report, error) {
 	var r Report
 	if err := json.Unmarshal(b, &r); err != nil {
 		return Report{}, fmt.Errorf("read report: %w", err)
 	}
 	if !slices.Contains(corral.Outcomes, r.Outcome) {
-		return Report{}, fmt.Errorf("read report: %.40q is no outcome", r.Outcome)
+		return Report{}, fmt.Errorf("read report: %.40q is not an outcome", r.Outcome)
 	}
 	r.Reason = OneLine(r.Reason)
 	return r, nil
 }
 
-// OneLine makes a reason one line of at most MaxReason bytes.
+// OneLine puts a reason on one line of at most MaxReason bytes.
 func OneLine(reason string) string {
 	reason = strings.Join(strings.Fields(reason), " ")
 	if len(reason) > MaxReason {
@@ -208,8 +208,8 @@ func OneLine(reason string) string {
 	return reason
 }
 
-// Reserve is the part of a walltime at its end that a pilot keeps for leaving in order, so that the
-// batch system never has to end it: a twentieth, at least 2 s and at most 1 minute.
+// Reserve is the final part of a walltime that a pilot reserves for an orderly end, so that the batch system never has
+// to end it: a twentieth, at least 2 s and at most 1 minute.
 func Reserve(walltime time.Duration) time.Duration {
 	return min(time.Minute, max(2*time.Second, walltime/20))
 }

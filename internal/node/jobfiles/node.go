@@ -2,17 +2,17 @@ package jobfiles
 
 import "time"
 
-// A NodeProbe asks a node of a site what pilots would find there.
+// A NodeProbe asks a site's node what pilots would find there.
 type NodeProbe struct {
 	Addresses  []string `json:"addresses"` // of corrald's worker port, as in Pilot
 	CertDigest string   `json:"cert_digest,omitempty"`
 }
 
-// A Node is the answer, one line of JSON on standard output.
+// A Node is the reply, one line of JSON on standard output.
 type Node struct {
 	Host    string    `json:"node"`
 	Libc    string    `json:"libc"`
 	Reached string    `json:"reached,omitempty"` // the first of the addresses that answered
-	Trouble string    `json:"trouble,omitempty"` // why none did
-	Now     time.Time `json:"now"`               // by the node's clock, when it wrote this
+	Trouble string    `json:"trouble,omitempty"` // why none answered
+	Now     time.Time `json:"now"`               // the node's clock when it wrote this
 }

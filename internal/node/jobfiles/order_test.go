@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// whole are orders as corrald writes them.
+// whole holds orders as corrald writes them.
 var whole = []Order{
 	{Tag: "corral-setup-1", Root: "/srv/site", Setup: &Setup{Package: "p", Digest: "sha256:00", SizeBytes: 7, Sources: []Source{{URL: "file:///p"}}}},
 	{Tag: "corral-pilot-1", Root: "/srv/site", Pilot: &Pilot{Token: "t", Addresses: []string{"unix:/run/w"}, Hosts: 2, CPUs: 1,
@@ -84,7 +84,7 @@ func TestReportComesBack(t *testing.T) {
 	}
 }
 
-// What a report says is recorded: a word that the database refuses must not come so far.
+// A report's words are stored: a word that the database refuses must be rejected earlier.
 func TestDecodeReportRefuses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{``, `{}`, `{"outcome": ""}`, `{"outcome": "splendid"}`, `{"outcome": 7}`} {
@@ -94,7 +94,7 @@ func TestDecodeReportRefuses(t *testing.T) {
 	}
 }
 
-// A reason is a line that people read; a task's gigabyte of stderr is none.
+// A reason is a readable line; a gigabyte of stderr is shortened.
 func TestReasonIsALine(t *testing.T) {
 	t.Parallel()
 	r, err := DecodeReport([]byte(`{"outcome": "failed", "reason": "a\nb ` + strings.Repeat("é", 2*MaxReason) + `"}`))

@@ -2,7 +2,7 @@ package jobfiles
 
 import "testing"
 
-// The name of a worker job's worker leads back to the worker of the pool; other workers have no mark in their names.
+// The name of a worker job's worker contains that of the pool's worker; names of other workers have no mark.
 func TestStreamWorkersAreOnTheirGlideins(t *testing.T) {
 	t.Parallel()
 	for worker, want := range map[string]string{StreamWorker("tag/0", 17): "tag/0", "tag/0": "tag/0", "": ""} {

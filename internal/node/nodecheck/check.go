@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// minFreeMiB is the least that a node must have free where the job runs: a full disk fails every
-	// task in milliseconds, and such a node would swallow a whole workflow.
+	// minFreeMiB is the disk space that must be free where the job runs: a full disk fails every task in milliseconds,
+	// and a whole workflow could fail on such a node.
 	minFreeMiB = 100
 
-	// clockTolerance is how far the node's clock may be from corrald's. Records carry times of both,
-	// and the node checks certificates against its own clock.
+	// clockTolerance limits the difference between the node's clock and corrald's. Records contain times from both, and
+	// the node checks certificates against its own clock.
 	clockTolerance = time.Minute
 )
 
-// Check looks at what every task needs of this node, before anything is started: a scratch directory that keeps what is
-// written, free disk, and memory. The error names the check and what it found.
+// Check tests the properties of this node that every task needs, before workers are started: a scratch directory that
+// keeps written data, free disk space, and memory. The error names the check and its result.
 func Check(scratch string, memoryMiB int) error {
 	if err := checkScratch(scratch); err != nil {
 		return fmt.Errorf("scratch: %w", err)
@@ -37,7 +37,7 @@ func Check(scratch string, memoryMiB int) error {
 	return nil
 }
 
-// CheckClock judges a node's clock by how far corrald's is ahead of it, which may be negative.
+// CheckClock checks a node's clock; offset is how far corrald's clock is ahead of it, which may be negative.
 func CheckClock(offset time.Duration) error {
 	if offset.Abs() > clockTolerance {
 		return fmt.Errorf("clock: corrald's is %s ahead, more than %s", offset.Round(time.Second), clockTolerance)
@@ -45,7 +45,7 @@ func CheckClock(offset time.Duration) error {
 	return nil
 }
 
-// checkScratch writes a file and reads it back: some network file systems accept a write and lose it.
+// checkScratch writes a file and reads it back: some network file systems accept a write and lose the data.
 func checkScratch(dir string) error {
 	name := filepath.Join(dir, ".check")
 	defer os.Remove(name)
@@ -55,12 +55,12 @@ func checkScratch(dir string) error {
 	}
 	got, err := os.ReadFile(name)
 	if err == nil && !bytes.Equal(got, want) {
-		err = fmt.Errorf("%s does not hold what was written", name)
+		err = fmt.Errorf("%s does not contain the data that was written", name)
 	}
 	return err
 }
 
-// checkAtLeast judges what was measured, unless that failed with err.
+// checkAtLeast compares a measured value with the required one, unless the measurement failed with err.
 func checkAtLeast(haveMiB, wantMiB int, err error) error {
 	if err == nil && haveMiB < wantMiB {
 		err = fmt.Errorf("%d MiB, less than %d MiB", haveMiB, wantMiB)
@@ -68,8 +68,8 @@ func checkAtLeast(haveMiB, wantMiB int, err error) error {
 	return err
 }
 
-// freeMiB is what an ordinary user may still write below dir. A file system may claim more blocks than an int64 counts
-// in bytes.
+// freeMiB returns how much an ordinary user may still write below dir. The number of blocks in bytes may exceed an
+// int64.
 func freeMiB(dir string) (int, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {

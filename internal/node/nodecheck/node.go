@@ -1,6 +1,6 @@
-// Package node says what the machine that this program runs on has for tasks: memory, free disk, a C library, the speed
-// of a core. Corrald reports it for sites without a batch system, and a pilot checks it before it starts workers: both
-// must count the same. Nothing here looks at another machine.
+// Package nodecheck determines what the machine that this program runs on offers to tasks: memory, free disk, a C
+// library, the speed of a core. Corrald reports it for sites without a batch system, and a pilot checks it before it
+// starts workers: both must measure in the same way. The package does not examine other machines.
 package nodecheck
 
 import (
@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// MemoryMiB is how much memory this process and its children may use: the machine's, or less if a
-// control group that the process is in limits it. sys is the file system that has proc and sys.
+// MemoryMiB returns how much memory this process and its children may use: the machine's memory, or less if a control
+// group of the process limits it. sys is the file system that contains proc and sys.
 func MemoryMiB(sys fs.FS) (int, error) {
 	info, err := fs.ReadFile(sys, "proc/meminfo")
 	if err != nil {
@@ -43,9 +43,9 @@ func memTotal(meminfo []byte) (int, error) {
 	return 0, errors.New("/proc/meminfo has no MemTotal")
 }
 
-// groupLimit returns the tightest limit, in MiB, from our control group (version 2) up to the top. Every group above
-// limits what is below it, and a batch system may set any of them. Without version 2 there is no limit to be found
-// here.
+// groupLimit returns the tightest limit, in MiB, of the process's control group (version 2) and its ancestors. Each
+// ancestor limits its descendants, and a batch system may set any of them. Without version 2, no limit can be
+// determined.
 func groupLimit(sys fs.FS, group []byte) int {
 	limit := math.MaxInt
 	_, dir, ok := strings.Cut(string(group), "0::/")
@@ -56,9 +56,9 @@ func groupLimit(sys fs.FS, group []byte) int {
 	for ; dir != "sys/fs" && dir != "."; dir = path.Dir(dir) {
 		b, err := fs.ReadFile(sys, path.Join(dir, "memory.max"))
 		if err != nil {
-			continue // the top has none, and without the controller no group has one
+			continue // the root group has none, and without the memory controller no group does
 		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 63); err == nil { // else "max"
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 63); err == nil { // otherwise it is "max"
 			limit = min(limit, int(n>>20))
 		}
 	}

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// gpuVariables are those in which batch systems and CUDA name the GPUs that a job may use on this node, the most exact
-// first: a step has no more than its job.
+// gpuVariables are the variables in which batch systems and CUDA name the GPUs that a job may use on this node, the
+// most specific first: a step has no more GPUs than its job.
 var gpuVariables = []string{"CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "GPU_DEVICE_ORDINAL"}
 
-// GPUs returns the GPUs of this node that a job may use, as CUDA_VISIBLE_DEVICES takes them: those that its environment
-// names, at most as many as were asked for, if any were. If it names none, they are those that were asked for, numbered
-// from 0: a batch system that counts GPUs without naming them gives whole nodes.
+// GPUs returns the GPUs of this node that a job may use, in the format of CUDA_VISIBLE_DEVICES: those named in its
+// environment, at most the requested number, if one was requested. If the environment names none, the requested number
+// of GPUs is returned, numbered from 0: a batch system that counts GPUs without naming them allocates whole nodes.
 func GPUs(getenv func(string) string, asked int) []string {
 	for _, variable := range gpuVariables {
 		names := devices(getenv(variable))
@@ -29,8 +29,8 @@ func GPUs(getenv func(string) string, asked int) []string {
 	return names
 }
 
-// devices reads a list of GPUs: numbers, ranges of numbers, or names such as GPU-8f2… and MIG-…. CUDA takes no device
-// from the first number below 0 on; Slurm says NoDevFiles where it gives none.
+// devices parses a list of GPUs: numbers, ranges of numbers, or names such as GPU-8f2… and MIG-…. CUDA ignores the list
+// from the first negative number on; Slurm writes NoDevFiles if it allocates none.
 func devices(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
@@ -51,13 +51,13 @@ func devices(list string) (names []string) {
 	return names
 }
 
-// Share returns the part of the names that is the i-th of n who share a node, as equal as they can be.
+// Share returns the i-th of n parts of names, which are as equal as possible.
 func Share(names []string, i, n int) []string {
 	n = max(1, n)
 	return names[i*len(names)/n : (i+1)*len(names)/n]
 }
 
-// FreeMiB is what an ordinary user may still write below dir; 0 if that cannot be found out.
+// FreeMiB returns how much an ordinary user may still write below dir; 0 if that cannot be determined.
 func FreeMiB(dir string) int {
 	free, err := freeMiB(dir)
 	if err != nil {

@@ -12,10 +12,10 @@ const (
 	speedSteps = 100_000               // in one round
 )
 
-// Speed measures one core: how many million steps of a fixed loop it does in a second. A step is a 64-bit
-// multiplication and shift, a dependent load from a table of 32 KiB, and a multiplication and an addition of floats:
-// what tasks do between their cache misses. The best of the rounds that fit into the time counts, so that other
-// processes of the node make little difference.
+// Speed measures one core, in million steps of a fixed loop per second. A step is a 64-bit multiplication and shift, a
+// dependent load from a table of 32 KiB, and a multiplication and an addition of floats: typical work of tasks between
+// cache misses. The best of the rounds that fit into the time counts, so that other processes on the node have little
+// influence.
 func Speed() float64 {
 	var table [4096]uint64
 	for i := range table {
@@ -32,13 +32,13 @@ func Speed() float64 {
 		best = min(best, time.Since(from))
 	}
 	if f < 0 {
-		return 0 // unreachable, but the compiler does not know, so it cannot drop the loop
+		return 0 // unreachable, but unknown to the compiler, so it cannot remove the loop
 	}
 	return float64(speedSteps) / float64(best.Nanoseconds()) * 1e3
 }
 
-// Libc names the C library of this machine in the words of a site's platform: glibcX.Y, musl or unknown. Programs are
-// chosen by it, so it is that of the machine and not of this program, which has none.
+// Libc names the C library of this machine in the notation of a site's platform: glibcX.Y, musl or unknown. Programs
+// are selected by it, so it is the machine's library and not that of this program, which has none.
 func Libc() string {
 	if out, err := exec.Command("getconf", "GNU_LIBC_VERSION").Output(); err == nil {
 		return "glibc" + strings.TrimPrefix(strings.TrimSpace(string(out)), "glibc ")

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// The token is a file of the same user, which permissions do not hide; but no job gets it without looking for it.
+// The token is a file of the same user, so permissions do not hide it; but no job gets it without searching for it.
 func TestCondorTokenIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -35,7 +35,7 @@ func TestCondorTokenIsNotHandedOut(t *testing.T) {
 	for _, pid := range append(shown, sessionOf(r.cmd.Process.Pid)...) {
 		for _, file := range []string{"cmdline", "environ"} {
 			b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
-			if err != nil && !alive(pid) { // as the job's may be
+			if err != nil && !alive(pid) { // the job's process may have ended
 				continue
 			}
 			if err != nil || strings.Contains(string(b), secret) {
@@ -100,7 +100,7 @@ func TestCondorJobThatNeedsLongerIsNotTaken(t *testing.T) {
 	r.report(0, corral.OutcomeRemoved, false)
 }
 
-// Without control groups nothing keeps a job from taking memory: it is put on hold when it was seen to have more than
+// Without control groups a job can allocate any amount of memory: it is put on hold when its measured memory exceeds
 // its slot.
 func TestCondorJobThatTakesTooMuchMemoryIsHeld(t *testing.T) {
 	t.Parallel()

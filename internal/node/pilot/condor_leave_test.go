@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// executing waits until n of the site's jobs were begun. The schedd says that a job runs when it has sent it, and that
-// may still come to nothing.
+// executing waits until n of the site's jobs have begun. The schedd reports a job as running once it has sent it, and
+// the job may still fail to start.
 func (s site) executing(n int) {
 	s.t.Helper()
 	eventually(s.t, strconv.Itoa(n)+" running jobs", func() bool { return len(events[eventlog.Executing](s)) == n })
@@ -67,7 +67,7 @@ func TestCondorWorkerDrains(t *testing.T) {
 				t.Fatalf("%d jobs were started and %d ended, want 2: those that ran", len(starts), len(ends))
 			}
 			t.Logf("left %s after its last job", time.Since(ends[1]).Round(time.Millisecond))
-			left := 0 // one that was sent to the worker last is said to run for some seconds yet
+			left := 0 // a job sent last is reported as running for some more seconds
 			for _, n := range place.states(cluster) {
 				left += n
 			}
@@ -78,7 +78,7 @@ func TestCondorWorkerDrains(t *testing.T) {
 	}
 }
 
-// events returns the times of those events of the site's jobs that are of one kind.
+// events returns the times of the site's job events of one kind.
 func events[Kind any](s site) (times []time.Time) {
 	s.t.Helper()
 	log := eventlog.File{Path: filepath.Join(s.root, "submitted", "log")}
@@ -93,7 +93,7 @@ func events[Kind any](s site) (times []time.Time) {
 	return times
 }
 
-// What may end a worker whatever runs. The jobs must be idle again at once.
+// These events end a worker regardless of running jobs. The jobs must be idle again soon.
 func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -122,7 +122,7 @@ func TestCondorJobsGoBackToTheQueue(t *testing.T) {
 			place := newCondorSite(t, s, func(p *jobfiles.Pilot) { p.Walltime = corral.Seconds(c.walltime) })
 			r := place.start()
 			place.inPool(1)
-			// Of a job whose starter went without a word the schedd keeps the claim for as long as this lease.
+			// If a job's starter vanishes without a message, the schedd keeps the claim for the length of this lease.
 			lease := classad.Ad{"JobLeaseDuration": int64(20)}
 			cluster := place.jobOf("mkdir -p locked/in; chmod 555 locked; "+escaping(filepath.Join(place.dir, "pid")), 1, lease)
 			place.executing(1)
@@ -195,7 +195,7 @@ func TestCondorWorkerIsReplaced(t *testing.T) {
 	}
 }
 
-// find returns a process of the run by the name of its program: the worker, or one of HTCondor's.
+// find returns a process of the run by its program's name: the worker, or a program of HTCondor.
 func (r *run) find(comm string) (pid int) {
 	r.t.Helper()
 	candidates := below(r.root)
@@ -244,7 +244,7 @@ func TestCondorDaemonsDoNotOutliveTheirSupervisor(t *testing.T) {
 	}
 }
 
-// What keeps a worker out of the pool is said in words.
+// The reason that keeps a worker out of the pool is reported as a sentence.
 func TestCondorWorkerCannotJoin(t *testing.T) {
 	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
@@ -268,7 +268,7 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			out, err := htcondor.pool.Tools().Run(context.Background(), nil, "condor_token_create", "-identity", "glidein@corral.pool", "-authz", "READ")
 			return errors.Join(err, os.WriteFile(filepath.Join(s.dir, jobfiles.PoolToken), out, 0o600))
 		}, false, "the pool refused the token: SECMAN:2010:Received \"DENIED\""},
-		{"no token", nil, func(s site) error { return os.Remove(filepath.Join(s.dir, jobfiles.PoolToken)) }, true, "no token for the pool came with the order"},
+		{"no token", nil, func(s site) error { return os.Remove(filepath.Join(s.dir, jobfiles.PoolToken)) }, true, "the job has no token for the pool"},
 		{"no package", func(p *jobfiles.Pilot) { p.Condor.Digest = "sha256:" + strings.Repeat("00", 32) }, nil, true, "package htcondor-test is not installed at this site"},
 		{"missing library", nil, func(s site) error {
 			dir := filepath.Join(s.root, "packages", strings.TrimPrefix(condorDigest, "sha256:"))

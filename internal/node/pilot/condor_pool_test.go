@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// A worker outlives its pool's restart, as long as its token is good.
+// A worker survives its pool's restart while its token is valid.
 func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 	t.Parallel()
 	needPool(t)
@@ -45,7 +45,7 @@ func TestCondorWorkerAndThePoolsRestart(t *testing.T) {
 	if err := p.Revoke(soon(t), time.Now(), minted); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(p.Stop(soon(t)), p.Start(soon(t))); err != nil { // else open sessions last for ten minutes
+	if err := errors.Join(p.Stop(soon(t)), p.Start(soon(t))); err != nil { // otherwise open sessions last for ten minutes
 		t.Fatal(err)
 	}
 	from = time.Now()

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -19,13 +18,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// joined is which pool a site's workers are to join, by the site's root.
+// joined maps a site's root to the pool that its workers are to join.
 var joined sync.Map // :: string → *condor.Pool
 
 func (s site) pool() *condor.Pool {
@@ -35,7 +36,7 @@ func (s site) pool() *condor.Pool {
 
 func init() { atEnd = append(atEnd, stopPool) }
 
-// htcondor is a real HTCondor and a pool of it, which the tests share; see needPool.
+// htcondor is a real HTCondor with a pool that the tests share; see needPool.
 var htcondor struct {
 	once    sync.Once
 	release string
@@ -45,7 +46,7 @@ var htcondor struct {
 	err     error
 }
 
-// stopPool ends the shared pool after all tests.
+// stopPool stops the shared pool after all tests.
 func stopPool() error {
 	if htcondor.pool == nil {
 		return nil
@@ -62,7 +63,7 @@ func stop(p *condor.Pool, dir string) error {
 // condorDigest names the package that stands for the real HTCondor of scripts/htcondor.
 var condorDigest = "sha256:" + strings.Repeat("c0", 32)
 
-// needPool returns the pool, started by the first who needs it.
+// needPool returns the pool, which its first caller starts.
 func needPool(t *testing.T) *condor.Pool {
 	t.Helper()
 	htcondor.once.Do(func() { htcondor.err = startPool() })
@@ -73,13 +74,10 @@ func needPool(t *testing.T) *condor.Pool {
 }
 
 func startPool() error {
-	setUp := exec.Command("../../../scripts/htcondor")
-	setUp.Stderr = os.Stderr
-	out, err := setUp.Output()
-	if err != nil {
+	var err error
+	if htcondor.release, err = programs.HTCondor(); err != nil {
 		return err
 	}
-	htcondor.release = string(bytes.TrimSpace(out))
 	if htcondor.dir, err = openFolder("pilot-pool-"); err != nil {
 		return err
 	}
@@ -99,7 +97,7 @@ func startPool() error {
 
 func poolConfig(dir string) (condor.PoolConfig, error) {
 	address, err := condor.FreeAddress(netip.MustParseAddr("127.0.0.1"))
-	return condor.PoolConfig{Dir: filepath.Join(dir, "pool"), Release: htcondor.release, Address: address, RunAs: poolOwner()}, err
+	return condor.PoolConfig{Dir: filepath.Join(dir, "pool"), Release: htcondor.release, Address: address, RunAs: programs.Unprivileged()}, err
 }
 
 // openFolder makes a folder that the pool's owner can enter.
@@ -108,15 +106,7 @@ func openFolder(pattern string) (string, error) {
 	return dir, errors.Join(err, os.Chmod(dir, 0o755))
 }
 
-// poolOwner is who runs HTCondor: it refuses root.
-func poolOwner() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
-}
-
-// soon bounds what should take some seconds.
+// soon limits operations that should take some seconds.
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -124,8 +114,8 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// newCondorSite gives an order for a pilot of one worker of the pool a directory; change may make it another one. No
-// process that was started below it may be left in the end.
+// newCondorSite puts an order for a pilot with one worker of the pool into a directory; change may modify the order. At
+// the test's end no process that was started below the directory may be left.
 func newCondorSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site {
 	t.Helper()
 	p := needPool(t)
@@ -170,10 +160,10 @@ func newCondorSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site 
 	return site{t: t, root: root, dir: dir, as: credential(t)}
 }
 
-// credential is as whom pilots run here; nil: as ourselves.
+// credential returns the user that pilots run as; nil: the current user.
 func credential(t *testing.T) *syscall.Credential {
 	t.Helper()
-	name := poolOwner()
+	name := programs.Unprivileged()
 	if name == "" {
 		return nil
 	}
@@ -189,7 +179,7 @@ func credential(t *testing.T) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// giveAway makes what is below root theirs as whom pilots run.
+// giveAway gives the files below root to the user that pilots run as.
 func giveAway(t *testing.T, root string) {
 	t.Helper()
 	c := credential(t)
@@ -204,7 +194,7 @@ func giveAway(t *testing.T, root string) {
 	}
 }
 
-// below returns the processes whose HTCondor's configuration is below root.
+// below returns the processes whose HTCondor configuration is below root.
 func below(root string) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -249,7 +239,7 @@ func (s site) inPool(n int) (ads []classad.Ad) {
 	return ads
 }
 
-// job submits jobs for this site's workers only, which run a line of shell. It returns their cluster.
+// job submits jobs only for this site's workers, which run a shell command. It returns their cluster.
 func (s site) job(line string, count int) int {
 	s.t.Helper()
 	return s.jobOf(line, count, nil)
@@ -275,11 +265,11 @@ func (s site) jobOf(line string, count int, attributes classad.Ad) int {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _, _ = s.pool().Tools().Run(context.Background(), nil, "condor_rm", strconv.Itoa(cluster)) }) // it may have ended
+	s.t.Cleanup(func() { _, _ = s.pool().Tools().Run(context.Background(), nil, "condor_rm", strconv.Itoa(cluster)) }) // the job may have ended
 	return cluster
 }
 
-// states returns HTCondor's states of a cluster's jobs that are still in the queue, by number.
+// states returns the number of a cluster's queued jobs in each of HTCondor's states.
 func (s site) states(cluster int) map[int64]int {
 	s.t.Helper()
 	ads, err := s.pool().Tools().Query(soon(s.t), "condor_q", []string{strconv.Itoa(cluster)}, []string{"JobStatus"})
@@ -294,7 +284,7 @@ func (s site) states(cluster int) map[int64]int {
 	return states
 }
 
-// jobIdle is HTCondor's state of a job that waits in its queue; jobHeld of one that waits for somebody to release it.
+// jobIdle is HTCondor's state of a job that waits in its queue; jobHeld is that of a job that waits for its release.
 const jobIdle, jobHeld = 1, 5
 
 func TestCondorWorkerServesUntilIdle(t *testing.T) {
@@ -322,7 +312,7 @@ func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	if log := strings.Join(rep.Log, "\n"); !strings.Contains(log, "measured: collector") || rep.Reason != "no task for 40s" {
 		t.Errorf("report %+v does not say what was measured, or why it left", rep)
 	}
-	for _, ad := range place.slots() { // the pool forgets them by age, and matches none
+	for _, ad := range place.slots() { // the pool removes their ads only after some time, and matches none
 		divided, _ := ad.Bool("PartitionableSlot")
 		if draining, _ := ad.Bool("CorralDraining"); divided && !draining {
 			t.Error("a worker left that had not told the pool that it takes no more jobs")
@@ -331,7 +321,7 @@ func TestCondorWorkerServesUntilIdle(t *testing.T) {
 	noneBelow(t, place.root)
 }
 
-// advertises checks what a worker of newCondorSite's order says of itself.
+// advertises checks the ad of a worker of newCondorSite's order.
 func (s site) advertises(ad classad.Ad) {
 	s.t.Helper()
 	for name, want := range map[string]any{

@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// That corrald reaches a node says nothing of a schedd that is elsewhere: jobs must come without anybody having
-// dialled.
+// Even if corrald can reach a node, an attached schedd elsewhere may not: jobs must arrive without a direct connection
+// to the node.
 func TestCondorWorkerOfAnAttachedPoolIsReachedByItsBroker(t *testing.T) {
 	t.Parallel()
 	for name, attached := range map[string]bool{"the pool is ours": false, "it is attached": true} {
@@ -45,7 +45,7 @@ func TestCondorWorkerOfAnAttachedPoolIsReachedByItsBroker(t *testing.T) {
 	}
 }
 
-// Nobody who wants the node back waits for a negotiation, which would last for a minute here.
+// A pilot leaves on request without waiting for the end of a negotiation, which would last for a minute here.
 func TestCondorPilotLeavesWhileItNegotiates(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -64,12 +64,12 @@ func TestCondorPilotLeavesWhileItNegotiates(t *testing.T) {
 	}
 }
 
-// A site may let others in at some ports only.
+// A site may allow incoming connections at some ports only.
 func TestCondorWorkerListensAtThePortsOfItsSite(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	place := newCondorSite(t, s, func(p *jobfiles.Pilot) { p.Condor.Broker = corral.BrokerAuto })
-	const low, high = 12000, 12099 // none of a pool, nor of an outgoing connection
+	const low, high = 12000, 12099 // neither a pool's nor an outgoing connection's ports
 	r := place.startUnder("env", fmt.Sprintf("GLOBUS_TCP_PORT_RANGE=%d,%d", low, high), program, "run", "--dir", place.dir)
 	place.inPool(1)
 	place.job("sleep 1000", 2)
@@ -96,7 +96,7 @@ func TestCondorWorkerListensAtThePortsOfItsSite(t *testing.T) {
 	}
 }
 
-// chirpPorts returns the ports at which starters listen to their own jobs, and to nobody from elsewhere.
+// chirpPorts returns the ports at which starters listen to their own jobs, on the loopback address only.
 func (s site) chirpPorts() (ports []int) {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.dir, "scratch", "*", "condor", "execute", "dir_*", ".chirp.config"))
@@ -128,7 +128,7 @@ func listening(t *testing.T, pid int) (ports []int) {
 	byInode := map[string]int{}
 	for _, line := range strings.Split(string(table), "\n")[1:] {
 		f := strings.Fields(line)
-		if len(f) < 10 || f[3] != "0A" { // not listening
+		if len(f) < 10 || f[3] != "0A" { // not a listening socket
 			continue
 		}
 		_, hex, _ := strings.Cut(f[1], ":")
@@ -148,7 +148,7 @@ func listening(t *testing.T, pid int) (ports []int) {
 	return ports
 }
 
-// deafPort returns an address whose machine does not answer to those who connect: the queue of its listener is full.
+// deafPort returns an address that does not answer connections, because its listener's queue is full.
 func deafPort(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -164,7 +164,7 @@ func deafPort(t *testing.T) string {
 		t.Fatal(err)
 	}
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
-	nc, err := net.DialTimeout("tcp", address, patience) // it has room for one
+	nc, err := net.DialTimeout("tcp", address, patience) // the queue has room for one
 	if err != nil {
 		t.Fatal(err)
 	}

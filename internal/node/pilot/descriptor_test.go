@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What a batch system left open for the job is not the tasks'.
+// Files that a batch system left open for the job are closed for the tasks.
 func TestTaskHasOnlyStandardFiles(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -25,11 +25,11 @@ func TestTaskHasOnlyStandardFiles(t *testing.T) {
 	s.submit(fmt.Sprintf("exec sh -c 'echo $$ >%[1]s.new; mv %[1]s.new %[1]s; exec sleep 1000'", file), time.Minute)
 	pid := pidFrom(t, file)
 	eventually(t, "the task to be nothing but sleep", func() bool { return strings.HasPrefix(commandLine(pid), "sleep ") })
-	eventually(t, "only 0, 1 and 2 to be open", func() bool { // sleep begins with opening its libraries
+	eventually(t, "only 0, 1 and 2 to be open", func() bool { // sleep first opens its libraries
 		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		return err == nil && len(open) == 3 && open[2].Name() == "2"
 	})
-	if _, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/9", r.cmd.Process.Pid)); err != nil && !errors.Is(err, fs.ErrPermission) { // that is for root to see
+	if _, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/9", r.cmd.Process.Pid)); err != nil && !errors.Is(err, fs.ErrPermission) { // only root can read this
 		t.Errorf("the pilot itself: %v", err)
 	}
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// ways is how a pilot starts workers on the other nodes, and how a batch job gets there.
+// ways are the ways in which a pilot starts workers on the other nodes, each with a function that starts such a pilot.
 var ways = map[string]func(s site, hosts int) *run{
 	"ssh": func(s site, hosts int) *run {
 		nodes := []string{"n1", "n2", "n3", "n4"}
@@ -41,20 +41,20 @@ func everyWay(t *testing.T, test func(t *testing.T, start func(s site, hosts int
 	}
 }
 
-// startBySSH starts a pilot of several nodes, each of them this machine, of which all but the first are reached by ssh.
+// startBySSH starts a pilot on several nodes. Each of them is this machine, and all but the first are reached by ssh.
 func (s site) startBySSH(nodes ...string) *run {
 	s.t.Helper()
 	return s.startBy(needSSHD(s.t), nodes...)
 }
 
-// startBy starts a pilot that finds a program ssh in a folder.
+// startBy starts a pilot that finds an ssh program in a folder.
 func (s site) startBy(bin string, nodes ...string) *run {
 	s.t.Helper()
 	return s.startUnder("env", "PATH="+bin+":"+os.Getenv("PATH"), "CORRAL_JOB_TAG="+s.root,
 		"CORRAL_NODES="+strings.Join(nodes, " "), "CORRAL_FANOUT=ssh", s.ownProgram(), "run", "--dir", s.dir)
 }
 
-// startBySrun starts a pilot as a job of Slurm.
+// startBySrun starts a pilot as a Slurm job.
 func (s site) startBySrun(hosts int) *run {
 	s.t.Helper()
 	file, status := filepath.Join(s.root, "script"), filepath.Join(s.root, "status")
@@ -64,7 +64,7 @@ func (s site) startBySrun(hosts int) *run {
 		s.t.Fatal(err)
 	}
 	argv := append([]string{"env"}, needSlurm(s.t).Environ()...)
-	argv = append(argv, "sh", "-c", // sbatch --wait looks every half minute
+	argv = append(argv, "sh", "-c", // sbatch --wait polls only every half minute
 		`sbatch --quiet --nodes="$0" --ntasks-per-node=1 --cpus-per-task=2 --chdir="$1" --output="$1/output" "$1/script" &&
 		until [ -s "$1/status" ]; do sleep .2; done; exit "$(cat "$1/status")"`, strconv.Itoa(hosts), s.root)
 	s.t.Cleanup(func() {
@@ -76,7 +76,8 @@ func (s site) startBySrun(hosts int) *run {
 	return s.startUnder(argv[0], argv[1:]...)
 }
 
-// ownProgram is the pilot by a path of this site, by which its processes are known on whatever node. None may be left.
+// ownProgram is the pilot program under a path of this site, which identifies its processes on every node. At the
+// test's end none may be left.
 func (s site) ownProgram() string {
 	s.t.Helper()
 	own := filepath.Join(s.root, "pilot")
@@ -92,7 +93,7 @@ func (s site) ownProgram() string {
 	return own
 }
 
-// processes returns the processes of a site's own pilot with that verb; "": all, and what descends from them.
+// processes returns the processes of a site's own pilot with that verb; "": all of them and their descendants.
 func (s site) processes(verb string) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -110,7 +111,7 @@ func (s site) processes(verb string) (pids []int) {
 	return pids
 }
 
-// supervisor returns the process of the pilot itself.
+// supervisor returns the pilot's supervisor process.
 func (s site) supervisor() int {
 	s.t.Helper()
 	var pids []int
@@ -151,7 +152,7 @@ func TestWorkersServeOnEveryNode(t *testing.T) {
 	})
 }
 
-// What may end a pilot on several nodes. Nothing is left on any of them; newSite's cleanup looks.
+// These events end a pilot on several nodes. No process is left on any of them; newSite's cleanup checks this.
 func TestNodesAreCleared(t *testing.T) {
 	everyWay(t, func(t *testing.T, start func(s site, hosts int) *run) {
 		for _, c := range []struct {
@@ -186,13 +187,13 @@ func TestNodesAreCleared(t *testing.T) {
 	})
 }
 
-// children has n tasks run, and returns the processes that they tell.
+// children runs n tasks, and returns the process ids that they write.
 func (s *service) children(n int, task func(file string) string) (pids []int) {
 	s.t.Helper()
 	files := make([]string, n)
 	for i := range files {
 		files[i] = filepath.Join(s.t.TempDir(), "pid")
-		s.submit(task(files[i]), 10*time.Millisecond) // the estimate is a lie
+		s.submit(task(files[i]), 10*time.Millisecond) // a deliberately wrong estimate
 	}
 	for _, file := range files {
 		pids = append(pids, pidFrom(s.t, file))
@@ -209,19 +210,19 @@ func TestPilotOfSeveralNodesLeavesWhenIdle(t *testing.T) {
 	})
 }
 
-// A worker on another node dies, hangs, or is lost with its host or with what leads there.
+// A worker on another node dies or hangs, or is lost together with its host or with the connection to it.
 func TestWorkerOnAnotherNodeIsReplaced(t *testing.T) {
 	everyWay(t, func(t *testing.T, start func(s site, hosts int) *run) {
 		for _, c := range []struct {
 			name   string
-			verb   string // of the process
+			verb   string // of the victim
 			signal syscall.Signal
 			task   func(file string) string
 		}{
 			{"killed", "worker", syscall.SIGKILL, escaping},
 			{"stopped", "worker", syscall.SIGSTOP, escaping},
 			{"way there lost", "", syscall.SIGKILL, escaping},
-			// Only Slurm knows then which processes had left their sessions.
+			// In this case only Slurm knows the processes that have left their sessions.
 			{"host killed", "host", syscall.SIGKILL, func(file string) string { return "echo $$ >" + file + "; exec sleep 1000" }},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -235,7 +236,7 @@ func TestWorkerOnAnotherNodeIsReplaced(t *testing.T) {
 				if err := syscall.Kill(victim, c.signal); err != nil {
 					t.Fatal(err)
 				}
-				var lost int // of the tasks' children
+				var lost int // number of the tasks' children that are gone
 				eventually(t, "another worker there", func() bool {
 					now := s.far()
 					lost = len(slices.DeleteFunc(slices.Clone(children), alive))
@@ -254,7 +255,7 @@ func TestWorkerOnAnotherNodeIsReplaced(t *testing.T) {
 	})
 }
 
-// far returns the worker of the second node.
+// far returns the worker on the second node.
 func (s *service) far() (far corral.Worker) {
 	for _, w := range s.dispatcher.Workers() {
 		if strings.HasSuffix(w.ID, "/1") {
@@ -264,12 +265,12 @@ func (s *service) far() (far corral.Worker) {
 	return far
 }
 
-// victim returns the process of a worker, of its host, or of the srun or ssh that leads there.
+// victim returns the process of a worker, of its host, or of the srun or ssh that leads to it.
 func (r *run) victim(worker int, verb string) int {
 	r.t.Helper()
 	parentOf := func(pid int) int {
 		f := statOf(pid)
-		if f == nil { // as others may be, of all that there are on this machine
+		if f == nil { // any process of this machine may have ended
 			return 0
 		}
 		parent, _ := strconv.Atoi(f[1])
@@ -312,7 +313,7 @@ func TestHostsDoNotOutliveTheirSupervisor(t *testing.T) {
 			return !slices.ContainsFunc(r.processes(""), func(pid int) bool { return !slices.Contains(escaped, pid) })
 		})
 		eventually(t, "the end of a task's child that its host kills", func() bool { return !alive(escaped[0]) || !alive(escaped[1]) })
-		for _, pid := range escaped { // the first node's has nobody left who would, but the batch system
+		for _, pid := range escaped { // on the first node only the batch system is left to kill them
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				t.Error(err)
 			}
@@ -322,7 +323,7 @@ func TestHostsDoNotOutliveTheirSupervisor(t *testing.T) {
 	})
 }
 
-// A node that is not fit never has a worker; the others serve, and it is said which did not, and why.
+// An unfit node never gets a worker; the others serve, and corrald learns which node is unfit, and why.
 func TestUnfitNodesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -347,7 +348,7 @@ esac
 	}
 	r := place.startBy(bin, "here", "blind", "full", "cutoff", "late", "gone", "good")
 	says := map[string]string{
-		"blind":  "the job's directory " + place.dir + " is not visible there: ",
+		"blind":  "the job's directory " + place.dir + " is not visible on this node: ",
 		"full":   "disk of " + filepath.Join(place.dir, "scratch", "2") + ": ",
 		"cutoff": "no route to corrald at unix:" + s.socket,
 		"late":   "clock: corrald's is ",
@@ -373,7 +374,7 @@ esac
 	}
 }
 
-// wasTold reports whether the pilot told corrald something that begins so.
+// wasTold reports whether the pilot has sent corrald a phase with this prefix.
 func (s *service) wasTold(prefix string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -394,7 +395,7 @@ func TestCondorWorkersServeOnEveryNode(t *testing.T) {
 		t.Errorf("workers of %v, want of two nodes", hosts)
 	}
 	cluster := place.job("sleep 2", 4)
-	place.executing(4) // each has two cpus
+	place.executing(4) // each job has two CPUs
 	s.dispatcher.Drain(7)
 	rep := r.report(0, corral.OutcomeDrained, false)
 	if log := strings.Join(rep.Log, "\n"); strings.Count(log, "measured: collector") != 2 {

@@ -11,21 +11,21 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Accounts that no person has: that of the pilot and its tasks, and another one. Only root can take them.
+// Accounts that belong to no person: one for the pilot and its tasks, and another one. Only root can use them.
 const pilotAccount, otherAccount = 65534, 65533
 
-// The secret with which workers come in is in the memory of supervisor and worker, where neither the tasks of their own
-// account can read it nor those of another.
+// The secret that admits workers is in the memory of the supervisor and of the workers, where no task can read it,
+// whether it runs under the same account or another one.
 func TestPilotMemoryIsPrivate(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	place := newSite(t, s, nil)
 	readers := map[string]*syscall.Credential{"a process of the same account": nil}
-	if os.Getuid() == 0 { // who may read everything
+	if os.Getuid() == 0 { // root may read everything
 		place.as = &syscall.Credential{Uid: pilotAccount, Gid: pilotAccount}
 		readers["a process of the same account"] = place.as
 		readers["a process of another account"] = &syscall.Credential{Uid: otherAccount, Gid: otherAccount}
-		for _, dir := range []string{filepath.Dir(place.root), filepath.Dir(s.socket)} { // which only we may enter
+		for _, dir := range []string{filepath.Dir(place.root), filepath.Dir(s.socket)} { // only we may enter these
 			if err := os.Chmod(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -22,35 +22,35 @@ import (
 )
 
 const (
-	hostSilence = time.Minute             // without an ask for so long, a host takes its supervisor for lost
-	hostGrace   = 1750 * time.Millisecond // from telling the worker to leave to killing it; less than attempt.Grace
-	hostLock    = 20 * time.Second        // for an earlier host of the same worker to be gone
+	hostSilence = time.Minute             // without a message for this long, a host considers its supervisor lost
+	hostGrace   = 1750 * time.Millisecond // from asking the worker to leave to killing it; less than attempt.Grace
+	hostLock    = 20 * time.Second        // to wait for the end of an earlier host of the same worker
 )
 
-// A host is what runs on every node of a job but the first: it checks the node, keeps one worker process there, and
-// ends what that leaves behind. It is to its worker what the supervisor is to those of its own node, and decides
-// nothing else: when it returns the worker is over, and the supervisor says whether another host follows. Once it has
-// returned, no process that descends from it is left, whatever became of the supervisor.
+// A host runs on every node of a job except the first: it checks the node, keeps one worker process there, and ends the
+// remaining processes. It does for its worker what the supervisor does for the workers on its own node, and decides
+// nothing else: when it returns, the worker has ended, and the supervisor decides whether to start another host. When
+// it has returned, none of its descendants is left, even if the supervisor has died.
 type host struct {
 	lg     *slog.Logger
 	order  process.HostOrder
 	pipe   *process.Pipe // to and from the supervisor
 	group  *process.Group
-	child  *process.Child          // nil: not started yet, or never
+	child  *process.Child          // nil: not started
 	called chan process.CalledBack // the last answer to callBack
 
-	quiet   time.Duration // since the last ask, without the time in which this process was stopped
+	quiet   time.Duration // time since the last message, without the time in which this process was suspended
 	stepped time.Time
-	beatAt  time.Time    // when the last empty word was said
+	beatAt  time.Time    // when the last empty word was sent
 	killAt  time.Time    // zero: the host stays
 	why     process.Word // the host's own reason to leave
 }
 
-// Host is the program on another node. It returns once nothing is left on it; the end of ctx says that the site takes
-// the node back.
+// Host is the program on another node. It returns when none of its processes is left there; the end of ctx means that
+// the site takes the node back.
 func Host(ctx context.Context, lg *slog.Logger, in io.Reader, out io.Writer) error {
 	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGPIPE) // from a supervisor that is gone; there is still work to do here
+	signal.Notify(ignored, syscall.SIGPIPE) // from writing to a lost supervisor; there is still work to do here
 	defer signal.Stop(ignored)
 	if err := process.Hide(); err != nil {
 		return err
@@ -66,15 +66,15 @@ func Host(ctx context.Context, lg *slog.Logger, in io.Reader, out io.Writer) err
 	return nil
 }
 
-// serve returns the host's last word. It begins with the time by its clock, and waits for its order. Then it takes the
-// lock of its worker, and checks the node while it already listens to the supervisor.
+// serve returns the host's last word. It first sends the time of its clock, and waits for its order. Then it takes the
+// lock of its worker, and checks the node while it listens to the supervisor.
 func (h *host) serve(ctx context.Context) process.Word {
 	h.pipe.Say(process.Word{Hello: &process.Hello{Now: time.Now(), Host: hostName(), PID: os.Getpid()}})
 	if !h.takeOrder(ctx) {
 		return process.Word{Left: attempt.LeftAsked}
 	}
 	for name, value := range h.order.Env {
-		_ = os.Setenv(name, value) // fails only for a name that no environment has
+		_ = os.Setenv(name, value) // fails only for an invalid name
 	}
 	if err := process.AdoptOrphans(); err != nil {
 		return h.unfit(err)
@@ -90,7 +90,7 @@ func (h *host) serve(ctx context.Context) process.Word {
 	go func() { checked <- h.check(fit) }()
 	defer func() {
 		if err := atomicfile.RemoveAll(h.order.Scratch); err != nil {
-			h.lg.Warn("the scratch directory was left", "error", err)
+			h.lg.Warn("the scratch directory could not be removed", "error", err)
 		}
 	}()
 	last := h.watch(ctx, checked, lock)
@@ -98,8 +98,8 @@ func (h *host) serve(ctx context.Context) process.Word {
 	return last
 }
 
-// takeOrder waits for the order; not ok: there will be none. Empty asks, which only show that the supervisor is there,
-// may come before it.
+// takeOrder waits for the order; if ok is false, none will arrive. Empty messages, which only show that the supervisor
+// is running, may precede it.
 func (h *host) takeOrder(ctx context.Context) (ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, hostSilence)
 	defer cancel()
@@ -119,9 +119,9 @@ func (h *host) takeOrder(ctx context.Context) (ok bool) {
 	}
 }
 
-// watch returns the host's last word, when the worker is gone or will not be started. The worker is started once the
-// node has been checked, and never if the host has been asked to leave by then. A signal of the site outweighs what the
-// worker said: it may have left because of the same signal.
+// watch returns the host's last word, when the worker has ended or will not be started. The worker is started once the
+// node has been checked, but not if the host has been asked to leave by then. A signal from the site overrides the
+// worker's last word: the worker may have left because of the same signal.
 func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) process.Word {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -134,7 +134,7 @@ func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) p
 		case <-time.After(tick):
 		case err := <-checked:
 			if err == nil && h.killAt.IsZero() {
-				h.child, err = h.group.Start(h.order.Order, lock) // which the worker then holds too
+				h.child, err = h.group.Start(h.order.Order, lock) // the worker then also holds the lock
 			}
 			if err != nil {
 				return h.unfit(err)
@@ -165,8 +165,8 @@ func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) p
 	return last
 }
 
-// step does whatever is due, and reports whether the worker is gone. A supervisor that is stopped, and not gone, cannot
-// be told from one that the network has cut off; either way its tasks may soon be done elsewhere.
+// step does all work that is due, and reports whether the worker has ended. A suspended supervisor cannot be
+// distinguished from one that the network has cut off; in either case its tasks may soon be repeated elsewhere.
 func (h *host) step(now time.Time) (over bool) {
 	h.quiet += min(now.Sub(h.stepped), process.WordGap)
 	h.stepped = now
@@ -177,7 +177,7 @@ func (h *host) step(now time.Time) (over bool) {
 	for _, c := range h.group.KillHung(now, h.order.HungAfter) {
 		h.pipe.Say(process.Word{Note: c.Last.Error + " and is killed"})
 	}
-	if h.child == nil && now.Sub(h.beatAt) >= process.WordGap { // checks take longer than the supervisor bears silence
+	if h.child == nil && now.Sub(h.beatAt) >= process.WordGap { // the supervisor does not tolerate silence
 		h.beatAt = now
 		h.pipe.Say(process.Word{})
 	}
@@ -187,26 +187,27 @@ func (h *host) step(now time.Time) (over bool) {
 	return over
 }
 
-// obey does what the supervisor asks; not ok: the supervisor is gone. Whatever it asks shows that it is there.
+// obey handles a message of the supervisor; if ok is false, the supervisor has ended. Any message shows that it is
+// running.
 func (h *host) obey(a process.Ask, ok bool) {
 	h.quiet = 0
 	switch {
 	case !ok, a.Leave:
 		h.leave(process.Word{Left: attempt.LeftAsked})
 	case a.CalledBack != nil:
-		select { // nothing waits for an answer that is still there
+		select { // an unread answer has no reader
 		case <-h.called:
 		default:
 		}
 		h.called <- *a.CalledBack
 	case a.Drain && h.child != nil:
 		h.child.Tell(a)
-	case a.Drain: // nothing runs yet
+	case a.Drain: // nothing is running yet
 		h.leave(process.Word{Left: attempt.LeftDrained})
 	}
 }
 
-// leave has the worker leave, and gives it hostGrace for that. The first reason is kept.
+// leave asks the worker to leave within hostGrace. The first reason is kept.
 func (h *host) leave(why process.Word) {
 	if !h.killAt.IsZero() {
 		return
@@ -215,22 +216,22 @@ func (h *host) leave(why process.Word) {
 	h.group.Tell(process.Ask{Leave: true})
 }
 
-// pass passes on what the worker said. Its last word waits: the host says that when nothing is left.
+// pass forwards the worker's words. Its last word is delayed: the host sends it when no process is left.
 func (h *host) pass(s process.Said) {
 	if h.group.Note(s) && !s.Word.Last() {
 		h.pipe.Say(*s.Word)
 	}
 }
 
-// unfit is the last word of a host whose node cannot have a worker. It is not started again: the reason would be the
-// same.
+// unfit returns the last word of a host whose node cannot have a worker. The host is not restarted: the reason would be
+// the same.
 func (h *host) unfit(err error) process.Word {
 	return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
 }
 
-// lockWorker waits until no earlier host of the same worker is on this machine, nor its worker. A host that lost its
-// supervisor may still be clearing away; the tasks that it kills must not meet themselves being done again. The lock is
-// a name in the kernel, which leaves nothing behind: when its holders die it is free.
+// lockWorker waits until no earlier host of the same worker, nor its worker, is on this machine. A host that lost its
+// supervisor may still be cleaning up; the tasks that it kills must not run at the same time as their repetition. The
+// lock is a socket name in the kernel, which leaves nothing behind: it is free when its holders have ended.
 func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 	name := "@corral-" + holder + "-" + filepath.Base(id)
 	for by := time.Now().Add(hostLock); ; {
@@ -240,7 +241,7 @@ func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 			return l.File()
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(by) {
-			return nil, fmt.Errorf("an earlier process of worker %s is still there: %w", id, err)
+			return nil, fmt.Errorf("an earlier process of worker %s is still running: %w", id, err)
 		}
 		if !retry.For(ctx, tick) {
 			return nil, ctx.Err()
@@ -248,7 +249,7 @@ func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 	}
 }
 
-// carried are the variables that a host takes over from the first node: those that tasks get, and the one by which a
+// carried returns the variables that a host inherits from the first node: those passed to tasks, and the one by which a
 // site limits ports.
 func carried() map[string]string {
 	env := map[string]string{}

@@ -11,10 +11,10 @@ import (
 	"github.com/corral-pilot/corral/internal/node/process"
 )
 
-// While a node is looked at, which takes up to a minute, its host lets the supervisor hear that it is there: otherwise
-// it would be given up before it can say what is wrong with the node.
+// Checking a node takes up to a minute. Meanwhile its host sends the supervisor signs of life: otherwise it would be
+// given up before it can report the node's problem.
 //
-// It does not run beside other tests: a host collects whatever child of its process has ended, and here these are the
+// It does not run in parallel with other tests: a host reaps every child of its process, and here these include the
 // pilots that other tests wait for.
 func TestHostIsHeardWhileItChecks(t *testing.T) {
 	in, asks := io.Pipe()
@@ -24,7 +24,7 @@ func TestHostIsHeardWhileItChecks(t *testing.T) {
 	checked, ended := make(chan error), make(chan process.Word, 1)
 	go func() { ended <- h.watch(t.Context(), checked, nil) }()
 	said := bufio.NewReader(words)
-	for range 2 { // an empty line, and the mark
+	for range 2 { // an empty line and the mark
 		if _, err := said.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	hostRoute = 30 * time.Second // for corrald to be reached, at most: the first node has just reached it
+	hostRoute = 30 * time.Second // for reaching corrald: the first node has just reached it
 	routeTry  = 5 * time.Second
 )
 
-// check looks at what the worker needs of this node: the job's directory, space, memory, and a way to its cluster. The
-// error names what is missing, and the node then never has a worker.
+// check tests what the worker needs on this node: the job's directory, disk space, memory, and a route to its cluster.
+// The error names the missing item, and the node then never gets a worker.
 func (h *host) check(ctx context.Context) error {
 	o := &h.order
 	if err := checkVisible(o.Dir, o.Holder); err != nil {
-		return fmt.Errorf("the job's directory %s is not visible there: %w", o.Dir, err)
+		return fmt.Errorf("the job's directory %s is not visible on this node: %w", o.Dir, err)
 	}
 	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
 		return fmt.Errorf("scratch: %w", err)
@@ -43,8 +43,8 @@ func (h *host) check(ctx context.Context) error {
 	return checkRoute(ctx, o.Addresses, min(hostRoute, o.EndsIn/4))
 }
 
-// checkVisible checks that dir is the first node's, by the lease that is held there: two nodes may each have a local
-// directory of the same name, and nothing that a worker leaves in the wrong one is found again.
+// checkVisible checks that dir is the first node's directory, by the lease held in it: two nodes may each have a local
+// directory of the same name, and files that a worker leaves in the wrong one are lost.
 func checkVisible(dir, holderID string) error {
 	b, err := os.ReadFile(filepath.Join(dir, leaseDir, holderFile))
 	if err != nil {
@@ -52,19 +52,19 @@ func checkVisible(dir, holderID string) error {
 	}
 	var there holder
 	if json.Unmarshal(b, &there) != nil || there.ID != holderID {
-		return fmt.Errorf("another pilot's is: %s", describeHolder(filepath.Join(dir, leaseDir)))
+		return fmt.Errorf("it belongs to another pilot: %s", describeHolder(filepath.Join(dir, leaseDir)))
 	}
 	return nil
 }
 
-// checkRoute connects to one of corrald's addresses and hangs up, which tells whether the network lets workers of this
-// node through; the worker itself proves who it is. It tries again until within is over: a node's network may come up
-// later than the job.
+// checkRoute connects to one of corrald's addresses and closes the connection, which shows whether the network admits
+// workers of this node; the worker itself authenticates later. It retries until within is over: a node's network may
+// come up later than the job.
 func checkRoute(ctx context.Context, addresses []string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
-		err := errors.New("it has no address")
+		err := errors.New("corrald has no address")
 		for _, address := range addresses {
 			if err = dialAddress(ctx, address); err == nil {
 				return nil
@@ -76,7 +76,7 @@ func checkRoute(ctx context.Context, addresses []string, within time.Duration) e
 	}
 }
 
-// dialAddress connects to an address of the worker port, or to a relay that leads there.
+// dialAddress connects to an address of the worker port, or to a relay that leads to it.
 func dialAddress(ctx context.Context, address string) error {
 	d := net.Dialer{Timeout: routeTry}
 	network, where := "tcp", strings.TrimPrefix(strings.TrimPrefix(address, "tls:"), "relay:")
@@ -90,8 +90,8 @@ func dialAddress(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// join finds out how the HTCondor pool reaches this node, which may differ from node to node: the first one may have an
-// address that the others lack. What was measured goes into the report's log.
+// join measures how the HTCondor pool reaches this node, which may differ between nodes: the first may have an address
+// that the others lack. The measurements are recorded in the report's log.
 func (h *host) join(ctx context.Context) error {
 	var ask broker.CallBack
 	if h.order.Linked {
@@ -104,8 +104,8 @@ func (h *host) join(ctx context.Context) error {
 	return err
 }
 
-// callBack is a broker.CallBack: it asks corrald through the supervisor, one question after the other. An answer that
-// comes too late has the nonce of another question.
+// callBack is a broker.CallBack: it asks corrald through the supervisor, one request at a time. A late answer has the
+// nonce of another request.
 func (h *host) callBack(ctx context.Context, addresses []string, nonce string) (string, error) {
 	h.pipe.Say(process.Word{CallBack: &process.CallBack{Addresses: addresses, Nonce: nonce}})
 	for {

@@ -12,30 +12,30 @@ import (
 	"time"
 )
 
-// leaseDir in a job's directory belongs to the one supervisor that may start workers, and holderFile in it says which
-// one that is. Making a directory is atomic on every file system that nodes share: one process makes it, all others
-// find it.
+// leaseDir in a job's directory belongs to the only supervisor that may start workers, and holderFile in it identifies
+// that supervisor. Creating a directory is atomic on every file system that nodes share: one process creates it, all
+// others find it.
 const leaseDir, holderFile = "lease", "holder.json"
 
-// A holder is the process that has a lease. Its id names it to corrald, and to the hosts on other nodes; the rest is
-// for people who look at a site.
+// A holder is the process that holds a lease. Its id identifies it to corrald, and to the hosts on other nodes; the
+// other fields are for people who inspect a site.
 type holder struct {
 	ID      string    `json:"holder"`
 	Host    string    `json:"host"`
 	PID     int       `json:"pid"`
 	TakenAt time.Time `json:"taken_at"`
 
-	// secret is known to this process and its workers only, in memory; corrald has its digest. It is in no file.
+	// secret is known only to this process and its workers, in memory; corrald has its digest. It is not in any file.
 	secret string
 }
 
-// errLeased says that another supervisor has the lease, or had it once. A lease is never given back: a job that a batch
-// system starts a second time under the same tag must not start workers again, since its first life may have been
-// declared lost and replaced.
+// errLeased reports that another supervisor holds the lease, or once held it. A lease is never returned: a job that a
+// batch system starts a second time under the same tag must not start workers again, because the first execution may
+// have been declared lost and replaced.
 var errLeased = errors.New("another pilot has the attempt's lease")
 
-// takeLease takes the lease of the job whose directory is dir. The directory is made before the file in it says whose
-// it is, so that whoever comes second between the two finds a lease without a name, which counts the same.
+// takeLease takes the lease of the job in dir. The directory is created before the file with the holder, so a second
+// process may find a lease without a holder in between; the lease is taken nevertheless.
 func takeLease(dir string, h holder) error {
 	lease := filepath.Join(dir, leaseDir)
 	err := os.Mkdir(lease, 0o700)
@@ -55,24 +55,24 @@ func takeLease(dir string, h holder) error {
 	return nil
 }
 
-// describeHolder says for people who has a lease: where to look for the process that is in the way.
+// describeHolder describes the holder of a lease, so that users can find the process.
 func describeHolder(lease string) string {
 	var h holder
 	b, err := os.ReadFile(filepath.Join(lease, holderFile))
 	if err != nil || json.Unmarshal(b, &h) != nil {
-		return "its holder has not said who it is"
+		return "its holder is unknown"
 	}
 	return fmt.Sprintf("process %d on %s since %s", h.PID, h.Host, h.TakenAt.Format(time.RFC3339))
 }
 
-// newHolder makes this process a holder with an id that no other has.
+// newHolder returns this process as a holder with a unique id.
 func newHolder() holder {
 	return holder{
 		ID: rand.Text(), Host: hostName(), PID: os.Getpid(), TakenAt: time.Now().UTC(), secret: rand.Text(),
 	}
 }
 
-// hostName names this node in reports and leases.
+// hostName returns the name of this node for reports and leases.
 func hostName() string {
 	name, _ := os.Hostname()
 	return cmp.Or(name, "unknown")

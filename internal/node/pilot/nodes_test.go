@@ -22,8 +22,8 @@ import (
 
 func init() { atEnd = append(atEnd, stopSSHD, stopSlurm) }
 
-// sshd is a real server that stands for the other nodes of a job, which the tests share; see needSSHD. The folder has a
-// program ssh, which is the real one with a configuration of ours.
+// sshd is a real server that stands for the other nodes of a job, which the tests share; see needSSHD. The folder
+// contains a program ssh: the real one with our own configuration.
 var sshd struct {
 	once sync.Once
 	dir  string
@@ -40,7 +40,7 @@ func stopSSHD() error {
 	return nil
 }
 
-// slurm is a real one, which the tests share; see needSlurm.
+// slurm is a real Slurm that the tests share; see needSlurm.
 var slurm struct {
 	once    sync.Once
 	cluster *gridsitetest.Slurm
@@ -64,7 +64,7 @@ func needSSHD(t *testing.T) (path string) {
 }
 
 func startSSHD() error {
-	address, err := condor.FreeAddress(netip.MustParseAddr("127.0.0.1")) // one that no outgoing connection is given meanwhile
+	address, err := condor.FreeAddress(netip.MustParseAddr("127.0.0.1")) // an address that no outgoing connection gets meanwhile
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func startSSHD() error {
 	return awaitSSHD(port)
 }
 
-// awaitSSHD waits until the server listens, and has the client know its key.
+// awaitSSHD waits until the server listens, and makes the client know its key.
 func awaitSSHD(port string) error {
 	for by := time.Now().Add(patience); ; {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+port)

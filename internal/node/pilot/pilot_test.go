@@ -41,7 +41,7 @@ func TestWorkersServeUntilDrained(t *testing.T) {
 	if got := within(t, "a result", s.results); got.Status != execution.Done {
 		t.Errorf("result of what ran while draining = %+v, want done", got)
 	}
-	// What does not reach corrald soon is in the report only.
+	// The report also contains what does not reach corrald in time.
 	phases := regexp.MustCompile("(?s) pilot started: .* leaving: drained: asked to drain$")
 	if log := strings.Join(rep.Log, "\n"); !phases.MatchString(log) {
 		t.Errorf("the report's log is %q", log)
@@ -65,7 +65,7 @@ func TestNoSecretInArgumentsOrEnvironment(t *testing.T) {
 	for _, pid := range pids {
 		for _, file := range []string{"cmdline", "environ"} {
 			b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
-			hidden := errors.Is(err, fs.ErrPermission) // from all but root
+			hidden := errors.Is(err, fs.ErrPermission) // only root can read it
 			if err != nil && !hidden || strings.Contains(string(b), token) {
 				t.Errorf("%s of process %d shows the token (%v)", file, pid, err)
 			}
@@ -153,20 +153,20 @@ func TestNoRoute(t *testing.T) {
 
 func TestLeavesBeforeItsWalltime(t *testing.T) {
 	t.Parallel()
-	for walltime := 15 * time.Second; !cutByWalltime(t, walltime); walltime *= 2 { // as a busy machine may need
+	for walltime := 15 * time.Second; !cutByWalltime(t, walltime); walltime *= 2 { // longer on a busy machine
 		if walltime > patience {
 			t.Fatalf("no task was cut by its worker within a walltime of %s", walltime)
 		}
 	}
 }
 
-// cutByWalltime has a task run when its pilot's walltime ends. It reports whether the pilot had the time to begin it,
-// and its worker the time to say that it was cut.
+// cutByWalltime runs a task until its pilot's walltime ends. It reports whether the pilot had time to begin the task,
+// and the worker time to report that it was cut.
 func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 	t.Helper()
 	s := newService(t)
 	file := filepath.Join(t.TempDir(), "pid")
-	s.submit(escaping(file), 10*time.Millisecond) // its estimate is a lie
+	s.submit(escaping(file), 10*time.Millisecond) // a deliberately wrong estimate
 	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Walltime = corral.Seconds(walltime) }).start()
 	eventually(t, "the task, or the pilot's end", func() bool {
 		_, err := os.Stat(file)
@@ -189,7 +189,7 @@ func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 			t.Errorf("result = %+v, want cut", got)
 		}
 		return true
-	case <-s.returned: // the worker was killed before it could
+	case <-s.returned: // the worker was killed before it could report
 		return false
 	case <-time.After(patience):
 		t.Fatal("waited in vain for the result of what was cut")
@@ -197,11 +197,11 @@ func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 	}
 }
 
-// idle is how long a pilot has nothing to do before it leaves.
+// idle is the idle time after which a pilot leaves.
 const idle = 5 * time.Second
 
-// meet has n workers do a task each, which ends when all of them have begun: none is idle until then. It returns when
-// the last of them ended.
+// meet runs one task on each of n workers. The tasks end when all of them have begun, so that no worker is idle before.
+// It returns the time at which the last one ended.
 func (s *service) meet(n int) (last time.Time) {
 	s.t.Helper()
 	met := s.t.TempDir()
@@ -250,8 +250,8 @@ func TestPreemptedBySignal(t *testing.T) {
 	}
 }
 
-// Batch systems can be asked for a notice, to the first process of a job or to all. What runs is finished then, and
-// nothing new begins.
+// Batch systems can send a notice, to a job's first process or to all. The pilot then finishes the running tasks and
+// begins no new ones.
 func TestDrainsOnNotice(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -279,14 +279,14 @@ func TestDrainsOnNotice(t *testing.T) {
 	}
 }
 
-// Batch systems signal every process of a job: then workers hear of it first hand, too.
+// Batch systems signal every process of a job: workers then get the signal directly, too.
 func TestPreemptedBySignalToAll(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	r := newSite(t, s, func(p *jobfiles.Pilot) { p.Hosts = 2 }).start()
 	s.workers(2)
 	all := sessionOf(r.cmd.Process.Pid)
-	slices.Reverse(all) // the supervisor last
+	slices.Reverse(all) // the supervisor comes last
 	for _, pid := range all {
 		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Error(err)
@@ -300,7 +300,7 @@ func TestPreemptedByWhoeverRemovesItsDirectory(t *testing.T) {
 	s := newService(t)
 	r := newSite(t, s, nil).start()
 	s.workers(1)
-	// At once: the pilot must not find half of it, and have time to put its report there.
+	// In one step: the pilot must not find half of the directory, and have time to write its report there.
 	if err := os.Rename(r.dir, filepath.Join(t.TempDir(), "gone")); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestPreemptedWhenItsParentDies(t *testing.T) {
 	r.report(-1, corral.OutcomePreempted, false)
 }
 
-// A worker that does not run cannot kill its tasks when its lease is over, be it dead or stopped.
+// A worker that is dead or stopped cannot kill its tasks when its lease expires.
 func TestWorkerIsReplacedOnceItsOrphansAreGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -24,35 +24,35 @@ const (
 	maxHold     = corral.Seconds(5 * time.Minute)
 )
 
-// A probe asks one of two things.
+// A probe requests one of two measurements.
 type probe struct {
 	broker.Probe                     // the way to an HTCondor pool
-	Node         *jobfiles.NodeProbe `json:"node,omitempty"` // the machine itself, and the way to corrald
+	Node         *jobfiles.NodeProbe `json:"node,omitempty"` // the machine itself, and the route to corrald
 }
 
-// Probe looks at the machine that it runs on, as a probe that it reads from request says. It writes to out an
-// jobfiles.Node, or what broker.Attend reads. Corrald starts it at a site before any pilot, to learn what pilots would
-// find there.
+// Probe examines the machine that it runs on, as specified by the probe that it reads from request. It writes to out a
+// jobfiles.Node, or the input of broker.Attend. Corrald starts it at a site before any pilot, to learn what pilots
+// would find there.
 func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 	p := probe{Probe: broker.Probe{Hold: defaultHold}}
 	dec := json.NewDecoder(io.LimitReader(request, maxRequest))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return corral.Errorf(corral.Invalid, "reading what to probe: %w", err)
+		return corral.Errorf(corral.Invalid, "reading the probe: %w", err)
 	}
 	if p.Node != nil {
 		return probeNode(ctx, *p.Node, out)
 	}
-	p.Ports, _ = condorworker.SitePorts() // pilots go on without a range that they cannot read
+	p.Ports, _ = condorworker.SitePorts() // pilots ignore a range that they cannot parse
 	p.Hold = max(0, min(p.Hold, maxHold))
 	return p.Run(ctx, out)
 }
 
-// probeNode looks at this node as a pilot would. It tries all of corrald's addresses at the same time, because each
-// that a firewall drops costs its full time, and names the first in the list that answered.
+// probeNode examines this node as a pilot would. It tries all of corrald's addresses concurrently, because each address
+// that a firewall blocks costs a full timeout, and reports the first in the list that answered.
 func probeNode(ctx context.Context, p jobfiles.NodeProbe, out io.Writer) error {
 	n := jobfiles.Node{Libc: nodecheck.Libc()}
-	n.Host, _ = os.Hostname() // for people
+	n.Host, _ = os.Hostname() // for display
 	errs := make([]error, len(p.Addresses))
 	var dials sync.WaitGroup
 	for i, address := range p.Addresses {

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/nodecheck"
 )
 
-// A transcript is output that may be read while it is written.
+// A transcript is an output that may be read while it is being written.
 type transcript struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -65,7 +65,7 @@ func TestProbeIsAttended(t *testing.T) {
 func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for request, want := range map[string]string{
-		"":                                   "what to probe",
+		"":                                   "reading the probe",
 		`{"colector": "x:1"}`:                "colector",
 		`{"collector": "x"}`:                 "not HOST:PORT",
 		`{"collector": "x:70000"}`:           "not HOST:PORT",
@@ -78,7 +78,7 @@ func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// The node's answer names the address that the worker port is at, wherever it stands among the others.
+// The node's answer names the address on which the worker port was found, whatever its position in the list.
 func TestProbeOfNode(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")

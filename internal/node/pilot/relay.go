@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral/broker/relay"
 )
 
-// relayFile is where a relay notes its port, below the site's root.
+// relayFile is the file below the site's root in which a relay stores its port.
 const relayFile = "relay.json"
 
-// Relay connects nodes of the site with corrald, which has started it on the head node and is at the other end of stdin
-// and stdout. It keeps the number of its port below root, so that the next relay listens at the same one. It ends with
-// its input.
+// Relay connects nodes of the site with corrald, which has started it on the head node and is connected to stdin and
+// stdout. It stores its port number below root, so that the next relay listens on the same port. It ends with its
+// input.
 func Relay(ctx context.Context, lg *slog.Logger, root string, stdin io.Reader, stdout io.WriteCloser) error {
-	if _, err := os.Stat(root); err != nil { // a site that is gone, or was never set up, gets no folder
+	if _, err := os.Stat(root); err != nil { // no folder is created for a site that was removed or never set up
 		return err
 	}
 	return relay.Run(ctx, lg, filepath.Join(root, relayFile), struct {

@@ -16,16 +16,16 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// scratchDir in the job's directory holds the workers' own files. It is there, and not in $TMPDIR, so that the cleanup
-// job finds it if this process was killed.
+// scratchDir in the job's directory holds the workers' own files. It is not in $TMPDIR, so that the cleanup job finds
+// it if this process was killed.
 const scratchDir = "scratch"
 
-// Run is the pilot job. It returns when the pilot has left: every process that it started, or that those started, is
-// gone, so is its scratch directory, and then the report is written. The end of ctx means that the site takes the node
-// back; its cause is the report's reason.
+// Run is the pilot job. It returns when the pilot has left: all processes that it started, and their descendants, have
+// ended, its scratch directory has been removed, and the report has been written. The end of ctx means that the site
+// takes the node back; its cause is the report's reason.
 //
-// A supervisor that finds the job's lease taken touches nothing of the holder's: its outcome is duplicate, and its
-// report goes into a folder duplicate-ID of the job's directory.
+// A supervisor that finds the job's lease taken changes nothing of the holder's: its outcome is duplicate, and it
+// writes its report to a folder duplicate-ID in the job's directory.
 func Run(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, error) {
 	started := time.Now()
 	dir, err := filepath.Abs(dir)
@@ -61,8 +61,8 @@ func Run(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, err
 	return r, errors.Join(err, jobfiles.WriteReport(dir, r))
 }
 
-// usePackage keeps the package that this program is part of from being pruned, until the returned function is called. A
-// pilot that does not run from the site's package cache has nothing to keep.
+// usePackage keeps the package that this program is part of from being pruned, until the returned function is called.
+// It does nothing for a pilot that does not run from the site's package cache.
 func usePackage(lg *slog.Logger, root string) (release func()) {
 	self, err := os.Executable()
 	dir := filepath.Dir(filepath.Dir(self)) // root/packages/HEX/bin/pilot
@@ -75,8 +75,8 @@ func usePackage(lg *slog.Logger, root string) (release func()) {
 // use keeps the package in dir from being pruned, until the returned function is called.
 func use(lg *slog.Logger, dir string) (release func()) {
 	release, err := staging.Use(dir)
-	if err != nil { // the cache may exceed its limit for a while; nothing else is wrong
-		lg.Warn("cannot note the use of the package", "error", err)
+	if err != nil { // harmless: the cache may exceed its limit for a while
+		lg.Warn("cannot record the use of the package", "error", err)
 		return func() {}
 	}
 	return release

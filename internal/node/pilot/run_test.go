@@ -34,7 +34,7 @@ var program string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Most of the time is spent waiting for what others do seldom.
+	// Most of the time is spent waiting for infrequent actions of other programs.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // some pilots run as somebody else
+	if err := os.Chmod(dir, 0o755); err != nil { // some pilots run as another user
 		panic(err)
 	}
 	if program, err = programs.CopyPilot(dir); err != nil {
@@ -59,10 +59,10 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// atEnd ends what tests of sites share.
+// atEnd stops the services that tests of sites share.
 var atEnd []func() error
 
-// sloth is by how much a busy machine may be late.
+// sloth is the delay that a busy machine may cause.
 const sloth = 2 * time.Minute
 
 const (
@@ -70,30 +70,30 @@ const (
 	token = "the-secret-token"
 )
 
-// lease is how long a worker may say nothing, as one of a busy machine does now and then. One that is stopped is taken
-// to hang after two thirds of it.
+// lease is the time that a worker may be silent, which a worker on a busy machine sometimes is. A stopped worker counts
+// as hung after two thirds of it.
 const lease = 30 * time.Second
 
-// service is corrald as a pilot sees it: a worker port with one cluster behind it, and one attempt.
+// A service is corrald as a pilot sees it: a worker port with one cluster behind it, and one attempt.
 type service struct {
 	t          *testing.T
 	tag        string // of the attempt
 	socket     string
 	dispatcher *asked
 	results    chan execution.Result
-	returned   chan struct{} // holds a token for each time that jobs came back without a result
-	stop       func()        // ends the port and the dispatcher; for crashes
+	returned   chan struct{} // receives a token each time that jobs come back without a result
+	stop       func()        // stops the port and the dispatcher; for crashes
 
-	mu      sync.Mutex // guards what follows
-	holder  string     // of the lease
-	session string     // the digest of its secret
-	deaf    bool       // no worker is admitted, nor refused
+	mu      sync.Mutex // guards the fields below
+	holder  string     // holder of the lease
+	session string     // digest of the session's secret
+	deaf    bool       // workers are neither admitted nor refused
 	phases  []string
 	told    []string // phases with their reasons
 	visits  int
 }
 
-// asked is a dispatcher with the links of its pilots, which are asked the same.
+// asked is a dispatcher with its pilots' links: a request goes to both.
 type asked struct {
 	*dispatch.Dispatcher
 	links *port.Links
@@ -109,7 +109,7 @@ func (a *asked) ask(attempt corral.JobID, ask corral.Ask) {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "port-") // t.TempDir is too long for a socket's name
+	dir, err := os.MkdirTemp("", "port-") // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func newService(t *testing.T) *service {
 	return s
 }
 
-// start opens the port, as a corrald that starts anew does.
+// start opens the port, like a restarted corrald.
 func (s *service) start() {
 	lg := slog.New(slog.NewTextHandler(s.t.Output(), nil))
 	cfg := dispatch.Config{Lease: lease, Margin: time.Second, Heartbeat: 2 * time.Second}
@@ -131,7 +131,7 @@ func (s *service) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- port.New(lg, s, broker.Reach).ServeUnix(ctx, s.socket) }()
-	eventually(s.t, "the port", func() bool { // else giveAway might find no socket, and pilots of others had no route
+	eventually(s.t, "the port", func() bool { // otherwise giveAway might find no socket, and pilots of another user would have no route
 		_, err := os.Stat(s.socket)
 		return err == nil
 	})
@@ -145,7 +145,7 @@ func (s *service) start() {
 	})
 }
 
-// Admit, Lease and Report are the gate's.
+// Admit, Lease and Report are the gate's methods.
 func (s *service) Admit(_ context.Context, c port.Credentials) (port.Admission, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *service) LoseHost(ctx context.Context, attempt corral.JobID, lost corra
 	return s.Report(ctx, attempt, "node failed", lost.String())
 }
 
-// Assigned, Finished and Returned are the sink's.
+// Assigned, Finished and Returned are the sink's methods.
 func (s *service) Assigned(string, []execution.Key) error { return nil }
 
 func (s *service) Finished(results []execution.Result) error {
@@ -203,7 +203,7 @@ func (s *service) Returned(keys []execution.Key, started bool, _ time.Time, reas
 	s.returned <- struct{}{}
 }
 
-// workers returns the registered workers once there are n that connected.
+// workers returns the registered workers once n of them are connected.
 func (s *service) workers(n int) []corral.Worker {
 	s.t.Helper()
 	var found []corral.Worker
@@ -219,7 +219,7 @@ func (s *service) workers(n int) []corral.Worker {
 	return found
 }
 
-// submit queues a task that runs a line of shell. It returns the run's directory.
+// submit queues a task that runs a shell command. It returns the run's directory.
 func (s *service) submit(line string, estimate time.Duration) (dir string) {
 	s.t.Helper()
 	dir = s.t.TempDir()
@@ -231,10 +231,10 @@ func (s *service) submit(line string, estimate time.Duration) (dir string) {
 	return dir
 }
 
-// patience is for what should take some seconds, on a machine that has other things to do.
+// patience limits waits for events that take some seconds on an idle machine.
 const patience = 2 * time.Minute
 
-// eventually waits until ok. It looks ever more seldom: some looks run a program.
+// eventually waits until ok returns true. The pauses grow, because some checks run a program.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -248,7 +248,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// within returns what is received from c.
+// within returns the next value of c.
 func within[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -262,14 +262,14 @@ func within[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-// A site is a job's directory, and the pilots that were started there.
+// A site is a job's directory and the pilots that were started there.
 type site struct {
 	t         *testing.T
 	root, dir string
-	as        *syscall.Credential // as whom pilots run; nil: as ourselves
+	as        *syscall.Credential // user that pilots run as; nil: the current user
 }
 
-// newSite gives an order for a pilot of one cpu a directory; change may make it another one.
+// newSite puts an order for a one-CPU pilot into a directory; change may modify the order.
 func newSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site {
 	t.Helper()
 	root := t.TempDir()
@@ -290,10 +290,10 @@ func newSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site {
 type run struct {
 	site
 	cmd  *exec.Cmd
-	exit chan int // its exit status
+	exit chan int // receives its exit status
 }
 
-// start starts a pilot in a session of its own, in which no process may be left in the end.
+// start starts a pilot in its own session, in which no process may be left at the test's end.
 func (s site) start() *run {
 	s.t.Helper()
 	return s.startUnder(program, "run", "--dir", s.dir)
@@ -310,7 +310,7 @@ func (s site) startUnder(name string, args ...string) *run {
 	}
 	r := &run{site: s, cmd: cmd, exit: make(chan int, 1)}
 	go func() {
-		_ = cmd.Wait() // a status other than 0 is what some tests want
+		_ = cmd.Wait() // some tests expect a status other than 0
 		if state := cmd.ProcessState; !state.Exited() {
 			s.t.Logf("the pilot was killed: %s", state)
 		}
@@ -325,7 +325,7 @@ func (s site) startUnder(name string, args ...string) *run {
 	return r
 }
 
-// report waits for the pilot's end and checks how it ended.
+// report waits for the pilot's end and checks the exit status and the report.
 func (r *run) report(exit int, outcome corral.Outcome, transient bool) jobfiles.Report {
 	r.t.Helper()
 	if got := within(r.t, "the pilot's end", r.exit); got != exit {
@@ -357,8 +357,8 @@ func statOf(pid int) []string {
 
 func alive(pid int) bool { return statOf(pid) != nil }
 
-// lasting returns what find finds once it finds nothing more, or still. On a busy machine a process that was killed may
-// be there for a while.
+// lasting repeats find until it finds nothing or patience is over, and returns the last result. On a busy machine a
+// killed process may remain for a while.
 func lasting(find func() []int) (pids []int) {
 	for by := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
 		if pids = find(); len(pids) == 0 || time.Now().After(by) {
@@ -367,7 +367,7 @@ func lasting(find func() []int) (pids []int) {
 	}
 }
 
-// stays reports whether one of the processes is there and does not end.
+// stays reports whether one of the processes exists and does not end.
 func stays(pids ...int) bool {
 	return len(lasting(func() []int { return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return !alive(pid) }) })) > 0
 }
@@ -389,7 +389,7 @@ func commandLine(pid int) string {
 	return strings.ReplaceAll(string(b), "\x00", " ")
 }
 
-// pidFrom waits for a task to write its process id.
+// pidFrom waits until a task has written its process id.
 func pidFrom(t *testing.T, file string) int {
 	t.Helper()
 	var pid int
@@ -404,7 +404,7 @@ func pidFrom(t *testing.T, file string) int {
 	return pid
 }
 
-// escaping is a task with a child that leaves its session and process group, and tells its pid in file.
+// escaping is a task with a child that leaves its session and process group, and writes its process id to file.
 func escaping(file string) string {
 	return "setsid sh -c 'echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec sleep 1000' & exec sleep 1000"
 }

@@ -24,22 +24,22 @@ import (
 )
 
 const (
-	tick        = 250 * time.Millisecond // between two looks at clock, job directory and parent
-	hungLeast   = 5 * time.Second        // a worker that says nothing for so long hangs, or for two thirds of its lease
-	hungCondor  = 30 * time.Second       // likewise in an HTCondor pool, whose jobs depend on no lease of corrald's
+	tick        = 250 * time.Millisecond // between two checks of clock, job directory and parent
+	hungLeast   = 5 * time.Second        // silence after which a worker hangs, or two thirds of its lease
+	hungCondor  = 30 * time.Second       // likewise in an HTCondor pool, whose jobs depend on no lease
 	maxLogLines = 200
 )
 
-// A supervisor runs one attempt, from its batch job's first node. It connects the parts: children say words, corrald
-// asks, time goes by, the site takes the node back. Each of these events goes to the roster and the stay (package
-// attempt), and then step does what they have decided. Its fields belong to the goroutine that called serve; the other
-// goroutines, those of the group, the uplink and the joining, send it what they have through channels.
+// A supervisor runs one attempt, from its batch job's first node. It connects the parts: words from children, requests
+// from corrald, the passage of time, signals from the site. It passes each event to the roster and the stay (package
+// attempt), and then step carries out their decisions. Its fields belong to the goroutine that called serve; the
+// goroutines of the group, the uplink and the joining send their events through channels.
 type supervisor struct {
 	lg     *slog.Logger
-	dir    string // of the job
+	dir    string // the job's directory
 	order  jobfiles.Order
 	me     holder
-	parent int // the process that started this one: the batch system's
+	parent int // the process that started this one, part of the batch system
 	log    logbook
 
 	fanout process.Fanout
@@ -47,25 +47,24 @@ type supervisor struct {
 	serves map[*process.Child]*attempt.Worker
 	roster *attempt.Roster
 	stay   *attempt.Stay
-	told   attempt.Phase // what the workers were told of the stay
+	told   attempt.Phase // the phase that the workers were last notified of
 
-	notices <-chan os.Signal // by which the batch system says that it will take the nodes back
+	notices <-chan os.Signal // signals by which the batch system announces that it will take the nodes back
 
 	up      *uplink
-	joining *condorworker.Joining // the HTCondor pool; nil: corrald's own
+	joining *condorworker.Joining // the HTCondor pool; nil: corrald's own cluster
 }
 
-// serve does the whole pilot job, which began at started. What makes the node unfit ends it before anything was
-// started; what only another attempt may have is reported as transient. From the watch on, all that was started is
-// ended before the report is made, in this order: the searches, the processes, the scratch directory, the words to
-// corrald.
+// serve runs the whole pilot job, which began at started. An unfit node ends it before anything is started; a problem
+// that another attempt may not have is reported as transient. Everything started from the watch on is ended before the
+// report is made, in this order: the searches, the processes, the scratch directory, the messages to corrald.
 func (s *supervisor) serve(ctx context.Context, started time.Time) jobfiles.Report {
 	p := s.order.Pilot
 	fanout, err := process.FindFanout(os.Getenv, p.Hosts, p.CPUs)
 	if err != nil {
 		return jobfiles.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
 	}
-	if s.fanout = fanout; len(fanout.Nodes) > 0 { // only by this name can another attempt ask not to get this node
+	if s.fanout = fanout; len(fanout.Nodes) > 0 { // another attempt can exclude this node only by this name
 		s.me.Host = fanout.Nodes[0]
 	}
 	notices := make(chan os.Signal, 1)
@@ -80,7 +79,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) jobfiles.Repo
 	}
 	defer func() {
 		if err := atomicfile.RemoveAll(scratch); err != nil {
-			s.lg.Warn("the scratch directory was left", "error", err)
+			s.lg.Warn("the scratch directory could not be removed", "error", err)
 		}
 	}()
 	if err := nodecheck.Check(scratch, s.roster.Here()*p.MemoryMiB); err != nil {
@@ -101,7 +100,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) jobfiles.Repo
 		Tag: s.order.Tag, Token: p.Token, Secret: s.me.secret, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
 		Addresses: p.Addresses, CertDigest: p.CertDigest,
 	})
-	// What follows has an end that step decides about. The ways to corrald and into the pool are sought meanwhile.
+	// The code below runs until step ends it. In the meantime, the ways to corrald and into the pool are sought.
 	seeking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go s.up.dial(seeking)
@@ -110,7 +109,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) jobfiles.Repo
 	if left := s.group.End(); len(left) > 0 {
 		s.log.note("processes that could not be killed: %v", left)
 	}
-	// Only now is it true that the pilot has left: nothing of it runs any longer.
+	// Only now has the pilot left: none of its processes is running.
 	r := s.stay.Report(s.roster)
 	s.say("leaving", fmt.Sprintf("%s: %s", r.Outcome, r.Reason))
 	s.up.close()
@@ -118,8 +117,8 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) jobfiles.Repo
 	return r
 }
 
-// findPackage prepares for workers of an HTCondor pool. A range of ports that cannot be read is noted and not used:
-// without it the pilot may still reach the pool through a broker.
+// findPackage prepares for workers of an HTCondor pool. An invalid range of ports is logged and ignored: without it the
+// pilot may still reach the pool through a broker.
 func (s *supervisor) findPackage(started time.Time) error {
 	ports, err := condorworker.SitePorts()
 	if err != nil {
@@ -129,8 +128,8 @@ func (s *supervisor) findPackage(started time.Time) error {
 	return err
 }
 
-// watch returns when it is decided why the pilot leaves, and every worker is gone. One event after the other comes in,
-// and after each of them step does what has become due.
+// watch returns when the pilot has a reason to leave, and every worker has ended. It handles one event after another,
+// and calls step after each to do the work that is due.
 func (s *supervisor) watch(ctx context.Context) {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -145,7 +144,7 @@ func (s *supervisor) watch(ctx context.Context) {
 				s.hear(h.By, w, *h.Word)
 			}
 		case d := <-dialing:
-			dialing = nil // nothing more comes through it
+			dialing = nil // it delivers only once
 			s.reached(d)
 		case w := <-s.joining.Found():
 			s.takeWay(w)
@@ -163,9 +162,9 @@ func (s *supervisor) watch(ctx context.Context) {
 	}
 }
 
-// step does whatever is due: it buries children, looks for a reason to leave, has the workers follow what was decided,
-// and starts those that have no process. It starts none as long as something is left of an earlier worker, whose tasks
-// the dispatcher may by now have given to others.
+// step does all work that is due: it buries children, checks for a reason to leave, passes decisions on to the workers,
+// and starts workers that have no process. It starts none while a process of an earlier worker remains, whose tasks the
+// dispatcher may have given to others by now.
 func (s *supervisor) step(ctx context.Context, now time.Time) {
 	for _, c := range s.group.Collect() {
 		s.bury(c)
@@ -185,8 +184,8 @@ func (s *supervisor) step(ctx context.Context, now time.Time) {
 	case s.stay.KillDue(now):
 		s.group.Kill()
 	case phase != attempt.Staying:
-	case s.joining == nil && s.up.link == nil: // there is no lease yet under which workers could serve
-	case s.joining != nil && s.joining.Choice == nil: // nor a way into the pool
+	case s.joining == nil && s.up.link == nil: // workers could not serve without a lease
+	case s.joining != nil && s.joining.Choice == nil: // nor without a way into the pool
 		if s.joining.Due(now, s.up.link != nil) {
 			s.joining.Begin(ctx, s.up.callBack)
 		}
@@ -195,8 +194,9 @@ func (s *supervisor) step(ctx context.Context, now time.Time) {
 	}
 }
 
-// look looks at what only the supervisor sees. The lease stands for the job's directory: whoever removes it, as a
-// cleanup job does, wants the pilot gone. A pilot in an HTCondor pool does not need a route to corrald.
+// look checks conditions that only the supervisor can see. The lease stands for the job's directory: a program that
+// removes it, such as a cleanup job, wants the pilot to end. A pilot in an HTCondor pool does not need a route to
+// corrald.
 func (s *supervisor) look() (see attempt.Sight) {
 	_, err := os.Stat(filepath.Join(s.dir, leaseDir))
 	see.DirGone, see.ParentGone = errors.Is(err, fs.ErrNotExist), os.Getppid() != s.parent
@@ -206,14 +206,14 @@ func (s *supervisor) look() (see attempt.Sight) {
 	return see
 }
 
-// following is what a worker is told of a phase. Workers hear each phase once, when it is decided; a host that says
-// hello later hears it then.
+// following returns the message about a phase for a worker. Workers receive it once, when the phase is decided; a host
+// that sends its hello later receives it then.
 func following(p attempt.Phase) process.Ask {
 	return process.Ask{Drain: p == attempt.Draining, Leave: p == attempt.Leaving}
 }
 
-// hungAfter is how long a worker may say nothing. It is killed before corrald's dispatcher, after a whole lease, gives
-// its tasks to others: two processes must not do the same task at once.
+// hungAfter returns how long a worker may be silent. It is killed before corrald's dispatcher, after a whole lease,
+// gives its tasks to others: two processes must not run the same task at once.
 func (s *supervisor) hungAfter() time.Duration {
 	if s.joining == nil && s.up.link != nil {
 		return max(hungLeast, 2*s.up.link.Lease()/3)
@@ -221,9 +221,9 @@ func (s *supervisor) hungAfter() time.Duration {
 	return hungCondor
 }
 
-// reached takes in the result of dialing. To be admitted is to hold the attempt's lease at corrald, and only then does
-// corrald's own pool get workers: without a route they could not serve anyway. The clocks are compared at once, since
-// both write times into the same records.
+// reached handles the result of dialling. Being admitted means holding the attempt's lease at corrald, and only then
+// are workers for corrald's own cluster started: without a route they could not serve. The clocks are compared at once,
+// because both machines write times into the same records.
 func (s *supervisor) reached(d dialed) {
 	now := time.Now()
 	switch {
@@ -238,13 +238,13 @@ func (s *supervisor) reached(d dialed) {
 			return
 		}
 		s.say("pilot started", "on "+s.me.Host+", by "+d.link.By())
-		for _, l := range s.roster.Lost { // before corrald could be told
+		for _, l := range s.roster.Lost { // lost before corrald was reached
 			s.up.loseHost(l)
 		}
 	}
 }
 
-// command does what corrald asks. A second drain, or a drain after a leave, changes nothing.
+// command carries out a request of corrald. A second drain, or a drain after a leave, has no effect.
 func (s *supervisor) command(ask corral.Ask) {
 	switch ask {
 	case corral.AskDrain:
@@ -254,8 +254,8 @@ func (s *supervisor) command(ask corral.Ask) {
 	}
 }
 
-// takeWay takes in how the HTCondor pool reaches this node. Without a way the pilot fails; another attempt is worth it
-// if the reason may pass, or may not hold on another node.
+// takeWay handles the result of measuring how the HTCondor pool reaches this node. Without a way the pilot fails;
+// another attempt is worthwhile if the reason may pass, or may not apply to another node.
 func (s *supervisor) takeWay(w condorworker.Way) {
 	measured := condorworker.Measured(w.Choice)
 	switch {
@@ -275,20 +275,20 @@ func (s *supervisor) takeWay(w condorworker.Way) {
 	}
 }
 
-// say notes what became of the pilot and tells corrald: the history of the attempt has these words.
+// say logs a phase of the pilot and reports it to corrald: it becomes part of the attempt's history.
 func (s *supervisor) say(phase, reason string) {
 	s.log.note("%s: %s", phase, reason)
 	s.up.report(phase, reason)
 }
 
-// A logbook has the lines of the report's log. It ends at maxLogLines, since what goes wrong again and again has said
-// so by then, and corrald keeps every report.
+// A logbook holds the lines of the report's log. It is limited to maxLogLines, because recurring problems are
+// documented by then, and corrald keeps every report.
 type logbook struct {
 	lg    *slog.Logger
 	lines []string
 }
 
-// note writes a line of the report's log, and of this process's own.
+// note adds a line to the report's log, and to the log of this process.
 func (l *logbook) note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	l.lg.Info("pilot", "what", line)

@@ -16,54 +16,54 @@ import (
 )
 
 const (
-	// redialGap is between two attempts to reach corrald for the first time; later the link sees to that. It doubles up
-	// to redialMost, because workers of an HTCondor pool may do without corrald for days.
+	// redialGap is the pause between the first two attempts to reach corrald; later the link reconnects. It doubles up
+	// to redialMost, because workers of an HTCondor pool may run without corrald for days.
 	redialGap, redialMost = time.Second, 10 * time.Second
-	reportTime            = 500 * time.Millisecond // for words to reach corrald; they must not use up the reserve
-	askTime               = 10 * time.Second       // for corrald to say whether it reaches a node
+	reportTime            = 500 * time.Millisecond // for messages to reach corrald; they must not use up the reserve
+	askTime               = 10 * time.Second       // for corrald to report whether it reaches a node
 )
 
-// An uplink is a supervisor's conversation with corrald. The supervisor never waits for corrald: what it says goes out
-// in the background, what it hears comes through channels, and until corrald has been reached it says nothing. Its
-// methods belong to the supervisor's goroutine.
+// An uplink is a supervisor's communication with corrald. The supervisor never waits for corrald: messages are sent in
+// the background, requests arrive through channels, and until corrald has been reached nothing is sent. Its methods
+// must be called from the supervisor's goroutine.
 type uplink struct {
 	lg      *slog.Logger
 	config  link.Config
-	dialing chan dialed // closed when dialing is over
+	dialing chan dialed // closed when dialling has ended
 
-	// What follows is nil, or zero, until corrald has been reached.
+	// The fields below are nil, or zero, until corrald has been reached.
 	link     *link.Link
 	commands <-chan corral.Ask
-	callBack broker.CallBack // has corrald dial this pilot's nodes
-	ahead    time.Duration   // of corrald's clock
+	callBack broker.CallBack // makes corrald dial this pilot's nodes
+	ahead    time.Duration   // how far corrald's clock is ahead
 
 	saying  sync.WaitGroup
-	lasting context.Context // of what is said until corrald has heard it; ended by hush
+	lasting context.Context // for messages that are repeated until corrald has received them; cancelled by hush
 	hush    context.CancelFunc
 	answers chan answered
 }
 
-// dialed is the end of dialing: a link, or why there is none.
+// dialed is the result of dialling: a link or an error.
 type dialed struct {
 	link *link.Link
 	err  error
 }
 
-// answered is corrald's answer to a host that wants to be called back.
+// answered is corrald's answer to a host that requested to be called back.
 type answered struct {
 	to     *process.Child
 	answer process.CalledBack
 }
 
-// newUplink makes a conversation that has not begun: dial begins it.
+// newUplink returns an uplink that is not connected: dial connects it.
 func newUplink(lg *slog.Logger, config link.Config) *uplink {
 	u := &uplink{lg: lg, config: config, dialing: make(chan dialed, 1), answers: make(chan answered)}
 	u.lasting, u.hush = context.WithCancel(context.Background())
 	return u
 }
 
-// dial tries to reach corrald until it is admitted or refused, or ctx ends. The result comes through dialing, which is
-// closed then.
+// dial tries to reach corrald until it is admitted or refused, or ctx ends. It sends the result to dialing and closes
+// that channel.
 func (u *uplink) dial(ctx context.Context) {
 	defer close(u.dialing)
 	for gap := redialGap; ; gap = min(2*gap, redialMost) {
@@ -79,13 +79,13 @@ func (u *uplink) dial(ctx context.Context) {
 	}
 }
 
-// use makes a link the way to corrald. The link itself sees to it that it lasts, whatever becomes of connections.
+// use makes link the connection to corrald. The link itself reconnects when connections break.
 func (u *uplink) use(link *link.Link) {
 	u.link, u.commands, u.callBack, u.ahead = link, link.Commands(), link.CallBack, link.ClockOffset()
 }
 
-// report tells corrald a phase of the pilot. It is lost if corrald cannot be reached soon; the pilot's report has the
-// same words.
+// report reports a phase of the pilot to corrald. The message is dropped if corrald cannot be reached soon; the pilot's
+// report contains the same text.
 func (u *uplink) report(phase, reason string) {
 	if u.link == nil {
 		return
@@ -99,8 +99,8 @@ func (u *uplink) report(phase, reason string) {
 	})
 }
 
-// loseHost tells corrald of a host that is lost, as soon as corrald can be reached: a workflow may be waiting for as
-// many hosts as were asked for.
+// loseHost reports a lost host to corrald, as soon as corrald can be reached: a workflow may be waiting for all of the
+// requested hosts.
 func (u *uplink) loseHost(l corral.LostHost) {
 	if u.link == nil {
 		return
@@ -112,7 +112,7 @@ func (u *uplink) loseHost(l corral.LostHost) {
 	})
 }
 
-// ask asks for a host whether corrald reaches it. The answer comes through answers.
+// ask asks corrald for a host whether it reaches that host. The answer is sent to answers.
 func (u *uplink) ask(by *process.Child, q process.CallBack, ask broker.CallBack) {
 	u.saying.Go(func() {
 		ctx, cancel := context.WithTimeout(u.lasting, askTime)
@@ -129,8 +129,8 @@ func (u *uplink) ask(by *process.Child, q process.CallBack, ask broker.CallBack)
 	})
 }
 
-// close waits a moment for what is still being said, and ends the link, or the attempt to make one, whose context must
-// have ended.
+// close waits briefly for messages in progress, and ends the link, or the attempt to make one, whose context must have
+// ended.
 func (u *uplink) close() {
 	for d := range u.dialing {
 		if d.link != nil && d.link != u.link {

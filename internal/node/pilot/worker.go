@@ -14,9 +14,9 @@ import (
 	"github.com/corral-pilot/corral/internal/node/process"
 )
 
-// Worker is the worker process. It serves a personal cluster of either kind, as its order says, and leaves at once when
-// ctx ends or the supervisor is gone. It is a process of its own because of what may happen to it: memory runs out,
-// it hangs, a task kills its parent. The supervisor survives that, clears away and starts another.
+// Worker is the worker process. It serves a cluster of either kind, as specified in its order, and leaves at once when
+// ctx ends or the supervisor has ended. It is a separate process because it may fail: it may run out of memory, hang,
+// or be killed by a task. The supervisor survives that, cleans up and starts another.
 func Worker(ctx context.Context, lg *slog.Logger) error {
 	serve := func(ctx context.Context, o process.Order, drain <-chan struct{}, out *process.Pipe) process.Word {
 		if o.Join != nil {
@@ -32,7 +32,7 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 			Registered: func() { out.Say(process.Word{Registered: true}) },
 			Idle:       func(idle time.Duration) { out.Say(process.Word{Idle: &idle}) },
 		})
-		last := process.Word{Left: attempt.Left(reason)} // both have the same names
+		last := process.Word{Left: attempt.Left(reason)} // both types use the same names
 		if err != nil {
 			last.Error = err.Error()
 		}
@@ -44,8 +44,8 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 	return process.Work(ctx, serve)
 }
 
-// shareOf returns the GPUs of this node that are the worker's alone, and its part of the disk that is free. The job was
-// given GPUs for all workers that the node has.
+// shareOf returns the GPUs of this node reserved for the worker, and its share of the free disk space. The job was
+// given GPUs for all workers on the node.
 func shareOf(o process.Order) (gpus []string, diskMiB int) {
 	beside := max(1, o.Beside)
 	gpus = nodecheck.Share(nodecheck.GPUs(os.Getenv, o.GPUs*beside), o.Place, beside)

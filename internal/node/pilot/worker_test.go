@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/attempt"
 )
 
-// What a worker of corrald's own pool says when it leaves is what an attempt's decisions understand.
+// The reason with which a worker of corrald's own pool leaves is one that an attempt's decisions understand.
 func TestReasonsToLeave(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[worker.Reason]attempt.Left{

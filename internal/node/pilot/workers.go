@@ -14,10 +14,11 @@ import (
 	"github.com/corral-pilot/corral/internal/node/process"
 )
 
-// What the supervisor does for its workers. The roster has a worker for each host, for as long as the pilot stays; a
-// child is one process that serves it, or the way to a host that has one, and s.serves says which child is whose.
+// The functions below are the supervisor's work for its workers. The roster has a worker for each host, for as long as
+// the pilot stays; a child is a process that serves it, or the way to a host that runs one, and s.serves maps children
+// to workers.
 
-// start starts the workers that are due. A worker on another node gets its order when its host has said hello.
+// start starts the workers that are due. A worker on another node gets its order when its host has sent its hello.
 func (s *supervisor) start(now time.Time) {
 	for _, w := range s.roster.Due(now) {
 		c, err := s.startProcess(w, now)
@@ -31,8 +32,8 @@ func (s *supervisor) start(now time.Time) {
 	}
 }
 
-// startProcess starts a worker process here, or what starts a host there. The worker's scratch directory is made by
-// whoever starts the process, so that it is there before anything else.
+// startProcess starts a worker process on this node, or a host on another. The process that starts a worker creates its
+// scratch directory, so that the directory exists from the beginning.
 func (s *supervisor) startProcess(w *attempt.Worker, now time.Time) (*process.Child, error) {
 	if w.Node != "" {
 		return s.group.StartFar(s.fanout, w.Node)
@@ -47,13 +48,13 @@ func (s *supervisor) startProcess(w *attempt.Worker, now time.Time) (*process.Ch
 	return s.group.Start(o)
 }
 
-// scratchOf is the folder of a worker's own files, below the job's directory.
+// scratchOf returns the folder for a worker's own files, below the job's directory.
 func scratchOf(dir string, w *attempt.Worker) string {
 	return filepath.Join(dir, scratchDir, filepath.Base(w.ID))
 }
 
-// workerOrder is the order of a worker that is started now. It has the time that is left and not the time of day at
-// which that ends, for the clocks of nodes differ. It fails while there is no token for the HTCondor pool.
+// workerOrder returns the order for a worker that is started now. It contains the remaining time as a duration, because
+// the clocks of nodes differ. It fails while there is no token for the HTCondor pool.
 func (s *supervisor) workerOrder(w *attempt.Worker, now time.Time) (o process.Order, err error) {
 	o = process.Order{
 		Pilot: *s.order.Pilot, ID: w.ID, Tag: s.order.Tag, Holder: s.me.ID, Secret: s.me.secret,
@@ -66,7 +67,7 @@ func (s *supervisor) workerOrder(w *attempt.Worker, now time.Time) (o process.Or
 	return o, err
 }
 
-// hear takes in what a worker's process said, or the host of one. Only a host says hello, notes something or asks to be
+// hear handles a word of a worker's process or of a worker's host. Only a host sends a hello, a note or a request to be
 // called back.
 func (s *supervisor) hear(c *process.Child, w *attempt.Worker, said process.Word) {
 	now := time.Now()
@@ -88,8 +89,8 @@ func (s *supervisor) hear(c *process.Child, w *attempt.Worker, said process.Word
 	}
 }
 
-// greet gives a host its order, unless its clock is wrong. The clock is compared with corrald's as far as that is
-// known, since both write times into the same records. A host that comes late hears at once what the pilot has decided.
+// greet sends a host its order, unless its clock is wrong. The clock is compared with corrald's, as far as that is
+// known, because both machines write times into the same records. A late host receives the pilot's decision at once.
 func (s *supervisor) greet(c *process.Child, w *attempt.Worker, h process.Hello) {
 	now := time.Now()
 	o, err := s.workerOrder(w, now)
@@ -111,8 +112,7 @@ func (s *supervisor) greet(c *process.Child, w *attempt.Worker, h process.Hello)
 	}
 }
 
-// bury takes in how a child ended. One that was asked to leave, or had its reasons and said them, has left; another
-// died.
+// bury handles the end of a child. A child that sent a reason to leave has left; any other has died.
 func (s *supervisor) bury(c *process.Child) {
 	w := s.serves[c]
 	delete(s.serves, c)
@@ -126,7 +126,7 @@ func (s *supervisor) bury(c *process.Child) {
 	}
 }
 
-// died takes in that a worker's process ended without a good reason, or could not be started.
+// died handles a worker's process that ended without a valid reason, or that could not be started.
 func (s *supervisor) died(w *attempt.Worker, how string) {
 	s.say("worker died", "worker "+w.ID+" "+how)
 	if lost := s.roster.Die(w, how); lost != nil {
@@ -135,7 +135,7 @@ func (s *supervisor) died(w *attempt.Worker, how string) {
 	}
 }
 
-// lose says that a host is lost. The others go on; if none is left the pilot ends, and its report says so.
+// lose reports the loss of a host. The others continue; if none is left, the pilot ends and reports it.
 func (s *supervisor) lose(l corral.LostHost) {
 	s.log.note("node failed: %s; %s", l, s.roster.Remaining())
 	if s.roster.Serving() > 0 {

@@ -17,35 +17,35 @@ import (
 // WorkerCommand is the argument with which this program is started as a worker.
 const WorkerCommand = "worker"
 
-// What a worker inherits: its end of the socket pair and, from a host, the host's lock. The lock lasts as long as
-// either of the two processes.
+// Descriptors that a worker inherits: its end of the socket pair and, from a host, the host's lock. The lock is held
+// until both processes have ended.
 const supervisorFD, lockFD = 3, 4
 
 const (
-	// WordGap is between two words of a worker, and between two asks that a host hears.
+	// WordGap is the interval between two words of a worker, and between two messages to a host.
 	WordGap = time.Second
-	askTime = time.Second // for a child to take an ask
+	askTime = time.Second // for a child to accept a message
 )
 
 // A Child is a worker process, or the srun or ssh that leads to a host on another node. Its fields belong to the
-// goroutine that has the Group.
+// goroutine that owns the Group.
 type Child struct {
 	PID  int
-	Last Word // its last word, if it said one; or what the supervisor found wrong with it
+	Last Word // its last word, if it sent one, or the fault that the supervisor found
 
 	far  *far // nil: a worker process on this node
 	conn net.Conn
 	enc  *json.Encoder
 
-	spoken bool          // it has said a word
-	quiet  time.Duration // since its last word, without the time in which this process was stopped itself
+	spoken bool          // it has sent a word
+	quiet  time.Duration // time since its last word, without the time in which this process was suspended
 
 	ended  bool // the process has been reaped, with status
 	status syscall.WaitStatus
-	silent bool // its stream has ended: it has said everything
+	silent bool // its stream has ended: no more words will arrive
 }
 
-// String tells people where the child is.
+// String describes where the child runs, for display.
 func (c *Child) String() string {
 	if c.far != nil {
 		return fmt.Sprintf("on node %s by %s, process %d", c.far.node, c.far.way, c.PID)
@@ -53,12 +53,12 @@ func (c *Child) String() string {
 	return fmt.Sprintf("as process %d", c.PID)
 }
 
-// startChild starts a worker process in a process group of its own and gives it its order. The worker holds the files
-// in held open for as long as it lives. The caller must run listen.
+// startChild starts a worker process in its own process group and sends it its order. The worker keeps the files in
+// held open while it runs. The caller must run listen.
 func startChild(o Order, held ...*os.File) (*Child, error) {
 	c, err := launch(func(theirs *os.File) *exec.Cmd {
 		return &exec.Cmd{
-			Path:       "/proc/self/exe", // this very program, even if its package was removed in the meantime
+			Path:       "/proc/self/exe", // this program, even if its package has since been removed
 			Args:       []string{"pilot", WorkerCommand},
 			Dir:        o.Scratch,
 			Stdout:     os.Stderr, // the job's log
@@ -73,7 +73,7 @@ func startChild(o Order, held ...*os.File) (*Child, error) {
 	return c, nil
 }
 
-// launch starts a command in a process group of its own, at the other end of a socket pair.
+// launch starts a command in its own process group, with one end of a socket pair.
 func launch(command func(theirs *os.File) *exec.Cmd) (*Child, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -91,24 +91,25 @@ func launch(command func(theirs *os.File) *exec.Cmd) (*Child, error) {
 	return c, nil
 }
 
-// Tell sends an ask. A worker that does not take it is dead or hangs, which Group.Collect and Group.KillHung find out.
+// Tell sends a message. A worker that does not accept it is dead or hangs, which Group.Collect and Group.KillHung
+// detect.
 func (c *Child) Tell(a Ask) {
 	_ = c.conn.SetWriteDeadline(time.Now().Add(askTime))
 	_ = c.enc.Encode(a)
 }
 
-// Kill ends the child's process group. Its tasks have groups of their own and become strays.
+// Kill kills the child's process group. Its tasks have their own groups and become strays.
 func (c *Child) Kill() {
-	if !c.ended { // else another process may have the number by now
+	if !c.ended { // otherwise another process may have the pid by now
 		_ = syscall.Kill(-c.PID, syscall.SIGKILL)
 	}
 }
 
-// hangs adds the time that passed, and reports whether the child has not said a word for limit, which is local for a
-// worker of this node. The next look then begins to count at zero. A look that comes late adds one WordGap only: a
-// machine, or a batch system, that stops all processes of a job stops the child's words too, and that must not cost it
-// its life. A host sees to its worker itself, so that only the way to it is watched. A worker process may take long to
-// begin on a busy machine, and nothing waits for it yet.
+// hangs adds the time that passed, and reports whether the child has been silent for limit, which is local for a worker
+// on this node. It then resets the count. A late call adds only one WordGap: a machine or batch system that suspends
+// all processes of a job also suspends the child, which must not be killed for that. A host monitors its worker itself,
+// so only the connection to the host is monitored. A worker process may start slowly on a busy machine, and nothing
+// waits for it yet.
 func (c *Child) hangs(passed, local time.Duration) (limit time.Duration, hangs bool) {
 	switch limit = local; {
 	case c.far == nil && !c.spoken, c.ended:
@@ -125,7 +126,7 @@ func (c *Child) hangs(passed, local time.Duration) (limit time.Duration, hangs b
 	return limit, true
 }
 
-// listen sends what the child says to to, and a nil word after the last one, unless done is closed first.
+// listen sends the child's words to to, and a nil word after the last one, unless done is closed first.
 func (c *Child) listen(to chan<- Said, done <-chan struct{}) {
 	in := bufio.NewReader(c.conn)
 	skipTo(in, mark)
@@ -143,7 +144,7 @@ func (c *Child) listen(to chan<- Said, done <-chan struct{}) {
 	}
 }
 
-// close ends the conversation.
+// close closes the connections to the child.
 func (c *Child) close() {
 	c.conn.Close()
 	if c.far != nil {
@@ -151,14 +152,14 @@ func (c *Child) close() {
 	}
 }
 
-// gone reports whether nothing more will come of the child: it has ended, and all of its words were heard.
+// gone reports whether the child is finished: it has ended, and all its words have been received.
 func (c *Child) gone() bool { return c.ended && c.silent }
 
-// Obituary says how a child ended that did not leave of its own accord.
+// Obituary describes how a child ended that did not leave voluntarily.
 func (c *Child) Obituary() string {
 	switch {
 	case c.far != nil && c.Last.Error != "":
-		return c.Last.Error // the words of its host
+		return c.Last.Error // as reported by its host
 	case c.far != nil:
 		return c.far.obituary(c.status)
 	case c.Last.Error != "":
@@ -167,7 +168,7 @@ func (c *Child) Obituary() string {
 	return Ending(c.status)
 }
 
-// Ending says how a process ended.
+// Ending describes how a process ended.
 func Ending(status syscall.WaitStatus) string {
 	if status.Signaled() {
 		return fmt.Sprintf("died of signal %d (%s)", status.Signal(), status.Signal())
@@ -175,7 +176,7 @@ func Ending(status syscall.WaitStatus) string {
 	return fmt.Sprintf("ended with status %d", status.ExitStatus())
 }
 
-// socketPair returns a connection and the file of its other end, for a child.
+// socketPair returns a connection, and the other end as a file for a child.
 func socketPair() (ours net.Conn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
-// sweepGap is between two looks at what is left.
+// sweepGap is the pause between two searches for remaining processes.
 const sweepGap = 25 * time.Millisecond
 
 // AdoptOrphans makes this process the parent of every descendant whose own parent dies.
@@ -22,8 +22,8 @@ func AdoptOrphans() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 
-// Reap collects every child that has ended, our own and adopted ones alike, and returns the statuses by
-// process id. Nothing else in this process may wait for a child.
+// Reap reaps every child that has ended, whether started or adopted by this process, and returns the statuses by
+// process id. No other code in this process may wait for a child.
 func Reap() map[int]syscall.WaitStatus {
 	ended := map[int]syscall.WaitStatus{}
 	for {
@@ -39,11 +39,11 @@ func Reap() map[int]syscall.WaitStatus {
 	}
 }
 
-// KillDescendants sends SIGKILL to every process that descends from this one, once.
+// KillDescendants sends SIGKILL once to every descendant of this process.
 func KillDescendants() { killStrays(nil) }
 
-// EndDescendants kills every process that descends from this one until none is there, for attempt.SweepTime at most. It
-// returns those that are left.
+// EndDescendants kills the descendants of this process until none is left, for at most attempt.SweepTime. It returns
+// the remaining ones.
 func EndDescendants() (left []int) {
 	deadline := time.Now().Add(attempt.SweepTime)
 	for {
@@ -55,18 +55,18 @@ func EndDescendants() (left []int) {
 	}
 }
 
-// killStrays sends SIGKILL to all strays and returns them. It has to be called until there are none: a process may fork
-// between being seen and being killed.
+// killStrays sends SIGKILL to all strays and returns them. It must be called until there are none: a process may fork
+// after it has been listed and before it is killed.
 func killStrays(keep map[int]bool) []int {
 	found := lookAround().strays(os.Getpid(), keep)
 	for _, pid := range found {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by now
 	}
 	return found
 }
 
-// A family is the processes of this machine as they descend from each other. It has no zombies: their parents, or this
-// process, will collect them.
+// A family is the tree of the processes on this machine. It does not contain zombies: their parents, or this process,
+// will reap them.
 type family struct {
 	children map[int][]int
 	group    map[int]int // :: process → its process group
@@ -81,10 +81,10 @@ func lookAround() family {
 	return f
 }
 
-// strays returns the descendants of root that are neither in keep, nor descend from a process in keep, nor belong to
-// the process group of one that does. The groups count because some processes of a running task may have lost their
-// parents and descend only from root by now; what a task puts into another session and then orphans is beyond telling
-// apart from a dead worker's leavings.
+// strays returns the descendants of root that are not in keep, do not descend from a process in keep, and are not in
+// the process group of such a process. Groups are considered because some processes of a running task may be orphans
+// that now descend only from root. A process that a task has moved to another session and orphaned cannot be
+// distinguished from the remains of a dead worker.
 func (f family) strays(root int, keep map[int]bool) []int {
 	kept := map[int]bool{} // groups
 	for queue := slices.Collect(maps.Keys(keep)); len(queue) > 0; queue = queue[1:] {

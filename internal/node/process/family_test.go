@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Of two workers, 20 and 30, the first has died. Of the second's task 31 one process, 33, has lost its
-// parent, and another, 34, has left the task's process group besides.
+// The first of two workers, 20 and 30, has died. In the second one's task 31, process 33 has lost its parent, and
+// process 34 has also left the task's process group.
 func TestStrays(t *testing.T) {
 	t.Parallel()
 	f := family{

@@ -12,7 +12,7 @@ func TestFindFanout(t *testing.T) {
 		nodes, way string
 		hosts      int
 		want       []string
-		says       string // of the error
+		says       string // part of the error
 	}{
 		{"", "", 2, []string{}, ""},
 		{"n1", "", 2, []string{"n1"}, ""},
@@ -35,7 +35,7 @@ func TestFindFanout(t *testing.T) {
 	}
 }
 
-// What the user or the site chose is in no line that a shell reads.
+// No line that a shell reads contains a value that the user or the site chose.
 func TestCommandToAnotherNode(t *testing.T) {
 	t.Parallel()
 	f := Fanout{Nodes: []string{"n1", "n2"}, way: "ssh", program: "/it's $HOME/pilot", cpus: 3}

@@ -16,27 +16,26 @@ import (
 
 const (
 	farStart   = 2 * time.Minute        // for srun or ssh to start a host
-	farSilence = 30 * time.Second       // without a word for so long, a host or the way to it is lost
-	farPrinted = 500 * time.Millisecond // for the last of what srun or ssh printed to be read
-	maxPrinted = 300                    // bytes of that which an obituary repeats
-	lastLines  = 5                      // of it that are remembered
+	farSilence = 30 * time.Second       // a host that is silent for this long is lost, or the connection to it is
+	farPrinted = 500 * time.Millisecond // for reading the last output of srun or ssh
+	maxPrinted = 300                    // bytes of that output in an obituary
+	lastLines  = 5                      // of that output that are kept
 )
 
-// far is what a child has besides a process if a host on another node is at its other end. Login shells, prologues and
-// srun itself print on both streams: on stdout everything before mark is skipped, and what comes on stderr goes to
-// the job's log, its last lines being all there is to say when the way to the host breaks.
+// far extends a child whose other end is a host on another node. Login shells, prologues and srun itself print on both
+// streams: on stdout everything before mark is skipped. stderr is copied to the job's log, and its last lines are the
+// only explanation if the connection to the host breaks.
 type far struct {
 	way, node string
-	beatAt    time.Time     // of the last ask
-	stderr    *os.File      // of srun or ssh, and through them of the host
+	beatAt    time.Time     // time of the last message
+	stderr    *os.File      // of srun or ssh, and of the host
 	read      chan struct{} // closed when all of stderr has been read
 
 	mu    sync.Mutex // guards lines
-	lines []string   // the last of stderr that are not a worker's log
+	lines []string   // the last lines of stderr that are not from a worker's log
 }
 
-// startFar starts a host on a node. The caller must run both listen methods, and give the order when it has heard a
-// Hello.
+// startFar starts a host on a node. The caller must run both listen methods, and send the order after the Hello.
 func startFar(f Fanout, node string) (*Child, error) {
 	argv, first := f.command(node)
 	path, err := exec.LookPath(argv[0])
@@ -56,7 +55,7 @@ func startFar(f Fanout, node string) (*Child, error) {
 		return nil, err
 	}
 	c.far = &far{way: f.way, node: node, stderr: stderr, read: make(chan struct{})}
-	_, _ = c.conn.Write([]byte(first)) // it fits; a process that has already ended leaves its status
+	_, _ = c.conn.Write([]byte(first)) // it fits into the buffer; a process that has already ended has a status
 	return c, nil
 }
 
@@ -76,7 +75,8 @@ func (f *far) listen() {
 	}
 }
 
-// remember keeps what srun or ssh, or the node's shell, print themselves: a host's log lines begin with their time.
+// remember keeps a line that srun, ssh or the node's shell printed, but no line of a host's log, which begins with its
+// time.
 func (f *far) remember(line string) {
 	if line == "" || strings.HasPrefix(line, "time=") {
 		return
@@ -86,7 +86,7 @@ func (f *far) remember(line string) {
 	f.lines = append(f.lines[max(0, len(f.lines)-lastLines+1):], line)
 }
 
-// obituary says how the way to a host ended that said no last word.
+// obituary describes the end of a connection to a host that sent no last word.
 func (f *far) obituary(status syscall.WaitStatus) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,8 +97,8 @@ func (f *far) obituary(status syscall.WaitStatus) string {
 	return how + ": " + strings.ToValidUTF8(printed[:min(len(printed), maxPrinted)], "")
 }
 
-// awaitPrinted waits until everything that srun or ssh printed has been read, but not for long: another process may
-// hold the pipe open.
+// awaitPrinted waits until the whole output of srun or ssh has been read, but not for long: another process may hold
+// the pipe open.
 func (c *Child) awaitPrinted(done <-chan struct{}) {
 	if c.far == nil {
 		return
@@ -110,7 +110,7 @@ func (c *Child) awaitPrinted(done <-chan struct{}) {
 	}
 }
 
-// skipTo reads up to a line and the end of it, or to the end of in.
+// skipTo reads up to the end of a given line, or to the end of in.
 func skipTo(in *bufio.Reader, line string) {
 	for {
 		got, err := in.ReadSlice('\n')
@@ -123,28 +123,28 @@ func skipTo(in *bufio.Reader, line string) {
 // HostCommand is the argument with which srun or ssh starts this program on another node of the job.
 const HostCommand = "host"
 
-// How the batch system's dialect tells a job on which nodes it runs, the first node first, and what starts a program on
-// the others.
+// Variables in which the batch system's dialect names a job's nodes, the first node first, and the program that starts
+// others on them.
 const (
-	nodesVariable  = "CORRAL_NODES"  // names with blanks between
+	nodesVariable  = "CORRAL_NODES"  // names separated by blanks
 	fanoutVariable = "CORRAL_FANOUT" // srun or ssh
 )
 
-// A Fanout starts this program on the other nodes of the batch job. Nothing that a user or a site chose is in a line
-// that a shell reads: srun takes an argument vector, and ssh gets one constant line (overSSH).
+// A Fanout starts this program on the other nodes of the batch job. No text from a user or a site is part of a line
+// that a shell reads: srun receives an argument vector, and ssh one constant line (overSSH).
 type Fanout struct {
-	Nodes   []string // of the job, this one first; fewer than two: there are no others
+	Nodes   []string // of the job, this one first; fewer than two: there are no other nodes
 	way     string   // srun or ssh
-	program string   // this one, by a path that every node must see
-	overlap bool     // srun needs --overlap, which versions before 20.11 do not know
+	program string   // this program, by a path visible on every node
+	overlap bool     // srun needs --overlap, which versions before 20.11 do not support
 	cpus    int      // of each node
 }
 
-// nodeName is what a batch system may call a node. Other names get nowhere near a command line.
+// nodeName matches valid names of nodes. Other names are never used in a command line.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// FindFanout reads from the environment what the batch system says of the job's nodes, and takes the first hosts of
-// them. It may run a command, so it must be called before anything in this process reaps.
+// FindFanout reads the job's nodes, as given by the batch system, from the environment, and uses the first hosts of
+// them. It may run a command, so it must be called before any code in this process reaps children.
 func FindFanout(getenv func(string) string, hosts, cpus int) (Fanout, error) {
 	f := Fanout{Nodes: strings.Fields(getenv(nodesVariable)), way: getenv(fanoutVariable), cpus: cpus}
 	if len(f.Nodes) > hosts {
@@ -160,7 +160,7 @@ func FindFanout(getenv func(string) string, hosts, cpus int) (Fanout, error) {
 	}
 	self, err := os.Executable()
 	f.program = strings.TrimSuffix(self, " (deleted)")
-	if f.way == "srun" { // without one no other node can serve; the attempt to start a host there says so
+	if f.way == "srun" { // without srun, starting a host will report the error
 		help, _ := exec.Command("srun", "--help").Output()
 		f.overlap = strings.Contains(string(help), "--overlap")
 	} else if f.way != "ssh" {
@@ -169,11 +169,11 @@ func FindFanout(getenv func(string) string, hosts, cpus int) (Fanout, error) {
 	return f, err
 }
 
-// overSSH makes a login shell of any kind become the program whose path is the first line of stdin, so that no path
-// needs to be quoted.
+// overSSH makes any login shell execute the program whose path is the first line of stdin, so that the path need not be
+// quoted.
 const overSSH = `exec /bin/sh -c 'IFS= read -r program && exec "$program" ` + HostCommand + `'`
 
-// command is what starts this program as a host on a node, and what its stdin must begin with.
+// command returns the arguments that start this program as a host on a node, and the text to write to its stdin first.
 func (f Fanout) command(node string) (argv []string, first string) {
 	if f.way == "ssh" {
 		return []string{"ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes",

@@ -8,34 +8,34 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/attempt"
 )
 
-// A Group is the children of this process. It starts them, hears all of them in one channel, notices their ends, and
-// kills what those leave behind. Its methods belong to one goroutine, which receives from Heard and calls the others
-// between; all of them take what there is and return at once, except End.
+// A Group holds the children of this process. It starts them, merges their words into one channel, detects their ends,
+// and kills the processes that they leave. Its methods must be called from one goroutine, which also receives from
+// Heard; all methods except End return at once.
 type Group struct {
 	children []*Child
 	dirty    bool      // a child has ended, and may have left strays
-	lookedAt time.Time // when KillHung last looked
+	lookedAt time.Time // time of the last KillHung
 
 	heard chan Said
-	done  chan struct{} // closed when nothing receives from heard any longer
+	done  chan struct{} // closed when nothing receives from heard any more
 	ears  sync.WaitGroup
 }
 
-// Said is one word of a child; a nil Word says that no more will come.
+// Said is one word of a child; a nil Word means that no more will follow.
 type Said struct {
 	By   *Child
 	Word *Word
 }
 
-// NewGroup returns a group without children. Its owner must call End.
+// NewGroup returns a group without children. The caller must call End.
 func NewGroup() *Group { return &Group{heard: make(chan Said), done: make(chan struct{})} }
 
-// Start starts a worker process on this node, which holds the files in held open.
+// Start starts a worker process on this node, which keeps the files in held open.
 func (g *Group) Start(o Order, held ...*os.File) (*Child, error) {
 	return g.add(startChild(o, held...))
 }
 
-// StartFar starts a host on another node. Its first word is a Hello, to which the owner answers with a HostOrder.
+// StartFar starts a host on another node. Its first word is a Hello, to which the caller must reply with a HostOrder.
 func (g *Group) StartFar(f Fanout, node string) (*Child, error) { return g.add(startFar(f, node)) }
 
 func (g *Group) add(c *Child, err error) (*Child, error) {
@@ -50,11 +50,11 @@ func (g *Group) add(c *Child, err error) (*Child, error) {
 	return c, nil
 }
 
-// Heard delivers what the children say. Each of it must be given to Note.
+// Heard delivers the words of the children. Each must be passed to Note.
 func (g *Group) Heard() <-chan Said { return g.heard }
 
-// Note records that a child has spoken, and keeps its last word. What the owner found wrong with the child before, so
-// that it asked it to leave, is not replaced by the child's own good-bye. It reports whether there is a word.
+// Note records that a child has sent a word, and keeps its last word. If the supervisor has already found a fault and
+// asked the child to leave, the child's own last word does not replace it. Note reports whether there is a word.
 func (g *Group) Note(s Said) bool {
 	if s.Word == nil {
 		s.By.silent = true
@@ -67,7 +67,7 @@ func (g *Group) Note(s Said) bool {
 	return true
 }
 
-// Collect reaps what has ended and returns the children of which nothing more will come. They leave the group.
+// Collect reaps children and returns those that are finished. They are removed from the group.
 func (g *Group) Collect() (gone []*Child) {
 	ended := Reap()
 	var there []*Child
@@ -86,9 +86,9 @@ func (g *Group) Collect() (gone []*Child) {
 	return gone
 }
 
-// KillHung kills the children that have not said a word for too long, and returns them; local is the limit for a worker
-// of this node. A worker that is stopped, or hangs, does not kill its tasks when its lease is over, and soon after that
-// the dispatcher gives them to others.
+// KillHung kills the children that have been silent for too long, and returns them; local is the limit for a worker on
+// this node. A suspended or hanging worker does not kill its tasks when its lease ends, and soon after that the
+// dispatcher gives them to others.
 func (g *Group) KillHung(now time.Time, local time.Duration) (hung []*Child) {
 	passed := now.Sub(g.lookedAt)
 	g.lookedAt = now
@@ -102,7 +102,7 @@ func (g *Group) KillHung(now time.Time, local time.Duration) (hung []*Child) {
 	return hung
 }
 
-// Beat lets hosts hear that their supervisor is there.
+// Beat shows the hosts that their supervisor is running.
 func (g *Group) Beat(now time.Time) {
 	for _, c := range g.children {
 		if c.far != nil && !c.ended && now.Sub(c.far.beatAt) >= WordGap {
@@ -112,9 +112,8 @@ func (g *Group) Beat(now time.Time) {
 	}
 }
 
-// KillStrays kills what ended children have left behind, and reports whether nothing of that is there. Until then no
-// worker may start in their place: the tasks of a dead worker, which still run, must not meet themselves being done
-// again.
+// KillStrays kills the processes that ended children have left, and reports whether none remains. Until then no
+// replacement may start: the running tasks of a dead worker must not run at the same time as their repetition.
 func (g *Group) KillStrays() (none bool) {
 	if g.dirty {
 		keep := map[int]bool{}
@@ -126,10 +125,10 @@ func (g *Group) KillStrays() (none bool) {
 	return !g.dirty
 }
 
-// Empty reports whether there is neither a child nor, as far as KillStrays knows, anything that one left.
+// Empty reports whether there are no children and, according to KillStrays, no remaining processes of ended ones.
 func (g *Group) Empty() bool { return len(g.children) == 0 && !g.dirty }
 
-// Tell sends an ask to all children.
+// Tell sends a message to all children.
 func (g *Group) Tell(a Ask) {
 	for _, c := range g.children {
 		c.Tell(a)
@@ -143,7 +142,7 @@ func (g *Group) Kill() {
 	}
 }
 
-// End kills every process that descends from this one, and waits for what listens to the children. It returns the
+// End kills every descendant of this process, and waits for the goroutines that listen to the children. It returns the
 // processes that could not be killed.
 func (g *Group) End() (left []int) {
 	close(g.done)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Of a node that does not answer it is said so, and not which signal killed the way there.
+// The report about a silent node says that it is silent, not which signal killed the connection to it.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	nobody := exec.Command("sleep", "1000")
@@ -33,14 +33,14 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// How long a child may be silent depends on what it is, and on whether it has ever spoken. Time in which this process
-// did not look, because it was stopped, does not count.
+// The time that a child may be silent depends on its kind and on whether it has ever sent a word. Time in which this
+// process was stopped and could not look does not count.
 func TestWhichChildrenHang(t *testing.T) {
 	t.Parallel()
 	const local = 5 * time.Second
 	for name, c := range map[string]struct {
 		child Child
-		looks int // one a second, until it hangs; 0: it never does
+		looks int // number of looks, one per second, until it hangs; 0: it never hangs
 	}{
 		"worker that spoke":         {Child{spoken: true}, 6},
 		"worker that has not begun": {Child{}, 0},

@@ -9,77 +9,77 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// An Ask is what a supervisor tells a worker, or a worker's host: first its order, later to drain or to leave. The end
-// of the stream also means leave: the supervisor is gone. A host hears an empty ask now and then, which shows it that
-// the supervisor is there.
+// An Ask is a message from a supervisor to a worker or a worker's host: first its order, later a request to drain or to
+// leave. The end of the stream also means leave: the supervisor has ended. A host receives periodic empty messages,
+// which show that the supervisor is running.
 type Ask struct {
 	Order      *Order      `json:"order,omitempty"`
 	Host       *HostOrder  `json:"host,omitempty"`
-	Drain      bool        `json:"drain,omitempty"` // finish what runs, then leave
+	Drain      bool        `json:"drain,omitempty"` // finish the running jobs, then leave
 	Leave      bool        `json:"leave,omitempty"` // leave now
 	CalledBack *CalledBack `json:"called_back,omitempty"`
 }
 
-// An Order is all that a worker needs to know: the pilot's order, and its own part.
+// An Order is the complete configuration of a worker: the pilot's order, and its own part.
 type Order struct {
 	jobfiles.Pilot
 	ID      string        `json:"id"`
 	Tag     string        `json:"tag"`
 	Holder  string        `json:"holder"`
-	Secret  string        `json:"secret"`     // of the holder; it is nowhere but in this message and in memory
-	Host    string        `json:"host"`       // the batch system's name of the node, if it has one
-	EndsIn  time.Duration `json:"ends_in_ns"` // a duration, because the two may not agree on the time
+	Secret  string        `json:"secret"`     // of the holder; it exists only in this message and in memory
+	Host    string        `json:"host"`       // the batch system's name for the node, if any
+	EndsIn  time.Duration `json:"ends_in_ns"` // a duration, because the clocks may differ
 	Scratch string        `json:"scratch"`
 	Place   int           `json:"place,omitempty"`  // among the workers on its machine, from 0
-	Beside  int           `json:"beside,omitempty"` // how many those are; 0: it is alone there
+	Beside  int           `json:"beside,omitempty"` // the number of those workers; 0: there is no other
 	Join    *Join         `json:"join,omitempty"`   // nil: serve corrald's own dispatcher
 }
 
-// A Join is what a worker of an HTCondor pool needs to know beside what the pilot's order says of the pool.
+// A Join has the settings for a worker of an HTCondor pool that are not in the pilot's order.
 type Join struct {
 	Secret  string        `json:"secret"`  // the pool's token
 	Release string        `json:"release"` // HTCondor's folder
-	Ports   [2]uint16     `json:"ports"`   // of this node at which others may connect; zero: any
+	Ports   [2]uint16     `json:"ports"`   // ports of this node at which it may be reached; zero: any
 	Way     broker.Choice `json:"way"`     // how the pool reaches this node
 }
 
-// A HostOrder is a worker's order on another node than the supervisor's.
+// A HostOrder is the order for a worker on another node than the supervisor's.
 type HostOrder struct {
 	Order
-	Dir       string            `json:"dir"`    // of the job; every node must see it
+	Dir       string            `json:"dir"`    // the job's directory; it must be visible on every node
 	Linked    bool              `json:"linked"` // the supervisor can ask corrald to call back
 	HungAfter time.Duration     `json:"hung_after_ns"`
-	Env       map[string]string `json:"env"` // variables of the first node that tasks and daemons need here too
+	Env       map[string]string `json:"env"` // variables of the first node that tasks and daemons also need on this one
 }
 
-// A Word is what a worker tells its supervisor; it says an empty one each second to show that it runs. Left makes it
-// the last word, with an Error if something was wrong. An Error without Left is how the worker died; another start may
-// do better.
+// A Word is a message from a worker to its supervisor; an empty one each second shows that the worker runs. Left makes
+// it the last word, with an Error if there was a fault. An Error without Left describes how the worker died; a restart
+// may help.
 type Word struct {
-	Registered bool `json:"registered,omitempty"` // again, if it was before
-	// Idle is how long the worker has had nothing to do, 0 when it has something. The worker says it about every second
-	// while it is idle and has its dispatcher.
+	Registered bool `json:"registered,omitempty"` // repeated after each registration
+	// Idle is how long the worker has been idle, 0 when it has work. The worker sends it about every second while it is
+	// idle and connected to its dispatcher.
 	Idle  *time.Duration `json:"idle_ns,omitempty"`
 	Left  attempt.Left   `json:"left,omitempty"`
 	Error string         `json:"error,omitempty"`
 
-	// What only a host says.
+	// Fields that only a host uses.
 	Hello    *Hello    `json:"hello,omitempty"` // its first word
 	Note     string    `json:"note,omitempty"`  // for the log
 	CallBack *CallBack `json:"call_back,omitempty"`
 }
 
-// Last reports whether nothing follows the word.
+// Last reports whether this is the last word.
 func (w Word) Last() bool { return w.Left != "" || w.Error != "" }
 
-// A Hello is how a host begins.
+// A Hello is the first word of a host.
 type Hello struct {
 	Now  time.Time `json:"now"` // by its clock
 	Host string    `json:"host"`
 	PID  int       `json:"pid"`
 }
 
-// A CallBack is what a host asks its supervisor for: that corrald dials the host's addresses.
+// A CallBack is a host's request to its supervisor that corrald dial the host's addresses.
 type CallBack struct {
 	Addresses []string `json:"addresses"`
 	Nonce     string   `json:"nonce"`
@@ -89,6 +89,6 @@ type CallBack struct {
 type CalledBack struct {
 	Nonce   string      `json:"nonce"`
 	Reached string      `json:"reached,omitempty"`
-	Kind    corral.Kind `json:"kind,omitempty"` // of the error, if it is one
+	Kind    corral.Kind `json:"kind,omitempty"` // of the error, if there is one
 	Reason  string      `json:"reason,omitempty"`
 }

@@ -17,26 +17,26 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// mark is the line after which words begin: on another node, login shells and prologues print what they like before it.
+// mark is the line after which words begin: on another node, login shells and prologues may print text before it.
 const mark = "corral pilot host"
 
 const (
-	pipeWords  = 64                     // that wait for the supervisor to take them
-	reportTime = 500 * time.Millisecond // for the last one to be taken
+	pipeWords  = 64                     // that may wait for the supervisor
+	reportTime = 500 * time.Millisecond // for the supervisor to accept the last word
 )
 
-// A Pipe is the conversation with the supervisor, from below: a worker has it over its socket pair, a host over the
-// stdin and stdout that srun or ssh carry. Whatever becomes of the supervisor, no method of a Pipe waits long for it: a
-// worker that waited would not keep its lease.
+// A Pipe is the lower end of the connection to the supervisor: for a worker it is a socket pair, for a host the stdin
+// and stdout that srun or ssh carry. No method of a Pipe waits long for the supervisor, whatever its state: a worker
+// that waited would not keep its lease.
 type Pipe struct {
-	Asks chan Ask // closed when the supervisor is gone
+	Asks chan Ask // closed when the supervisor has ended
 
 	words   chan Word
 	written chan struct{} // closed when the last word has been written
-	done    chan struct{} // closed when nothing receives from Asks any longer
+	done    chan struct{} // closed when nothing receives from Asks any more
 }
 
-// NewPipe begins to listen at in and to write to out. The caller ends it with Conclude.
+// NewPipe starts reading from in and writing to out. The caller ends the Pipe with Conclude.
 func NewPipe(in io.Reader, out io.Writer) *Pipe {
 	p := &Pipe{
 		Asks: make(chan Ask), words: make(chan Word, pipeWords),
@@ -47,8 +47,8 @@ func NewPipe(in io.Reader, out io.Writer) *Pipe {
 	return p
 }
 
-// Say has a word written. It is dropped if there is no room: the supervisor has not taken any for long. Several
-// goroutines may use Say at once.
+// Say queues a word. The word is dropped if the queue is full: then the supervisor has not read any for a long time.
+// Several goroutines may call Say concurrently.
 func (p *Pipe) Say(w Word) {
 	select {
 	case p.words <- w:
@@ -56,7 +56,7 @@ func (p *Pipe) Say(w Word) {
 	}
 }
 
-// Conclude has the last word written, unless the supervisor takes nothing any more. Words that are said later are lost.
+// Conclude sends the last word, unless the supervisor no longer reads. Later words are lost.
 func (p *Pipe) Conclude(last Word) {
 	close(p.done)
 	patience := time.After(reportTime)
@@ -71,7 +71,7 @@ func (p *Pipe) Conclude(last Word) {
 	}
 }
 
-// write writes words up to the last one.
+// write writes words up to and including the last one.
 func (p *Pipe) write(out io.Writer) {
 	defer close(p.written)
 	_, err := io.WriteString(out, "\n"+mark+"\n")
@@ -86,7 +86,7 @@ func (p *Pipe) write(out io.Writer) {
 	}
 }
 
-// hear receives what the supervisor asks until it is gone.
+// hear receives messages from the supervisor until it has ended.
 func (p *Pipe) hear(in io.Reader) {
 	defer close(p.Asks)
 	dec := json.NewDecoder(bufio.NewReader(in))
@@ -103,12 +103,13 @@ func (p *Pipe) hear(in io.Reader) {
 	}
 }
 
-// Work is the worker process: it takes the order from the process that started it, has serve serve, and says its last
-// word. serve's ctx ends when the worker must leave at once, because the supervisor asked for it or is gone, or because
-// ctx ended; drain is closed when it is to finish what runs. Meanwhile Work shows the supervisor that the process runs.
+// Work is the worker process: it receives the order from the process that started it, calls serve, and sends the result
+// as its last word. serve's ctx ends when the worker must leave at once, because the supervisor requested it or has
+// ended, or because ctx ended; drain is closed when the worker should finish its running jobs. In the meantime Work
+// shows the supervisor that the process runs.
 func Work(ctx context.Context, serve func(context.Context, Order, <-chan struct{}, *Pipe) Word) error {
 	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGPIPE) // from a log that ends before this process, together with srun or ssh
+	signal.Notify(ignored, syscall.SIGPIPE) // from a log that srun or ssh has closed
 	defer signal.Stop(ignored)
 	conn, err := supervisorConn()
 	if err != nil {
@@ -118,7 +119,7 @@ func Work(ctx context.Context, serve func(context.Context, Order, <-chan struct{
 	p := NewPipe(conn, conn)
 	first := <-p.Asks
 	if first.Order == nil {
-		return errors.New("the supervisor gave the worker no order")
+		return errors.New("the supervisor did not send the worker an order")
 	}
 	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -136,7 +137,7 @@ func Work(ctx context.Context, serve func(context.Context, Order, <-chan struct{
 	return nil
 }
 
-// supervisorConn takes over the end of the socket pair that the supervisor passed, so that no task inherits it.
+// supervisorConn opens the end of the socket pair that the supervisor passed, such that tasks do not inherit it.
 func supervisorConn() (net.Conn, error) {
 	syscall.CloseOnExec(supervisorFD)
 	syscall.CloseOnExec(lockFD)
@@ -149,7 +150,7 @@ func supervisorConn() (net.Conn, error) {
 	return conn, nil
 }
 
-// obey does what the supervisor asks until it asks the worker to leave, or is gone.
+// obey handles the supervisor's messages until one asks the worker to leave, or the supervisor has ended.
 func (p *Pipe) obey(drain chan<- struct{}, leave context.CancelFunc) {
 	defer leave()
 	for a := range p.Asks {

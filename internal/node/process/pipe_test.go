@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/attempt"
 )
 
-// A host ends with its last word, though nothing takes it, and though a check that was cut short has more to say.
+// A host ends after its last word, even if no reader takes it, and even if an interrupted check has more to say.
 func TestHostsLastWord(t *testing.T) {
 	t.Parallel()
 	last := Word{Left: attempt.LeftUnable, Error: "no route"}
@@ -19,7 +19,7 @@ func TestHostsLastWord(t *testing.T) {
 	nobody, out := io.Pipe()
 	defer nobody.Close()
 	p := NewPipe(in, out)
-	for range 2 * pipeWords { // until there is no room
+	for range 2 * pipeWords { // until the pipe has no room
 		p.Say(Word{Note: "first"})
 	}
 	ended := make(chan struct{})

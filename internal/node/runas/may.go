@@ -15,10 +15,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What a service will need is asked beforehand, without a change: Make and the service itself come later. An answer may
-// be out of date by then, so that neither relies on it.
+// The methods below check beforehand, without changes, what a service will need: Make and the service itself run later.
+// An answer may be outdated by then, so neither relies on it.
 
-// An Access is what somebody wants to do with a file or directory.
+// An Access is a kind of access to a file or directory.
 type Access uint32
 
 const (
@@ -27,8 +27,8 @@ const (
 	Enter Access = unix.X_OK
 )
 
-// May reports whether u may do that. The kernel is asked as u: modes alone do not say it where there are access lists
-// or network file systems.
+// May reports whether u has the access. The kernel is asked as u, because modes alone are not conclusive with access
+// lists or network file systems.
 func (u User) May(do Access, path string) bool {
 	if !u.Other() {
 		return unix.Faccessat(unix.AT_FDCWD, path, uint32(do), unix.AT_EACCESS) == nil
@@ -47,73 +47,73 @@ func (u User) May(do Access, path string) bool {
 	return true
 }
 
-// kernels are file systems in which a program makes no directories: proc, sysfs, cgroup, cgroup2, debugfs, tracefs,
+// kernels are file systems in which programs cannot create directories: proc, sysfs, cgroup, cgroup2, debugfs, tracefs,
 // securityfs, devpts, configfs, bpf, binfmt_misc.
 var kernels = []int64{0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x64626720, 0x74726163, 0x73636673, 0x1cd1, 0x62656570,
 	0xcafe4a11, 0x42494e4d}
 
-// MayMake says what would keep Make from making dir, or u from writing there, and changes nothing.
+// MayMake returns the error that would keep Make from creating dir, or u from writing there, and changes nothing.
 func (u User) MayMake(dir string) error {
 	at, info, err := nearest(dir)
 	if err != nil {
-		return corral.Errorf(corral.Invalid, "%s cannot be looked at: %w", dir, reason(err))
+		return corral.Errorf(corral.Invalid, "%s cannot be examined: %w", dir, reason(err))
 	}
 	var fsys unix.Statfs_t
 	switch {
 	case !info.IsDir():
 		return corral.Errorf(corral.Invalid, "%s is not a directory", at)
 	case unix.Statfs(at, &fsys) == nil && slices.Contains(kernels, int64(fsys.Type)):
-		return corral.Errorf(corral.Invalid, "%s cannot be made: %s belongs to the kernel, which keeps no files "+
-			"of others", dir, at)
+		return corral.Errorf(corral.Invalid, "%s cannot be created: %s belongs to the kernel, which does not store "+
+			"other files", dir, at)
 	case u.Other():
 		return u.mayTake(dir, at)
 	case !u.May(Write|Enter, at):
-		return corral.Errorf(corral.Invalid, "%s may not be written by %s, who runs corrald: change its owner, or "+
+		return corral.Errorf(corral.Invalid, "%s is not writable for %s, who runs corrald: change its owner, or "+
 			"name another directory", at, Name(os.Geteuid()))
 	}
 	return nil
 }
 
-// mayTake is MayMake for another user; at is dir, or the nearest directory above it that exists.
+// mayTake is MayMake for another user; at is dir, or its nearest existing ancestor.
 func (u User) mayTake(dir, at string) error {
 	if err := u.mayEnter(filepath.Dir(dir)); err != nil {
 		return err
 	}
-	if at != dir { // root makes it
+	if at != dir { // root creates it
 		if unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS) != nil {
-			return corral.Errorf(corral.Invalid, "%s cannot be made: %s is read-only", dir, at)
+			return corral.Errorf(corral.Invalid, "%s cannot be created: %s is read-only", dir, at)
 		}
 		return nil
 	}
 	fd, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return corral.Errorf(corral.Invalid, "%s is no directory, or a link to one: name a directory", dir)
+		return corral.Errorf(corral.Invalid, "%s is not a directory, or is a link to one: name a directory", dir)
 	}
 	defer fd.Close()
 	_, err = u.owns(fd)
 	return err
 }
 
-// owns reports whether an open directory is u's already. One that is neither u's nor an empty one of ours is an error:
-// what is in a directory of root's may be anything, and is not given away.
+// owns reports whether an open directory already belongs to u. It is an error if the directory neither belongs to u nor
+// is an empty one of root's: a directory of root's may contain anything, and is not given away.
 func (u User) owns(fd *os.File) (already bool, err error) {
 	info, err := fd.Stat()
 	if err != nil {
-		return false, corral.Errorf(corral.Invalid, "%s cannot be looked at: %w", fd.Name(), reason(err))
+		return false, corral.Errorf(corral.Invalid, "%s cannot be examined: %w", fd.Name(), reason(err))
 	}
 	owner := int(info.Sys().(*syscall.Stat_t).Uid)
-	if owner == u.uid { // made by an earlier start, or by the user
+	if owner == u.uid { // created by an earlier start, or by the user
 		return true, nil
 	}
 	_, err = fd.Readdirnames(1)
 	if empty := errors.Is(err, io.EOF); owner != os.Geteuid() || !empty {
-		return false, corral.Errorf(corral.Conflict, "%s is not %s's, and not empty: remove it if it is not used any "+
-			"more, or name another directory by the XDG variables", fd.Name(), u.Name)
+		return false, corral.Errorf(corral.Conflict, "%s does not belong to %s and is not empty: remove it if it is not "+
+			"used any more, or name another directory with the XDG variables", fd.Name(), u.Name)
 	}
 	return false, nil
 }
 
-// nearest returns dir, or the nearest directory above it that exists.
+// nearest returns dir, or its nearest existing ancestor.
 func nearest(dir string) (at string, info fs.FileInfo, err error) {
 	for at = filepath.Clean(dir); ; at = filepath.Dir(at) {
 		info, err = os.Stat(at)
@@ -124,7 +124,7 @@ func nearest(dir string) (at string, info fs.FileInfo, err error) {
 	}
 }
 
-// reason is the cause of an error of the file system, without the call that gave it.
+// reason returns the cause of a file system error, without the name of the call.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

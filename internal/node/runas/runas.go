@@ -1,10 +1,11 @@
-// Package runas lets a service that root started go on as an unprivileged user, for good.
+// Package runas lets a service that root started continue permanently as an unprivileged user.
 //
-// What the service needs as root it does before: it gives the user directories and reads what the user
-// may not. All that belongs to the service is the user's from then on, so root trusts nothing that the user can write.
+// While it still is root, the service does what requires root: it gives the user directories and reads files that the
+// user may not read. From then on everything of the service belongs to the user, so root trusts nothing that the user
+// can write.
 //
-// The order is Find, Make for each directory, Own for files that are open already, then Become. Run is for a program
-// that root starts for the user and does not wait for, as `corral up` starts corrald.
+// The order of calls is Find, Make for each directory, Own for files that are already open, then Become. Run is for a
+// program that root starts for the user without waiting for it, as `corral up` starts corrald.
 package runas
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A User is the user as whom a service runs. The zero User is the one who started it.
+// A User is the user that a service runs as. The zero User is the user that started it.
 type User struct {
 	Name     string
 	home     string
@@ -31,8 +32,8 @@ type User struct {
 	groups   []int
 }
 
-// Find returns the user as whom a service has to run that asks for name. It is the zero User if name is empty, or the
-// user of this process. To run as another user only root can ask; the error is Forbidden otherwise, and Invalid for
+// Find returns the user that a service must run as if it requests name. It is the zero User if name is empty, or is the
+// user of this process. Only root can request to run as another user; otherwise the error is Forbidden, or Invalid for
 // an unknown user or root itself.
 func Find(name string) (User, error) {
 	if name == "" {
@@ -47,7 +48,7 @@ func Find(name string) (User, error) {
 		return User{}, err
 	}
 	me := os.Geteuid()
-	// Only root can become another user, and a service that stays root's has asked for the wrong name.
+	// Only root can become another user, and a service that remains root's has requested the wrong name.
 	switch {
 	case me != 0 && u.uid != me:
 		return User{}, corral.Errorf(corral.Forbidden, "only root can run it as %s", name)
@@ -70,7 +71,7 @@ func Find(name string) (User, error) {
 	return u, nil
 }
 
-// ids returns a user's numbers.
+// ids returns a user's numeric ids.
 func ids(u *user.User) (uid, gid int, err error) {
 	uid, err1 := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
@@ -80,8 +81,8 @@ func ids(u *user.User) (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// Owner returns the name of the user whose file it is, "" if that is the user of this process or there is
-// no such file. It follows no link: what counts is who made the name.
+// Owner returns the name of the file's owner, "" if that is the user of this process or the file does not exist. It
+// does not follow links: the owner of the link itself counts.
 func Owner(file string) (string, error) {
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,12 +97,12 @@ func Owner(file string) (string, error) {
 	}
 	owner, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
-		return "", corral.Errorf(corral.Failed, "%s is user %d's, who has no name: %w", file, uid, err)
+		return "", corral.Errorf(corral.Failed, "%s belongs to user %d, who has no name: %w", file, uid, err)
 	}
 	return owner.Username, nil
 }
 
-// Name returns what a user is called, if only by number.
+// Name returns a user's name, or the number if there is no name.
 func Name(uid int) string {
 	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return found.Username
@@ -109,18 +110,18 @@ func Name(uid int) string {
 	return "user " + strconv.Itoa(uid)
 }
 
-// Is reports whether u is another user than that of this process, with this number.
+// Is reports whether u is a user other than that of this process, and has this id.
 func (u User) Is(uid int) bool { return u.Other() && u.uid == uid }
 
-// Other reports whether u is another user than that of this process.
+// Other reports whether u is a user other than that of this process.
 func (u User) Other() bool { return u.uid != 0 }
 
-// Make makes the directory for u alone, with those above it, which everybody may enter. One that is there already is
-// u's, or empty: then it becomes u's. An error says in words what keeps u out, and what to do about it.
+// Make creates the directory for u alone, and its missing ancestors, which every user may enter. An existing directory
+// must belong to u, or be empty: then it is given to u. An error explains what keeps u out, and how to fix it.
 func (u User) Make(dir string) error {
 	if !u.Other() {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("making directories: %w", err)
+			return fmt.Errorf("creating directories: %w", err)
 		}
 		return nil
 	}
@@ -128,20 +129,20 @@ func (u User) Make(dir string) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return fmt.Errorf("making directories: %w", err)
+		return fmt.Errorf("creating directories: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("making directories: %w", err)
+		return fmt.Errorf("creating directories: %w", err)
 	}
 	return u.take(dir)
 }
 
-// take makes an empty directory u's. It works on the open directory, and follows no link: between two looks at a
-// name, the user could put a link to a directory of root's there.
+// take gives an empty directory to u. It works on the open directory, and does not follow links: between two uses of
+// the name, the user could replace it with a link to a directory of root's.
 func (u User) take(dir string) error {
 	fd, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return corral.Errorf(corral.Invalid, "%s is no directory, or a link to one: name a directory", dir)
+		return corral.Errorf(corral.Invalid, "%s is not a directory, or is a link to one: name a directory", dir)
 	}
 	defer fd.Close()
 	already, err := u.owns(fd)
@@ -157,8 +158,8 @@ func (u User) take(dir string) error {
 	return nil
 }
 
-// mayEnter says what keeps u out of a directory, or of the nearest above it that exists. A shell that runs as u tries
-// all directories from the top: modes alone do not say it where there are access lists or network file systems.
+// mayEnter returns an error if u may not enter a directory or its nearest existing ancestor. A shell that runs as u
+// tries all directories from the top, because modes alone are not conclusive with access lists or network file systems.
 func (u User) mayEnter(dir string) error {
 	_, err := os.Stat(dir)
 	for errors.Is(err, fs.ErrNotExist) {
@@ -166,14 +167,14 @@ func (u User) mayEnter(dir string) error {
 		_, err = os.Stat(dir)
 	}
 	if err != nil {
-		return fmt.Errorf("making directories: %w", err)
+		return fmt.Errorf("creating directories: %w", err)
 	}
 	above := []string{dir}
 	for dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 		above = append([]string{dir}, above...)
 	}
-	// It prints the first directory that the user may not enter, and nothing if there is none.
+	// The script prints the first directory that the user may not enter, or nothing.
 	const firstClosed = `for dir; do test -x "$dir" || { printf %s "$dir"; exit; }; done`
 	test := exec.Command("/bin/sh", append([]string{"-c", firstClosed, "sh"}, above...)...)
 	test.Dir = "/"
@@ -181,15 +182,15 @@ func (u User) mayEnter(dir string) error {
 	closed, err := test.Output()
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking at directories as %s: %w", u.Name, err)
+		return fmt.Errorf("checking directories as %s: %w", u.Name, err)
 	case len(closed) > 0:
 		return corral.Errorf(corral.Invalid, "%s may not enter %s: open it (chmod a+x %s), "+
-			"or name directories elsewhere by the XDG variables", u.Name, closed, closed)
+			"or name other directories with the XDG variables", u.Name, closed, closed)
 	}
 	return nil
 }
 
-// Run makes a command that is not started yet run as u: a program that u can write to is not root's to run.
+// Run makes a command that has not been started run as u: root must not run a program that u can write to.
 func (u User) Run(cmd *exec.Cmd) {
 	if !u.Other() {
 		return
@@ -201,8 +202,8 @@ func (u User) Run(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c}
 }
 
-// Own makes an open file u's. It refuses one that u may have put in its place: a second name of another file, which
-// would become u's along with it.
+// Own gives an open file to u. It refuses a file that u may have put in its place: a hard link to another file, which u
+// would then own as well.
 func (u User) Own(file *os.File) error {
 	if !u.Other() {
 		return nil
@@ -212,17 +213,17 @@ func (u User) Own(file *os.File) error {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Sys().(*syscall.Stat_t).Nlink != 1 {
-		return corral.Errorf(corral.Conflict, "%s is no file of its own: remove it", file.Name())
+		return corral.Errorf(corral.Conflict, "%s is not a regular file, or has another name: remove it", file.Name())
 	}
 	return file.Chown(u.uid, u.gid)
 }
 
-// Become makes this process u's, and everything that it starts. There is no way back.
+// Become makes u the user of this process and of everything that it starts. This cannot be reverted.
 func (u User) Become() error {
 	if !u.Other() {
 		return nil
 	}
-	// The order counts: groups and the group's number can only be changed while the process is still root's.
+	// The order matters: the groups and the group id can be changed only while the process is still root's.
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -231,7 +232,7 @@ func (u User) Become() error {
 		{"setgid", func() error { return syscall.Setgid(u.gid) }},
 		{"setuid", func() error { return syscall.Setuid(u.uid) }},
 		{"going back", stays},
-		// Without this the files of this process in /proc stay root's, and other programs cannot see whose it is.
+		// Without this, the files of this process in /proc remain root's, and other programs cannot see its user.
 		{"prctl", func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }},
 		{"chdir", func() error { return os.Chdir("/") }},
 	} {
@@ -239,23 +240,23 @@ func (u User) Become() error {
 			return fmt.Errorf("becoming %s: %s: %w", u.Name, step.name, err)
 		}
 	}
-	// What the service writes is for its user alone, whatever root's umask was.
+	// Files that the service writes are for its user alone, regardless of root's umask.
 	syscall.Umask(0o077)
 	return u.setEnvironment()
 }
 
-// stays checks that root's rights are gone, by trying to get them back: a saved user id would give them.
+// stays checks that root's rights are gone, by trying to regain them: a saved user id would permit it.
 func stays() error {
 	if syscall.Setuid(0) == nil || syscall.Setgid(0) == nil {
-		return errors.New("root's rights can be had again")
+		return errors.New("root's rights can be regained")
 	}
 	return nil
 }
 
-// setEnvironment names u as the user, and forgets a folder for temporary files that u cannot write to.
+// setEnvironment sets u as the user, and unsets a TMPDIR that u cannot write to.
 func (u User) setEnvironment() error {
 	temporary := os.Getenv("TMPDIR")
-	// The kernel is asked, as the user that the process has become.
+	// The kernel is asked as the new user of the process.
 	if temporary != "" && unix.Access(temporary, unix.W_OK|unix.X_OK) != nil {
 		_ = os.Unsetenv("TMPDIR")
 	}

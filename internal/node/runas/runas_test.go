@@ -15,10 +15,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// somebody is who is not us, whoever we are.
+// somebody is a user other than the current one.
 var somebody = map[bool]string{true: "nobody", false: "root"}[asRoot()]
 
-// TestMain lets this program become somebody and say what is left of what it was.
+// TestMain lets this program become somebody and print what is left of its privileges.
 func TestMain(m *testing.M) {
 	if os.Getenv("RUNAS_BECOME") != "" {
 		os.Exit(become())
@@ -88,7 +88,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The process is the user's in every respect, and cannot go back; one that is not root's stays as it is.
+// The process becomes the user in every respect, and cannot return; a process that is not root's stays unchanged.
 func TestBecome(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(os.Args[0])
@@ -124,7 +124,7 @@ shadow true
 	}
 }
 
-// below returns a directory that everybody may enter.
+// below returns a directory that every user may enter.
 func below(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "c")
@@ -138,7 +138,7 @@ func below(t *testing.T) string {
 	return dir
 }
 
-// target is somebody for root, and else ourselves.
+// target is somebody for root, and otherwise the current user.
 func target(t *testing.T) User {
 	t.Helper()
 	if !asRoot() {
@@ -154,7 +154,7 @@ func target(t *testing.T) User {
 func TestMake(t *testing.T) {
 	t.Parallel()
 	u, dir := target(t), below(t)+"/a/b"
-	for range 2 { // it may be u's already
+	for range 2 { // the directory may already be u's
 		if err := u.Make(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// What root must not give away it does not, and says why; for oneself none of it matters.
+// Root does not give away a directory if that is unsafe, and says why; for the current user these conditions do not
+// matter.
 func TestMakeRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -187,13 +188,13 @@ func TestMakeRefuses(t *testing.T) {
 				return err
 			}
 			return os.WriteFile(dir+"/file", nil, 0o644)
-		}, "DIR/above/it is not nobody's, and not empty: remove it"},
+		}, "DIR/above/it does not belong to nobody and is not empty: remove it"},
 		"a link": {func(dir string) error {
 			if err := os.MkdirAll(filepath.Dir(dir)+"/target", 0o755); err != nil {
 				return err
 			}
 			return os.Symlink("target", dir)
-		}, "DIR/above/it is no directory, or a link to one"},
+		}, "DIR/above/it is not a directory, or is a link to one"},
 	} {
 		dir := below(t)
 		if err := tt.prepare(dir + "/above/it"); err != nil {
@@ -213,7 +214,7 @@ func TestMakeRefuses(t *testing.T) {
 	}
 }
 
-// A file that has a second name may be anything's.
+// A file with a second name may be another user's.
 func TestOwn(t *testing.T) {
 	t.Parallel()
 	u, dir := target(t), below(t)

@@ -16,15 +16,16 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// jobsDir is the folder below a site's root that holds the jobs' directories, each named by the job's tag.
+// jobsDir is the folder below a site's root for the jobs' directories, each named by the job's tag.
 const jobsDir = "jobs"
 
-// mark is the file in a root that says whose it is, and what was made for it. It goes last, together with the root.
+// mark is the file in a root that states the owner, and what was created for it. It is removed last, together with the
+// root.
 const mark = ".corral-site"
 
 // Cleanup removes everything below the site's root except the root's mark and the job's own directory, root/jobs/TAG:
-// these two corrald removes once it has read the report. It never leaves the root, not through links either. If
-// something cannot be removed the job fails, and the report's log lists each such thing with the reason.
+// corrald removes these two after it has read the report. It never leaves the root, not even through links. If some
+// items cannot be removed, the job fails, and the report's log lists each of them with the reason.
 func Cleanup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, error) {
 	return perform(dir, func(o jobfiles.Order) jobfiles.Report {
 		if o.Cleanup == nil {
@@ -34,8 +35,8 @@ func Cleanup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report,
 	})
 }
 
-// sweep does a cleanup order. It refuses a tag that is not a plain file name: the sweeper would keep another directory
-// than this job's.
+// sweep carries out a cleanup order. It refuses a tag that is not a plain file name, with which the sweeper would keep
+// the wrong directory.
 func sweep(ctx context.Context, lg *slog.Logger, o jobfiles.Order) jobfiles.Report {
 	if o.Tag != filepath.Base(o.Tag) || o.Tag == ".." || o.Tag == "." {
 		return jobfiles.Report{Outcome: corral.OutcomeFailed, Reason: fmt.Sprintf("tag %q is not a file name", o.Tag)}
@@ -53,18 +54,18 @@ func sweep(ctx context.Context, lg *slog.Logger, o jobfiles.Order) jobfiles.Repo
 	r := jobfiles.Report{Outcome: corral.OutcomeDone, Log: s.left}
 	if len(s.left) > 0 {
 		r.Outcome, r.Transient = corral.OutcomeFailed, s.busy
-		r.Reason = fmt.Sprintf("%d things below %s could not be removed, the first: %s", len(s.left), o.Root, s.left[0])
+		r.Reason = fmt.Sprintf("%d items below %s could not be removed, the first: %s", len(s.left), o.Root, s.left[0])
 	}
 	return r
 }
 
-// A sweeper empties a directory. It goes through os.Root, which follows no link out of the directory, whatever a task
-// has put there in the meantime.
+// A sweeper empties a directory. It uses os.Root, which does not follow links out of the directory, even ones that a
+// task creates in the meantime.
 type sweeper struct {
 	root *os.Root
 	keep string   // below root; slash-separated
-	left []string // what could not be removed, and why, one line each
-	busy bool     // something was in use; a later cleanup may remove it
+	left []string // items that could not be removed, with the reason, one line each
+	busy bool     // an item was in use; a later cleanup may remove it
 }
 
 // empty removes everything in dir except the mark, keep and the directories above keep.
@@ -88,7 +89,7 @@ func (s *sweeper) empty(ctx context.Context, dir string) {
 	}
 }
 
-// remove tries twice: tasks leave directories without write permission, from which only root removes anything before
+// remove tries twice: tasks leave directories without write permission, whose contents only root can remove before
 // their modes are changed.
 func (s *sweeper) remove(name string) {
 	if s.root.RemoveAll(name) == nil {
@@ -100,8 +101,8 @@ func (s *sweeper) remove(name string) {
 	}
 }
 
-// unlockTree gives us write permission for the directories at and below name. Whatever fails here fails again, with its
-// reason, when it is removed.
+// unlockTree adds write permission to the directories at and below name. An error here occurs again, with its reason,
+// on removal.
 func (s *sweeper) unlockTree(name string) {
 	info, err := s.root.Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -119,8 +120,8 @@ func (s *sweeper) unlockTree(name string) {
 	}
 }
 
-// note takes down what stays. It is busy if a later cleanup may find it free: something has it mounted or open, a
-// process still wrote there, or the time ran out.
+// note records an item that remains. It sets busy if a later cleanup may succeed: the item is mounted or open, a
+// process was still writing there, or the time was over.
 func (s *sweeper) note(name string, err error) {
 	s.left = append(s.left, name+": "+err.Error())
 	s.busy = s.busy || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ENOTEMPTY) ||

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// newJob makes a site's root with the directory of one job in it, which holds the order.
+// newJob makes a site's root with the directory of one job, which contains the order.
 func newJob(t *testing.T, o jobfiles.Order) (root, dir string) {
 	t.Helper()
 	root = t.TempDir()
@@ -108,7 +108,7 @@ func TestCleanupFailsWithReasons(t *testing.T) {
 		o    jobfiles.Order
 		want string
 	}{
-		{"no order for it", jobfiles.Order{Tag: "a", Setup: &jobfiles.Setup{}}, "asks for no cleanup"},
+		{"no order for it", jobfiles.Order{Tag: "a", Setup: &jobfiles.Setup{}}, "is not for a cleanup"},
 		{"tag", jobfiles.Order{Tag: "a/../b", Cleanup: &jobfiles.Cleanup{}}, "is not a file name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// Setup installs the worker package that the order names below the site's root. The report lists each mirror that was
-// tried, with what came of it: corrald learns from it which mirrors are worth asking. A failure is transient if
-// another try at the same site may succeed, as after a network error; a package that no mirror has stays missing.
+// Setup installs the worker package named in the order below the site's root. The report lists each mirror that was
+// tried, with the result, from which corrald learns which mirrors to use. A failure is transient if another attempt at
+// the same site may succeed, for example after a network error; a package that no mirror has remains missing.
 func Setup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, error) {
 	return perform(dir, func(o jobfiles.Order) jobfiles.Report {
 		if o.Setup == nil {
@@ -24,11 +24,11 @@ func Setup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, e
 	})
 }
 
-// install does a setup order. It asks the mirrors in the order of the list, and stops at the first that gives the right
-// bytes. If the package is installed already it asks none.
+// install carries out a setup order. It tries the mirrors in order, and stops at the first that delivers the right
+// bytes. If the package is already installed, it tries none.
 func install(ctx context.Context, lg *slog.Logger, o jobfiles.Order) jobfiles.Report {
 	p, err := signed(o.Setup)
-	if err != nil { // before any mirror is asked
+	if err != nil { // before any mirror is contacted
 		return jobfiles.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
 	}
 	src := staging.Source{Package: p}
@@ -51,7 +51,7 @@ func install(ctx context.Context, lg *slog.Logger, o jobfiles.Order) jobfiles.Re
 	return r
 }
 
-// signed returns the package that the order asks for, if one of the keys that the order trusts signed it.
+// signed returns the package named in the order, if it was signed with a key that the order trusts.
 func signed(s *jobfiles.Setup) (packages.Package, error) {
 	p := packages.Package{Name: s.Package, What: s.What, Version: s.Version, Platform: s.Platform,
 		Digest: s.Digest, SizeBytes: s.SizeBytes}
@@ -62,7 +62,7 @@ func signed(s *jobfiles.Setup) (packages.Package, error) {
 	return p, packages.Signed{Package: p, Key: packages.PublicKey(s.Key), Signature: s.Signature}.Check(trusted)
 }
 
-// told puts the fetcher's tries, which are in the order of the sources, into the report's words.
+// told converts the fetcher's tries, which are in the order of the sources, for the report.
 func told(sources []jobfiles.Source, tries []staging.Try) []jobfiles.Try {
 	var told []jobfiles.Try
 	for i, t := range tries {
@@ -72,9 +72,9 @@ func told(sources []jobfiles.Source, tries []staging.Try) []jobfiles.Try {
 	return told
 }
 
-// prune brings the site's cache below its limit. It leaves the package that was just installed, and those that the
-// order says other pilots need. A failure is logged and does not fail the setup: the site then only holds more than it
-// should.
+// prune reduces the site's cache to its limit. It keeps the package that was just installed, and those that other
+// pilots need according to the order. A failure is logged and does not fail the setup: the site then only holds more
+// than it should.
 func prune(lg *slog.Logger, o jobfiles.Order, keep string) (log []string) {
 	if o.Setup.CacheBytes == 0 {
 		return nil
@@ -82,7 +82,7 @@ func prune(lg *slog.Logger, o jobfiles.Order, keep string) (log []string) {
 	stay := []string{keep}
 	for _, digest := range o.Setup.Keep {
 		dir, err := staging.Dir(o.Root, packages.Package{Digest: digest})
-		if err == nil { // else there is no such directory
+		if err == nil { // otherwise there is no such directory
 			stay = append(stay, dir)
 		}
 	}

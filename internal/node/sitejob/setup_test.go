@@ -80,7 +80,7 @@ func TestSetupFailureIsTransientOnlyIfItMayPass(t *testing.T) {
 	}
 }
 
-// orderFor asks for a package that is signed with a key which the order trusts.
+// orderFor asks for a package that is signed with a key that the order trusts.
 func orderFor(t *testing.T, p packages.Package, urls ...string) *jobfiles.Setup {
 	t.Helper()
 	signer, err := packages.LoadSigner(filepath.Join(t.TempDir(), "key"))
@@ -96,7 +96,7 @@ func orderFor(t *testing.T, p packages.Package, urls ...string) *jobfiles.Setup 
 	return o
 }
 
-// Whatever is wrong with the signature, the package is refused by its name and no mirror is asked.
+// A package with an invalid signature is refused by name, and no mirror is asked.
 func TestSetupRefusesWhatNobodyVouchesFor(t *testing.T) {
 	t.Parallel()
 	asked := false

@@ -1,10 +1,10 @@
-// Package sitejob does the two jobs that look after a site. The setup job installs a worker package below the site's
-// root, before any pilot needs it. The cleanup job removes everything below that root, when the site is given up.
+// Package sitejob contains the two jobs that maintain a site. The setup job installs a worker package below the site's
+// root, before any pilot needs it. The cleanup job removes everything below that root, when the site is removed.
 //
-// Both work as every job of ours at a site does: the job finds its order in its directory, does what the order asks,
-// and leaves its report there (package jobfiles), so that corrald learns the outcome from a file whatever the batch
-// system forgets. Neither starts a process, and neither needs a connection to corrald. Either may be run again: setup
-// finds the package installed, cleanup finds nothing left.
+// Both work like all of corrald's jobs at a site: the job finds its order in its directory, carries it out, and leaves
+// its report there (package jobfiles), so that corrald learns the outcome from a file, even if the batch system forgets
+// it. Neither starts a process, and neither needs a connection to corrald. Both may be repeated: setup finds the
+// package installed, cleanup finds nothing left.
 package sitejob
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// perform reads the order in dir, does it, and leaves the report there. An error means that there is no order, or that
-// the report could not be written.
+// perform reads the order in dir, calls do, and writes the report to dir. An error means that there is no order, or
+// that the report could not be written.
 func perform(dir string, do func(jobfiles.Order) jobfiles.Report) (jobfiles.Report, error) {
 	started := time.Now()
 	o, err := jobfiles.Read(dir)

@@ -1,21 +1,21 @@
-// Package backup makes one file of all that corrald must not lose, while corrald works, and puts it back.
+// Package backup writes all data that corrald must not lose into one file, while corrald works, and restores it.
 //
-// The file is a tar archive, compressed. It has the database as it was at one moment; the schedules of its plans and
-// the workflows of its ensembles; the keys by which pilots, packages and nodes know this corrald; the ssh keys of its
-// users, if it has others than its own; the list of what was revoked; the keys and tokens of its HTCondor pools; and of
-// each run that is not over the workflow and the journal. Its last entry is a manifest with the digest of each other
-// one: a file without a manifest was not written to its end, and is refused. It has secrets in it, hence its mode,
+// The file is a compressed tar archive. It contains the database as it was at one moment; the schedules of its plans
+// and the workflows of its ensembles; the keys by which pilots, packages and nodes recognize this corrald; the ssh
+// keys of its users, if they have their own; the list of revocations; the keys and tokens of its HTCondor pools; and
+// the workflow and journal of each unfinished run. Its last entry is a manifest with the digests of all other
+// entries: a file without a manifest is incomplete and is refused. Because the archive contains secrets, its mode is
 // 0600.
 //
-// # What makes it whole
+// # What makes it consistent
 //
-// The order. The database is copied first, the journals after it. So they may know more than the database says, which
-// is what a crash of corrald leaves, too: a run's journal is ahead of its row, and replay settles that. The other way
-// round a row could say that a run is over of whose last tasks the journal knows nothing. A journal is cut after its
-// last whole line, since its writer may be in the middle of one.
+// The order. The database is copied first, the journals after it. So the journals may be ahead of the database, as
+// after a crash of corrald, and replay handles that. In the opposite order a row could say that a run is over
+// although the journal lacks its last tasks. A journal is cut after its last complete line, because its writer may be
+// in the middle of one.
 //
-// What is not in it: results and the files of tasks, which are people's own and may be large; packages, which can be
-// built or fetched again; logs. ADR 99 says what becomes of what happened after the copy was made.
+// The archive does not contain results and task files, which belong to users and may be large; packages, which can be
+// rebuilt or fetched again; or logs. ADR 99 describes what happens to changes made after the copy.
 package backup
 
 import (
@@ -48,20 +48,20 @@ import (
 const (
 	format       = 1
 	manifestName = "manifest.json"
-	stateDir     = "state" // in the archive: what is below corrald's state
-	runsDir      = "runs"  // in the archive: below it the files of each run, by its id
+	stateDir     = "state" // in the archive: the files below corrald's state directory
+	runsDir      = "runs"  // in the archive: a folder for each run, by its id
 )
 
-// Of a run's directory, in the order in which they must be there: without a workflow a directory is not a run's.
+// Files in a run's directory, in the order in which they must exist: a directory without a workflow is not a run's.
 const (
 	journalFile  = "journal"
 	workflowFile = "workflow.json"
 )
 
-// Write writes an archive of the corrald with this layout to out, and returns its manifest. scratch is a folder that
-// only this user may enter, with room for a copy of the database. corrald may work meanwhile.
+// Write writes an archive of the corrald with this layout to out and returns its manifest. scratch is a folder that
+// only this user can enter, with room for a copy of the database. corrald may work meanwhile.
 func Write(ctx context.Context, l xdg.Layout, scratch string, out io.Writer) (api.Backup, error) {
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // shown to people
 	compressed := gzip.NewWriter(out)
 	w := &writer{ctx: ctx, tar: tar.NewWriter(compressed), m: api.Backup{
 		Format: format, Corral: version.String(), MadeAt: time.Now().UTC().Truncate(time.Second), Host: host,
@@ -74,15 +74,15 @@ func Write(ctx context.Context, l xdg.Layout, scratch string, out io.Writer) (ap
 	return w.m, errors.Join(err, w.tar.Close(), compressed.Close())
 }
 
-// A writer fills an archive, and notes in the manifest what it has.
+// A writer fills an archive and records its entries in the manifest.
 type writer struct {
 	ctx context.Context // of Write
 	tar *tar.Writer
 	m   api.Backup
 }
 
-// state writes everything but the manifest. Files of rows are copied before and after the database: one that goes with
-// its row meanwhile may still be wanted by the copy.
+// state writes everything but the manifest. The files that rows refer to are copied before and after the database,
+// because the copied database may refer to a file that is deleted with its row meanwhile.
 func (w *writer) state(l xdg.Layout, scratch string) error {
 	database := filepath.Join(scratch, filepath.Base(l.Database()))
 	seen := map[string]bool{}
@@ -111,7 +111,7 @@ func (w *writer) state(l xdg.Layout, scratch string) error {
 	return w.runs(database)
 }
 
-// below is the name in an archive of a file below corrald's state.
+// below returns the archive name of a file below corrald's state directory.
 func below(l xdg.Layout, name string) string {
 	rel, err := filepath.Rel(l.State, name)
 	if err != nil {
@@ -120,12 +120,12 @@ func below(l xdg.Layout, name string) string {
 	return path.Join(stateDir, filepath.ToSlash(rel))
 }
 
-// keysOf lists what cannot be made again: whoever has the old one would be refused. Not all of it need be there.
+// keysOf lists files that cannot be recreated, because holders of the old key would be refused. Some may not exist.
 func keysOf(l xdg.Layout) ([]string, error) {
 	all := []string{l.Key(), l.PackageKey(), store.RevokedOf(l.Database())}
 	for _, pattern := range []string{
-		filepath.Join(l.Certificate(), "*"),            // what pilots in queues expect to find, and where
-		filepath.Join(l.Owners(), "*", ".ssh", "id_*"), // by which corrald logs in for others
+		filepath.Join(l.Certificate(), "*"),            // pilots in queues expect this certificate and address
+		filepath.Join(l.Owners(), "*", ".ssh", "id_*"), // for corrald's logins on behalf of other users
 		filepath.Join(l.Owners(), "*", ".ssh", "known_hosts"),
 		filepath.Join(l.Pools(), "*", "token"),
 		filepath.Join(l.Pools(), "*", "pool", "keys", "*"),
@@ -139,7 +139,7 @@ func keysOf(l xdg.Layout) ([]string, error) {
 	return all, nil
 }
 
-// ofRows writes the files that rows name, schedules of plans and workflows of ensembles, as far as they were not seen
+// ofRows writes the files that rows refer to, plans' schedules and ensembles' workflows, unless they were written
 // before.
 func (w *writer) ofRows(l xdg.Layout, seen map[string]bool) error {
 	schedules, err := filepath.Glob(filepath.Join(store.SchedulesOf(l.Database()), "*.jsonl"))
@@ -155,15 +155,15 @@ func (w *writer) ofRows(l xdg.Layout, seen map[string]bool) error {
 			continue
 		}
 		seen[name] = true
-		if err := w.file(below(l, name), name); err != nil && !errors.Is(err, fs.ErrNotExist) { // gone with its row
+		if err := w.file(below(l, name), name); err != nil && !errors.Is(err, fs.ErrNotExist) { // deleted with its row
 			return err
 		}
 	}
 	return nil
 }
 
-// runs writes workflow and journal of each run that is not over in the copy of the database. One whose directory is
-// gone has nothing to be kept.
+// runs writes the workflow and journal of each unfinished run in the copied database. A run whose directory is
+// missing has no files to save.
 func (w *writer) runs(database string) error {
 	dirs, err := store.RunsOf(w.ctx, database)
 	if err != nil {
@@ -202,7 +202,7 @@ func (w *writer) file(name, from string) error {
 	return w.entry(name, info.Size(), f)
 }
 
-// lines writes a file that others append to, up to the end of its last whole line.
+// lines writes a file to which others append, up to the end of its last complete line.
 func (w *writer) lines(name, from string) error {
 	f, err := os.Open(from)
 	if err != nil {
@@ -216,7 +216,7 @@ func (w *writer) lines(name, from string) error {
 	return w.entry(name, end, io.NewSectionReader(f, 0, end))
 }
 
-// wholeLines returns how far the last whole line of a file goes, looking from its end.
+// wholeLines returns the offset of the end of a file's last complete line, searching backward from its end.
 func wholeLines(f io.ReadSeeker) (int64, error) {
 	const piece = 64 << 10
 	end, err := f.Seek(0, io.SeekEnd)
@@ -240,7 +240,7 @@ func wholeLines(f io.ReadSeeker) (int64, error) {
 	return 0, nil
 }
 
-// entry writes one entry of exactly so many bytes.
+// entry writes one entry of exactly size bytes.
 func (w *writer) entry(name string, size int64, content io.Reader) error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err

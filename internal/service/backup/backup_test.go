@@ -24,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// A home is the files of one corrald.
+// A home contains the files of one corrald.
 type home struct {
 	t *testing.T
 	xdg.Layout
@@ -41,7 +41,7 @@ func newHome(t *testing.T) home {
 	return h
 }
 
-// put writes a file of corrald's.
+// put writes one of corrald's files.
 func (h home) put(name, content string) {
 	h.t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(content), 0o600)); err != nil {
@@ -71,7 +71,7 @@ func (h home) open() (db *store.DB, closeIt func()) {
 	})
 }
 
-// filled has two runs, of which the first goes on, and all keys.
+// filled has two runs, of which the first is unfinished, and all keys.
 func filled(t *testing.T) (h home, db *store.DB, closeIt func(), dirs []string) {
 	h = newHome(t)
 	db, closeIt = h.open()
@@ -111,7 +111,7 @@ func filled(t *testing.T) (h home, db *store.DB, closeIt func(), dirs []string) 
 	return h, db, closeIt, dirs
 }
 
-// save makes a backup, and returns its file and the names of its entries.
+// save makes a backup and returns its file and the names of its entries.
 func (h home) save() (file string, names []string) {
 	h.t.Helper()
 	file = filepath.Join(h.t.TempDir(), "backup")
@@ -125,7 +125,7 @@ func (h home) save() (file string, names []string) {
 	return file, names
 }
 
-// A backup has what cannot be made again, and nothing of what can, or of what is people's own.
+// A backup contains everything that cannot be recreated, and nothing else, such as users' own files.
 func TestWhatABackupHas(t *testing.T) {
 	t.Parallel()
 	h, _, _, _ := filled(t)
@@ -146,7 +146,7 @@ func TestWhatABackupHas(t *testing.T) {
 	}
 }
 
-// A backup is one moment of a database in which writing goes on: of what one transaction writes it has all or nothing.
+// A backup is a snapshot of a database that is being written: it contains all or nothing of each transaction.
 func TestBackupWhileWritingGoesOn(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -196,7 +196,7 @@ func TestBackupWhileWritingGoesOn(t *testing.T) {
 	<-stopped
 }
 
-// What is put back is what was there, elsewhere too; a journal is cut after its last whole line.
+// A restore reproduces the original state, even elsewhere; a journal is cut after its last complete line.
 func TestRestoreElsewhere(t *testing.T) {
 	t.Parallel()
 	h, _, closeIt, dirs := filled(t)
@@ -236,8 +236,8 @@ func TestRestoreElsewhere(t *testing.T) {
 	}
 }
 
-// In place of a database that is there nothing is put without force; with it, what was there is kept aside. A run keeps
-// the journal that it has, since that may be newer.
+// An existing database is replaced only with force, and is moved aside. A run keeps its existing journal, because it
+// may be newer.
 func TestRestoreOverAnother(t *testing.T) {
 	t.Parallel()
 	h, _, closeIt, dirs := filled(t)
@@ -266,7 +266,7 @@ func TestRestoreOverAnother(t *testing.T) {
 	closeIt()
 }
 
-// What is no whole backup changes nothing.
+// An incomplete backup changes nothing.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	h, _, closeIt, _ := filled(t)
@@ -280,16 +280,16 @@ func TestRestoreRefuses(t *testing.T) {
 		content []byte
 		says    string
 	}{
-		"empty":           {nil, "it is no backup"},
-		"something else":  {[]byte("SQLite format 3\x00"), "it is no backup"},
-		"cut short":       {whole[:len(whole)/2], "it is no whole backup"},
+		"empty":           {nil, "it is not a backup"},
+		"something else":  {[]byte("SQLite format 3\x00"), "it is not a backup"},
+		"cut short":       {whole[:len(whole)/2], "it is an incomplete backup"},
 		"no manifest":     {archiveOf(t, "state/token.key", "key"), "its manifest is missing"},
 		"not its content": {archiveOf(t, "state/token.key", "key", "manifest.json", `{"format": 1, "files": []}`), "it is damaged"},
-		"leads elsewhere": {archiveOf(t, "state/../../x", "key", "manifest.json", `{"format": 1}`), "is nothing that a backup has"},
-		"absolute":        {archiveOf(t, "/etc/passwd", "key", "manifest.json", `{"format": 1}`), "is nothing that a backup has"},
+		"leads elsewhere": {archiveOf(t, "state/../../x", "key", "manifest.json", `{"format": 1}`), "is not a valid name in a backup"},
+		"absolute":        {archiveOf(t, "/etc/passwd", "key", "manifest.json", `{"format": 1}`), "is not a valid name in a backup"},
 		"of tomorrow":     {archiveOf(t, "manifest.json", `{"format": 2, "corral": "v9"}`), "use the corral that wrote it, v9"},
 		"no database":     {archiveOf(t, "manifest.json", `{"format": 1, "files": []}`), "the database"},
-		"relative run":    {archiveOf(t, "manifest.json", `{"format": 1, "files": null, "runs": {"1": "here"}}`), "no absolute path"},
+		"relative run":    {archiveOf(t, "manifest.json", `{"format": 1, "files": null, "runs": {"1": "here"}}`), "not an absolute path"},
 	} {
 		bad := filepath.Join(t.TempDir(), "backup")
 		other := newHome(t)
@@ -309,7 +309,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// archiveOf packs entries: names and contents in turn.
+// archiveOf packs entries, given as alternating names and contents.
 func archiveOf(t testing.TB, entries ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -330,7 +330,7 @@ func archiveOf(t testing.TB, entries ...string) []byte {
 	return out.Bytes()
 }
 
-// Whatever is in the file, nothing is put anywhere but into a whole backup's places.
+// Whatever the file contains, files are written only to the places of a complete backup.
 func FuzzRestore(f *testing.F) {
 	f.Add([]byte("no archive"))
 	f.Add(archiveOf(f, "state/token.key", "key"))
@@ -340,7 +340,7 @@ func FuzzRestore(f *testing.F) {
 		file := filepath.Join(t.TempDir(), "backup")
 		h.put(file, string(content))
 		if _, err := backup.Restore(t.Context(), h.Layout, file, false); err == nil {
-			t.Error("it was put back") // no database in it is whole
+			t.Error("it was put back") // no database in it is intact
 		}
 		if _, err := os.Lstat(h.Key()); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a key is there: %v", err)

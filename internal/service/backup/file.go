@@ -14,13 +14,13 @@ import (
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
 
-// Save writes an archive of the corrald with this layout into the file at name. What was there before is replaced at
-// once, by a whole archive that is on the disk; if Save fails it stays.
+// Save writes an archive of the corrald with this layout into the named file. It atomically replaces an existing file
+// with a complete archive that has been synced to the disk; if Save fails, the old file stays.
 func Save(ctx context.Context, l xdg.Layout, name string) (m api.Backup, err error) {
 	if err := ours(l.State); err != nil {
 		return m, err
 	}
-	scratch, err := os.MkdirTemp(filepath.Dir(name), ".corral-backup-") // mode 0700, where there is room
+	scratch, err := os.MkdirTemp(filepath.Dir(name), ".corral-backup-") // mode 0700, on the file system of the result
 	if err != nil {
 		return m, corral.ErrorAt(corral.Invalid, "FILE", "%w", err)
 	}
@@ -39,7 +39,7 @@ func Save(ctx context.Context, l xdg.Layout, name string) (m api.Backup, err err
 	return m, atomicfile.SyncFolder(filepath.Dir(name))
 }
 
-// ours refuses a state that belongs to another user: what is read or put there by root would be as that user likes.
+// ours refuses a state directory that belongs to another user, who could control what root reads or writes there.
 func ours(state string) error {
 	owner, err := runas.Owner(state)
 	if err != nil {

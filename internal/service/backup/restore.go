@@ -27,14 +27,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// maxManifest bounds what is read of a manifest, in bytes: it has a line or two for each run and each schedule.
+// maxManifest limits the size of a manifest in bytes: it has a line or two for each run and each schedule.
 const maxManifest = 256 << 20
 
-// Restore puts back what the archive at name has. corrald must not run: its lock is held meanwhile. Everything is
-// unpacked and checked before anything changes. A database that is there is replaced only with force, and moved aside.
+// Restore restores the contents of the named archive. corrald must not be running: its lock is held meanwhile.
+// Everything is unpacked and checked before anything is changed. An existing database is replaced only with force,
+// and is moved aside.
 //
-// The journal of a run that has one stays: it only grows, so it is as new as the archive's, or newer. So does the list
-// of what was revoked, which gets the lines of the archive's that it lacks: a backup brings no token back.
+// A run's existing journal stays: it only grows, so it is at least as new as the archive's. The list of revocations
+// also stays and gets the lines that only the archive's list has: a restore never makes a revoked token valid again.
 func Restore(ctx context.Context, l xdg.Layout, name string, force bool) (r api.Restored, err error) {
 	if err := ours(l.State); err != nil {
 		return r, err
@@ -49,11 +50,11 @@ func Restore(ctx context.Context, l xdg.Layout, name string, force bool) (r api.
 	}
 	lock, err := store.Hold(ctx, l.Database())
 	if err != nil {
-		return r, fmt.Errorf("corrald must not run while its state is put back: %w", err)
+		return r, fmt.Errorf("corrald must not run while its state is restored: %w", err)
 	}
 	defer lock.Close()
 	if _, err := os.Lstat(l.Database()); err == nil && !force {
-		return r, corral.ErrorAt(corral.Conflict, "--state", "%s is there: --force moves it aside and puts back the "+
+		return r, corral.ErrorAt(corral.Conflict, "--state", "%s exists: --force moves it aside and restores the "+
 			"archive's", l.Database())
 	}
 	fresh, err := os.MkdirTemp(l.State, ".restore-")
@@ -79,19 +80,19 @@ func Restore(ctx context.Context, l xdg.Layout, name string, force bool) (r api.
 	if r.Aside, err = p.state(r.Files); err != nil {
 		return r, err
 	}
-	// What a check found was about the database of before.
+	// The recorded check was about the previous database.
 	if err := os.Remove(dbcheck.File(l.Database())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
 	return r, nil
 }
 
-// unpack unpacks an archive below dir, a folder of our own, and checks each entry: nothing is taken that the manifest
-// does not have, and nothing may be missing.
+// unpack unpacks an archive below dir, a folder of our own, and checks each entry: all entries must be in the
+// manifest, and none may be missing.
 func unpack(ctx context.Context, from io.Reader, dir string) (m api.Backup, err error) {
 	compressed, err := gzip.NewReader(from)
 	if err != nil {
-		return m, corral.Errorf(corral.Invalid, "it is no backup: %w", err)
+		return m, corral.Errorf(corral.Invalid, "it is not a backup: %w", err)
 	}
 	archive := tar.NewReader(compressed)
 	var got []api.BackupFile
@@ -101,9 +102,9 @@ func unpack(ctx context.Context, from io.Reader, dir string) (m api.Backup, err 
 		case ctx.Err() != nil:
 			return m, context.Cause(ctx)
 		case errors.Is(err, io.EOF):
-			return m, corral.Errorf(corral.Invalid, "it is no whole backup: its manifest is missing")
+			return m, corral.Errorf(corral.Invalid, "it is an incomplete backup: its manifest is missing")
 		case err != nil:
-			return m, corral.Errorf(corral.Invalid, "it is no whole backup: %w", err)
+			return m, corral.Errorf(corral.Invalid, "it is an incomplete backup: %w", err)
 		case h.Name == manifestName:
 			text, err := input.ReadAll(archive, maxManifest)
 			if err != nil {
@@ -119,14 +120,14 @@ func unpack(ctx context.Context, from io.Reader, dir string) (m api.Backup, err 
 	}
 }
 
-// take writes one entry below dir. It takes plain files only, whose names are those of a backup: whoever made the
-// archive must not decide where anything is put. Each is synced, so that nothing of it is missing after a loss of power
-// once it has its place.
+// take writes one entry below dir. It accepts only plain files with names that backups contain, so that the author of
+// the archive cannot choose where files are written. Each file is synced, so that it is complete after a power
+// failure once it is in place.
 func take(archive io.Reader, h *tar.Header, dir string) (f api.BackupFile, err error) {
 	top, _, _ := strings.Cut(h.Name, "/")
 	if h.Typeflag != tar.TypeReg || path.Clean(h.Name) != h.Name || !filepath.IsLocal(h.Name) ||
 		top != stateDir && top != runsDir {
-		return f, corral.Errorf(corral.Invalid, "%.80q is nothing that a backup has", h.Name)
+		return f, corral.Errorf(corral.Invalid, "%.80q is not a valid name in a backup", h.Name)
 	}
 	to := filepath.Join(dir, filepath.FromSlash(h.Name))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -139,7 +140,8 @@ func take(archive io.Reader, h *tar.Header, dir string) (f api.BackupFile, err e
 	digest := sha256.New()
 	n, err := io.Copy(io.MultiWriter(out, digest), archive)
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) {
-		return f, errors.Join(corral.Errorf(corral.Invalid, "it is no whole backup: %s: %w", h.Name, err), out.Close())
+		return f, errors.Join(
+			corral.Errorf(corral.Invalid, "it is an incomplete backup: %s: %w", h.Name, err), out.Close())
 	}
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return f, fmt.Errorf("unpacking %s: %w", h.Name, err)
@@ -147,37 +149,39 @@ func take(archive io.Reader, h *tar.Header, dir string) (f api.BackupFile, err e
 	return api.BackupFile{Name: h.Name, SizeBytes: n, SHA256: hex.EncodeToString(digest.Sum(nil))}, nil
 }
 
-// decode reads a manifest, and compares it with what was unpacked.
+// decode reads a manifest and compares it with the unpacked entries.
 func decode(text []byte, got []api.BackupFile) (m api.Backup, err error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, corral.Errorf(corral.Invalid, "its manifest cannot be read: %w", err)
 	}
 	if m.Format != format {
-		return m, corral.Errorf(corral.Conflict, "it has format %d, this program knows only %d: use the corral that "+
-			"wrote it, %s", m.Format, format, m.Corral)
+		return m, corral.Errorf(corral.Conflict, "it has format %d, this program supports only %d: use the corral "+
+			"that wrote it, %s", m.Format, format, m.Corral)
 	}
 	if !slices.Equal(m.Files, got) {
-		return m, corral.Errorf(corral.Invalid, "it is damaged: its content is not what its manifest says")
+		return m, corral.Errorf(corral.Invalid, "it is damaged: its content does not match its manifest")
 	}
 	for _, dir := range m.Runs {
 		if !filepath.IsAbs(dir) {
-			return m, corral.Errorf(corral.Invalid, "its manifest has a run in %.80q, which is no absolute path", dir)
+			return m, corral.Errorf(corral.Invalid, "its manifest has a run in %.80q, which is not an absolute path",
+				dir)
 		}
 	}
 	return m, nil
 }
 
-// A putter moves what was unpacked to where it belongs. Each file gets its place by a rename: the folder with what was
-// unpacked is below corrald's state, hence on the same file system; runs may be elsewhere, and are copied.
+// A putter moves unpacked files to their places. Each file is renamed into place: the folder of unpacked files is
+// below corrald's state and hence on the same file system. Runs may be on another file system, so their files are
+// copied.
 type putter struct {
 	layout xdg.Layout
-	fresh  string // holds what was unpacked
-	aside  string // gets what was there before; made when it is needed
-	moved  bool   // something was
+	fresh  string // the folder of unpacked files
+	aside  string // the folder for replaced files; created when needed
+	moved  bool   // whether any file was moved aside
 }
 
-// state puts the files of corrald's state back, the database last: before that a new corrald would find none, and
-// Restore can be called again. The log of the old database goes with it, since it would be read as that of the new one.
+// state restores the files of corrald's state, the database last: until then a new corrald would find none, and
+// Restore can be repeated. The old database's log is moved aside with it, because it would be read as the new one's.
 func (p *putter) state(files []api.BackupFile) (aside string, err error) {
 	names := make([]string, 0, len(files))
 	database, revoked := below(p.layout, p.layout.Database()), below(p.layout, store.RevokedOf(p.layout.Database()))
@@ -205,7 +209,7 @@ func (p *putter) state(files []api.BackupFile) (aside string, err error) {
 			err = atomicfile.SyncFolder(filepath.Dir(to))
 		}
 		if err != nil {
-			return p.aside, fmt.Errorf("putting %s back: %w", to, err)
+			return p.aside, fmt.Errorf("restoring %s: %w", to, err)
 		}
 	}
 	if !p.moved {
@@ -214,14 +218,14 @@ func (p *putter) state(files []api.BackupFile) (aside string, err error) {
 	return p.aside, nil
 }
 
-// revoked merges the archive's list of what was revoked into the one that is there. It comes before the database: a
-// corrald never opens that without the list.
+// revoked merges the archive's list of revocations into the existing one. It runs before the database is restored:
+// corrald never opens a database without its list.
 func (p *putter) revoked() error {
 	list := store.RevokedOf(p.layout.Database())
 	return store.MergeRevoked(list, filepath.Join(p.fresh, filepath.FromSlash(below(p.layout, list))))
 }
 
-// setAside moves a file of the state that is there to the same place below aside.
+// setAside moves an existing file of the state to the same place below aside.
 func (p *putter) setAside(name string) error {
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -238,7 +242,7 @@ func (p *putter) setAside(name string) error {
 	return os.Rename(name, to)
 }
 
-// runs puts workflow and journal of each run back whose directory has no journal.
+// runs restores the workflow and journal of each run whose directory has no journal.
 func (p *putter) runs(r *api.Restored) error {
 	for id, dir := range r.Runs {
 		from := filepath.Join(p.fresh, runsDir, id)
@@ -251,10 +255,10 @@ func (p *putter) runs(r *api.Restored) error {
 			return err
 		}
 		if _, err := os.Lstat(filepath.Join(from, workflowFile)); errors.Is(err, fs.ErrNotExist) {
-			continue // its directory was gone when the archive was made
+			continue // its directory was missing when the archive was made
 		}
 		if err := putRun(from, dir); err != nil {
-			return fmt.Errorf("putting run %s back: %w", id, err)
+			return fmt.Errorf("restoring run %s: %w", id, err)
 		}
 		r.RunsPut = append(r.RunsPut, dir)
 	}
@@ -263,8 +267,8 @@ func (p *putter) runs(r *api.Restored) error {
 	return nil
 }
 
-// putRun gives a run's directory its workflow and journal, and the folders that its tasks expect. The journal comes
-// last: with it the run is taken for one that is whole.
+// putRun restores a run's workflow and journal, and the folders that its tasks expect. The journal is written last,
+// because a run with a journal counts as complete.
 func putRun(from, dir string) error {
 	for _, sub := range []string{"data", "tasks"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
@@ -286,7 +290,7 @@ func putRun(from, dir string) error {
 	return atomicfile.SyncFolder(dir)
 }
 
-// copyTo writes a file that appears at once, whole.
+// copyTo writes a file atomically.
 func copyTo(name string, content io.Reader) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".restore-") // mode 0600
 	if err != nil {

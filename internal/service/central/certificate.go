@@ -12,19 +12,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Certificates are the certificate of a listener, in two files of PEM that somebody renews while corrald runs. At each
-// handshake the two files are looked at; if they are others than before they are read. A pair that cannot be used, such
-// as a new certificate before its new key is there, is logged once, and the one before stays. Nothing runs in between.
+// Certificates holds a listener's certificate and key from two PEM files that may be renewed while corrald runs. At
+// each handshake both files are checked, and read again if they have changed. A pair that cannot be used, such as a
+// new certificate without its key, is logged once, and the previous pair stays in use. Nothing runs between
+// handshakes.
 type Certificates struct {
 	lg        *slog.Logger
-	cert, key string // files
+	cert, key string // file names
 
 	mu    sync.Mutex // guards following
-	seen  [2]stamp   // of the pair that was read last, whether it could be used or not
+	seen  [2]stamp   // of the pair that was read last, whether or not it was usable
 	inUse *tls.Certificate
 }
 
-// A stamp tells a file from what was in its place before.
+// A stamp identifies a version of a file.
 type stamp struct {
 	size     int64
 	modified time.Time
@@ -36,36 +37,36 @@ func (s stamp) same(o stamp) bool {
 		(s.file == nil || os.SameFile(s.file, o.file))
 }
 
-// LoadCertificates reads the pair for the first time, and refuses what cannot be used.
+// LoadCertificates reads the pair for the first time and returns an error if it is not usable.
 func LoadCertificates(lg *slog.Logger, cert, key string) (*Certificates, error) {
 	c := &Certificates{lg: lg, cert: cert, key: key}
 	return c, c.Reload()
 }
 
-// Config is that of a listener with these certificates.
+// Config returns the configuration of a listener with these certificates.
 func (c *Certificates) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"http/1.1"}, // a wait holds up its connection only
+		NextProtos:     []string{"http/1.1"}, // so that a waiting request blocks only its own connection
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current(), nil },
 	}
 }
 
-// Leaf is the certificate that is shown now.
+// Leaf returns the certificate that is now in use.
 func (c *Certificates) Leaf() *x509.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inUse.Leaf
 }
 
-// Reload reads the files now, whether they have changed or not.
+// Reload reads the files now, even if they are unchanged.
 func (c *Certificates) Reload() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.read(c.stamps())
 }
 
-// current is the certificate to show, after a look at the files.
+// current returns the certificate to use after checking the files.
 func (c *Certificates) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,14 +75,14 @@ func (c *Certificates) current() *tls.Certificate {
 		return c.inUse
 	}
 	if err := c.read(now); err != nil {
-		c.lg.Error("the certificate cannot be renewed; the one before is shown", "error", err)
+		c.lg.Error("the certificate cannot be renewed; the previous one stays in use", "error", err)
 	} else {
 		c.lg.Info("the certificate was renewed", "file", c.cert, "expires", c.inUse.Leaf.NotAfter)
 	}
 	return c.inUse
 }
 
-// stamps looks at both files; c.mu is held.
+// stamps returns the stamps of both files. The caller holds c.mu.
 func (c *Certificates) stamps() (now [2]stamp) {
 	for i, file := range []string{c.cert, c.key} {
 		if info, err := os.Stat(file); err == nil {
@@ -91,8 +92,8 @@ func (c *Certificates) stamps() (now [2]stamp) {
 	return now
 }
 
-// read reads the pair, which has these stamps; c.mu is held. The stamps are from before: what is replaced while it is
-// read is read again at the next handshake.
+// read reads the pair with these stamps. The caller holds c.mu. The stamps were taken before: if a file is replaced
+// during the read, it is read again at the next handshake.
 func (c *Certificates) read(now [2]stamp) error {
 	c.seen = now
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// pair makes a certificate of localhost with a serial number, in PEM.
+// pair creates a certificate for localhost with a serial number, in PEM.
 func pair(t *testing.T, serial int64) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,7 +41,7 @@ func pair(t *testing.T, serial int64) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
-// replace puts a file in the place of another, as those do who renew certificates.
+// replace replaces a file like programs that renew certificates.
 func replace(t *testing.T, file string, content []byte) {
 	t.Helper()
 	next := file + ".new"
@@ -53,8 +53,8 @@ func replace(t *testing.T, file string, content []byte) {
 	}
 }
 
-// A listener shows the certificate that is in its files at each handshake, and the one before while they do not fit
-// together; that is said once. Connections that stand go on.
+// At each handshake a listener uses the certificate in its files, or the previous one while they do not match; this
+// is logged once. Existing connections continue.
 func TestCertificatesFollowTheirFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

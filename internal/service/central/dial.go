@@ -10,8 +10,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// Dial returns how corrald connects with the hosts of its users' sites: with those alone that are allowed. What a name
-// stands for is judged when the socket is about to connect with it, so the address that was judged is the one.
+// Dial returns the function by which corrald connects to the hosts of its users' sites, restricted to the allowed
+// ones. Names are checked after resolution, when the socket is about to connect, so the checked address is the one
+// used.
 func Dial(allowed access.Contacts) func(ctx context.Context, address string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(address)
@@ -36,7 +37,7 @@ func Dial(allowed access.Contacts) func(ctx context.Context, address string) (ne
 	}
 }
 
-// ownAddresses are those of this machine now.
+// ownAddresses returns this machine's present addresses.
 func ownAddresses() (own []netip.Addr, err error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// Listeners on this machine are not connected with by whatever name or address, unless their address is allowed.
+// Listeners on this machine are not reachable by any name or address, unless their address is allowed.
 func TestDial(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func TestDial(t *testing.T) {
 	}{
 		{[]string{"127.0.0.0/8:*"}, "localhost", true},
 		{[]string{"127.0.0.1:" + port}, "127.0.0.1", true},
-		{[]string{"127.0.0.0/8"}, "127.0.0.1", false}, // at port 22
+		{[]string{"127.0.0.0/8"}, "127.0.0.1", false}, // only at port 22
 	} {
 		hosts := []string{tt.host}
 		dialled(t, tt.patterns, hosts, port, tt.want)

@@ -1,13 +1,13 @@
-// Package central lets others than corrald's own user ask it, over a network.
+// Package central serves requests from users other than corrald's own, over a network.
 //
-// A Door stands in front of the server on the TLS listener. For each request it finds out who asks, asks package access
-// whether they may, keeps their owner to the limits, and passes the request on with its caller in the context, where
-// the store and the handlers find it. It asks before it knows whether there is such a route. A Door decides nothing
-// by itself and keeps only what each owner uses of the limits (owners.go).
+// A Door stands in front of the server on the TLS listener. For each request it identifies the caller, checks with
+// package access whether the request is allowed, enforces the owner's limits, and passes the request on with its
+// caller in the context, where the store and the handlers find it. It checks before it knows whether the route
+// exists. A Door makes no decisions itself and keeps only each owner's use of the limits (owners.go).
 //
-//	TLS ─► Door: whose token? may they? too much? ─► rest.Router ─► View or Write for that caller
+//	TLS ─► Door: whose token? allowed? within limits? ─► rest.Router ─► View or Write for that caller
 //
-// Certificates are the listener's; they follow their files (certificate.go).
+// The listener's certificates follow their files (certificate.go).
 package central
 
 import (
@@ -29,7 +29,7 @@ import (
 type Door struct {
 	next   http.Handler
 	db     *store.DB
-	audit  *slog.Logger // a line for each change that is refused here; of others the router writes one
+	audit  *slog.Logger // a line for each change refused here; the router logs all others
 	owners *owners
 }
 
@@ -38,14 +38,14 @@ func NewDoor(next http.Handler, db *store.DB, audit *slog.Logger, limits access.
 	return &Door{next: next, db: db, audit: audit, owners: newOwners(limits)}
 }
 
-// ServeHTTP answers one request, or has it answered.
+// ServeHTTP refuses a request or passes it on.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	caller, err := d.caller(r)
 	what := access.OperationOf(r.Method, r.URL.Path)
 	switch access.Allows(caller, what, access.Object{}) {
 	case access.Allowed:
 		err = nil
-	case access.Unauthenticated: // err says why
+	case access.Unauthenticated: // err gives the reason
 	default:
 		err = corral.Errorf(corral.Forbidden, "%s may not do this (%s, by a token of role %s)", caller.Name,
 			r.Method+" "+r.URL.Path, scoped(*caller))
@@ -54,7 +54,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, caller, what, api.ProblemOf(err))
 		return
 	}
-	who := access.Caller{} // nobody, who sees nothing
+	who := access.Caller{} // an unknown caller, who sees nothing
 	if caller != nil {
 		who = *caller
 		visit, err := d.owners.enter(who.Name, r, time.Now())
@@ -70,7 +70,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.next.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
 }
 
-// scoped is a caller's role with its scopes.
+// scoped returns a caller's role with its scopes.
 func scoped(c access.Caller) string {
 	if len(c.Scopes) == 0 {
 		return string(c.Role)
@@ -78,8 +78,8 @@ func scoped(c access.Caller) string {
 	return string(c.Role) + " with the scopes " + strings.Join(c.Scopes, ", ")
 }
 
-// caller finds out who sends a request; nil, with the reason: one who is refused. Whether a token is good comes
-// before whether its owner's account is served, so that a token that was revoked learns nothing about the account.
+// caller identifies the sender of a request, or returns nil and the reason for refusing it. The token is checked
+// before its owner's account, so that a revoked token reveals nothing about the account.
 func (d *Door) caller(r *http.Request) (*access.Caller, error) {
 	given := r.Header.Values("Authorization")
 	if len(given) == 0 {
@@ -106,7 +106,7 @@ func (d *Door) caller(r *http.Request) (*access.Caller, error) {
 	return &caller, nil
 }
 
-// slowDown answers a request that came too early with 429, and with when to come again. Nothing was done.
+// slowDown answers a request that came too early with status 429 and the time to wait. Nothing was done.
 func (d *Door) slowDown(w http.ResponseWriter, r *http.Request, c *access.Caller, what access.Operation, err error) {
 	p := api.ProblemOf(err)
 	if early, ok := errors.AsType[*access.TooMany](err); ok {
@@ -116,8 +116,8 @@ func (d *Door) slowDown(w http.ResponseWriter, r *http.Request, c *access.Caller
 	d.refuse(w, r, c, what, p)
 }
 
-// refuse answers with a problem. A body is not read: the connection ends with the answer instead, since whoever has not
-// shown a token could send one for ever.
+// refuse answers with a problem. It does not read a body but ends the connection with the answer, because a client
+// without a valid token could send one forever.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, c *access.Caller, what access.Operation, p *api.Problem) {
 	if r.ContentLength != 0 {
 		w.Header().Set("Connection", "close")
@@ -128,7 +128,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, c *access.Caller, 
 	}
 	w.Header().Set("Content-Type", api.ProblemMediaType)
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // a peer that has gone wants no answer
+	_ = json.NewEncoder(w).Encode(p) // a disconnected peer needs no answer
 	if what.Reads {
 		return
 	}

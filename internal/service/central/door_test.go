@@ -24,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// A house is a door with something behind it that says who came in.
+// A house is a door with a handler behind it that reports the caller.
 type house struct {
 	t    *testing.T
 	db   *store.DB
@@ -50,7 +50,7 @@ func newHouse(t *testing.T, limits access.Limits) *house {
 	return h
 }
 
-// token makes a token and returns its text.
+// token creates a token and returns its text.
 func (h *house) token(k corral.Token) (string, corral.TokenID) {
 	h.t.Helper()
 	text := api.NewTokenText()
@@ -75,8 +75,9 @@ func (h *house) ask(method, path, body string, authorization ...string) *httptes
 	return rec
 }
 
-// Whoever shows a good token comes in as its owner, in whatever case the scheme is written; all others are told why not.
-func TestWhoComesIn(t *testing.T) {
+// A client with a valid token is admitted as its owner, in whatever case the scheme is written; all others get the
+// reason for the refusal.
+func TestAdmission(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Limits{})
 	good, id := h.token(corral.Token{Owner: "ann", Role: corral.RoleUser, ExpiresAt: time.Now().Add(time.Hour)})
@@ -118,7 +119,7 @@ func TestWhoComesIn(t *testing.T) {
 			t.Errorf("%s: %v is no problem document", tt.name, rec)
 		}
 	}
-	// Revoking counts from the next request on.
+	// A revocation takes effect at the next request.
 	if err := storetest.All(h.db).Write(t.Context(), "test", func(tx *store.Tx) error { return store.Done(tx.RevokeToken(id, "")) }); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestWhoComesIn(t *testing.T) {
 	}
 }
 
-// An owner's tokens share one rate. An owner that asks too often is told when to come again, and does not keep others out.
+// An owner's tokens share one rate. An owner who exceeds it is told when to retry and does not affect others.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Limits{Rate: access.Rate{PerSecond: 0.001, Burst: 2}})
@@ -154,7 +155,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// An owner that uses nothing is forgotten, so that the door's memory is bounded by who asks now.
+// An idle owner is dropped, so that the door's memory is bounded by the number of active owners.
 func TestOwnersAreForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +178,8 @@ func TestOwnersAreForgotten(t *testing.T) {
 	})
 }
 
-// inside begins a request of a token and returns once it is in; rest answers it. The body stays open until then.
+// inside starts a request with a token and returns once it is admitted; rest answers it. The body stays open until
+// then.
 func (h *house) inside(t *testing.T, token string, length int64, begin string) (rest func() *httptest.ResponseRecorder) {
 	t.Helper()
 	body, more := io.Pipe()
@@ -186,8 +188,8 @@ func (h *house) inside(t *testing.T, token string, length int64, begin string) (
 	r.Header.Set("Authorization", "Bearer "+token)
 	rec, done := httptest.NewRecorder(), make(chan struct{})
 	go func() { defer close(done); h.door.ServeHTTP(rec, r); body.Close() }()
-	for _, piece := range []string{begin, ""} { // the second is taken once the first has been counted
-		if _, err := io.WriteString(more, piece); err != nil && !errors.Is(err, io.ErrClosedPipe) { // it was refused
+	for _, piece := range []string{begin, ""} { // the second is read after the first has been counted
+		if _, err := io.WriteString(more, piece); err != nil && !errors.Is(err, io.ErrClosedPipe) { // the request was refused
 			t.Fatal(err)
 		}
 	}
@@ -198,8 +200,8 @@ func (h *house) inside(t *testing.T, token string, length int64, begin string) (
 	}
 }
 
-// Bodies that are held for one owner count together, whatever their tokens and whether their length is known; those that
-// are over count no more, and those of others never. The first one is read however long it is.
+// The bodies of an owner's current requests count together, for all tokens and whether or not their length is known;
+// finished ones and those of other owners do not count. The first one is read however long it is.
 func TestBodiesOfAnOwner(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {
@@ -231,7 +233,7 @@ func TestBodiesOfAnOwner(t *testing.T) {
 	}
 }
 
-// A body of unknown length that becomes too long for its owner ends with the reason, and counts no more.
+// A body of unknown length that becomes too long for its owner ends with the reason and no longer counts.
 func TestBodyThatGrowsTooLong(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Limits{Bodies: 1000})
@@ -250,7 +252,7 @@ func TestBodyThatGrowsTooLong(t *testing.T) {
 	}
 }
 
-// Requests that are under way at once are counted by owner.
+// Concurrent requests are counted by owner.
 func TestRequestsOfAnOwner(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Limits{Requests: 1})
@@ -269,7 +271,7 @@ func TestRequestsOfAnOwner(t *testing.T) {
 	}
 }
 
-// The limit of a request's size is the door's or the route's, whichever is less.
+// The limit of a request's size is the smaller of the door's and the route's.
 func TestMaxBody(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Limits{MaxBody: 10})
@@ -281,8 +283,8 @@ func TestMaxBody(t *testing.T) {
 	}
 }
 
-// Who has no token cannot hold up a connection by a body that never comes: the answer comes at once, and the connection
-// ends.
+// A client without a token cannot occupy a connection with a body that never arrives: the answer is sent at once, and
+// the connection ends.
 func TestBodiesOfStrangersAreNotAwaited(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Limits{})
@@ -312,7 +314,7 @@ func TestBodiesOfStrangersAreNotAwaited(t *testing.T) {
 	}
 }
 
-// Whatever is in the header, the door answers and nobody comes in by it.
+// Whatever the header contains, the door answers and does not admit the client.
 func FuzzAuthorization(f *testing.F) {
 	for _, seed := range []string{"", "Bearer ", "Bearer corral_", "bearer\tcorral_", "Bearer corral_" + strings.Repeat("A", 43), "Basic YTpi"} {
 		f.Add(seed)

@@ -8,14 +8,14 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// lookEvery is how often Watch looks: what it warns of is days or hours away.
+// lookEvery is the interval of Watch's checks, which warn of events that are days or hours away.
 const lookEvery = time.Minute
 
-// Until is when the certificate that is shown now ends.
+// Until returns when the present certificate expires.
 func (c *Certificates) Until() time.Time { return c.Leaf().NotAfter }
 
-// Watch looks at the files from time to time, also while nobody connects, and warns in the log before the certificate
-// ends: of each level once. It returns when ctx ends.
+// Watch checks the files periodically, even while no client connects, and logs each warning level once before the
+// certificate expires. It returns when ctx ends.
 func (c *Certificates) Watch(ctx context.Context) {
 	var watch credential.Watch
 	for {

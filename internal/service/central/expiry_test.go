@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A text is written and read by several goroutines.
+// A text can be written and read concurrently.
 type text struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -30,13 +30,14 @@ func (x *text) String() string {
 	return x.all.String()
 }
 
-// Before the certificate ends, and when it has, the log says so, each once; a new one is taken without a handshake.
+// Before the certificate expires, and again afterwards, one message is logged; a new certificate is loaded without a
+// handshake.
 func TestWatchWarnsBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-		first, firstKey := pair(t, 1) // good for two hours, of which one is over
+		first, firstKey := pair(t, 1) // valid for two hours, of which one has passed
 		replace(t, cert, first)
 		replace(t, key, firstKey)
 		var log text
@@ -49,7 +50,7 @@ func TestWatchWarnsBeforeTheEnd(t *testing.T) {
 		go c.Watch(ctx)
 		warned := func(after time.Duration, want int) {
 			t.Helper()
-			<-time.After(after) // of the bubble's own clock
+			<-time.After(after) // on the bubble's clock
 			synctest.Wait()
 			if got := strings.Count(log.String(), "own certificate"); got != want {
 				t.Errorf("%d warnings, want %d:\n%s", got, want, log.String())

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// owners keep what each owner uses of the limits. What one does never counts for another.
+// owners tracks each owner's use of the limits. One owner's use never counts for another.
 type owners struct {
 	limits access.Limits
 
@@ -21,17 +21,17 @@ func newOwners(limits access.Limits) *owners {
 	return &owners{limits: limits, used: map[string]access.Use{}}
 }
 
-// manyUsed is how many owners are kept before those that use nothing are forgotten.
+// manyUsed is the number of owners that are kept before idle ones are dropped.
 const manyUsed = 1 << 10
 
 type visit struct {
 	owners *owners
 	owner  string
-	held   int64 // bytes of its body that count for the owner
+	held   int64 // bytes of the request's body that count for the owner
 }
 
-// enter lets a request of an owner in, or returns why not. A body of known length counts from now on, as much of it as
-// may be read; another one counts as it arrives.
+// enter admits an owner's request or returns why it is refused. A body of known length counts at once, up to the
+// maximum body size; any other body counts as it arrives.
 func (o *owners) enter(owner string, r *http.Request, now time.Time) (*visit, error) {
 	v := &visit{owners: o, owner: owner, held: max(0, r.ContentLength)}
 	if o.limits.MaxBody > 0 {
@@ -62,7 +62,7 @@ func (o *owners) change(owner string, by func(access.Use) (access.Use, error)) e
 	return err
 }
 
-// forget drops owners that use nothing once there are many, so that memory is bounded by who asks now.
+// forget drops idle owners once there are many, so that memory is bounded by the number of active ones.
 func (o *owners) forget(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,7 +76,7 @@ func (o *owners) forget(now time.Time) {
 	}
 }
 
-// counted is a body whose length is not known: what arrives counts for its owner, and what would be too much is an
+// counted is a body of unknown length: the bytes that arrive count for its owner, and exceeding the limit is an
 // access.TooMany error.
 type counted struct {
 	io.ReadCloser

@@ -1,16 +1,16 @@
-// Package events tells clients what changes: sites, glideins and runs, as server-sent events.
+// Package events notifies clients of changes to sites, glideins and runs, as server-sent events.
 //
-// A client hears of objects, not of steps: an event is the object as it is now, and of many changes in a row it may get
-// only the last. That makes what is kept for a client small, and a client that missed something right again with the
-// next event of that object.
+// A client is sent objects, not steps: an event contains the object's present state, and of many changes in a row the
+// client may get only the last. So little is stored for each client, and a client that missed an event is up to date
+// again with the object's next event.
 //
-// How it works. A Hub is one goroutine that lives while there are clients. The store wakes it (store.Watch); it reads
-// which objects changed, from the history after its last entry and from the watch, which also reports changes without
-// history, such as the counts of a run; it encodes each object once, and hands the batch to every client. A client has
-// room for a few batches. One that has none left is dropped, not waited for: its connection ends, and it comes again
-// with the id of its last event.
+// How it works. A Hub is one goroutine that runs while there are clients. The store wakes it (store.Watch). It
+// determines which objects changed, from the history after its last entry and from the watch, which also reports
+// changes without history entries, such as a run's task counts; it encodes each object once and passes the batch to
+// every client. A client has room for a few batches. A client without room is dropped instead of delaying the others:
+// its connection ends, and it reconnects with the id of its last event.
 //
-// An event's id is that of an entry of the history, which is in the database: so a client may come back after corrald
-// was killed. The events that it missed are read from the history; if they are too many, or were deleted, it gets a
-// reset instead, and reads the lists.
+// An event's id is that of a history entry in the database, so a client can reconnect after corrald was killed. The
+// events that it missed are read from the history; if they are too many, or were deleted, the client gets a reset
+// instead and reads the lists.
 package events

@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	// room is how many batches wait for a client before it is dropped.
+	// room is the number of batches that wait for a client before it is dropped.
 	room = 16
 
-	// between is the least time from one batch to the next: what changes meanwhile is told together.
+	// between is the minimum interval between batches: changes in the meantime are sent together.
 	between = 100 * time.Millisecond
 
-	// maxClients bounds how many connections, with a goroutine each, listeners hold.
+	// maxClients limits the number of listeners, each with a connection and a goroutine.
 	maxClients = 1000
 
-	// retryAfter is how long a database is left alone that could not be read.
+	// retryAfter is the pause after the database could not be read.
 	retryAfter = time.Second
 )
 
-// An event is one that a client may see if it may see what is its owner's.
+// An event is visible to a client that may see its owner's objects.
 type event struct {
 	api.Event
 	owner string
 	of    int64 // the object's id
 }
 
-// A Hub hands changes to clients. Its methods may be called from any goroutine.
+// A Hub sends changes to clients. Its methods may be called from any goroutine.
 type Hub struct {
 	lg *slog.Logger
 	db *store.DB
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	clients map[*client]bool
-	stop    context.CancelFunc // of the goroutine; nil: it does not run
+	stop    context.CancelFunc // ends the goroutine; nil: it is not running
 	done    chan struct{}      // closed when it has ended
 }
 
@@ -54,13 +54,13 @@ type client struct {
 	batches chan []event // closed when the client is dropped
 }
 
-// join adds a client and starts the goroutine for the first one. What is committed after join is in a batch. It is an
-// Unavailable error if there are too many.
+// join adds a client and starts the goroutine for the first one. Changes committed after join are in a batch. If
+// there are too many clients, the error is Unavailable.
 func (h *Hub) join(ctx context.Context) (*client, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.clients) >= maxClients {
-		return nil, corral.Errorf(corral.Unavailable, "%d clients listen already; try again later", maxClients)
+		return nil, corral.Errorf(corral.Unavailable, "%d clients are already listening; try again later", maxClients)
 	}
 	if h.stop == nil {
 		if err := h.start(ctx); err != nil {
@@ -72,7 +72,7 @@ func (h *Hub) join(ctx context.Context) (*client, error) {
 	return c, nil
 }
 
-// start starts the goroutine. It begins with what the history has now, and watches from before that.
+// start starts the goroutine. It begins at the present end of the history and watches from before that.
 func (h *Hub) start(ctx context.Context) error {
 	watch := h.db.Watch()
 	_, last, err := span(ctx, h.db)
@@ -81,7 +81,7 @@ func (h *Hub) start(ctx context.Context) error {
 		return err
 	}
 	r := &reader{db: h.db, last: last, said: map[store.Subject]uint64{}}
-	// It reads for corrald, which sees everything, and not for the first client, whose context has a caller.
+	// It reads on behalf of corrald, which sees everything, not of the first client, whose context has a caller.
 	life, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan struct{})
 	go func(done chan struct{}) {
@@ -92,7 +92,7 @@ func (h *Hub) start(ctx context.Context) error {
 	return nil
 }
 
-// leave removes a client, and with the last one waits until the goroutine has ended.
+// leave removes a client. After the last one it waits until the goroutine has ended.
 func (h *Hub) leave(c *client) {
 	h.mu.Lock()
 	delete(h.clients, c)
@@ -135,7 +135,7 @@ func (h *Hub) run(ctx context.Context, watch *store.Watch, r *reader) {
 	}
 }
 
-// publish hands a batch to every client that has room for it, and drops the others.
+// publish passes a batch to every client that has room for it and drops the others.
 func (h *Hub) publish(batch []event) {
 	if len(batch) == 0 {
 		return

@@ -91,7 +91,7 @@ func (w *world) progress(r corral.Run, done int) {
 	})
 }
 
-// listen returns the events after one as they come, until the test ends or stop.
+// listen returns the events after the given one as they arrive, until the test ends or stop is called.
 func (w *world) listen(after int64) (events <-chan api.Event, stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -131,8 +131,8 @@ func runDone(done int) func(api.Event) bool {
 	}
 }
 
-// A listener hears of each kind of object as it changes, also of what leaves no history.
-func TestChangesAreTold(t *testing.T) {
+// A listener gets an event for each kind of object that changes, even for changes without history entries.
+func TestChangesAreReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	events, _ := w.listen(0)
@@ -154,7 +154,7 @@ func TestChangesAreTold(t *testing.T) {
 	w.await(events, "the site", kind("site"))
 }
 
-// Who comes back is told of what changed since, once for each object, and goes on.
+// A client that reconnects gets the changes since its last event, once for each object, and then continues.
 func TestResumed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -165,7 +165,7 @@ func TestResumed(t *testing.T) {
 	for range 3 {
 		w.newGlidein()
 	}
-	w.progress(r, 4) // without history
+	w.progress(r, 4) // without a history entry
 	events, stop = w.listen(last)
 	told := map[string]int{}
 	e := w.await(events, "the last of what was missed", func(e api.Event) bool { told[e.Kind]++; return e.ID != 0 })
@@ -179,7 +179,7 @@ func TestResumed(t *testing.T) {
 	w.await(events, "nothing but the run that goes on", runDone(5))
 }
 
-// Who had an event of another database, or has missed too much, begins anew.
+// A client whose last event is from another database, or too old, starts over.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -205,7 +205,7 @@ func TestReset(t *testing.T) {
 	w.await(events, "what came next", kind("glidein"))
 }
 
-// A client that does not read is dropped once it has no room left, and nobody waits for it.
+// A client that does not read is dropped when it has no room left, and delays nothing.
 func TestSlowClientIsDropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -234,7 +234,7 @@ func TestSlowClientIsDropped(t *testing.T) {
 	}
 }
 
-// The goroutine ends with the last client, and begins again with the next.
+// The goroutine ends with the last client and restarts with the next.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -255,7 +255,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// The header of browsers counts more than the query that they began with; both are checked.
+// The browsers' header takes precedence over their original query; both are validated.
 func TestLastEventID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// mostMissed is how many entries of the history a client may have missed and still be told of one by one.
+	// mostMissed is the maximum number of missed history entries that are sent to a client individually.
 	mostMissed = 5000
 
-	// alive is how often a client hears something, so that both sides notice that the other is gone.
+	// alive is the interval at which a client gets at least one message, so that both sides notice a lost connection.
 	alive = 15 * time.Second
 
-	// patience is how long a client may take for what it is sent, beyond what the kernel keeps for it.
+	// patience is how long a client may take to receive data beyond the kernel's buffers.
 	patience = 10 * time.Second
 )
 
-// Routes are those that the hub answers on.
+// Routes returns the hub's routes.
 func (h *Hub) Routes(a *rest.Adapter) []rest.Route {
 	return []rest.Route{rest.Get("/v1/events", func(c *rest.Call) error { return h.listen(a, c) }, "after")}
 }
 
-// listen answers with events until the client goes, is too slow, or corrald stops. What changes between the client's
-// joining and the look at what it missed is told twice, never not at all.
+// listen answers with events until the client disconnects, is too slow, or corrald stops. Changes between joining and
+// reading the missed events are sent twice rather than not at all.
 func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 	after, err := lastEvent(c)
 	if err != nil {
@@ -50,7 +50,7 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 	}
 	out := c.Live(api.EventsMediaType, patience)
 	if err := send(out, visible(c.Caller(), first)); err != nil {
-		return nil // it is gone, or too slow
+		return nil // it is disconnected or too slow
 	}
 	tick := time.NewTicker(alive)
 	defer tick.Stop()
@@ -58,7 +58,7 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 		select {
 		case batch, there := <-me.batches:
 			if !there {
-				return nil // dropped: it comes again
+				return nil // dropped: it will reconnect
 			}
 			err = send(out, visible(c.Caller(), batch))
 		case <-tick.C:
@@ -74,11 +74,11 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 	return nil
 }
 
-// stillIn reports, as an error, that the client's token was revoked or has expired since it was let in, or that the
+// stillIn returns an error if the client's token has been revoked or has expired since it was admitted, or its
 // account was suspended.
 func (h *Hub) stillIn(c *rest.Call) error {
 	id := c.Caller().Token
-	if id == 0 { // it came through corrald's own socket
+	if id == 0 { // a client of corrald's own socket
 		return nil
 	}
 	var refusal string
@@ -97,15 +97,15 @@ func (h *Hub) stillIn(c *rest.Call) error {
 	return err
 }
 
-// send writes a batch in one piece. Its last event alone has an id: a client whose connection broke within the batch
-// comes back with an earlier one, and gets all of it again.
+// send writes a batch at once. Only its last event has an id: a client whose connection broke within the batch
+// reconnects with an earlier id and gets the whole batch again.
 func send(out func([]byte) error, batch []event) error {
 	var text bytes.Buffer
 	for i, e := range batch {
 		if i < len(batch)-1 {
 			e.ID = 0
 		}
-		_ = e.Write(&text) // a buffer takes all
+		_ = e.Write(&text) // a buffer accepts all writes
 	}
 	if text.Len() == 0 {
 		return nil
@@ -113,8 +113,8 @@ func send(out func([]byte) error, batch []event) error {
 	return out(text.Bytes())
 }
 
-// lastEvent returns which event the client had last, 0 for none. The header is what browsers send of their own accord
-// when they connect again, with the query as it was at first: so it counts more.
+// lastEvent returns the id of the client's last event, 0 if there is none. When browsers reconnect by themselves,
+// they send the header with the original query, so the header takes precedence.
 func lastEvent(c *rest.Call) (int64, error) {
 	after := c.Query.Number("after")
 	if err := c.Query.Err(); err != nil {
@@ -131,8 +131,8 @@ func lastEvent(c *rest.Call) (int64, error) {
 	return after, nil
 }
 
-// missed returns the first events for a client that had this one last: what changed since, or that it has to begin
-// anew. Counts of tasks leave no history, so runs that go on are told of in any case.
+// missed returns the first events for a client whose last event was this one: the changes since then, or the event
+// that tells it to start over. Task counts have no history entries, so unfinished runs are always included.
 func missed(ctx context.Context, db *store.DB, after int64) (batch []event, err error) {
 	err = db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		first, last, err := tx.HistorySpan()
@@ -167,7 +167,7 @@ func missed(ctx context.Context, db *store.DB, after int64) (batch []event, err 
 	return batch, err
 }
 
-// anew is an event that is no object's.
+// anew returns an event without an object.
 func anew(kind string, id int64) event {
 	return event{Event: api.Event{ID: id, Kind: kind, Data: []byte("{}")}}
 }

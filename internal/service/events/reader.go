@@ -11,20 +11,20 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// page is how many entries of the history are read at once.
+// page is the number of history entries read at once.
 const page = 1000
 
 var seed = maphash.MakeSeed()
 
-// A reader reads what changed since it last did. One goroutine owns it.
+// A reader reads changes since its last read. It belongs to one goroutine.
 type reader struct {
 	db   *store.DB
 	last int64                    // entry of the history
-	said map[store.Subject]uint64 // :: object → hash of what was told of it last
+	said map[store.Subject]uint64 // :: object → hash of the last event about it
 }
 
-// visible leaves out what is not for a caller to see. All events of a batch are of the same entry of the history, so
-// that what is left still says how far the client has heard.
+// visible removes events that a caller may not see. All events of a batch have the same history id, so the remaining
+// ones still record how far the client has read.
 func visible(who access.Caller, batch []event) []event {
 	var seen []event
 	for _, e := range batch {
@@ -35,7 +35,7 @@ func visible(who access.Caller, batch []event) []event {
 	return seen
 }
 
-// span returns the ids of the first and the last entry of the history.
+// span returns the ids of the first and last history entries.
 func span(ctx context.Context, db *store.DB) (first, last int64, err error) {
 	err = db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		first, last, err = tx.HistorySpan()
@@ -44,8 +44,8 @@ func span(ctx context.Context, db *store.DB) (first, last int64, err error) {
 	return first, last, err
 }
 
-// read returns an event for each object that changed: those of the next entries of the history, and those that are
-// named. Objects that are as they were told last are left out. more says that there are more entries.
+// read returns an event for each changed object: those of the next history entries, and the named ones. Objects that
+// are unchanged since their last event are left out. more reports whether there are more entries.
 func (r *reader) read(ctx context.Context, named []store.Subject) (batch []event, more bool, err error) {
 	last := r.last
 	err = r.db.Whole().View(ctx, func(tx *store.WholeTx) error {
@@ -69,7 +69,8 @@ func (r *reader) read(ctx context.Context, named []store.Subject) (batch []event
 	return r.news(batch), more, nil
 }
 
-// news leaves out what was told before. An entry may be of a job whose glidein is as it was.
+// news removes objects that are unchanged since their last event. An entry may be about a job whose glidein is
+// unchanged.
 func (r *reader) news(batch []event) []event {
 	var news []event
 	for _, e := range batch {
@@ -84,8 +85,8 @@ func (r *reader) news(batch []event) []event {
 
 func (e event) subject() store.Subject { return store.Subject{Object: e.Kind, ID: e.of} }
 
-// objectsOf lists the sites, glideins and runs that entries of the history are about, or that are named, each once. An
-// entry of a job is about its glidein, or else its site.
+// objectsOf lists the sites, glideins and runs that are named or that history entries are about, each once. An entry
+// about a job refers to its glidein or, without one, to its site.
 func objectsOf(tx *store.WholeTx, entries []corral.Entry, named []store.Subject) (objects []store.Subject, err error) {
 	known := map[store.Subject]bool{}
 	add := func(s store.Subject) {
@@ -114,7 +115,7 @@ func objectsOf(tx *store.WholeTx, entries []corral.Entry, named []store.Subject)
 	return objects, nil
 }
 
-// loaders read objects of the kinds that are told of, with their owners.
+// loaders read objects of the kinds that have events, with their owners.
 var loaders = map[string]func(tx *store.WholeTx, id int64) (object any, owner string, err error){
 	corral.ObjectSite: func(tx *store.WholeTx, id int64) (any, string, error) {
 		s, err := tx.Site(corral.SiteID(id))
@@ -130,7 +131,7 @@ var loaders = map[string]func(tx *store.WholeTx, id int64) (object any, owner st
 	},
 }
 
-// load makes an event of each object.
+// load returns an event for each object.
 func load(tx *store.WholeTx, objects []store.Subject, id int64) ([]event, error) {
 	var all []event
 	for _, s := range objects {
@@ -140,7 +141,7 @@ func load(tx *store.WholeTx, objects []store.Subject, id int64) ([]event, error)
 		}
 		data, err := json.Marshal(object)
 		if err != nil {
-			return nil, err // unreachable: the nouns are JSON
+			return nil, err // unreachable: the nouns can be encoded as JSON
 		}
 		all = append(all, event{api.Event{ID: id, Kind: s.Object, Data: data}, owner, s.ID})
 	}

@@ -1,15 +1,16 @@
-// Package login keeps logins that a person answers over several requests.
+// Package login manages logins that a person answers over several requests.
 //
-// For the ssh transport a login is one call, which asks its questions (a passphrase, a one-time code) in the middle.
-// For a REST client it is a sequence of requests, each with the answers to one question and each answered with the
-// next. A Session stands between the two: it runs the call in a goroutine of its own, which blocks in ask until a
-// request brings the answers, while requests block in Next until the call has a question or is over.
+// For the ssh transport a login is one call, which asks its questions (a passphrase, a one-time code) while it runs.
+// For a REST client it is a sequence of requests: each contains the answers to one question and is answered with the
+// next one. A Session connects the two: it runs the call in its own goroutine, which blocks in ask until a request
+// brings the answers, while requests block in Next until the call has a question or has ended.
 //
-// The one invariant: an answer answers one question, once. Each question has a number, and an answer names the number
-// it is for, so that a request that is repeated because its answer was lost does not answer the question after.
+// The one invariant: an answer answers one question, once. Each question has a number, and an answer contains the
+// number of its question, so that a request that is repeated because its response was lost does not answer the next
+// question.
 //
-// Answers are in no log and no record, and a session lives in memory only: a login that corrald's end interrupts is
-// begun again.
+// Answers are never logged or recorded, and a session exists only in memory: a login that is interrupted by the end
+// of corrald must be started again.
 package login
 
 import (
@@ -25,37 +26,37 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// life is how long a login may take, with all answers that a person gives.
+// life is the maximum duration of a login, including all of a person's answers.
 const life = 5 * time.Minute
 
-// Sessions are the logins that were begun. A session that is over stays for a while, for requests that are repeated.
-// The zero value has none.
+// Sessions holds the logins that were started. A finished session is kept for a while for repeated requests. The zero
+// value is empty.
 type Sessions struct {
 	mu      sync.Mutex // guards begun
 	begun   map[string]*Session
 	running sync.WaitGroup
 }
 
-// A Session is one login. In a request it is named ID.N, where N is the number of the question that the request
+// A Session is one login. Requests refer to it as ID.N, where N is the number of the question that the request
 // answers.
 type Session struct {
-	Site corral.Site // where; without an id if there is only a contact
+	Site corral.Site // the site; without an id if only a contact is given
 
 	id      string
 	began   time.Time
 	cancel  context.CancelFunc
-	answers chan []string // to the question that waits; never blocks
+	answers chan []string // to the pending question; never blocks
 
 	mu       sync.Mutex // guards following
 	asked    int
-	question *gridsite.Question // that waits for its answers; nil: none
+	question *gridsite.Question // the pending question; nil: none
 	over     bool
-	err      error         // once over
-	changed  chan struct{} // closed when asked or over changes next
+	err      error         // valid once over
+	changed  chan struct{} // closed when asked or over next changes
 }
 
-// Begin begins a login at the site by calling dial, whose questions go to the session. The login ends when dial
-// returns, and is cancelled when ctx ends, Cancel is called, or a person would have taken too long.
+// Begin starts a login at the site by calling dial, whose questions are passed to the session. The login ends when
+// dial returns. It is cancelled when ctx ends, Cancel is called, or its time is over.
 func (ss *Sessions) Begin(ctx context.Context, site corral.Site,
 	dial func(ctx context.Context, ask gridsite.Asker) error) *Session {
 	ctx, cancel := context.WithTimeout(ctx, life)
@@ -68,7 +69,7 @@ func (ss *Sessions) Begin(ctx context.Context, site corral.Site,
 		defer cancel()
 		err := dial(ctx, s.ask)
 		if err != nil && ctx.Err() != nil {
-			err = corral.ErrorAt(corral.Forbidden, "login", "%s: the login was given up, or took longer than %s",
+			err = corral.ErrorAt(corral.Forbidden, "login", "%s: the login was cancelled or took longer than %s",
 				site.Contact, life)
 		}
 		s.end(err)
@@ -79,7 +80,7 @@ func (ss *Sessions) Begin(ctx context.Context, site corral.Site,
 // Wait returns when no login is running any more.
 func (ss *Sessions) Wait() { ss.running.Wait() }
 
-// keep adds a session and forgets those that are long over.
+// keep adds a session and drops those that ended long ago.
 func (ss *Sessions) keep(s *Session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -94,7 +95,7 @@ func (ss *Sessions) keep(s *Session) {
 	ss.begun[s.id] = s
 }
 
-// Find returns the session of an owner that name names, and the number of the question. Those of others are not found.
+// Find returns an owner's session by its name, and the number of the question. Other owners' sessions are not found.
 func (ss *Sessions) Find(owner, name string) (*Session, int, error) {
 	id, number, _ := strings.Cut(name, ".")
 	n, err := strconv.Atoi(number)
@@ -110,7 +111,7 @@ func (ss *Sessions) Find(owner, name string) (*Session, int, error) {
 // Cancel ends the login without an answer.
 func (s *Session) Cancel() { s.cancel() }
 
-// ask poses a question and waits for its answers.
+// ask asks a question and waits for its answers.
 func (s *Session) ask(ctx context.Context, q gridsite.Question) ([]string, error) {
 	s.mu.Lock()
 	s.asked++
@@ -125,7 +126,7 @@ func (s *Session) ask(ctx context.Context, q gridsite.Question) ([]string, error
 	}
 }
 
-// end notes that the login is over.
+// end records that the login has ended.
 func (s *Session) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,13 +134,13 @@ func (s *Session) end(err error) {
 	s.tell()
 }
 
-// tell wakes those that wait for a change; s.mu is held.
+// tell wakes the callers that wait for a change. The caller holds s.mu.
 func (s *Session) tell() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// Answer hands on the answers to question n. If the question has been answered already it does nothing.
+// Answer passes on the answers to question n. If the question has already been answered, it does nothing.
 func (s *Session) Answer(n int, answers []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +157,8 @@ func (s *Session) Answer(n int, answers []string) error {
 	return nil
 }
 
-// Next waits for what follows question n: another question, or the end of the login. If ctx ends before, the person has
-// gone away, and the login is cancelled.
+// Next waits for the event after question n: another question, or the end of the login. If ctx ends first, the person
+// has disconnected, and the login is cancelled.
 func (s *Session) Next(ctx context.Context, n int) (api.Login, error) {
 	for {
 		s.mu.Lock()
@@ -180,7 +181,7 @@ func (s *Session) Next(ctx context.Context, n int) (api.Login, error) {
 	}
 }
 
-// onWire is a question as the API has it.
+// onWire returns the API's form of a question.
 func onWire(q *gridsite.Question) *api.LoginQuestion {
 	wire := &api.LoginQuestion{Name: q.Name, Instruction: q.Instruction, Prompts: []api.LoginPrompt{}}
 	for _, p := range q.Prompts {

@@ -17,7 +17,7 @@ func code(ctx context.Context, ask gridsite.Asker) error {
 	return err
 }
 
-// A login that is left alone ends by itself, and a request for it says so.
+// An abandoned login ends by itself, and a request for it reports that.
 func TestLoginWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -29,14 +29,14 @@ func TestLoginWithoutAnswers(t *testing.T) {
 		begun := time.Now()
 		_, err := s.Next(t.Context(), 1)
 		if took := time.Since(begun); took != life || corral.KindOf(err) != corral.Forbidden ||
-			!strings.Contains(err.Error(), "ssh://hpc: the login was given up, or took longer than 5m0s") {
+			!strings.Contains(err.Error(), "ssh://hpc: the login was cancelled or took longer than 5m0s") {
 			t.Errorf("after %s: %v, want it over after %s", took, err, life)
 		}
 		ss.Wait()
 	})
 }
 
-// A session that is over is found for a while, and then no more; it goes when others begin.
+// A finished session can be found for a while; it is dropped when others begin.
 func TestOldSessionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

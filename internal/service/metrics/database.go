@@ -15,7 +15,7 @@ var (
 		"When the database was last checked, since 1970; 0: never.")
 )
 
-// database reads what the last check found whenever Prometheus asks: a backup checks in a process of its own.
+// database reads the result of the last check at each scrape, because a backup checks in a separate process.
 type database struct {
 	lg   *slog.Logger
 	path string
@@ -27,7 +27,7 @@ func (d database) Describe(to chan<- *prometheus.Desc) {
 	to <- checkedDesc
 }
 
-// Collect implements prometheus.Collector. A record that cannot be read is an alert, too.
+// Collect implements prometheus.Collector. An unreadable record also counts as damage.
 func (d database) Collect(to chan<- prometheus.Metric) {
 	r, found, err := dbcheck.Read(d.path)
 	var at float64

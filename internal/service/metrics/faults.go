@@ -9,17 +9,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// faults counts what a scrape could not tell, by the part that failed, and logs each error once. Whatever fails, the
-// rest is served: an alert on the counter says that something is missing.
+// faults counts the failures of scrapes by part and logs each error once. The rest is still served: an alert on the
+// counter shows that something is missing.
 type faults struct {
 	lg    *slog.Logger
 	count *prometheus.CounterVec
 
 	mu   sync.Mutex        // guards last
-	last map[string]string // the error of each part's last scrape; a part that was read has none
+	last map[string]string // the error of each part's last scrape; parts without an error have no entry
 }
 
-// newFaults returns what counts the faults of all parts, each from 0 on.
+// newFaults returns the counter of all parts' faults, each starting at 0.
 func newFaults(lg *slog.Logger) *faults {
 	f := &faults{lg: lg, last: map[string]string{}, count: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "corral_metrics_errors_total",
@@ -32,10 +32,10 @@ func newFaults(lg *slog.Logger) *faults {
 	return f
 }
 
-// registered is the part of what the client library collects by itself.
+// registered is the part that the client library collects by itself.
 const registered = "registry"
 
-// ended tells how the scrape of a part went.
+// ended records the result of a part's scrape.
 func (f *faults) ended(part string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,25 +50,25 @@ func (f *faults) ended(part string, err error) {
 	}
 }
 
-// Println implements promhttp.Logger: what the library could not collect or encode.
+// Println implements promhttp.Logger: it records what the library could not collect or encode.
 func (f *faults) Println(v ...any) {
 	f.ended(registered, fmt.Errorf("%s", strings.TrimSpace(fmt.Sprintln(v...))))
 }
 
-// A sender sends the series of one scrape. Prometheus' registry refuses a scrape that has a series twice, so a second
-// one of the same labels is left out and becomes an error of the part that sent it.
+// A sender sends the series of one scrape. Prometheus's registry refuses a scrape with a duplicate series, so a
+// second one with the same labels is left out and becomes an error of the part that sent it.
 type sender struct {
 	to   chan<- prometheus.Metric
 	sent map[string]bool
-	err  error // the first one of the part that sends
+	err  error // the first error of the current part
 }
 
-// gauge sends a value that may go up and down.
+// gauge sends a value that may increase and decrease.
 func (s *sender) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	s.send(d, prometheus.GaugeValue, v, labels...)
 }
 
-// send sends a series, or keeps the error of one that cannot be sent.
+// send sends a series, or records the error if it cannot be sent.
 func (s *sender) send(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 	metric, err := prometheus.NewConstMetric(d, kind, v, labels...)
 	key := d.String() + "\x00" + strings.Join(labels, "\x00")

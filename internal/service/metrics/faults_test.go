@@ -16,14 +16,14 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// A scraped is the metrics of a store of one site, and what is logged of them.
+// A scraped holds the metrics of a store with one site, and their log.
 type scraped struct {
 	*testing.T
 	*Metrics
 	log bytes.Buffer
 }
 
-// newScraped has these parts besides the usual ones.
+// newScraped adds these parts to the usual ones.
 func newScraped(t *testing.T, db *store.DB, more ...part) *scraped {
 	err := storetest.All(db).Write(t.Context(), "ann", func(tx *store.Tx) error {
 		_, err := tx.CreateSite(corral.Site{Name: "hpc", Owner: "ann", Contact: "local:", Batch: "fork", Root: "/r"})
@@ -37,12 +37,12 @@ func newScraped(t *testing.T, db *store.DB, more ...part) *scraped {
 		Workers:     func(corral.ClusterID) []corral.Worker { return nil },
 		Credentials: func(corral.Site) []credential.Credential { return nil },
 	})
-	// After the sites, so that it can be seen that what follows is served.
+	// After the sites, to show that the following parts are served.
 	s.stored.parts = append(append([]part{parts[0]}, more...), parts[1:]...)
 	return s
 }
 
-// get scrapes twice, as the number of failures may be told before they are counted, and wants series to be there.
+// get scrapes twice, because failures may be counted after the number is read, and expects series to exist.
 func (s *scraped) get(series ...string) {
 	s.Helper()
 	var text string
@@ -61,8 +61,7 @@ func (s *scraped) get(series ...string) {
 	}
 }
 
-// What cannot be read, and a series that comes twice, are logged once, counted at each scrape, and not in the way of
-// the rest.
+// Unreadable parts and duplicate series are logged once, counted at each scrape, and do not affect the rest.
 func TestFaultsAreNotInTheWay(t *testing.T) {
 	t.Parallel()
 	fails := true
@@ -100,7 +99,7 @@ func TestFaultsAreNotInTheWay(t *testing.T) {
 	}
 }
 
-// A store that does not answer leaves what is counted beside it.
+// If the store does not answer, metrics from other sources are still served.
 func TestStoreIsGone(t *testing.T) {
 	t.Parallel()
 	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "corral.db"))

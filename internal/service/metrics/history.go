@@ -12,16 +12,16 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// page is how many entries of the history are read at once.
+// page is the number of history entries read at once.
 const page = 1000
 
-// registration is the phase from an attempt's start to its first worker. The others are those of a timeline.
+// registration is the phase from an attempt's start to its first worker. The other phases are those of a timeline.
 const registration = "registration"
 
 // phaseNames lists all phases.
 var phaseNames = []string{"setup", "allocation", registration, "runtime", "cleanup"}
 
-// A history observes what the store's history tells of jobs, from the entries that follow corrald's start.
+// A history observes jobs in the store's history entries after corrald's start.
 type history struct {
 	phases *prometheus.HistogramVec
 	ended  *prometheus.CounterVec
@@ -54,7 +54,7 @@ func (h *history) begin(site corral.Site) {
 		h.phases.WithLabelValues(site.Owner, site.Name, phase)
 	}
 	for _, outcome := range corral.Outcomes {
-		if outcome != corral.OutcomeDone { // which only setup and cleanup jobs have
+		if outcome != corral.OutcomeDone { // only setup and cleanup jobs have this outcome
 			h.ended.WithLabelValues(site.Owner, site.Name, string(outcome))
 		}
 	}
@@ -67,8 +67,8 @@ func (h *history) end(site corral.Site) {
 	h.ended.DeletePartialMatch(of)
 }
 
-// follow observes entries as they are written, until ctx ends. A database that cannot be read is tried again: no entry
-// is left out.
+// follow observes entries as they are written, until ctx ends. If the database cannot be read, it tries again: no
+// entry is left out.
 func (h *history) follow(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 	last, known := int64(0), false
 	for ctx.Err() == nil {
@@ -89,7 +89,7 @@ func (h *history) follow(ctx context.Context, lg *slog.Logger, db *store.DB) err
 			continue
 		case !known:
 			known = true
-			continue // what was written since the channel was taken
+			continue // reads the entries written since the channel was taken
 		}
 		select {
 		case <-changed:
@@ -99,7 +99,7 @@ func (h *history) follow(ctx context.Context, lg *slog.Logger, db *store.DB) err
 	return nil
 }
 
-// read observes the entries after one, and returns the last.
+// read observes the entries after the given one and returns the last one.
 func (h *history) read(tx *store.WholeTx, last int64) (int64, error) {
 	for {
 		entries, err := tx.HistoryAfter(last, page)
@@ -120,7 +120,7 @@ func (h *history) read(tx *store.WholeTx, last int64) (int64, error) {
 	}
 }
 
-// observe observes what an entry says of a job.
+// observe observes an entry about a job.
 func (h *history) observe(tx *store.WholeTx, e corral.Entry) error {
 	job, err := tx.Job(corral.JobID(e.Of))
 	if err != nil {
@@ -144,7 +144,7 @@ func (h *history) observe(tx *store.WholeTx, e corral.Entry) error {
 	if !moved {
 		return nil
 	}
-	// The events of the timeline that this entry is about: a job's row may know of later ones already.
+	// The timeline events of this entry: a job's row may already contain later ones.
 	about := map[string]bool{}
 	switch e.To {
 	case string(corral.JobRunning):
@@ -164,7 +164,7 @@ func (h *history) phase(site corral.Site, name string, took time.Duration) {
 	h.phases.WithLabelValues(site.Owner, site.Name, name).Observe(max(0, took.Seconds()))
 }
 
-// firstWorkers returns the entry of the history in which a job's first worker came.
+// firstWorkers returns the history entry of a job's first worker.
 func firstWorkers(tx *store.WholeTx, job corral.Job) (id int64, err error) {
 	entries, err := tx.History(corral.ObjectJob, int64(job.ID), store.Page{})
 	for _, e := range entries {

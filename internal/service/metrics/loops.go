@@ -18,7 +18,7 @@ var (
 		"owner", "site")
 )
 
-// loops are those of sites, as the engine tells of them.
+// loops tracks the sites' loops, as reported by the engine.
 type loops struct {
 	steps    *prometheus.HistogramVec
 	failures *prometheus.CounterVec
@@ -27,11 +27,11 @@ type loops struct {
 	of map[corral.SiteID]*loop
 }
 
-// A loop is one whose site has series.
+// A loop is the loop of a site that has series.
 type loop struct {
 	owner, site string
-	began       time.Time // the step that is under way; zero: none is
-	good        time.Time // when a step last ended without an error
+	began       time.Time // start of the current step; zero: none
+	good        time.Time // end of the last step without an error
 }
 
 func newLoops() loops {
@@ -90,7 +90,7 @@ func (l *loops) end(site corral.Site) {
 	delete(l.of, site.ID)
 }
 
-// Stepping tells that a step of a site's loop begins. The site has no series before the first scrape that finds it.
+// Stepping reports that a step of a site's loop begins. The site has no series before the first scrape that finds it.
 func (m *Metrics) Stepping(site corral.SiteID) {
 	l := &m.loops
 	l.mu.Lock()
@@ -100,7 +100,7 @@ func (m *Metrics) Stepping(site corral.SiteID) {
 	}
 }
 
-// Stepped tells that a step has ended, how long it took, and why it failed, nil if it has not.
+// Stepped reports that a step has ended, its duration, and its error or nil.
 func (m *Metrics) Stepped(site corral.SiteID, took time.Duration, err error) {
 	l := &m.loops
 	l.mu.Lock()

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Metrics are those of one corrald. Its methods may be called from any goroutine.
+// Metrics holds the metrics of one corrald. Its methods may be called from any goroutine.
 type Metrics struct {
 	lg       *slog.Logger
 	db       *store.DB
@@ -30,19 +30,19 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	answers  *prometheus.HistogramVec
 
-	certificate atomic.Pointer[func() time.Time] // until when corrald's own is good; nil: it has none
+	certificate atomic.Pointer[func() time.Time] // returns the expiry time of corrald's own certificate; nil: none
 }
 
-// Sources are what is asked of others whenever Prometheus asks. Both are required.
+// Sources are functions that are called at each scrape. Both are required.
 type Sources struct {
-	Workers     func(corral.ClusterID) []corral.Worker         // that are registered
-	Credentials func(site corral.Site) []credential.Credential // by which corrald is logged in there
+	Workers     func(corral.ClusterID) []corral.Worker         // the registered workers
+	Credentials func(site corral.Site) []credential.Credential // the credentials of corrald's logins there
 }
 
-// scrapeTimeout bounds what one scrape reads: Prometheus itself gives up after ten seconds, unless told otherwise.
+// scrapeTimeout limits the reads of one scrape: by default, Prometheus itself gives up after ten seconds.
 const scrapeTimeout = 8 * time.Second
 
-// quick are the buckets of what should take milliseconds, in seconds.
+// quick are the histogram buckets, in seconds, for operations that should take milliseconds.
 var quick = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
 
 // New returns the metrics of a corrald of this version.
@@ -56,7 +56,7 @@ func New(lg *slog.Logger, db *store.DB, version string, from Sources) *Metrics {
 		}, []string{"method", "route", "status"}),
 		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "corral_http_request_seconds",
-			Help:    "Time to answer a request, that of requests which wait for something included.",
+			Help:    "Time to answer a request, including requests that wait for an event.",
 			Buckets: quick,
 		}, []string{"method", "route"}),
 	}
@@ -71,13 +71,13 @@ func New(lg *slog.Logger, db *store.DB, version string, from Sources) *Metrics {
 		m.stored, m.faults.count, database{lg, db.Path()}, m.requests, m.answers,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "corral_tls_certificate_expiry_timestamp_seconds",
-			Help: "When the certificate expires that corrald shows to others; +Inf: it has none.",
+			Help: "When the certificate of corrald's TLS listener expires; +Inf: it has none.",
 		}, m.certificateEnds),
 	)
 	return m
 }
 
-// Shows has the end of corrald's own certificate among the metrics from now on.
+// Shows adds the expiry time of corrald's own certificate to the metrics.
 func (m *Metrics) Shows(until func() time.Time) { m.certificate.Store(&until) }
 
 func (m *Metrics) certificateEnds() float64 {
@@ -87,21 +87,22 @@ func (m *Metrics) certificateEnds() float64 {
 	return expiry(time.Time{})
 }
 
-// Handler answers scrapes. What cannot be read is left out, logged once, and counted in corral_metrics_errors_total.
+// Handler answers scrapes. Metrics that cannot be read are left out, logged once, and counted in
+// corral_metrics_errors_total.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog: m.faults, ErrorHandling: promhttp.ContinueOnError, DisableCompression: true, MaxRequestsInFlight: 4,
 	})
 }
 
-// methods are those that routes have.
+// methods are the methods of the routes.
 var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 }
 
 // Answered counts a request.
 func (m *Metrics) Answered(method, route string, status int, took time.Duration) {
-	// Any word may be a method: those that no route has are one series, or clients could make as many as they like.
+	// A client may send any method: unknown ones share a series, so that clients cannot create an unlimited number.
 	if !slices.Contains(methods, method) {
 		method = "other"
 	}
@@ -114,19 +115,19 @@ func (m *Metrics) Answered(method, route string, status int, took time.Duration)
 // Run follows the history until ctx ends.
 func (m *Metrics) Run(ctx context.Context) error { return m.history.follow(ctx, m.lg, m.db) }
 
-// A perSite has series of sites, which stored begins and ends. Prometheus' registry collects side by side, so stored
-// also passes them on: else the first scrape could come before they begin.
+// A perSite has series for each site; stored creates and removes them. Prometheus's registry collects concurrently,
+// so stored also collects them: otherwise a scrape could come before they are created.
 type perSite interface {
 	prometheus.Collector
 
-	// begin makes the series of a site, with 0.
+	// begin creates a site's series with value 0.
 	begin(site corral.Site)
 
-	// end removes them.
+	// end removes a site's series.
 	end(site corral.Site)
 }
 
-// labelsOf are those of all series of a site.
+// labelsOf returns the labels of all of a site's series.
 func labelsOf(site corral.Site) prometheus.Labels {
 	return prometheus.Labels{"owner": site.Owner, "site": site.Name}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// A world is the metrics of a real store.
+// A world holds the metrics of a real store.
 type world struct {
 	*testing.T
 	db      *store.DB
@@ -28,10 +28,10 @@ type world struct {
 	site    corral.Site
 	cluster corral.Cluster
 
-	credentials []credential.Credential // by which corrald is logged in at all sites
+	credentials []credential.Credential // of corrald's logins at all sites
 }
 
-// newWorld has a cluster and a site of ann's.
+// newWorld returns a world with ann's cluster and site.
 func newWorld(t *testing.T) *world {
 	w := emptyWorld(t)
 	w.write(func(tx *store.Tx) (err error) {
@@ -69,7 +69,7 @@ func (w *world) newSite(name string) (s corral.Site) {
 	return s
 }
 
-// ready makes a site that is READY.
+// ready creates a READY site.
 func ready(tx *store.Tx, s corral.Site) (corral.Site, error) {
 	s, err := tx.CreateSite(s)
 	for _, move := range []corral.SiteMove{corral.SiteStage, corral.SiteStaged} {
@@ -80,7 +80,7 @@ func ready(tx *store.Tx, s corral.Site) (corral.Site, error) {
 	return s, err
 }
 
-// attempt makes an attempt of a new glidein, and moves it.
+// attempt creates an attempt of a new glidein and applies events to it.
 func (w *world) attempt(events ...corral.JobEvent) (j corral.Job) {
 	w.Helper()
 	w.write(func(tx *store.Tx) error {
@@ -108,7 +108,7 @@ var (
 	end    = corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeExpired}
 )
 
-// scrape returns what Prometheus gets, by series.
+// scrape returns the scraped values by series.
 func (w *world) scrape() map[string]string {
 	w.Helper()
 	rec := httptest.NewRecorder()
@@ -137,8 +137,8 @@ func (w *world) want(series map[string]string, want map[string]string) {
 	}
 }
 
-// When credentials expire is told, and what never does is told as infinitely late: an alert on either is false.
-func TestExpiryIsTold(t *testing.T) {
+// The expiry times of credentials are reported, as infinity for those that never expire: an alert on them is false.
+func TestExpiryIsReported(t *testing.T) {
 	t.Parallel()
 	const site, own = `corral_credential_expiry_timestamp_seconds{owner="ann",site="hpc"}`, "corral_tls_certificate_expiry_timestamp_seconds"
 	w := newWorld(t)
@@ -148,8 +148,8 @@ func TestExpiryIsTold(t *testing.T) {
 	w.want(w.scrape(), map[string]string{site: "5000", own: "7000"})
 }
 
-// What is stored is told, and what there is none of is told, too.
-func TestStoredIsTold(t *testing.T) {
+// Stored facts are reported, including zeros.
+func TestStoredIsReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.attempt(submit)
@@ -201,7 +201,7 @@ func TestStoredIsTold(t *testing.T) {
 	}
 }
 
-// Phases and outcomes are those of what happens from the beginning on, each once.
+// Phases and outcomes are observed once each, from the beginning on.
 func TestHistoryIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -217,7 +217,7 @@ func TestHistoryIsFollowed(t *testing.T) {
 		}
 	}()
 	ended := `corral_attempts_ended_total{outcome="expired",owner="ann",site="hpc"}`
-	// Until it is known that it follows, an attempt may be from before.
+	// Until the history is known to be followed, an attempt may predate that.
 	until(t, "it follows", func() bool { w.attempt(submit, begin, end); return w.scrape()[ended] != "0" })
 	was := w.scrape()
 	j := w.attempt(submit, begin)
@@ -249,12 +249,12 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// The loops of sites tell of their steps, and the series of a site go with it.
+// The loops of sites report their steps, and a site's series are removed with it.
 func TestLoops(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	other := w.newSite("grid")
-	w.m.Stepping(w.site.ID) // before it is known: nothing is told of it
+	w.m.Stepping(w.site.ID) // before the site is known: nothing is reported
 	w.want(w.scrape(), map[string]string{`corral_reconcile_lag_seconds{owner="ann",site="hpc"}`: "0"})
 	w.m.Stepped(w.site.ID, time.Second, nil)
 	w.m.Stepped(w.site.ID, time.Second, errors.New("no route"))
@@ -294,8 +294,7 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// The result of the last check of the database is read when Prometheus asks: a backup leaves it there, which is another
-// process.
+// The result of the last check of the database is read at each scrape, because a backup writes it in another process.
 func TestDamageIsAMetric(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,7 +16,7 @@ var (
 	documented = regexp.MustCompile("(?m)^\\| `(corral_[a-z_]+)` ")
 )
 
-// A dashboard is as much of Grafana's format as a test needs.
+// A dashboard is the part of Grafana's format that the test needs.
 type dashboard struct {
 	Panels []struct {
 		Title   string
@@ -24,8 +24,8 @@ type dashboard struct {
 	}
 }
 
-// Every metric that the dashboard and the alerts ask for exists, and docs/metrics.md has all of ours. That each
-// expression is one, and is answered, a real Prometheus is asked in internal/e2e.
+// Every metric that the dashboard and the alerts use exists, and docs/metrics.md lists all of ours. A real Prometheus
+// in internal/e2e checks that each expression is valid and returns a result.
 func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

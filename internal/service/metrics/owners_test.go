@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// Two owners who call everything the same have series of their own, and neither is counted among the other's.
+// Two owners who use the same names have separate series, and neither's objects are counted among the other's.
 func TestOwnersWithTheSameNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -45,8 +45,8 @@ func TestOwnersWithTheSameNames(t *testing.T) {
 	})
 }
 
-// Whatever two owners of the same names have, and remove, a scrape has each series once, it lacks nothing, and what it
-// says of one owner is what it would say if the other did not exist.
+// Whatever objects two owners with the same names have or remove, a scrape has each series once and completely, and
+// one owner's values are the same as if the other did not exist.
 func TestOwnersAreApart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -76,7 +76,7 @@ func TestOwnersAreApart(t *testing.T) {
 	})
 }
 
-// What a site, a cluster and an owner add to a scrape is what docs/metrics.md says.
+// The numbers of series that a site, a cluster and an owner add to a scrape match docs/metrics.md.
 func TestHowMuchGrows(t *testing.T) {
 	t.Parallel()
 	w := emptyWorld(t)
@@ -105,7 +105,7 @@ func TestHowMuchGrows(t *testing.T) {
 	}
 }
 
-// ofOwner keeps the series of one owner, without those that the clock decides.
+// ofOwner returns one owner's series, without those that depend on the clock.
 func ofOwner(series map[string]string, owner string) map[string]string {
 	maps.DeleteFunc(series, func(name, _ string) bool {
 		return !strings.Contains(name, fmt.Sprintf("owner=%q", owner))
@@ -126,7 +126,7 @@ type person struct {
 
 func (w *world) person(owner string) person { return person{w, owner} }
 
-// An act is something that an owner does with the objects of a name.
+// An act is an owner's action on the objects with a name.
 type act struct{ verb, name string }
 
 func drawAct(t *rapid.T) act {
@@ -137,7 +137,7 @@ func drawAct(t *rapid.T) act {
 	}
 }
 
-// play does acts, and leaves out those that are not possible.
+// play performs acts and skips impossible ones.
 func (p person) play(acts ...act) {
 	p.Helper()
 	for _, a := range acts {
@@ -148,7 +148,7 @@ func (p person) play(acts ...act) {
 	}
 }
 
-// has returns what of a list is the person's and fits.
+// has returns the person's first matching object in a list.
 func has[T any](list []T, err error, fits func(T) bool) (T, error) {
 	if i := slices.IndexFunc(list, fits); err == nil && i >= 0 {
 		return list[i], nil
@@ -178,7 +178,7 @@ func (p person) do(tx *store.Tx, a act) error {
 		_, err := tx.RemoveCluster(cluster.ID, "")
 		return err
 	case a.verb == "run":
-		// A folder belongs to one run: the number of runs makes it unique.
+		// A folder belongs to one run, so the number of runs makes it unique.
 		n, err := tx.Runs(store.RunFilter{})
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// gauge describes a metric that is read when Prometheus asks.
+// gauge describes a metric that is read at each scrape.
 func gauge(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
@@ -19,44 +19,44 @@ func gauge(name, help string, labels ...string) *prometheus.Desc {
 var (
 	sitesDesc    = gauge("corral_sites", "Sites by owner and state.", "owner", "state")
 	glideinsDesc = gauge("corral_glideins", "Glideins by site and state.", "owner", "site", "state")
-	attemptsDesc = gauge("corral_attempts", "Attempts of glideins that are not over, by site and state.",
+	attemptsDesc = gauge("corral_attempts", "Live attempts of glideins, by site and state.",
 		"owner", "site", "state")
 	runsDesc  = gauge("corral_runs", "Runs by owner and state.", "owner", "state")
-	tasksDesc = gauge("corral_tasks", "Tasks of runs that go on, by owner and state.", "owner", "state")
+	tasksDesc = gauge("corral_tasks", "Tasks of unfinished runs, by owner and state.", "owner", "state")
 	endedDesc = gauge("corral_tasks_ended_total", "Tasks of all runs that are done, or failed for good, by owner.",
 		"owner", "outcome")
 	oldestDesc = gauge("corral_oldest_queued_seconds",
-		"How long the attempt has waited that has waited longest in a site's queue; 0: none does.", "owner", "site")
+		"Waiting time of the oldest attempt in a site's queue; 0: none is waiting.", "owner", "site")
 	troubleDesc = gauge("corral_site_trouble_seconds",
-		"For how long a site has not been reached, or has not answered as it should; 0: all is well.", "owner", "site")
-	loginDesc = gauge("corral_site_login_needed", "1 if a site wants somebody to log in.", "owner", "site")
+		"How long a site has been unreachable or not answering properly; 0: no trouble.", "owner", "site")
+	loginDesc = gauge("corral_site_login_needed", "1 if a site needs a person to log in.", "owner", "site")
 	heldDesc  = gauge("corral_site_held",
-		"1 if attempts are kept from a site because the last ones came to nothing.", "owner", "site")
+		"1 if attempts at a site are on hold because the last ones failed.", "owner", "site")
 	expiryDesc = gauge("corral_credential_expiry_timestamp_seconds",
-		"When the first of the credentials expires by which corrald is logged in at a site; +Inf: none does.",
+		"When the first of the credentials of corrald's login at a site expires; +Inf: none does.",
 		"owner", "site")
-	workersDesc = gauge("corral_workers", "Workers that are connected, by cluster.", "owner", "cluster")
-	cpusDesc    = gauge("corral_worker_cpus", "Cpus of workers that are connected, by cluster, busy and free.",
+	workersDesc = gauge("corral_workers", "Connected workers, by cluster.", "owner", "cluster")
+	cpusDesc    = gauge("corral_worker_cpus", "CPUs of connected workers, by cluster, busy and free.",
 		"owner", "cluster", "use")
 )
 
-// A scrape is what one view of the store has shown so far.
+// A scrape holds the data that one view of the store has provided so far.
 type scrape struct {
 	*sender
 	from   Sources
 	now    time.Time
 	sites  []corral.Site
-	owners map[string]bool // of sites and clusters: they have all series of owners, with 0
+	owners map[string]bool // owners of sites and clusters, for whom all series exist, with value 0
 }
 
-// A part of the metrics is read and sent by itself: what fails in it is not in the way of the others. Names of sites
-// and clusters are unique only within an owner, so each series of one has its owner, too.
+// A part of the metrics is read and sent separately, so its failure does not affect the others. Names of sites and
+// clusters are unique only per owner, so each of their series has an owner label.
 type part struct {
 	name string
 	send func(*store.WholeTx, *scrape) error
 }
 
-// parts are what is stored. The first two find the sites and the owners, which others need.
+// parts are the stored metrics. The first two find the sites and the owners, which others need.
 var parts = []part{
 	{"sites", func(tx *store.WholeTx, s *scrape) (err error) {
 		if s.sites, err = tx.Sites(store.Filter{}); err != nil {
@@ -127,7 +127,7 @@ var parts = []part{
 	{"tasks", tasks},
 }
 
-// tasks sends those of runs that go on, and those that are over.
+// tasks sends the numbers of tasks in unfinished runs, and of ended tasks.
 func tasks(tx *store.WholeTx, s *scrape) error {
 	live, err := tx.Runs(store.RunFilter{States: []corral.RunState{corral.RunRunning, corral.RunCancelling}})
 	if err != nil {
@@ -145,7 +145,7 @@ func tasks(tx *store.WholeTx, s *scrape) error {
 	for owner := range s.owners {
 		over[owner] = store.TasksOver{}
 	}
-	for _, o := range ended { // of all who ever had a run
+	for _, o := range ended { // of all owners who ever had a run
 		over[o.Owner] = o
 	}
 	for owner, ended := range over {
@@ -162,14 +162,14 @@ func tasks(tx *store.WholeTx, s *scrape) error {
 	return nil
 }
 
-// sum adds counts of tasks up.
+// sum adds up task counts.
 func sum(a, b corral.RunTasks) corral.RunTasks {
 	return corral.RunTasks{Total: a.Total + b.Total, Waiting: a.Waiting + b.Waiting, Ready: a.Ready + b.Ready,
 		Running: a.Running + b.Running, Done: a.Done + b.Done, Failed: a.Failed + b.Failed,
 		Skipped: a.Skipped + b.Skipped}
 }
 
-// crowd counts the workers that are connected to a cluster.
+// crowd counts the workers connected to a cluster.
 func (s *scrape) crowd(c corral.Cluster) {
 	var workers, cpus, free int
 	for _, w := range s.from.Workers(c.ID) {
@@ -182,7 +182,8 @@ func (s *scrape) crowd(c corral.Cluster) {
 	s.gauge(cpusDesc, float64(free), c.Owner, c.Name, "free")
 }
 
-// bySite sends how many objects of each site are in each state, by the id of the site: a name is one of its owner's.
+// bySite sends the number of each site's objects in each state, by the site's id, because names are unique only per
+// owner.
 func bySite[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, states []S) {
 	type in struct {
 		site  corral.SiteID
@@ -201,8 +202,8 @@ func bySite[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, stat
 	}
 }
 
-// byOwner sends how many objects of each owner are in each state. An owner without any has all series, too, with 0: a
-// rate over a series that appears with its first object would miss that object.
+// byOwner sends the number of each owner's objects in each state. An owner without objects also has all series, with
+// value 0: a rate over a series that appears with its first object would miss that object.
 func byOwner[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, states []S) {
 	found := map[string]map[S]int{}
 	for owner := range s.owners {
@@ -223,10 +224,10 @@ func byOwner[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, sta
 	}
 }
 
-// last says whether a state is one that objects do not leave, and in which they are not counted.
+// last reports whether a state is final; objects in such a state are not counted.
 func last[S ~string](state S) bool { return state == "DELETED" || state == "ENDED" }
 
-// since is how long ago something was, in seconds; 0 for the zero time.
+// since returns the seconds since a time, 0 for the zero time.
 func (s *scrape) since(at time.Time) float64 {
 	if at.IsZero() {
 		return 0
@@ -234,7 +235,7 @@ func (s *scrape) since(at time.Time) float64 {
 	return max(0, s.now.Sub(at).Seconds())
 }
 
-// expiry is the end of a credential as Prometheus counts time; one that has none ends infinitely late.
+// expiry returns the expiry time of a credential in Prometheus's format; +Inf if it never expires.
 func expiry(at time.Time) float64 {
 	if at.IsZero() {
 		return math.Inf(1)
@@ -242,7 +243,7 @@ func expiry(at time.Time) float64 {
 	return float64(at.Unix())
 }
 
-// truth is 1 for what holds, and 0 for what does not.
+// truth returns 1 for true and 0 for false.
 func truth(b bool) float64 {
 	if b {
 		return 1

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// stored reads what is in the store, in one view, whenever Prometheus asks. It knows which sites there are, so it also
-// says of which the others have series.
+// stored reads the store at each scrape, in one view. It knows the existing sites, so it also determines for which
+// sites the others have series.
 type stored struct {
 	db     *store.DB
 	from   Sources
@@ -21,7 +21,7 @@ type stored struct {
 	faults *faults
 
 	mu   sync.Mutex                    // guards told
-	told map[corral.SiteID]corral.Site // sites whose series were begun
+	told map[corral.SiteID]corral.Site // sites whose series were created
 }
 
 // Describe implements prometheus.Collector.
@@ -35,7 +35,7 @@ func (s *stored) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. A part that cannot be read is left out, and counted.
+// Collect implements prometheus.Collector. A part that cannot be read is left out and counted.
 func (s *stored) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
@@ -65,8 +65,8 @@ func (s *stored) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// tell begins the series of new sites, and ends those of sites that are gone. The old ones end first: a new site may
-// have the name of one that is gone.
+// tell creates the series of new sites and removes those of deleted ones. It removes old ones first, because a new
+// site may have the name of a deleted one.
 func (s *stored) tell(sites []corral.Site) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package outage says in the histories of glideins and runs that their workers are out of reach, and since when.
+// Package outage records in the histories of glideins and runs since when their workers are unreachable.
 //
-// What is out of reach is what a muster decides about the workers that the clusters know of. A Keeper writes one
-// entry when that begins and one when it ends, and keeps what holds now in memory: like the number of workers that are
-// registered, it is not stored. After a restart the histories say what was said last.
+// A muster decides which of the clusters' known workers are unreachable. A Keeper writes one entry when an outage
+// begins and one when it ends, and keeps the present outages in memory: like the number of registered workers, they
+// are not stored. After a restart the histories show what was last recorded.
 package outage
 
 import (
@@ -18,29 +18,29 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// every is how often a Keeper looks: a fraction of the time for which a worker has to be out of reach.
+// every is the interval of a Keeper's checks: a fraction of the minimum duration of an outage.
 const every = settles / 5
 
-// actor is whose the entries are.
+// actor is the actor of the entries.
 const actor = "corrald"
 
-// A Keeper says what is out of reach. Its methods may be called from any goroutine.
+// A Keeper tracks unreachable workers. Its methods may be called from any goroutine.
 type Keeper struct {
 	lg       *slog.Logger
 	db       *store.DB
 	clusters *admission.Clusters
-	began    time.Time // what was said earlier, an earlier corrald has said
+	began    time.Time // entries before this time are from an earlier corrald
 
 	mu   sync.Mutex // guards said
 	said map[store.Subject]corral.Outage
 }
 
-// New returns a keeper that has said nothing.
+// New returns a keeper without outages.
 func New(lg *slog.Logger, db *store.DB, clusters *admission.Clusters) *Keeper {
 	return &Keeper{lg: lg, db: db, clusters: clusters, began: time.Now(), said: map[store.Subject]corral.Outage{}}
 }
 
-// Of returns the outage of a glidein or a run, nil if there is none.
+// Of returns the outage of a glidein or a run, or nil if there is none.
 func (k *Keeper) Of(object string, id int64) *corral.Outage {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,7 +50,7 @@ func (k *Keeper) Of(object string, id int64) *corral.Outage {
 	return nil
 }
 
-// Run looks until ctx ends. What cannot be read or written is tried again at the next look.
+// Run checks until ctx ends. Failed reads and writes are tried again at the next check.
 func (k *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -65,7 +65,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			err = k.Look(ctx, time.Now())
 		}
 		if err != nil && ctx.Err() == nil {
-			k.lg.Warn("looking for workers that are out of reach", "error", err)
+			k.lg.Warn("looking for unreachable workers", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -75,7 +75,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// recall reads what an earlier corrald has said of what is alive.
+// recall reads the outages of live objects that an earlier corrald recorded.
 func (k *Keeper) recall(ctx context.Context) error {
 	said := map[store.Subject]corral.Outage{}
 	err := k.db.Whole().View(ctx, func(tx *store.WholeTx) error {
@@ -93,7 +93,7 @@ func (k *Keeper) recall(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("reading what was said: %w", err)
+		return fmt.Errorf("reading earlier outages: %w", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,7 +101,7 @@ func (k *Keeper) recall(ctx context.Context) error {
 	return nil
 }
 
-// last returns the outage that an object's history says goes on.
+// last returns the outage that, according to an object's history, has not ended.
 func last(tx *store.WholeTx, of store.Subject) (o corral.Outage, yes bool, err error) {
 	entries, err := tx.History(of.Object, of.ID, store.Page{})
 	for _, e := range entries {
@@ -115,8 +115,8 @@ func last(tx *store.WholeTx, of store.Subject) (o corral.Outage, yes bool, err e
 	return o, yes, err
 }
 
-// Look looks once, and says what has changed. If all workers are within reach, and were, nothing is read: the store is
-// not asked every two seconds about ten thousand glideins of which none is in trouble.
+// Look checks once and records changes. If all workers are reachable now and were before, nothing is read: the store
+// is not queried every two seconds about ten thousand healthy glideins.
 func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 	k.mu.Lock()
 	was := maps.Clone(k.said)
@@ -126,7 +126,7 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 	}
 	w, err := store.ReadWhole(ctx, k.db, read)
 	if err != nil {
-		return fmt.Errorf("reading what is alive: %w", err)
+		return fmt.Errorf("reading live glideins and runs: %w", err)
 	}
 	t := turn{now: now, was: was, is: map[store.Subject]corral.Outage{}}
 	lost := admission.Lost(k.clusters, w.attempts())
@@ -152,7 +152,7 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 	return k.say(ctx, t.is, t.news)
 }
 
-// An entry is what a history is to say. Entries are written together, so that a glidein and the runs that rely on it
+// An entry is a history entry to be written. All are written together, so that a glidein and the runs that rely on it
 // never contradict each other.
 type entry struct {
 	owner         string
@@ -160,8 +160,8 @@ type entry struct {
 	event, reason string
 }
 
-// say writes the entries; then what holds now is known. If they cannot be written, nothing is known, and the next look
-// finds the same news: no entry is left out, and none is written twice.
+// say writes the entries and then updates the known outages. If the write fails, they stay unchanged and the next
+// check finds the same news: no entry is left out, and none is written twice.
 func (k *Keeper) say(ctx context.Context, is map[store.Subject]corral.Outage, news []entry) error {
 	if len(news) > 0 {
 		err := k.db.Whole().Write(ctx, actor, func(tx *store.WholeTx) error {
@@ -173,7 +173,7 @@ func (k *Keeper) say(ctx context.Context, is map[store.Subject]corral.Outage, ne
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("writing what is out of reach: %w", err)
+			return fmt.Errorf("recording outages: %w", err)
 		}
 	}
 	k.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// settles is how long a worker must be out of reach before it is reported: a restart of corrald,
-// or of a switch on the way, is over sooner.
+// settles is how long a worker must be unreachable before it is reported: a restart of corrald or of a network switch
+// is over sooner.
 const settles = 10 * time.Second
 
 // Events of the histories of glideins and runs.
@@ -17,14 +17,14 @@ const (
 	WithinReach = "within reach"
 )
 
-// format is what a history says of an outage, and what parse reads again.
+// format is the text of an outage in a history; parse reads it.
 const format = "%d of %d workers are out of reach since %s"
 
 func sentence(o corral.Outage) string {
 	return fmt.Sprintf(format, o.Workers, o.Of, o.Since.UTC().Format(time.RFC3339))
 }
 
-// parse reads what sentence has written.
+// parse reads the text written by sentence.
 func parse(s string) (o corral.Outage, ok bool) {
 	var since string
 	if n, err := fmt.Sscanf(s, format, &o.Workers, &o.Of, &since); err != nil || n != 3 {
@@ -35,14 +35,14 @@ func parse(s string) (o corral.Outage, ok bool) {
 	return o, err == nil && o.Workers > 0 && o.Workers <= o.Of
 }
 
-// A muster is what corrald knows of the workers of a glidein, or of a run, whose attempts run.
+// A muster is the known state of the workers of a glidein or a run with running attempts.
 type muster struct {
-	workers []corral.Worker // those that are out of reach are not Connected
-	was     corral.Outage   // what was said of them last; zero: nothing
-	blind   bool            // there may be workers that are not among workers
+	workers []corral.Worker // unreachable workers are not Connected
+	was     corral.Outage   // the outage last recorded; zero: none
+	blind   bool            // there may be workers missing from workers
 }
 
-// connected counts the workers that are within reach.
+// connected counts the reachable workers.
 func (m muster) connected() (n int) {
 	for _, w := range m.workers {
 		if w.Connected {
@@ -52,13 +52,13 @@ func (m muster) connected() (n int) {
 	return n
 }
 
-// outage is what is to be said now; zero: nothing. It begins once the first worker has been out of reach for
-// settles, then with all that are, and ends when none is. Where corrald is blind, as after its restart, the
-// workers that do not show are still out of reach.
+// outage returns the outage to report now; zero: none. It begins once the first worker has been unreachable for
+// settles, then includes all unreachable workers, and ends when there are none. If corrald is blind, as after its
+// restart, the missing workers still count as unreachable.
 func (m muster) outage(now time.Time) corral.Outage {
 	connected, is := m.connected(), corral.Outage{Since: now}
 	for _, w := range m.workers {
-		if w.Connected || !w.EndsAt.IsZero() && !now.Before(w.EndsAt) { // then it has left by now
+		if w.Connected || !w.EndsAt.IsZero() && !now.Before(w.EndsAt) { // it has left by now
 			continue
 		}
 		is.Workers++

@@ -39,7 +39,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// What a history says of an outage is read again after a restart; what else it says is none.
+// The history entry of an outage is read again after a restart; other entries are not mistaken for one.
 func TestOutageIsReadAgain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

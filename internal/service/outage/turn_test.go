@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A history is told of the beginning and of the end, and of nothing between them.
-func TestTellsOfEdges(t *testing.T) {
+// A history gets entries for the beginning and the end, and nothing in between.
+func TestReportsEdges(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	of := store.Subject{Object: corral.ObjectRun, ID: 7}
@@ -39,7 +39,7 @@ func TestTellsOfEdges(t *testing.T) {
 		{10 * time.Minute, corral.Outage{}, 2, []string{"within reach: all 2 workers are within reach again, after 10m0s"}},
 		{11 * time.Minute, corral.Outage{}, 2, nil},
 		{12 * time.Minute, two, 0, []string{"out of reach: 2 of 2 workers are out of reach since 2026-01-02T12:00:00Z"}},
-		{13 * time.Minute, corral.Outage{}, 0, []string{"within reach: the workers that were out of reach have left"}},
+		{13 * time.Minute, corral.Outage{}, 0, []string{"within reach: the unreachable workers have left"}},
 	} {
 		if diff := cmp.Diff(step.want, look(step.at, step.is, step.connected)); diff != "" {
 			t.Errorf("step %d (-want +got): %s", i+1, diff)
@@ -47,7 +47,7 @@ func TestTellsOfEdges(t *testing.T) {
 	}
 }
 
-// A run has the workers of all glideins of its cluster.
+// A run uses the workers of all glideins of its cluster.
 func TestTally(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)

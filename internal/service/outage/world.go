@@ -8,13 +8,13 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A world is what is alive of all owners' glideins and runs. Nothing in it is looked up by name.
+// A world holds the live glideins and runs of all owners. Nothing in it is looked up by name.
 type world struct {
 	glideins []corral.Glidein
 	runs     []corral.Run
 }
 
-// read reads all that is alive: whose it is matters for nothing here, since each entry is of the object itself.
+// read reads all live objects. Their owners do not matter here, because each entry refers to the object itself.
 func read(tx *store.WholeTx) (w world, err error) {
 	if w.glideins, err = tx.Glideins(store.GlideinFilter{Live: true, InBrief: true}); err != nil {
 		return w, err
@@ -23,7 +23,7 @@ func read(tx *store.WholeTx) (w world, err error) {
 	return w, err
 }
 
-// attempts are those that are alive.
+// attempts returns the live attempts.
 func (w world) attempts() map[corral.JobID]bool {
 	all := map[corral.JobID]bool{}
 	for _, g := range w.glideins {
@@ -36,20 +36,20 @@ func (w world) attempts() map[corral.JobID]bool {
 	return all
 }
 
-// live reports whether an attempt of a glidein is alive.
+// live reports whether a glidein has a live attempt.
 func live(g corral.Glidein) bool { return len(world{glideins: []corral.Glidein{g}}.attempts()) > 0 }
 
-// glideinOf is what the store knows a glidein as.
+// glideinOf returns a glidein's subject in the store.
 func glideinOf(g corral.Glidein) store.Subject {
 	return store.Subject{Object: corral.ObjectGlidein, ID: int64(g.ID)}
 }
 
-// runOf is what the store knows a run as.
+// runOf returns a run's subject in the store.
 func runOf(r corral.Run) store.Subject {
 	return store.Subject{Object: corral.ObjectRun, ID: int64(r.ID)}
 }
 
-// subjects are all that may have something said of them.
+// subjects returns all objects that may have outages.
 func (w world) subjects() (all []store.Subject) {
 	for _, g := range w.glideins {
 		all = append(all, glideinOf(g))
@@ -60,8 +60,8 @@ func (w world) subjects() (all []store.Subject) {
 	return all
 }
 
-// musterOf returns which workers of its cluster a glidein has. There may be more if the pilot of one of its attempts
-// has lost its connection.
+// musterOf returns which of its cluster's workers a glidein has. There may be more if the pilot of one of its
+// attempts has lost its connection.
 func musterOf(g corral.Glidein, workers []corral.Worker, lost map[corral.JobID]bool) (m muster) {
 	own := world{glideins: []corral.Glidein{g}}.attempts()
 	for _, w := range workers {
@@ -75,13 +75,13 @@ func musterOf(g corral.Glidein, workers []corral.Worker, lost map[corral.JobID]b
 	return m
 }
 
-// A tally adds up the glideins of a cluster, for its runs: they have all its workers.
+// A tally adds up the glideins of a cluster for its runs, which use all its workers.
 type tally struct {
 	corral.Outage
 	connected int
 }
 
-// add adds a glidein, with its outage and the number of its workers that are connected.
+// add adds a glidein with its outage and its number of connected workers.
 func (t tally) add(o corral.Outage, connected int) tally {
 	if o.Workers > 0 && (t.Workers == 0 || o.Since.Before(t.Since)) {
 		t.Since = o.Since
@@ -92,14 +92,15 @@ func (t tally) add(o corral.Outage, connected int) tally {
 	return t
 }
 
-// A turn is one look: what was and is reported, and the news for the histories.
+// A turn is one check: the previous and present outages, and the news for the histories.
 type turn struct {
 	now     time.Time
 	was, is map[store.Subject]corral.Outage
 	news    []entry
 }
 
-// tell notes what is to be said of an object of an owner. Its history gets an entry when that begins and when it ends.
+// tell records the present outage of an owner's object. Its history gets an entry when the outage begins and when it
+// ends.
 func (t *turn) tell(owner string, of store.Subject, is corral.Outage, connected int) {
 	was := t.was[of]
 	if is.Workers > 0 {
@@ -109,7 +110,7 @@ func (t *turn) tell(owner string, of store.Subject, is corral.Outage, connected 
 	case was.Workers == 0 && is.Workers > 0:
 		t.news = append(t.news, entry{owner, of, OutOfReach, sentence(is)})
 	case was.Workers > 0 && is.Workers == 0 && connected == 0:
-		t.news = append(t.news, entry{owner, of, WithinReach, "the workers that were out of reach have left"})
+		t.news = append(t.news, entry{owner, of, WithinReach, "the unreachable workers have left"})
 	case was.Workers > 0 && is.Workers == 0:
 		t.news = append(t.news, entry{owner, of, WithinReach, fmt.Sprintf(
 			"all %d workers are within reach again, after %s", connected, t.now.Sub(was.Since).Round(time.Second))})

@@ -1,11 +1,12 @@
-// Package owners removes what an owner has whose account is being ended.
+// Package owners removes an owner's objects while the account is being ended.
 //
-// Ending an owner is a row that says ENDING, and what follows from it here. A Keeper looks at the owner again and
-// again: each look reads what the owner still has and does what can be done about it. Nothing is remembered between
-// looks, so a corrald that is killed at any instant goes on where it was.
+// Ending an owner sets its row to ENDING; this package does the rest. A Keeper checks the owner repeatedly: each
+// check reads the remaining objects and does what is possible. Nothing is remembered between checks, so if corrald is
+// killed at any instant, the next one continues.
 //
-// The order is that of need. First goes what asks for new things: tokens (with the row, in one transaction), scales,
-// ensembles, plans. Then what uses pilots: runs. Then pilots, and when the last one is gone their sites, by the same
-// cleanup job as `corral site remove`, and their clusters. The ssh key is removed last, since sites are reached with
-// it. Records remain: runs with their directories, histories, what was used.
+// The order follows from the dependencies. First to be removed are the objects that request others: tokens (with the
+// row, in one transaction), scales, ensembles, plans. Then the users of pilots: runs. Then pilots and, when the last
+// one is gone, their sites, by the same cleanup job as `corral site remove`, and their clusters. The ssh key is
+// removed last, because it is needed to reach the sites. Records remain: runs with their directories, histories,
+// usage.
 package owners

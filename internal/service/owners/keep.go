@@ -19,21 +19,21 @@ import (
 const (
 	again      = time.Minute            // without a change
 	afterError = 5 * time.Second        // after an error
-	pace       = 100 * time.Millisecond // between two looks, however much changes
+	pace       = 100 * time.Millisecond // minimum interval of checks, however much changes
 )
 
-// Runs cancels runs: run.Manager does.
+// Runs cancels runs; it is implemented by run.Manager.
 type Runs interface {
 	Cancel(ctx context.Context, actor string, id corral.RunID) (corral.Run, error)
 }
 
-// Keys have the ssh keys of owners.
+// Keys manages the owners' ssh keys.
 type Keys interface {
-	// Forget deletes an owner's key. One that is not there is forgotten already.
+	// Forget deletes an owner's key. A missing key is not an error.
 	Forget(owner string) error
 }
 
-// A Keeper ends the owners whose accounts are being ended.
+// A Keeper removes the objects of owners whose accounts are being ended.
 type Keeper struct {
 	Log  *slog.Logger
 	DB   *store.DB
@@ -41,11 +41,11 @@ type Keeper struct {
 	Keys Keys
 }
 
-// Run ends owners until ctx ends. It looks when something changes, and first at its start, so that what a crash
-// interrupted goes on.
+// Run ends owners until ctx ends. It checks after each change, and first at its start, so that work interrupted by a
+// crash continues.
 func (k *Keeper) Run(ctx context.Context) error {
 	for {
-		// The first change of anything wakes; without an owner that is ENDING only that of one does.
+		// While an owner is ENDING, any change wakes the loop; otherwise only a change of an owner does.
 		anything, asked := k.DB.Changed(store.Subject{}), k.DB.Changed(store.Subject{Object: corral.ObjectOwner})
 		rest := again
 		ending, err := store.ReadWhole(ctx, k.DB, (*store.WholeTx).EndingOwners)
@@ -53,7 +53,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			err = errors.Join(err, k.end(ctx, o))
 		}
 		if err != nil && ctx.Err() == nil {
-			k.Log.Error("ending an owner: it is tried again", "error", err)
+			k.Log.Error("ending an owner failed; trying again", "error", err)
 			rest = afterError
 		}
 		if len(ending) == 0 || err != nil {
@@ -72,8 +72,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// end does once what can be done about an owner. Steps do not wait for each other, so that one that fails, such as a
-// run that cannot be cancelled, keeps no other from being done.
+// end does once what is possible for an owner. Steps are independent, so a failing one, such as a run that cannot be
+// cancelled, does not prevent the others.
 func (k *Keeper) end(ctx context.Context, o corral.Owner) error {
 	b, err := store.Read(ctx, k.DB.Owner(o.Name), func(tx *store.Tx) (store.Belongings, error) {
 		return tx.Belongings(o.Name)
@@ -108,10 +108,10 @@ func (k *Keeper) named(o corral.Owner, err error) error {
 	return err
 }
 
-// reason is why something of an owner ends.
+// reason returns the reason for ending an owner's objects.
 func reason(o corral.Owner) string { return "the account " + o.Name + " is being ended" }
 
-// write writes a part of a step with its line of the owner's history, if there is anything in it.
+// write writes a part of a step with an entry in the owner's history, unless the part is empty.
 func (k *Keeper) write(ctx context.Context, o corral.Owner, event string, n int, fn func(*store.Tx) error) error {
 	if n == 0 {
 		return nil
@@ -124,9 +124,9 @@ func (k *Keeper) write(ctx context.Context, o corral.Owner, event string, n int,
 	})
 }
 
-// stop ends what asks for new things: tokens that came back with a backup, scales, ensembles, plans. It uses the same
-// functions as the verbs for each of them, so that what they leave behind is the same: pilots of a scale or a plan are
-// asked to drain here, and are cancelled with all others a moment later.
+// stop ends the objects that request others: tokens that a backup has restored, scales, ensembles, plans. It uses the
+// same functions as the corresponding verbs, so the result is the same: pilots of a scale or a plan are asked to
+// drain here, and are cancelled with all others a moment later.
 func (k *Keeper) stop(ctx context.Context, o corral.Owner, s Step) error {
 	tokens, err := store.Read(ctx, k.DB.Owner(o.Name), func(tx *store.Tx) (int, error) {
 		with, err := tx.Owner(o.Name)
@@ -174,9 +174,9 @@ func (k *Keeper) stop(ctx context.Context, o corral.Owner, s Step) error {
 		}))
 }
 
-// cancel ends runs and pilots. A run that ended meanwhile is over. The line of the history follows the runs, as each is
-// cancelled in a transaction of its own; after a crash between the two the line is missing, and the runs' own histories
-// say what happened.
+// cancel ends runs and pilots. A run that ended meanwhile is not an error. The history entry follows the runs,
+// because each run is cancelled in its own transaction; after a crash between the two the entry is missing, but the
+// runs' own histories show what happened.
 func (k *Keeper) cancel(ctx context.Context, o corral.Owner, s Step) error {
 	var errs []error
 	cancelled := 0
@@ -200,8 +200,8 @@ func (k *Keeper) cancel(ctx context.Context, o corral.Owner, s Step) error {
 		}))...)
 }
 
-// remove has sites and clusters removed that nothing needs any more. A site's removal is its cleanup job, an embedded
-// cluster is gone at once, and a pool of HTCondor's is taken down by what keeps it.
+// remove requests the removal of sites and clusters that are no longer needed. A site is removed by its cleanup job,
+// an embedded cluster is deleted at once, and an HTCondor pool is stopped by its keeper.
 func (k *Keeper) remove(ctx context.Context, o corral.Owner, s Step) error {
 	return errors.Join(
 		k.write(ctx, o, "remove sites", len(s.Sites), func(tx *store.Tx) error {

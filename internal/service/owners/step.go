@@ -9,8 +9,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// A Step is what is to be done next about an owner whose account is being ended. The fields are in the order in which
-// it is done.
+// A Step holds the next actions for an owner whose account is being ended. The fields are in the order of execution.
 type Step struct {
 	Scales    []corral.ClusterID
 	Ensembles []record.ID
@@ -19,11 +18,11 @@ type Step struct {
 	Glideins  []corral.GlideinID
 	Sites     []corral.SiteID
 	Clusters  []corral.ClusterID
-	Done      bool // nothing is left but the ssh key
+	Done      bool // only the ssh key is left
 }
 
-// Next says what follows at now from what an owner has. What was asked for before is not asked for again, but for
-// clusters that could not be removed: those are tried again after a while.
+// Next returns the next actions at now for an owner's objects. Requests are not repeated, except for clusters that
+// could not be removed: those are tried again after a while.
 func Next(now time.Time, b store.Belongings) (s Step) {
 	for _, x := range b.Scales {
 		s.Scales = append(s.Scales, x.Cluster)
@@ -41,7 +40,7 @@ func Next(now time.Time, b store.Belongings) (s Step) {
 			s.Runs = append(s.Runs, x.ID)
 		}
 	}
-	sites, clusters := map[corral.SiteID]bool{}, map[corral.ClusterID]bool{} // that are still needed
+	sites, clusters := map[corral.SiteID]bool{}, map[corral.ClusterID]bool{} // those that are still needed
 	for _, x := range b.Glideins {
 		sites[x.Site], clusters[x.Cluster] = true, true
 		if x.Asked != corral.AskCancel {
@@ -72,11 +71,11 @@ func Next(now time.Time, b store.Belongings) (s Step) {
 	return s
 }
 
-// goesByForce reports whether a site has failed with something installed there: its cleanup failed for good, so that to
-// ask again would fail again, and a person decides.
+// goesByForce reports whether a site has failed with files installed there: its cleanup has failed permanently, so
+// another request would fail again, and a person must decide.
 func goesByForce(s corral.Site) bool { return s.State == corral.SiteFailed && s.PackageDigest != "" }
 
-// Waits says what the end of an owner waits for, a sentence each.
+// Waits lists what the end of an owner waits for, one sentence each.
 func Waits(b store.Belongings) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, x := range b.Ensembles {
@@ -94,7 +93,7 @@ func Waits(b store.Belongings) (all []string) {
 			why = trouble
 		}
 		if goesByForce(x) || x.Trouble.Why != "" {
-			why += fmt.Sprintf("; if it does not come back, `corral site remove %d --force` forgets it", x.ID)
+			why += fmt.Sprintf("; if it does not recover, `corral site remove %d --force` forgets it", x.ID)
 		}
 		say("site %d (%s) is %s%s", x.ID, x.Name, x.State, behind(why))
 	}
@@ -104,7 +103,7 @@ func Waits(b store.Belongings) (all []string) {
 	return all
 }
 
-// behind puts a reason behind a state.
+// behind formats a reason to be appended to a state.
 func behind(reason string) string {
 	if reason == "" {
 		return ""

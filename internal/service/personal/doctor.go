@@ -18,21 +18,21 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 )
 
-// A Finding is what one check of the set-up found.
+// A Finding is the result of one check of the setup.
 type Finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
 	Found  string `json:"found"`
-	Advice string `json:"advice,omitempty"` // what to do: one has to if not OK, and else may
+	Advice string `json:"advice,omitempty"` // what to do: necessary if not OK, otherwise optional
 }
 
-// Limits below which things go wrong in ways that are hard to read.
+// Limits below which failures are hard to interpret.
 const (
 	leastFreeMiB = 512
 	leastFiles   = 1024
 )
 
-// Examine checks what a personal corrald needs.
+// Examine checks the requirements of a personal corrald.
 func Examine(ctx context.Context, c Corrald) []Finding {
 	return []Finding{
 		programs(),
@@ -51,7 +51,7 @@ func Examine(ctx context.Context, c Corrald) []Finding {
 	}
 }
 
-// programs checks that corrald and the pilot are where they are looked for.
+// programs checks that corrald and the pilot are in their expected places.
 func programs() Finding {
 	f := Finding{Check: "programs"}
 	corrald, err := FindCorrald()
@@ -77,7 +77,7 @@ func tools() Finding {
 			missing = append(missing, tool)
 		}
 	}
-	f.Found = "all there"
+	f.Found = "all present"
 	if len(missing) > 0 {
 		f.OK, f.Found = false, "missing: "+strings.Join(missing, ", ")
 		f.Advice = "install coreutils and util-linux"
@@ -85,7 +85,7 @@ func tools() Finding {
 	return f
 }
 
-// writable checks the directory, or the nearest one above it that exists, and its free space.
+// writable checks the directory, or its nearest existing parent, and its free space.
 func writable(check, dir string) Finding {
 	f := Finding{Check: check}
 	at := dir
@@ -96,12 +96,12 @@ func writable(check, dir string) Finding {
 		at = filepath.Dir(at)
 	}
 	if why := whyNotWritable(at); why != "" {
-		f.Found, f.Advice = at+" "+why, "make it a directory of yours, or let the XDG variables name others"
+		f.Found, f.Advice = at+" "+why, "make it a directory that you own, or set the XDG variables to others"
 		return f
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(at, &fs); err != nil {
-		f.Found, f.Advice = at+": "+err.Error(), "look at the file system"
+		f.Found, f.Advice = at+": "+err.Error(), "check the file system"
 		return f
 	}
 	free := int64(fs.Bavail) * fs.Bsize >> 20
@@ -112,7 +112,7 @@ func writable(check, dir string) Finding {
 	return f
 }
 
-// whyNotWritable says why no file can be made in dir, or nothing.
+// whyNotWritable returns why no file can be created in dir, or "".
 func whyNotWritable(dir string) string {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return "is not a directory"
@@ -123,8 +123,7 @@ func whyNotWritable(dir string) string {
 	return ""
 }
 
-// database reports what the last check of corrald's database found: corrald makes one at each start, and each backup
-// makes one.
+// database reports the result of the last check of corrald's database, made by a start or a backup.
 func database(l xdg.Layout) Finding {
 	f := Finding{Check: "database"}
 	r, checked, err := dbcheck.Read(l.Database())
@@ -139,20 +138,20 @@ func database(l xdg.Layout) Finding {
 	switch {
 	case checked && errors.Is(missing, fs.ErrNotExist):
 		f.Found = fmt.Sprintf("%s is missing; it was there at %s", l.Database(), when)
-		f.Advice = fmt.Sprintf("put it back, or a backup with %s; to begin with nothing, remove %s", restore,
+		f.Advice = fmt.Sprintf("put it back, or restore a backup with %s; to start without data, remove %s", restore,
 			dbcheck.File(l.Database()))
 	case !checked:
 		f.OK, f.Found = true, "not checked yet: corrald does so when it starts"
 	case !r.Whole():
 		f.Found = fmt.Sprintf("%s is damaged, as a check at %s found: %s", l.Database(), when, r.Damage)
-		f.Advice = "stop corrald, and put the last good backup back with " + restore
+		f.Advice = "stop corrald, and restore the last good backup with " + restore
 	default:
 		f.OK, f.Found = true, "whole at "+when
 	}
 	return f
 }
 
-// openFiles checks the limit of open files, of which each connection of a worker takes one.
+// openFiles checks the limit on open files, because each worker connection uses one.
 func openFiles() Finding {
 	f := Finding{Check: "open files"}
 	var limit unix.Rlimit
@@ -167,14 +166,14 @@ func openFiles() Finding {
 	return f
 }
 
-// sockets checks that nobody else can listen where corrald does.
+// sockets checks that no other user can listen on corrald's sockets.
 func sockets(c Corrald) Finding {
 	f := Finding{Check: "socket directory"}
 	here, bad, err := c.locate()
 	switch {
 	case err != nil:
 		f.Found = err.Error()
-		f.Advice = "see who owns " + c.Layout.State + ": it must be a user that exists, and you unless you are root"
+		f.Advice = "check the owner of " + c.Layout.State + ": it must be an existing user, and you unless you are root"
 		return f
 	case bad.found != "":
 		f.Found, f.Advice = bad.found, bad.advice
@@ -184,13 +183,13 @@ func sockets(c Corrald) Finding {
 	return f
 }
 
-// examineCorrald checks that what runs answers, and that nothing is left of one that died.
+// examineCorrald checks that a running corrald answers, and that a dead one has left nothing behind.
 func examineCorrald(ctx context.Context, c Corrald) Finding {
 	f := Finding{Check: "corrald", OK: true}
 	here := c.Layout
 	c, err := c.Located()
 	if err != nil {
-		f.Found = "not asked: its socket may be somebody else's"
+		f.Found = "not checked: its socket may belong to another user"
 		return f
 	}
 	answers, silent := c.awaitAnswer(ctx)
@@ -203,20 +202,20 @@ func examineCorrald(ctx context.Context, c Corrald) Finding {
 		}
 		compareVersion(ctx, c, &f)
 	case lost:
-		f.OK, f.Found = false, fmt.Sprintf("process %d runs, but %s", w.PID, w.gone())
+		f.OK, f.Found = false, fmt.Sprintf("process %d is running, but %s", w.PID, w.gone())
 		f.Advice = w.begin()
 	case silent != 0:
-		f.OK, f.Found, f.Advice = false, fmt.Sprintf("process %d runs but does not answer", silent), patiently(silent)
+		f.OK, f.Found, f.Advice = false, fmt.Sprintf("process %d is running but does not answer", silent), patiently(silent)
 	case c.PID() != 0:
 		f.OK, f.Found = false, fmt.Sprintf("process %d has left its pid file but does not answer", c.PID())
-		f.Advice = "it was killed: `corral up` starts it again and takes up what it left; its log is " + c.Layout.Log()
+		f.Advice = "it was killed: `corral up` restarts it and continues its work; its log is " + c.Layout.Log()
 	default:
 		f.Found = "not running; `corral up` starts it"
 	}
 	return f
 }
 
-// compareVersion finds out whether the corrald that answers is of this program's version.
+// compareVersion checks that the running corrald has the same version as this program.
 func compareVersion(ctx context.Context, c Corrald, f *Finding) {
 	cl, err := c.Client()
 	if err != nil {
@@ -225,7 +224,7 @@ func compareVersion(ctx context.Context, c Corrald, f *Finding) {
 	defer cl.Close()
 	h, err := cl.Health(ctx)
 	if err == nil && h.Version != version.String() {
-		f.OK, f.Found = false, f.Found+", but is version "+h.Version+" where this is "+version.String()
-		f.Advice = "end it with `corral down`, or use the corral that came with it"
+		f.OK, f.Found = false, f.Found+", but its version is "+h.Version+" and this program's is "+version.String()
+		f.Advice = "stop it with `corral down`, or use the corral program of that version"
 	}
 }

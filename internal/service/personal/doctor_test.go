@@ -29,7 +29,7 @@ func found(t *testing.T, findings []Finding, check string) Finding {
 	return Finding{}
 }
 
-// Every finding that is not OK says what to do.
+// Every finding that is not OK has advice.
 func TestEveryFindingHasAdvice(t *testing.T) {
 	c := newCorrald(t)
 	file := t.TempDir() + "/file"
@@ -75,7 +75,7 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// What was found may have a colon and a space in it, as a path may.
+// A finding may contain a colon and a space, like a path.
 func TestFindingIsWhole(t *testing.T) {
 	c := newCorrald(t)
 	dir := filepath.Dir(c.Layout.Socket) + ": here"
@@ -88,7 +88,7 @@ func TestFindingIsWhole(t *testing.T) {
 	}
 }
 
-// The database's finding is that of its last check; one that was there is missed.
+// The database's finding is that of its last check; a missing database is noticed.
 func TestDatabaseFinding(t *testing.T) {
 	t.Parallel()
 	l := xdg.Below(t.TempDir())

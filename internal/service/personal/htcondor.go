@@ -11,16 +11,17 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// What the packages of HTCondor are called in the catalog: of workers, and of pools.
+// Names of HTCondor's packages in the catalog, for workers and for pools.
 const (
 	workerPackage = "htcondor"
 	poolPackage   = "htcondor-pool"
 )
 
-// buildPackages is what to do where packages are missing.
+// buildPackages is the advice for missing packages.
 const buildPackages = "`corral package build --from-debian trixie` makes the packages"
 
-// examineHTCondor checks what clusters of kind condor need. Without one, nothing of it has to be there.
+// examineHTCondor checks the requirements of clusters of kind condor. Without such a cluster, none of them need be
+// met.
 func examineHTCondor(ctx context.Context, c Corrald) Finding {
 	f := Finding{Check: "HTCondor", OK: true}
 	if !c.Answers(ctx) {
@@ -28,7 +29,7 @@ func examineHTCondor(ctx context.Context, c Corrald) Finding {
 			f.Found, f.Advice = "not for root", "for condor clusters: `corral up --run-as USER`"
 			return f
 		}
-		f.Found = "the catalog is corrald's; " + installed()
+		f.Found = "corrald, which has the catalog, is not running; " + installed()
 		return f
 	}
 	cl, err := c.Client()
@@ -48,8 +49,8 @@ func examineHTCondor(ctx context.Context, c Corrald) Finding {
 	return f
 }
 
-// condorFindings looks at the packages and the clusters that corrald has. Without packages a condor cluster cannot be
-// used; that matters only where there is one.
+// condorFindings checks corrald's packages and clusters. A condor cluster cannot be used without packages, so missing
+// packages are a problem only if there is one.
 func condorFindings(ctx context.Context, cl *api.Client, f *Finding) error {
 	all, err := cl.Packages(ctx, api.Filter{})
 	if err != nil {
@@ -72,7 +73,7 @@ func condorFindings(ctx context.Context, cl *api.Client, f *Finding) error {
 	f.Found = strings.Join(append(found, failed...), "; ")
 	switch {
 	case len(failed) > 0:
-		f.OK, f.Advice = false, "mend it and `corral cluster start` it, or remove it"
+		f.OK, f.Advice = false, "fix the problem and run `corral cluster start`, or remove the cluster"
 	case len(workers) == 0 && used:
 		f.OK, f.Advice = false, "no site can join a condor cluster: "+buildPackages
 	case len(workers) == 0 || len(pools) == 0:
@@ -81,7 +82,7 @@ func condorFindings(ctx context.Context, cl *api.Client, f *Finding) error {
 	return nil
 }
 
-// versions lists the versions of the packages of what, oldest first as the catalog has them.
+// versions lists the versions of the packages of what, oldest first as in the catalog.
 func versions(all []corral.Package, what string) (of []string) {
 	for _, p := range all {
 		if p.What == what {
@@ -91,7 +92,7 @@ func versions(all []corral.Package, what string) (of []string) {
 	return of
 }
 
-// orNone joins the words of a list for people.
+// orNone joins a list's items for people.
 func orNone(list []string) string {
 	if len(list) == 0 {
 		return "none"
@@ -99,7 +100,7 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// installed says whether this machine has an HTCondor of its own, which serves a pool without a package.
+// installed reports whether HTCondor is installed on this machine, which can serve a pool without a package.
 func installed() string {
 	master, err := exec.LookPath("condor_master")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Nobody needs HTCondor who has no condor cluster; who has one is told what it lacks.
+// Without a condor cluster HTCondor is not needed; with one, the findings list what is missing.
 func TestCondorFindings(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // none is installed
 	of := func(what string) corral.Package {

@@ -1,13 +1,13 @@
-// Package personal starts and ends a user's own corrald: one process in the background, on a Unix
-// socket, with its files where package xdg says.
+// Package personal starts and stops a user's own corrald: one background process on a Unix socket, with its files
+// where package xdg specifies.
 //
-// Nothing here is remembered between two calls; each asks the machine. Three traces tell what runs: the lock on the
-// database, which the kernel drops with its process (stateDir.holder), the note of where it listens (Whereabouts), and
-// its answer on the socket (Corrald.Answers). A process id from a file is never trusted alone, since by now it may be
-// any process; nor is a socket, since another user may have put it there (Located).
+// Nothing is remembered between two calls; each examines the machine. Three traces show what is running: the lock on
+// the database, which the kernel releases with its process (stateDir.holder), the note of its sockets (Whereabouts),
+// and its answer on the socket (Corrald.Answers). A process id from a file is never trusted by itself, because it may
+// now belong to any process; nor is a socket, because another user may have put it there (Located).
 //
-// The rooms of the package: a Corrald starts, stops and is erased (personal.go); where it listens and who could
-// pretend to be it (where.go); what a new one begins with and how everything is taken down (setup.go, queued.go,
+// The parts of the package: a Corrald is started, stopped and erased (personal.go); where it listens and who could
+// impersonate it (where.go); the initial setup of a new one and the removal of everything (setup.go, queued.go,
 // purge.go); the checks of `corral doctor`, which change nothing (doctor.go, htcondor.go, ssh.go).
 package personal
 
@@ -29,42 +29,41 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
 
-// Names of what a personal set-up starts with.
+// Names of the initial objects of a personal setup.
 const (
 	Site    = "local"
 	Cluster = "default"
 )
 
 const (
-	// startTimeout is how long corrald may take until it answers. An end is noticed at once; a busy machine, or a large
-	// database to migrate, is worth the wait.
+	// startTimeout is how long corrald may take to answer. Its end is noticed at once; a busy machine, or the
+	// migration of a large database, may take long.
 	startTimeout = 2 * time.Minute
 	// faster is how much longer another corrald, started at the same moment, may take to answer than ours to fail.
 	faster = 2 * time.Second
-	// patience is how long a corrald that has the database may take until it answers, or has ended.
+	// patience is how long a corrald that holds the database's lock may take to answer or to end.
 	patience = 5 * time.Second
 )
 
 // A Corrald is a user's own corrald, running or not.
 type Corrald struct {
 	Layout xdg.Layout
-	RunAs  string // the user as whom root's corrald runs; "": whose its state is, if it has any, else root
+	RunAs  string // the user that root's corrald runs as; "": the owner of an existing state, otherwise root
 }
 
-// args tells corrald its layout, so that it never depends on whose environment it inherits.
+// args passes corrald its layout, so that it never depends on an inherited environment.
 func (c Corrald) args(runAs string) []string {
 	l := c.Layout
 	return []string{"--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket",
 		l.Worker, "--run-as", runAs}
 }
 
-// user returns the user as whom corrald has to run. One that has run here before has left its state to
-// its user.
+// user returns the user that corrald must run as. An earlier corrald's state belongs to its user.
 func (c Corrald) user() (name string, u runas.User, err error) {
 	name = c.RunAs
 	if name == "" && os.Getuid() == 0 {
@@ -78,7 +77,7 @@ func (c Corrald) user() (name string, u runas.User, err error) {
 	return name, u, err
 }
 
-// Client returns a client for its socket, wherever it listens.
+// Client returns a client for corrald's socket, wherever it listens.
 func (c Corrald) Client() (*api.Client, error) {
 	c, err := c.Located()
 	if err != nil {
@@ -87,7 +86,7 @@ func (c Corrald) Client() (*api.Client, error) {
 	return api.New("unix:" + c.Layout.Socket)
 }
 
-// Answers reports whether it runs and answers.
+// Answers reports whether corrald is running and answers.
 func (c Corrald) Answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -96,7 +95,7 @@ func (c Corrald) Answers(ctx context.Context) bool {
 		return false
 	}
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", c.Layout.Socket) // the client would try again and again
+	conn, err := d.DialContext(ctx, "unix", c.Layout.Socket) // the client would retry repeatedly
 	if err != nil {
 		return false
 	}
@@ -110,8 +109,8 @@ func (c Corrald) Answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// awaitAnswer reports whether it answers. It waits a little for a corrald that has the database and does not answer,
-// since that may be about to begin, or to end; silent is the process of one that does neither.
+// awaitAnswer reports whether corrald answers. If a process holds the database's lock but does not answer,
+// awaitAnswer waits a little, because it may be starting or stopping; silent is the process id if it does neither.
 func (c Corrald) awaitAnswer(ctx context.Context) (answers bool, silent int) {
 	over := time.Now().Add(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -126,19 +125,19 @@ func (c Corrald) awaitAnswer(ctx context.Context) (answers bool, silent int) {
 	return true, 0
 }
 
-// busy is the error, Unavailable, about the process that has the database and does not answer.
+// busy returns the Unavailable error for the process that holds the database's lock but does not answer.
 func (c Corrald) busy(process int) error {
 	if err := c.Lost(); err != nil {
 		return err
 	}
-	return corral.Errorf(corral.Unavailable, "corrald (process %d) runs but does not answer: %s", process,
+	return corral.Errorf(corral.Unavailable, "corrald (process %d) is running but does not answer: %s", process,
 		patiently(process))
 }
 
-// patiently is what to do about one that is silent.
+// patiently returns the advice for a process that does not answer.
 func patiently(process int) string { return fmt.Sprintf("try again, or `kill %d`", process) }
 
-// Exists reports whether it left any state, running or not.
+// Exists reports whether there is a state directory, whether or not corrald is running.
 func (c Corrald) Exists() bool {
 	_, err := os.Stat(c.Layout.State)
 	return err == nil
@@ -157,16 +156,17 @@ func (c Corrald) PID() int {
 	return pid
 }
 
-// Start starts corrald in the background, unless it answers already, and returns once it does; started is false if
-// another one was faster. The process outlives this one.
+// Start starts corrald in the background, unless it already answers, and returns once it answers; started is false if
+// another start was faster. The process outlives this one.
 //
-// Two calls at the same moment both start a corrald. The lock on the database lets only one of them serve; the other
+// Two simultaneous calls both start a corrald. The lock on the database lets only one of them serve; the other
 // process ends by itself or is killed here, and both calls return with the one that serves.
 func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	if _, err := c.Located(); err != nil {
 		return false, err
 	}
-	// one that answers is all that is wanted; one that has the database and is silent must not get a second beside it
+	// a corrald that answers is sufficient; one that holds the lock but does not answer must not get a second one
+	// beside it
 	switch answers, silent := c.awaitAnswer(ctx); {
 	case answers:
 		return false, c.compareUser(ctx)
@@ -186,11 +186,11 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 		return false, err
 	}
 	defer log.Close()
-	// a lock that a script holds while we run is not for as long as corrald runs
-	if err := closefds.CloseOnExec(); err != nil {
+	// a lock held by a calling script must not be held as long as corrald runs
+	if err := proc.CloseOnExec(); err != nil {
 		return false, err
 	}
-	// a session of its own: the end of the terminal, or Ctrl-C in it, is not for corrald
+	// a separate session: corrald must survive the end of the terminal, or Ctrl-C in it
 	cmd := exec.Command(program, c.args(name)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -206,24 +206,24 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // cmd.ProcessState has it
+		_ = cmd.Wait() // cmd.ProcessState has the result
 	}()
 	last := func() string { return lastOf(words, c.Layout.Log(), before, cmd.ProcessState) }
 	if err := c.awaitStart(ctx, ended, last); err != nil {
 		return false, err
 	}
-	if started = c.PID() == cmd.Process.Pid; !started { // else it may come to the lock when the other is taken down
+	if started = c.PID() == cmd.Process.Pid; !started { // otherwise it might take the lock later
 		_ = cmd.Process.Kill()
 		<-ended
 	}
 	return started, nil
 }
 
-// openLog makes the directories and opens the log, and says where it ends. Whose state it is may have put
-// something else in its place, which root must not write to.
+// openLog creates the directories, opens the log and returns its size. The state's owner may have replaced the log by
+// another kind of file, which root must not write to.
 func openLog(l xdg.Layout, u runas.User) (log *os.File, size int64, err error) {
 	dirs := l.Dirs()
-	slices.Reverse(dirs) // the state's is last: where it is, corrald has been
+	slices.Reverse(dirs) // the state's is last: where it exists, corrald has run
 	for _, dir := range dirs {
 		if err := u.Make(dir); err != nil {
 			return nil, 0, err
@@ -240,17 +240,17 @@ func openLog(l xdg.Layout, u runas.User) (log *os.File, size int64, err error) {
 	return log, size, nil
 }
 
-// compareUser says if it runs, but not as who it should.
+// compareUser returns an error if corrald runs as another user than requested.
 func (c Corrald) compareUser(ctx context.Context) error {
 	user, err := c.User(ctx)
 	if err == nil && c.RunAs != "" && user != c.RunAs {
 		err = corral.ErrorAt(corral.Conflict, "--run-as",
-			"corrald (process %d) runs already, as %s: end it with `corral down` first", c.PID(), user)
+			"corrald (process %d) is already running as %s: stop it with `corral down` first", c.PID(), user)
 	}
 	return err
 }
 
-// User returns as whom it runs.
+// User returns the user that corrald runs as.
 func (c Corrald) User(ctx context.Context) (string, error) {
 	cl, err := c.Client()
 	if err != nil {
@@ -262,7 +262,7 @@ func (c Corrald) User(ctx context.Context) (string, error) {
 }
 
 // awaitStart returns once corrald answers, or after it has ended, with its last words. It may have ended because
-// another was faster, which then answers a little later: that one is waited for, too, before the end counts as a
+// another start was faster and will answer a little later: that one is awaited, too, before the end counts as a
 // failure.
 func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, last func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -289,7 +289,7 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, last fun
 	}
 }
 
-// FindCorrald returns the corrald beside this program, else the one on the path.
+// FindCorrald returns the corrald beside this program, or otherwise the one on the PATH.
 func FindCorrald() (string, error) {
 	self, err := os.Executable()
 	if err == nil {
@@ -306,17 +306,18 @@ func FindCorrald() (string, error) {
 	return filepath.Abs(program)
 }
 
-// Stop ends corrald with SIGTERM and returns once its process has ended. That its number is still corrald's shows in
-// the lock that it holds, or in an answer; and it must be the process of the user whose state it is. Without any of
-// these nothing is killed.
+// Stop ends corrald with SIGTERM and returns once its process has ended. It verifies that the process id is still
+// corrald's by its lock or by an answer, and that the process belongs to the state's owner. Otherwise it kills
+// nothing.
 func (c Corrald) Stop(ctx context.Context) error {
 	pid := c.PID()
-	if pid == 0 || (pid != stateDir(c.Layout).holder() && !c.Answers(ctx)) { // one that is busy may be silent
+	if pid == 0 || (pid != stateDir(c.Layout).holder() && !c.Answers(ctx)) { // a busy corrald may not answer
 		return nil
 	}
 	if owner, err := runas.Owner(fmt.Sprintf("/proc/%d", pid)); err != nil || owner != stateDir(c.Layout).owner() {
 		return corral.Errorf(corral.Failed,
-			"%s says that corrald is process %d, which is somebody else's: end corrald by hand", c.Layout.PID(), pid)
+			"according to %s corrald is process %d, which belongs to another user: stop corrald by hand",
+			c.Layout.PID(), pid)
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("ending corrald (process %d): %w", pid, err)
@@ -326,21 +327,22 @@ func (c Corrald) Stop(ctx context.Context) error {
 	for running(pid) {
 		select {
 		case <-ctx.Done():
-			return corral.Errorf(corral.Unknown, "corrald (process %d) did not end yet", pid)
+			return corral.Errorf(corral.Unknown, "corrald (process %d) has not ended yet", pid)
 		case <-tick.C:
 		}
 	}
 	return nil
 }
 
-// owner returns whose state it is, "" if it is ours.
+// owner returns the owner of the state, or "" if it is the present user.
 func (s stateDir) owner() string {
 	name, _ := runas.Owner(s.State)
 	return name
 }
 
-// running reports whether the process exists and is not a zombie, which has ended and waits for its parent. One that is
-// ending is shown as a zombie as soon as its first thread is: until its last one is gone, too, it holds its locks.
+// running reports whether the process exists and is not a zombie, which has ended and waits for its parent. A process
+// that is ending is shown as a zombie as soon as its first thread has ended: until its last thread has ended, it
+// still holds its locks.
 func running(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -354,8 +356,7 @@ func running(pid int) bool {
 	return len(threads) > 1
 }
 
-// Erase deletes what a stopped corrald left: state, caches and sockets. Run directories stay unless
-// purge.
+// Erase deletes the files of a stopped corrald: state, caches and sockets. Run directories stay unless purge is set.
 func (c Corrald) Erase(purge bool) error {
 	paths := []string{c.Layout.Socket, c.Layout.Worker, c.Layout.State, c.Layout.Cache, c.Layout.Downloads()}
 	if purge {
@@ -369,13 +370,13 @@ func (c Corrald) Erase(purge bool) error {
 	removeEmpty(filepath.Dir(c.Layout.Socket))
 	removeEmpty(c.Layout.Runs())
 	removeEmpty(c.Layout.Data)
-	if above := filepath.Dir(c.Layout.State); filepath.Base(above) == "corral" { // the service's own
+	if above := filepath.Dir(c.Layout.State); filepath.Base(above) == "corral" { // the service's own folder
 		removeEmpty(above)
 	}
 	return nil
 }
 
-// removeEmpty removes a directory of ours if nothing is in it; a directory with something stays.
+// removeEmpty removes a directory of ours if it is empty.
 func removeEmpty(dir string) {
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return

@@ -22,8 +22,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 )
 
-// TestMain lets this program play corrald: under that name it does what the state directory's file
-// "mood" says, and otherwise serves its health.
+// TestMain lets this program act as corrald: under that name it behaves as the state directory's file "mood"
+// specifies, and otherwise serves its health.
 func TestMain(m *testing.M) {
 	if os.Args[0] == headless {
 		playHeadless()
@@ -45,7 +45,7 @@ func playCorrald(args []string) int {
 		fmt.Fprintln(os.Stderr, "some trouble\ncorrald: the disk is full")
 		return 1
 	}
-	if string(mood) == "full" { // its log cannot be written
+	if string(mood) == "full" { // the log cannot be written
 		w := NewWords(full{})
 		fmt.Fprintln(w, "some trouble\ncorrald: the disk is full")
 		w.Say()
@@ -94,7 +94,7 @@ func playCorrald(args []string) int {
 	return 0
 }
 
-// first reports whether nobody has come before; if so it waits for the next one.
+// first reports whether it is the first call; if so it waits for the next one.
 func first(state string) bool {
 	f, err := os.OpenFile(state+"/first", os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -110,7 +110,7 @@ func first(state string) bool {
 	}
 }
 
-// newCorrald returns one that is not running, with directories of its own; its program is this test.
+// newCorrald returns one that is not running, with its own directories; its program is this test.
 func newCorrald(t *testing.T) Corrald {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "c") // short, because a socket's path must be
@@ -178,7 +178,7 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-// A crashed corrald leaves its pid file and its socket; starting it again takes their place.
+// A crashed corrald leaves its pid file and its socket; a restart replaces them.
 func TestStartAfterCrash(t *testing.T) {
 	c := newCorrald(t)
 	start(t, c)
@@ -203,7 +203,7 @@ func TestStartAfterCrash(t *testing.T) {
 	}
 }
 
-// A stale pid file may name anybody: its process is neither taken for ours nor ended.
+// A stale pid file may name any process: it is neither mistaken for ours nor killed.
 func TestStalePID(t *testing.T) {
 	c := newCorrald(t)
 	other := exec.Command("sleep", "60")
@@ -231,7 +231,7 @@ func TestStalePID(t *testing.T) {
 	start(t, c)
 }
 
-// The pid file is read by root, too, whosever it is: no link is followed, and nobody waited for.
+// Root also reads other users' pid files: it does not follow links or block on pipes.
 func TestPIDFileIsNoFile(t *testing.T) {
 	c := newCorrald(t)
 	for name, put := range map[string]func(string) error{
@@ -249,7 +249,7 @@ func TestPIDFileIsNoFile(t *testing.T) {
 	}
 }
 
-// A corrald that has no time to answer is running all the same: its files must not be deleted beside it.
+// A corrald that is too busy to answer is still running: its files must not be deleted.
 func TestStopEndsWhoDoesNotAnswer(t *testing.T) {
 	c := newCorrald(t)
 	start(t, c)
@@ -262,7 +262,7 @@ func TestStopEndsWhoDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Nor is one beside it started, or is it taken for dead.
+// No second one is started beside it, nor is it considered dead.
 func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	c := newCorrald(t)
 	start(t, c)
@@ -270,7 +270,7 @@ func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(c.Layout.State+"/silent", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("corrald (process %d) runs but does not answer: try again, or `kill %[1]d`", pid)
+	want := fmt.Sprintf("corrald (process %d) is running but does not answer: try again, or `kill %[1]d`", pid)
 	if started, err := c.Start(t.Context()); started || corral.KindOf(err) != corral.Unavailable || err.Error() != want {
 		t.Errorf("Start = %v, %v, want Unavailable: %s", started, err, want)
 	}
@@ -278,7 +278,7 @@ func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 		t.Errorf("the log says %q (%v): a second one was started", b, err)
 	}
 	f := examineCorrald(t.Context(), c)
-	if f.OK || f.Found+": "+f.Advice != strings.NewReplacer("corrald (", "", ") runs", " runs").Replace(want) {
+	if f.OK || f.Found+": "+f.Advice != strings.NewReplacer("corrald (", "", ") is", " is").Replace(want) {
 		t.Errorf("the doctor finds %+v, want %s", f, want)
 	}
 	if !running(pid) || c.PID() != pid {
@@ -286,7 +286,7 @@ func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Several at once: one starts it, all find it.
+// With several at once, one starts corrald and all find it.
 func TestStartTogether(t *testing.T) {
 	c := newCorrald(t)
 	type result struct {
@@ -315,7 +315,7 @@ func TestStartTogether(t *testing.T) {
 	}
 }
 
-// Who was slower has left nobody who would take over from the one that runs, once that is taken down.
+// A slower start leaves no process that would take over when the running one is stopped.
 func TestStartTogetherLeavesOne(t *testing.T) {
 	c := newCorrald(t).inMood(t, "crowded")
 	ended := make(chan error)
@@ -357,16 +357,16 @@ func TestStartOfOneThatFails(t *testing.T) {
 	}
 }
 
-// A full is a file on a disk that is full.
+// A full is a file on a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// Where the log cannot be written the reason comes another way; without one, the exit status is reported.
+// If the log cannot be written, the reason is reported in another way; without a reason, the exit status is reported.
 func TestStartOfOneThatCannotWriteItsLog(t *testing.T) {
 	for mood, want := range map[string]string{
 		"full": "corrald ended at once: corrald: the disk is full",
-		"mute": "corrald ended at once: exit status 7, and nothing is in its log, ",
+		"mute": "corrald ended at once: exit status 7, and its log, ",
 	} {
 		c := newCorrald(t).inMood(t, mood)
 		if _, err := c.Start(t.Context()); corral.KindOf(err) != corral.Failed || !strings.HasPrefix(err.Error(), want) {
@@ -382,7 +382,7 @@ func TestStopOfOneThatDoesNot(t *testing.T) {
 	c := newCorrald(t).inMood(t, "stubborn")
 	start(t, c)
 	var err error
-	for limit := 2 * time.Second; err == nil && limit < 5*time.Minute; limit *= 2 { // it may be slow to answer at first
+	for limit := 2 * time.Second; err == nil && limit < 5*time.Minute; limit *= 2 { // it may answer slowly at first
 		ctx, cancel := timeLimit(t, limit)
 		defer cancel()
 		err = c.Stop(ctx)
@@ -390,7 +390,7 @@ func TestStopOfOneThatDoesNot(t *testing.T) {
 	if corral.KindOf(err) != corral.Unknown {
 		t.Errorf("Stop: %v, want an Unknown error", err)
 	}
-	if err := c.Stop(t.Context()); err != nil { // it gives in the second time
+	if err := c.Stop(t.Context()); err != nil { // it ends at the second request
 		t.Error(err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// Purge deletes the directories of runs that chose them (--dir), with all that the runs made there; those that got one
-// below data go with it. It says of which something else is kept, and of which something could not be deleted. A run
-// whose record was removed before has left its directory to its user.
+// Purge deletes the directories of runs with --dir, including everything that the runs created there; directories
+// below data are deleted with it. It returns the directories in which other files were kept, and those that could not
+// be deleted. If a run's record was removed earlier, its directory belongs to the user.
 func Purge(ctx context.Context, cl *api.Client, data string) (kept, left []string, err error) {
 	runs, err := cl.Runs(ctx, api.Filter{})
 	if err != nil {
@@ -26,7 +26,7 @@ func Purge(ctx context.Context, cl *api.Client, data string) (kept, left []strin
 		switch {
 		case ctx.Err() != nil:
 			return kept, left, ctx.Err()
-		case corral.KindOf(err) == corral.NotFound: // somebody else was faster
+		case corral.KindOf(err) == corral.NotFound: // it was removed meanwhile
 		case err != nil:
 			left = append(left, fmt.Sprintf("run %d keeps %s: %v", r.ID, r.Dir, err))
 		default:

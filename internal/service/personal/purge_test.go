@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// Directories that runs chose are removed; what else is in one stays, and so does one that cannot be removed: both are
-// said.
+// Directories that runs chose are removed; other files in one stay, and so does one that cannot be removed: both are
+// reported.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	data, there := t.TempDir(), t.TempDir()
 	s := &service{
 		runs: []corral.Run{
-			{ID: 1, Dir: filepath.Join(data, "runs", "1")}, // goes with data
+			{ID: 1, Dir: filepath.Join(data, "runs", "1")}, // deleted with data
 			{ID: 2, Dir: filepath.Join(there, "gone")},
 			{ID: 3, Dir: there},
 			{ID: 4, Dir: "/full"},

@@ -13,11 +13,12 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// askTime is how long a pool's queue may take to answer.
+// askTime limits a pool's answer about its queue.
 const askTime = 20 * time.Second
 
-// Queued names the jobs in the queues of our pools. It is asked when all runs are over, so these are jobs that people
-// submitted themselves, which would be lost with the pool. An attached pool goes on without Corral and is not asked.
+// Queued lists the jobs in the queues of our pools. It is called when all runs are over, so these are jobs that
+// people submitted themselves, which would be lost with the pool. An attached pool continues without Corral and is
+// not queried.
 func (c Corrald) Queued(ctx context.Context, cl *api.Client) (jobs []string, err error) {
 	clusters, err := cl.Clusters(ctx, api.Filter{})
 	if err != nil {
@@ -43,7 +44,7 @@ func (c Corrald) Queued(ctx context.Context, cl *api.Client) (jobs []string, err
 	return jobs, nil
 }
 
-// queued asks the schedd of a pool, with the pool's own program, as the pool's own user.
+// queued queries a pool's schedd with the pool's own program, as the pool's own user.
 func (c Corrald) queued(ctx context.Context, cl *api.Client, k corral.Cluster) (ids []string, err error) {
 	env, err := cl.ClusterEnv(ctx, fmt.Sprint(k.ID))
 	if err != nil {
@@ -58,7 +59,7 @@ func (c Corrald) queued(ctx context.Context, cl *api.Client, k corral.Cluster) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	// Neither removed nor completed, and no worker job: those are corrald's, and have nothing to do without runs.
+	// Neither removed nor completed, and not worker jobs, which belong to corrald and are idle without runs.
 	const waiting = "JobStatus =!= 3 && JobStatus =!= 4 && " + jobfiles.StreamAttribute + " is undefined"
 	cmd := exec.CommandContext(ctx, filepath.Join(env.Path[0], "condor_q"), "-allusers", "-constraint", waiting,
 		"-format", "%d.", "ClusterId", "-format", "%d\n", "ProcId")

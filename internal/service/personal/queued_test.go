@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// condorTools returns a folder with a condor_q, a shell script.
+// condorTools returns a folder that contains a condor_q, a shell script.
 func condorTools(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -21,7 +21,8 @@ func condorTools(t *testing.T, script string) string {
 	return dir
 }
 
-// Our own pools that run are asked for their jobs, with their own condor_q and environment; many jobs are counted.
+// Our own running pools are queried for their jobs, with their own condor_q and environment; long lists are
+// abbreviated.
 func TestQueuedJobsAreNamed(t *testing.T) {
 	c := newCorrald(t)
 	s := &service{

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// headless is the name under which this program ends its first thread, as a process does that is ending while the
-// kernel has not come to its other threads, which still hold its files and locks. It ends when its input does.
+// headless is the name under which this program ends its first thread, like a process that is ending while the kernel
+// has not reached its other threads, which still hold its files and locks. It ends when its input does.
 const headless = "headless"
 
 func playHeadless() {
@@ -22,7 +22,7 @@ func playHeadless() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	runtime.LockOSThread() // the main goroutine of a program begins on its first thread: see init
+	runtime.LockOSThread() // the main goroutine of a program starts on its first thread: see init
 	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 }
 
@@ -32,7 +32,8 @@ func init() {
 	}
 }
 
-// A process runs until its last thread has ended, although that of its first shows it as a zombie before.
+// A process is running until its last thread has ended, although it is shown as a zombie after the end of its first
+// thread.
 func TestAProcessRunsUntilItsLastThreadEnds(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("/proc/self/exe")

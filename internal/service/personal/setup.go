@@ -13,28 +13,28 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// SetUp makes the cluster and the site that a personal corrald has from the start, where they are missing, and returns
-// once the site is READY. It may be called again, and by several programs at once: the second one finds what the
-// first made.
+// SetUp creates the initial cluster and site of a personal corrald if they are missing, and returns once the site is
+// READY. It may be called repeatedly, and by several programs at once: the second one finds what the first has
+// created.
 func SetUp(ctx context.Context, cl *api.Client) (corral.Site, error) {
 	_, err := cl.Cluster(ctx, Cluster)
 	if corral.KindOf(err) == corral.NotFound {
 		_, err = cl.CreateCluster(ctx, api.NewCluster{Name: Cluster, Kind: corral.Embedded}, "")
 	}
 	if err := unlessThere(err); err != nil {
-		return corral.Site{}, fmt.Errorf("making cluster %s: %w", Cluster, err)
+		return corral.Site{}, fmt.Errorf("creating cluster %s: %w", Cluster, err)
 	}
 	site, err := cl.Site(ctx, Site)
 	if corral.KindOf(err) == corral.NotFound || site.State == corral.SiteDeleted {
 		_, err = cl.CreateSite(ctx, api.NewSite{Name: Site, Contact: "local:", Batch: corral.ForkBatch}, "")
 	}
 	if err := unlessThere(err); err != nil {
-		return corral.Site{}, fmt.Errorf("making site %s: %w", Site, err)
+		return corral.Site{}, fmt.Errorf("creating site %s: %w", Site, err)
 	}
 	return cl.WaitSite(ctx, Site, string(corral.SiteReady), startTimeout)
 }
 
-// unlessThere passes on the error of a creation, unless somebody else was faster.
+// unlessThere returns a creation's error, unless the object was created meanwhile.
 func unlessThere(err error) error {
 	if corral.KindOf(err) == corral.Conflict {
 		return nil
@@ -42,33 +42,33 @@ func unlessThere(err error) error {
 	return err
 }
 
-// A Down says how to take things down.
+// A Down configures TakeDown.
 type Down struct {
 	Force bool // cancel unfinished runs, and forget queued jobs
-	// Queued names the jobs that people put into the clusters' queues themselves; nil: queues are not looked at.
+	// Queued lists the jobs that people submitted to the clusters' queues themselves; nil: queues are not checked.
 	Queued   func(ctx context.Context, cl *api.Client) ([]string, error)
-	Patience time.Duration // how long one run, one site and one cluster may take; 0: a minute
+	Patience time.Duration // time limit for one run, one site or one cluster; 0: a minute
 }
 
-// A TakenDown says what taking everything down did.
+// A TakenDown is the result of TakeDown.
 type TakenDown struct {
-	Glideins  int // that were let go
+	Glideins  int // number of glideins released
 	Cancelled []corral.RunID
-	Left      []string // what could not be removed, one line each
+	Left      []string // objects that could not be removed, one line each
 }
 
-// TakeDown removes everything that corrald keeps at sites and in clusters. With unfinished runs or queued jobs it
-// refuses, with a Conflict that names them, unless it is forced to. A site that does not answer is forgotten, and what
-// it keeps is listed.
+// TakeDown removes everything that corrald keeps at sites and in clusters. If there are unfinished runs or queued
+// jobs, it returns a Conflict error that lists them unless it is forced. A site that does not answer is forgotten,
+// and the files left there are listed.
 //
-// The order is that of need: what uses workers goes first, then the workers, then the sites, whose cleanup jobs need
-// corrald, and at last the clusters that the workers were in. All sites are asked before the first is waited for, and
-// so are all clusters.
+// The order follows from the dependencies: first the users of workers, then the workers, then the sites, whose
+// cleanup jobs need corrald, and finally the clusters that the workers were in. The removal of all sites is requested
+// before the first is awaited; likewise for clusters.
 func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err error) {
 	if how.Patience == 0 {
 		how.Patience = time.Minute
 	}
-	if err = endEnsembles(ctx, cl, how); err != nil { // it would begin other runs
+	if err = endEnsembles(ctx, cl, how); err != nil { // it would start more runs
 		return t, err
 	}
 	if t.Cancelled, err = endRuns(ctx, cl, how); err != nil {
@@ -108,7 +108,7 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 	return t, err
 }
 
-// endEnsembles cancels ensembles that go on, or refuses to.
+// endEnsembles cancels unfinished ensembles, or refuses to.
 func endEnsembles(ctx context.Context, cl *api.Client, how Down) error {
 	all, err := cl.Ensembles(ctx, api.Filter{})
 	if err != nil {
@@ -132,7 +132,7 @@ func endEnsembles(ctx context.Context, cl *api.Client, how Down) error {
 	return nil
 }
 
-// endScales stops the scaling of all clusters: it would ask for workers in place of those that are removed.
+// endScales stops the scaling of all clusters, which would otherwise request workers to replace the removed ones.
 func endScales(ctx context.Context, cl *api.Client) error {
 	clusters, err := cl.Clusters(ctx, api.Filter{})
 	for _, k := range clusters {
@@ -146,7 +146,7 @@ func endScales(ctx context.Context, cl *api.Client) error {
 	return err
 }
 
-// endPlans releases all plans: a site is not removed while one asks for pilots there.
+// endPlans releases all plans, because a site cannot be removed while a plan requests pilots there.
 func endPlans(ctx context.Context, cl *api.Client) error {
 	plans, err := cl.Plans(ctx, api.Filter{})
 	for _, p := range plans {
@@ -157,10 +157,10 @@ func endPlans(ctx context.Context, cl *api.Client) error {
 	return err
 }
 
-// idle reports whether a run has nothing to do, and only waits for more.
+// idle reports whether an open run has nothing to do and only waits for more tasks.
 func idle(r corral.Run) bool { return r.Open && r.Tasks.Waiting+r.Tasks.Ready+r.Tasks.Running == 0 }
 
-// endRuns cancels what runs, or refuses to.
+// endRuns cancels unfinished runs, or refuses to.
 func endRuns(ctx context.Context, cl *api.Client, how Down) (cancelled []corral.RunID, err error) {
 	runs, err := cl.Runs(ctx, api.Filter{States: []string{string(corral.RunRunning), string(corral.RunCancelling)}})
 	if err != nil {
@@ -189,7 +189,7 @@ func endRuns(ctx context.Context, cl *api.Client, how Down) (cancelled []corral.
 	return cancelled, nil
 }
 
-// removeSites removes all sites; a silent one is forgotten, and what it keeps is listed.
+// removeSites removes all sites; a site that does not answer is forgotten, and the files left there are listed.
 func removeSites(ctx context.Context, cl *api.Client, patience time.Duration) (left []string, err error) {
 	sites, err := cl.Sites(ctx, api.Filter{})
 	if err != nil {
@@ -216,8 +216,8 @@ func removeSites(ctx context.Context, cl *api.Client, patience time.Duration) (l
 	return left, nil
 }
 
-// removeClusters removes all clusters, by their ids, since several owners may have one of a name, with the daemons of
-// their pools; what is left of a pool that does not end is listed.
+// removeClusters removes all clusters, with the daemons of their pools. It uses ids, because several owners may have
+// a cluster of the same name. The remains of a pool that does not end are listed.
 func removeClusters(ctx context.Context, cl *api.Client, patience time.Duration) (left []string, err error) {
 	clusters, err := cl.Clusters(ctx, api.Filter{})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// A service answers as corrald would, and notes what was changed.
+// A service answers like corrald and records the changes.
 type service struct {
 	mu        sync.Mutex // guards following
 	changes   []string
@@ -27,10 +27,10 @@ type service struct {
 	runs      []corral.Run
 	ensembles []record.Ensemble
 	packages  []corral.Package
-	silent    bool                    // sites do not go
+	silent    bool                    // sites are not removed
 	stubborn  bool                    // pools do not end
-	raced     bool                    // somebody else creates things at the same moment
-	refused   map[string]*api.Problem // by path: what is answered instead
+	raced     bool                    // another client creates things at the same moment
+	refused   map[string]*api.Problem // by path: the answer to give instead
 	tools     string                  // the folder of a pool's programs
 }
 
@@ -141,7 +141,7 @@ func TestSetUp(t *testing.T) {
 	for _, raced := range []bool{false, true} {
 		s := &service{raced: raced}
 		cl := s.client(t)
-		for range 2 { // the second time everything is there
+		for range 2 { // the second time everything exists
 			if site, err := SetUp(t.Context(), cl); err != nil || site.State != corral.SiteReady {
 				t.Errorf("raced %v: SetUp = %s, %v, want a READY site", raced, site.State, err)
 			}
@@ -219,7 +219,7 @@ func TestTakeDownWithQueuedJobs(t *testing.T) {
 	}
 }
 
-// A site that does not answer is given up: what it keeps is listed, and its record goes.
+// A site that does not answer is given up: its files are listed, and its record is deleted.
 func TestTakeDownOfASilentSite(t *testing.T) {
 	t.Parallel()
 	s := inUse()
@@ -234,7 +234,7 @@ func TestTakeDownOfASilentSite(t *testing.T) {
 	}
 }
 
-// A pool whose daemons do not end is listed, after its cluster was asked to go.
+// A pool whose daemons do not end is listed after the removal of its cluster was requested.
 func TestTakeDownOfAStubbornPool(t *testing.T) {
 	t.Parallel()
 	s := inUse()

@@ -15,12 +15,12 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// noAgent is what to do without an agent.
-const noAgent = "for sites behind ssh: keys in files do as well; " +
-	"one with a passphrase wants `corral site login SITE` each time corrald starts, or an agent at that time"
+// noAgent is the advice if there is no agent.
+const noAgent = "for sites behind ssh: keys in files also work; " +
+	"one with a passphrase needs `corral site login SITE` each time corrald starts, or an agent at that time"
 
-// sshAgent looks for the agent that corrald asks for keys: the one that it was started with, or would be now. An agent
-// that was started later is not corrald's, however well ssh itself works with it.
+// sshAgent checks the agent that corrald uses for keys: the one that it was started with, or would be started with
+// now. corrald cannot use an agent that was started later, even if ssh itself can.
 func sshAgent(ctx context.Context, c Corrald) Finding {
 	f := Finding{Check: "ssh agent", OK: true}
 	if owner := stateDir(c.Layout).owner(); owner != "" {
@@ -40,9 +40,9 @@ func sshAgent(ctx context.Context, c Corrald) Finding {
 		if socket == "" {
 			before = "without one"
 		}
-		f.Found = "corrald was started " + before + ", here is " + here
-		f.Advice = fmt.Sprintf("to use the one that is here: `kill %d`, and once it has ended `corral up`, "+
-			"which takes up what it left", c.PID())
+		f.Found = "corrald was started " + before + ", the present one is " + here
+		f.Advice = fmt.Sprintf("to use the present one: `kill %d`, and once it has ended `corral up`, "+
+			"which continues its work", c.PID())
 		return f
 	case socket == "":
 		f.Found, f.Advice = "none", noAgent
@@ -55,12 +55,12 @@ func sshAgent(ctx context.Context, c Corrald) Finding {
 		f.Advice = "start one with `eval \"$(ssh-agent)\"`, or unset SSH_AUTH_SOCK, before `corral up`"
 		return f
 	}
-	_ = conn.Close() // nothing was said
+	_ = conn.Close() // nothing was sent
 	f.Found = "answers on " + socket
 	return f
 }
 
-// startedWith returns a variable of the environment in which a process of ours was started.
+// startedWith returns a variable from the environment with which a process of ours was started.
 func startedWith(pid int, name string) (value string, known bool) {
 	all, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	for entry := range bytes.SplitSeq(all, []byte{0}) {
@@ -71,43 +71,44 @@ func startedWith(pid int, name string) (value string, known bool) {
 	return value, err == nil
 }
 
-// home is the home directory of the user as whom corrald runs, in which its ssh files are.
+// home returns the home directory of corrald's user, which contains the ssh files.
 func home(c Corrald) string {
 	if owner := stateDir(c.Layout).owner(); owner != "" {
 		if u, err := user.Lookup(owner); err == nil {
 			return u.HomeDir
 		}
 	}
-	home, _ := os.UserHomeDir() // without one there are no files of ssh
+	home, _ := os.UserHomeDir() // without one there are no ssh files
 	return home
 }
 
-// knownHosts checks the file in which the keys of ssh hosts are looked up, below the user's home directory.
+// knownHosts checks the file with the keys of ssh hosts below the user's home directory.
 func knownHosts(home string) Finding {
 	f := Finding{Check: "ssh known hosts", OK: true}
 	file := filepath.Join(home, ".ssh", "known_hosts")
 	opened, err := input.Open(file)
 	if err == nil {
-		_ = opened.Close() // that it can be read was all
+		_ = opened.Close() // only readability was checked
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.Found = "no " + file
-		f.Advice = "a site's first contact wants `corral site create --accept-host-key`, or a login with ssh before"
+		f.Advice = "the first contact with a site needs `corral site create --accept-host-key`, or an earlier " +
+			"login with ssh"
 	case err != nil:
 		f.OK, f.Found = false, err.Error()
-		f.Advice = "make it a file that you can read: no site behind ssh is reached without it"
+		f.Advice = "make it a readable file: no site behind ssh can be reached without it"
 	default:
 		f.Found = file
 	}
 	return f
 }
 
-// gssapi tells users of sites with Kerberos that there is no GSSAPI, before they look for it.
+// gssapi tells users of sites with Kerberos that GSSAPI is not supported, before they look for it.
 func gssapi() Finding {
 	return Finding{
 		Check: "ssh by GSSAPI", OK: true, Found: "not supported",
-		Advice: "where a site lets in by Kerberos tickets only: use a key or a certificate, " +
+		Advice: "for sites that accept only Kerberos tickets: use a key or a certificate, " +
 			"or `corral site login SITE` if it asks for a password",
 	}
 }

@@ -37,7 +37,7 @@ func TestSSHAgentIsFound(t *testing.T) {
 	}
 }
 
-// What counts is the agent that corrald was started with, until it is started anew.
+// The agent that corrald was started with counts until it is restarted.
 func TestAgentOfCorraldIsAnother(t *testing.T) {
 	c := newCorrald(t)
 	t.Setenv("SSH_AUTH_SOCK", "")
@@ -47,7 +47,7 @@ func TestAgentOfCorraldIsAnother(t *testing.T) {
 	}
 	t.Setenv("SSH_AUTH_SOCK", "/run/new")
 	again := fmt.Sprintf("kill %d", c.PID())
-	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "corrald was started without one, here is /run/new" || !strings.Contains(f.Advice, again) {
+	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "corrald was started without one, the present one is /run/new" || !strings.Contains(f.Advice, again) {
 		t.Errorf("a new one: %+v, want %s", f, again)
 	}
 	if err := c.Stop(t.Context()); err != nil {
@@ -56,7 +56,7 @@ func TestAgentOfCorraldIsAnother(t *testing.T) {
 	t.Setenv("SSH_AUTH_SOCK", "/run/old")
 	start(t, c)
 	t.Setenv("SSH_AUTH_SOCK", "/run/new")
-	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "corrald was started with /run/old, here is /run/new" || f.Advice == "" {
+	if f := sshAgent(t.Context(), c); !f.OK || f.Found != "corrald was started with /run/old, the present one is /run/new" || f.Advice == "" {
 		t.Errorf("another one: %+v", f)
 	}
 	t.Setenv("SSH_AUTH_SOCK", "")

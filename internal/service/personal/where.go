@@ -19,32 +19,31 @@ import (
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
 
-// Whereabouts are what a running corrald leaves beside its database: which process it is, and where it listens. A
-// program with another XDG_RUNTIME_DIR than corrald was started with, or with none, as in cron or `sudo -u`, finds
-// corrald by them.
+// Whereabouts records the process and the sockets of a running corrald, beside its database. With it, a program with
+// another XDG_RUNTIME_DIR than corrald's, or without one, as in cron or `sudo -u`, can find corrald.
 type Whereabouts struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket"`
 	Worker string `json:"worker_socket"`
 }
 
-// Write leaves them, whole at any time. Only who has the database's lock may.
+// Write writes the file atomically. The caller must hold the database's lock.
 func (w Whereabouts) Write(l xdg.Layout) error {
 	b, err := json.Marshal(w)
 	if err != nil {
-		return err // unreachable: all of it can be JSON
+		return err // unreachable: all fields can be encoded as JSON
 	}
 	fresh := l.Whereabouts() + ".new"
 	if err := errors.Join(os.WriteFile(fresh, append(b, '\n'), 0o600), os.Rename(fresh, l.Whereabouts())); err != nil {
-		return fmt.Errorf("noting where corrald listens: %w", err)
+		return fmt.Errorf("recording where corrald listens: %w", err)
 	}
 	return nil
 }
 
-// A stateDir is what corrald leaves in its state directory while it runs: a lock on the database, and where it listens.
+// A stateDir is the state directory of a running corrald, which contains the database's lock and the whereabouts.
 type stateDir xdg.Layout
 
-// whereabouts reads what the last corrald left; ok is false if it left nothing, or ended.
+// whereabouts reads the last corrald's whereabouts; ok is false if there are none.
 func (s stateDir) whereabouts() (w Whereabouts, ok bool) {
 	b, err := readSmall(xdg.Layout(s).Whereabouts())
 	if err != nil || json.Unmarshal(b, &w) != nil {
@@ -53,8 +52,8 @@ func (s stateDir) whereabouts() (w Whereabouts, ok bool) {
 	return w, w.PID > 1 && filepath.IsAbs(w.Socket) && filepath.IsAbs(w.Worker)
 }
 
-// readSmall reads a file of the state, which may be another user's: it follows no link, waits for no writer, and
-// reads no more than such a file can have.
+// readSmall reads a file of the state, which may belong to another user: it does not follow links or wait for
+// writers, and limits the size.
 func readSmall(name string) ([]byte, error) {
 	f, err := openState(name)
 	if err != nil {
@@ -64,14 +63,14 @@ func readSmall(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 8<<10))
 }
 
-// openState opens a file of the state for reading. It neither follows a link nor waits for what may be a pipe: the
-// state may be another user's, and root looks at it.
+// openState opens a file of the state for reading. It neither follows a link nor blocks on a pipe, because root may
+// open the state of another user.
 func openState(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }
 
-// is reports whether the very process listens there, as the user whose state it is. A process id alone may be
-// anybody's by now, and so may a socket.
+// is reports whether exactly that process listens on the socket, as the state's owner. A process id by itself may now
+// belong to any process, and so may a socket.
 func (s stateDir) is(w Whereabouts) bool {
 	var state unix.Stat_t
 	if unix.Stat(s.State, &state) != nil {
@@ -95,8 +94,8 @@ func (s stateDir) is(w Whereabouts) bool {
 	return errors.Join(err, failed) == nil && int(peer.Pid) == w.PID && peer.Uid == state.Uid
 }
 
-// Located returns c with the sockets of the corrald that has its state, wherever that one listens; with those that the
-// environment says if none runs. It is an error, Forbidden, if somebody else could have put them there.
+// Located returns c with the sockets of the corrald that holds the state's lock, wherever it listens, or with those
+// from the environment if none is running. If another user could have put them there, the error is Forbidden.
 func (c Corrald) Located() (Corrald, error) {
 	c, bad, err := c.locate()
 	if err == nil && bad.found != "" {
@@ -105,13 +104,13 @@ func (c Corrald) Located() (Corrald, error) {
 	return c, err
 }
 
-// locate is Located, and leaves it to its caller to say what is bad about the sockets.
+// locate is Located without turning a danger at the sockets into an error.
 func (c Corrald) locate() (Corrald, danger, error) {
 	if w, ok := stateDir(c.Layout).whereabouts(); ok && w.Socket != c.Layout.Socket && stateDir(c.Layout).is(w) {
 		c.Layout.Socket, c.Layout.Worker = w.Socket, w.Worker
 	}
 	whose := c
-	if owner := stateDir(c.Layout).owner(); owner != "" && os.Getuid() == 0 { // whoever else --run-as names
+	if owner := stateDir(c.Layout).owner(); owner != "" && os.Getuid() == 0 { // even if --run-as names another user
 		whose.RunAs = owner
 	}
 	_, u, err := whose.user()
@@ -121,8 +120,8 @@ func (c Corrald) locate() (Corrald, danger, error) {
 	return c, look(c.Layout, u, "name another directory by the XDG variables"), nil
 }
 
-// CheckSockets refuses directories of sockets, and sockets, that are not the user's alone, at corrald's option for
-// them. What is not there yet is.
+// CheckSockets refuses socket directories and sockets that are not exclusively the user's. The error names corrald's
+// option. A path that does not exist yet is accepted.
 func CheckSockets(l xdg.Layout, u runas.User) error {
 	bad := look(l, u, "name another directory (XDG_RUNTIME_DIR, or --socket and --worker-socket)")
 	if bad.found == "" {
@@ -131,17 +130,17 @@ func CheckSockets(l xdg.Layout, u runas.User) error {
 	return corral.ErrorAt(corral.Forbidden, bad.option, "%s: %s", bad.found, bad.advice)
 }
 
-// A danger is what is bad about a socket, none if nothing was found.
+// A danger describes the problem with a socket; the zero value means that none was found.
 type danger struct {
-	option        string // of corrald, which names the socket
+	option        string // corrald's option that names the socket
 	found, advice string
 }
 
-// look looks for a danger at both sockets; another says how to have them elsewhere.
+// look checks both sockets for dangers; another is the advice for choosing another place.
 func look(l xdg.Layout, u runas.User, another string) danger {
 	for _, s := range []struct{ option, socket string }{{"--socket", l.Socket}, {"--worker-socket", l.Worker}} {
 		dir := filepath.Dir(s.socket)
-		if dir == filepath.Clean(l.State) { // a user may keep all of it on another disk
+		if dir == filepath.Clean(l.State) { // a user may keep the state on another disk
 			if real, err := filepath.EvalSymlinks(dir); err == nil {
 				dir = real
 			}
@@ -155,12 +154,12 @@ func look(l xdg.Layout, u runas.User, another string) danger {
 	return danger{}
 }
 
-// unsafe says why a program that uses a directory of sockets, or a socket, may come to speak with somebody else than
-// the user's corrald, and what to do about it; nothing if that cannot be, or if the path is not there.
+// unsafe returns why a program that uses a socket, or a directory of sockets, could be connected to another user's
+// process, and what to do about it. It returns empty strings if that is impossible or the path does not exist.
 //
-// Whoever may write into the directory may put a socket of theirs there, and whoever owns a link decides where it
-// leads. So the path must be no link, it must belong to the user or to us, and nobody else may write there. The sticky
-// bit does not help: in /tmp anybody may be the first to make the socket.
+// Any user who can write to the directory can put a socket there, and the owner of a link decides where it points. So
+// the path must not be a link, it must belong to the user or to us, and other users must not be able to write there.
+// The sticky bit does not help: in /tmp any user may create the socket first.
 func unsafe(path string, u runas.User, another string) (found, advice string) {
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)
@@ -169,24 +168,24 @@ func unsafe(path string, u runas.User, another string) (found, advice string) {
 	case errors.Is(err, unix.ENOENT):
 		return "", ""
 	case err != nil:
-		return fmt.Sprintf("%s cannot be looked at (%v)", path, err), another
+		return fmt.Sprintf("%s cannot be examined (%v)", path, err), another
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
 		return path + " is a symbolic link, which may lead anywhere", "remove it, or " + another
 	case owner != os.Geteuid() && !u.Is(owner):
 		found = fmt.Sprintf("%s belongs to %s; only corrald's own user may own it", path, runas.Name(owner))
 		return found, "remove it, or " + another
-	case open && st.Mode&unix.S_ISVTX != 0: // everybody's, as /tmp is
-		const before = "%s has mode %04o, so that anybody could put a socket there before corrald"
+	case open && st.Mode&unix.S_ISVTX != 0: // open to everyone, like /tmp
+		const before = "%s has mode %04o, so that any user could put a socket there before corrald"
 		return fmt.Sprintf(before, path, st.Mode&0o7777), another
 	case open:
-		const replaced = "%s has mode %04o, so that others could put a socket of theirs in the place of corrald's"
+		const replaced = "%s has mode %04o, so that other users could replace corrald's socket with their own"
 		return fmt.Sprintf(replaced, path, st.Mode&0o7777), fmt.Sprintf("chmod 700 %s, or %s", path, another)
 	}
 	return "", ""
 }
 
-// Elsewhere says why it listens elsewhere than another layout has it, "" if it does not. Both are of one state. The
-// reason is nearly always that XDG_RUNTIME_DIR is not what it was when corrald was started.
+// Elsewhere returns why corrald listens at another place than a layout of the same state specifies, or "" if it does
+// not. The reason is nearly always that XDG_RUNTIME_DIR has changed since corrald was started.
 func (c Corrald) Elsewhere(than xdg.Layout) string {
 	there, known := startedWith(c.PID(), runtimeVariable)
 	here := os.Getenv(runtimeVariable)
@@ -203,19 +202,20 @@ func (c Corrald) Elsewhere(than xdg.Layout) string {
 	return fmt.Sprintf("%s was %s when it was started, and is %s here", runtimeVariable, there, here)
 }
 
-// runtimeVariable is where sockets are, unless options say otherwise. It is the one variable of those that say where
-// things are which is often missing: cron, su and sudo do not set it.
+// runtimeVariable determines where sockets are unless options override it. Of the variables that determine paths,
+// only this one is often missing: cron, su and sudo do not set it.
 const runtimeVariable = "XDG_RUNTIME_DIR"
 
-// Lost is an error, Unavailable, if it runs and cannot be reached.
+// Lost returns an Unavailable error if corrald is running but cannot be reached.
 func (c Corrald) Lost() error {
 	if w, lost := stateDir(c.Layout).lost(); lost {
-		return corral.Errorf(corral.Unavailable, "corrald (process %d) runs, but %s: %s", w.PID, w.gone(), w.begin())
+		return corral.Errorf(corral.Unavailable, "corrald (process %d) is running, but %s: %s", w.PID, w.gone(),
+			w.begin())
 	}
 	return nil
 }
 
-// lost reports whether it runs, but its socket is gone, and where that was.
+// lost reports whether corrald is running but its socket is gone, and where the socket was.
 func (s stateDir) lost() (w Whereabouts, lost bool) {
 	w, ok := s.whereabouts()
 	if !ok || s.holder() != w.PID {
@@ -225,29 +225,30 @@ func (s stateDir) lost() (w Whereabouts, lost bool) {
 	return w, err != nil
 }
 
-// gone says what happened to the socket of one that is lost.
+// gone describes what happened to a lost corrald's socket.
 func (w Whereabouts) gone() string { return "its socket " + w.Socket + " is gone, as after a logout" }
 
-// begin is what to do about one that is lost.
+// begin returns the advice for a lost corrald.
 func (w Whereabouts) begin() string {
-	return fmt.Sprintf("`kill %d`, then `corral up`, which takes up what it left", w.PID)
+	return fmt.Sprintf("`kill %d`, then `corral up`, which continues its work", w.PID)
 }
 
-// holder returns which process has the database: the lock on it goes with its process, and the file says which that is.
-// It is 0 if none has. To ask means to try for the lock, so it is asked for, shared and without waiting, only while the
-// process that the file names is there: a corrald that is just starting must not find the lock taken by a question.
+// holder returns the id of the process that holds the database's lock, or 0 if there is none: the kernel releases the
+// lock with its process, and the file contains the id. Checking means trying to take the lock, so this is done only
+// while the process named in the file exists, in shared mode and without waiting: a starting corrald must not find
+// the lock taken by a check.
 func (s stateDir) holder() int {
 	f, err := openState(xdg.Layout(s).Lock())
 	if err != nil {
 		return 0
 	}
-	defer f.Close() // with a lock that was got after all
+	defer f.Close() // also releases the lock if it was taken after all
 	b, err := io.ReadAll(io.LimitReader(f, 32))
 	if err != nil {
 		return 0
 	}
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b))) // 0 if it was not written yet
-	if pid <= 1 || !running(pid) {                       // then the lock is left to one that may be about to take it
+	if pid <= 1 || !running(pid) {                       // the lock is left to a process that may be about to take it
 		return 0
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
 
-// What a corrald left of itself is believed only where that very process listens.
+// A corrald's whereabouts are trusted only where exactly that process listens.
 func TestLocated(t *testing.T) {
 	c := newCorrald(t)
 	start(t, c)
@@ -51,18 +51,18 @@ func TestLocated(t *testing.T) {
 	}
 }
 
-// A socket counts only where nobody else can put one in its place.
+// A socket is trusted only if no other user can replace it.
 func TestCheckSockets(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(dir, socket string) error
-		want   string // of the error; empty: there is none
+		want   string // of the error; empty: none
 	}{
 		{"what is not there yet", func(dir, _ string) error { return os.Remove(dir) }, ""},
 		{"the user's alone", func(dir, _ string) error { return os.Chmod(dir, 0o755) }, ""},
-		{"others may write", func(dir, _ string) error { return os.Chmod(dir, 0o770) }, "has mode 0770, so that others"},
+		{"others may write", func(dir, _ string) error { return os.Chmod(dir, 0o770) }, "has mode 0770, so that other users"},
 		{"everybody's", func(dir, _ string) error { return os.Chmod(dir, 0o777|os.ModeSticky) },
-			"so that anybody could put a socket there"},
+			"so that any user could put a socket there"},
 		{"a link", func(dir, _ string) error { return errors.Join(os.Remove(dir), os.Symlink("/tmp", dir)) },
 			"is a symbolic link"},
 		{"a linked socket", func(_, socket string) error { return os.Symlink("/tmp/x", socket) }, "is a symbolic link"},
@@ -84,7 +84,7 @@ func TestCheckSockets(t *testing.T) {
 	}
 }
 
-// Where it listens elsewhere than here, the environments of both say why.
+// If corrald listens elsewhere, the two environments give the reason.
 func TestElsewhere(t *testing.T) {
 	for _, tt := range []struct{ there, here, want string }{
 		{"/run/1", "/run/2", "XDG_RUNTIME_DIR was /run/1 when it was started, and is /run/2 here"},
@@ -107,7 +107,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// A corrald whose socket a logout has deleted is not asked, but named, with what to do.
+// A corrald whose socket a logout has deleted is not contacted, but reported with advice.
 func TestLost(t *testing.T) {
 	c := newCorrald(t)
 	start(t, c)
@@ -121,7 +121,7 @@ func TestLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := c.Lost()
-	want := fmt.Sprintf("corrald (process %d) runs, but its socket %s is gone, as after a logout: `kill %[1]d`, then", c.PID(),
+	want := fmt.Sprintf("corrald (process %d) is running, but its socket %s is gone, as after a logout: `kill %[1]d`, then", c.PID(),
 		c.Layout.Socket)
 	if corral.KindOf(err) != corral.Unavailable || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("Lost = %v, want %s", err, want)

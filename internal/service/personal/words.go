@@ -11,17 +11,18 @@ import (
 	"syscall"
 )
 
-// A corrald that `corral up` starts writes to its log, which cannot be written if the disk is full. So it is also given
-// a pipe, and writes there why it ends. The pipe's reader is gone once corrald answers, which does no harm: a write to
-// a descriptor other than stdout and stderr gives an error then, and no signal.
+// A corrald that `corral up` starts writes to its log, which fails if the disk is full. So it also gets a pipe, to
+// which it writes why it ends. The pipe's reader closes once corrald answers, which is harmless: a later write to a
+// descriptor other than stdout and stderr returns an error and raises no signal.
 
-// wordsVariable names the descriptor of that pipe. It is not one of corrald's settings.
+// wordsVariable contains the descriptor of that pipe. It is not one of corrald's settings.
 const wordsVariable = "CORRAL_LAST_WORDS_FD"
 
-// maxWords bounds what is read of last words, in bytes.
+// maxWords limits the last words that are read, in bytes.
 const maxWords = 64 << 10
 
-// givePipe gives a command that is not started yet a pipe for its last words. After the start, written must be closed.
+// givePipe gives a command that is not started yet a pipe for its last words. After the start, the caller must close
+// written.
 func givePipe(cmd *exec.Cmd) (words, written *os.File, err error) {
 	if words, written, err = os.Pipe(); err != nil {
 		return nil, nil, fmt.Errorf("starting corrald: %w", err)
@@ -32,20 +33,20 @@ func givePipe(cmd *exec.Cmd) (words, written *os.File, err error) {
 	return words, written, nil
 }
 
-// Words passes on what a program writes to its standard error, and remembers the last line of it.
+// Words forwards a program's standard error and remembers its last line.
 type Words struct {
 	to   io.Writer
-	pipe *os.File // nil: this process was given none
+	pipe *os.File // nil: this process got none
 
 	mu   sync.Mutex // guards following
 	last []byte
 }
 
-// NewWords returns the Words of this process, whose standard error is to. The pipe is not for those that it starts.
+// NewWords returns the Words of this process, whose standard error is to. Child processes do not inherit the pipe.
 func NewWords(to io.Writer) *Words {
 	w := &Words{to: to}
 	fd, err := strconv.Atoi(os.Getenv(wordsVariable))
-	_ = os.Unsetenv(wordsVariable) // fails for a name that none could have
+	_ = os.Unsetenv(wordsVariable) // it fails only for an invalid name
 	if err == nil && fd > 2 {
 		syscall.CloseOnExec(fd)
 		w.pipe = os.NewFile(uintptr(fd), "last words")
@@ -53,7 +54,7 @@ func NewWords(to io.Writer) *Words {
 	return w
 }
 
-// Write implements io.Writer. What cannot be written is remembered all the same.
+// Write implements io.Writer. It remembers the text even if the write fails.
 func (w *Words) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,17 +64,17 @@ func (w *Words) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// Say writes the last line into the pipe, if there is one. It is for the end of a program that fails.
+// Say writes the last line into the pipe, if there is one. A failing program calls it before it ends.
 func (w *Words) Say() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.pipe != nil {
-		_, _ = w.pipe.Write(w.last[:min(len(w.last), maxWords)]) // its reader may be gone: corrald had started
+		_, _ = w.pipe.Write(w.last[:min(len(w.last), maxWords)]) // the reader may be gone: corrald had started
 	}
 }
 
-// lastOf returns the last words of a corrald that has ended: those in the pipe, else the last line of the log after
-// offset, else how it ended.
+// lastOf returns the last words of a corrald that has ended: those in the pipe, otherwise the last line of the log
+// after offset, otherwise how it ended.
 func lastOf(pipe io.Reader, log string, offset int64, ended *os.ProcessState) string {
 	b, err := io.ReadAll(io.LimitReader(pipe, maxWords))
 	if words := strings.TrimSpace(string(b)); err == nil && words != "" {
@@ -82,13 +83,13 @@ func lastOf(pipe io.Reader, log string, offset int64, ended *os.ProcessState) st
 	if words := lastWords(log, offset); words != "" {
 		return words
 	}
-	return fmt.Sprintf("%s, and nothing is in its log, %s: run corrald itself to see what it says", ended, log)
+	return fmt.Sprintf("%s, and its log, %s, is empty: run corrald directly to see its output", ended, log)
 }
 
-// maxLastWords is how much of the log is looked at.
+// maxLastWords is the part of the log that is searched, in bytes.
 const maxLastWords = 1 << 20
 
-// lastWords returns the last line of the log, if one was written after offset.
+// lastWords returns the last line of the log if it was written after offset.
 func lastWords(log string, offset int64) string {
 	f, err := os.Open(log)
 	if err != nil {

@@ -16,35 +16,35 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// An Adapter turns what a route does into a transaction and its outcome into an answer. All routes share one.
+// An Adapter turns a route's action into a transaction and the result into an answer. All routes share one.
 type Adapter struct {
 	Log  *slog.Logger
 	DB   *store.DB
 	Life context.Context // ends when corrald stops, with the cause ErrStopping
 
-	// Registered returns a channel that is closed when a worker comes or goes next.
+	// Registered returns a channel that is closed when a worker next registers or leaves.
 	Registered func() <-chan struct{}
 }
 
-// ErrStopping is the error of everything that corrald no longer waits for or works on because it stops.
+// ErrStopping is the error of requests that are abandoned because corrald is stopping.
 var ErrStopping = corral.Errorf(corral.Unavailable, "corrald is stopping")
 
-// A Step is a change in two parts. Whatever takes long or may fail for reasons outside the store was
-// done before there is a Step.
+// A Step is a change in two parts. Operations that take long, or that can fail for reasons outside the store, are
+// done before the Step exists.
 type Step[Out any] struct {
-	Write func(tx *store.Tx) (Out, error) // the change itself; what it returns is the answer
-	Done  func(Out)                       // after the commit; nil: nothing
-	Undo  func()                          // instead of Done, if there is no commit; nil: nothing
+	Write func(tx *store.Tx) (Out, error) // the change itself; its result is the answer
+	Done  func(Out)                       // called after the commit; nil: nothing
+	Undo  func()                          // called instead of Done if there is no commit; nil: nothing
 
-	Status int // of the answer; 0: that of all answers of its kind
+	Status int // status of the answer; 0: the default for its kind
 }
 
-// Only is a Step that consists of its transaction.
+// Only returns a Step that consists only of its transaction.
 func Only[Out any](write func(*store.Tx) (Out, error)) (Step[Out], error) {
 	return Step[Out]{Write: write}, nil
 }
 
-// View returns what look finds in one consistent view of the store.
+// View returns the result of look in one consistent view of the store.
 func View[Out any](ctx context.Context, db *store.DB, look func(*store.Tx) (Out, error)) (out Out, err error) {
 	err = db.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
 		out, err = look(tx)
@@ -53,7 +53,7 @@ func View[Out any](ctx context.Context, db *store.DB, look func(*store.Tx) (Out,
 	return out, err
 }
 
-// Read answers with what look finds in one consistent view of the store.
+// Read answers with the result of look in one consistent view of the store.
 func Read[Out any](a *Adapter, c *Call, look func(*store.Tx) (Out, error)) error {
 	out, err := View(c.Context(), a.DB, look)
 	if err != nil {
@@ -67,18 +67,19 @@ func Create[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) 
 	return perform(a, c, http.StatusCreated, prepare)
 }
 
-// Change decodes a request, lets prepare look at it, performs the step, and answers with what the step returns. A
-// request whose key has an answer already gets that answer, and nothing is done.
+// Change decodes a request, calls prepare on it, performs the step, and answers with the step's result. If an answer
+// is already stored under the request's key, the request gets that answer and nothing is done.
 //
-// prepare may ask a site or read an archive, so it runs outside the transaction, which must be short: there is one
-// writer. What prepare has looked at may have changed meanwhile, so the step checks again what must still hold.
+// prepare may query a site or read an archive, so it runs outside the transaction, which must be short because there
+// is only one writer. The data that prepare has read may have changed meanwhile, so the step checks again what must
+// still hold.
 func Change[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) (Step[Out], error)) error {
 	return perform(a, c, http.StatusOK, prepare)
 }
 
-// perform carries a change out once for each key. An answer that is kept under the key is given again, before
-// anything is prepared; otherwise the step is prepared outside of a transaction, and written together with its
-// answer. status is that of a success, unless the step has one of its own.
+// perform executes a change once for each key. If an answer is stored under the key, it is returned before anything
+// is prepared; otherwise the step is prepared outside a transaction and written together with its answer. status is
+// that of a success unless the step sets its own.
 func perform[In, Out any](a *Adapter, c *Call, status int,
 	prepare func(context.Context, In) (Step[Out], error)) error {
 	var in In
@@ -105,8 +106,8 @@ func perform[In, Out any](a *Adapter, c *Call, status int,
 
 var errNotKept = errors.New("no answer is kept under this key")
 
-// kept returns the answer that is kept under the key. It looks before anything is prepared, so that a repetition costs
-// nothing and is not refused for what has changed since.
+// kept returns the answer stored under the key. It is called before anything is prepared, so that a repetition costs
+// nothing and is not refused because of later changes.
 func kept(ctx context.Context, db *store.DB, key store.OnceKey) (answer store.Answer, kept bool, err error) {
 	if key.Key == "" {
 		return answer, false, nil
@@ -121,8 +122,8 @@ func kept(ctx context.Context, db *store.DB, key store.OnceKey) (answer store.An
 	return answer, kept, err
 }
 
-// commit runs a step and keeps its answer in one transaction. Two requests with one key may both have got this far;
-// the transaction lets the first one through and gives the second its answer.
+// commit runs a step and stores its answer in one transaction. Two requests with the same key may both have reached
+// this point; the transaction executes the first one and gives the second its answer.
 func commit[Out any](ctx context.Context, a *Adapter, status int, key store.OnceKey,
 	st Step[Out]) (store.Answer, error) {
 	var out Out
@@ -147,8 +148,8 @@ func commit[Out any](ctx context.Context, a *Adapter, status int, key store.Once
 	return answer, err
 }
 
-// UntilStop does work that may take longer than corrald has until its end: when corrald stops, work's context ends, and
-// the error is ErrStopping.
+// UntilStop does work that may take longer than corrald's shutdown: when corrald stops, work's context ends, and the
+// error is ErrStopping.
 func (a *Adapter) UntilStop(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -160,7 +161,7 @@ func (a *Adapter) UntilStop(ctx context.Context, work func(context.Context) erro
 	return err
 }
 
-// Ask answers a question that is too long for a path. Nothing changes by it, so it needs no key.
+// Ask answers a query that is too long for a path. It changes nothing, so it needs no key.
 func Ask[In, Out any](a *Adapter, c *Call, answer func(context.Context, In) (Out, error)) error {
 	var in In
 	if _, err := Decode(c, &in); err != nil {
@@ -177,7 +178,7 @@ func Ask[In, Out any](a *Adapter, c *Call, answer func(context.Context, In) (Out
 	return c.JSON(out)
 }
 
-// onceKey returns the request's idempotency key and what it binds: method, target and body.
+// onceKey returns the request's idempotency key and the data it covers: method, target and body.
 func onceKey(c *Call, body []byte) (store.OnceKey, error) {
 	r := c.echo.Request()
 	keys := r.Header.Values(api.KeyHeader)
@@ -191,8 +192,8 @@ func onceKey(c *Call, body []byte) (store.OnceKey, error) {
 	if err := api.CheckKey(api.KeyHeader, keys[0]); err != nil {
 		return store.OnceKey{}, err
 	}
-	// The digest tells a repetition from another request under the same key without keeping bodies, which may be
-	// secret.
+	// The digest distinguishes a repetition from another request with the same key, without storing bodies, which may
+	// be secret.
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s\n", r.Method, r.URL.RequestURI())
 	h.Write(body)

@@ -17,17 +17,20 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Pace is the least speed of a request's body. On average, counted after the grace, the floor has to arrive each
-// second, and within the grace there is always something: a body that stops is not waited for, however fast it was.
+// A Pace is the minimum speed of a request's body. After the grace period, the average rate must be at least the
+// floor, and in any grace period at least one byte must arrive: a stalled body is not waited for, however fast it was
+// before.
 type Pace struct {
-	Grace time.Duration // 0: DefaultPace's
-	Floor int64         // bytes a second; 0: DefaultPace's
+	Grace time.Duration // 0: DefaultPace's value
+	Floor int64         // bytes per second; 0: DefaultPace's value
 }
 
-// DefaultPace is 1 Mbit/s: 64 MiB may take eight and a half minutes. What arrives within the grace is never too slow.
+// DefaultPace is 1 Mbit/s: 64 MiB may take eight and a half minutes. A body that arrives within the grace period is
+// never too slow.
 var DefaultPace = Pace{Grace: 10 * time.Second, Floor: 128 << 10}
 
-// until returns by when more of a body has to be there, of which so many bytes have arrived, the last of them at last.
+// until returns the deadline for the next data of a body of which arrived bytes have arrived, the last of them at
+// last.
 func (p Pace) until(begun, last time.Time, arrived int64) time.Time {
 	average := begun.Add(p.Grace + time.Duration(float64(arrived)/float64(p.Floor)*float64(time.Second)))
 	if stopped := last.Add(p.Grace); stopped.Before(average) {
@@ -36,7 +39,7 @@ func (p Pace) until(begun, last time.Time, arrived int64) time.Time {
 	return average
 }
 
-// bound keeps the body of a request to the pace, also where net/http reads what a handler has left.
+// bound enforces the pace on a request's body, also where net/http reads what a handler has left unread.
 func (p Pace) bound(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
@@ -48,14 +51,14 @@ func (p Pace) bound(w http.ResponseWriter, r *http.Request) {
 	r.Body = b
 }
 
-// paced is a body that has to arrive at a pace. The bound ends with the body: from then on net/http only looks whether
-// the peer is still there, and the answer may take its time.
+// paced is a body with a minimum pace. The limit ends with the body: after that net/http only checks whether the peer
+// is still connected, and the answer may take any time.
 type paced struct {
 	io.ReadCloser
 	pace    Pace
 	control *http.ResponseController
 	begun   time.Time
-	last    time.Time // when something arrived
+	last    time.Time // time of the last data
 	arrived int64     // bytes
 }
 
@@ -77,7 +80,7 @@ func (b *paced) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// tooSlow returns the error of a body that arrives slower than its pace.
+// tooSlow returns the error for a body that arrives more slowly than its pace.
 func (p Pace) tooSlow(body []byte, length int64) error {
 	return WithStatus(http.StatusRequestTimeout, corral.ErrorAt(corral.Unavailable, "body",
 		"only %s arrived in time: after %s at least %d KiB have to arrive each second; "+
@@ -85,10 +88,10 @@ func (p Pace) tooSlow(body []byte, length int64) error {
 		part(body, length), p.Grace, p.Floor>>10))
 }
 
-// headSize is how much of a body is looked at before the rest is read.
+// headSize is the size of the part of a body that is examined before the rest is read.
 const headSize = 64 << 10
 
-// readBody reads a request's body to its end, unless its length or its head is reason enough to refuse it.
+// readBody reads a request's body to its end, unless it is refused because of its length or its head.
 func readBody(c *Call) ([]byte, error) {
 	r := c.echo.Request()
 	if r.ContentLength > c.maxBody {
@@ -107,8 +110,8 @@ func readBody(c *Call) ([]byte, error) {
 	return body, c.bodyError(body, err)
 }
 
-// fill reads on until the body has most bytes; io.EOF: it ended before. A body of known length is not copied more often
-// than its length: what io.ReadAll leaves behind of a large one is several times its size.
+// fill reads until the body has most bytes; io.EOF: it ended before. A body of known length is copied only as far as
+// necessary: the buffers that io.ReadAll leaves behind for a large body amount to several times its size.
 func fill(from io.Reader, body []byte, most, length int64) ([]byte, error) {
 	for int64(len(body)) < most {
 		if len(body) == cap(body) {
@@ -135,7 +138,7 @@ func tooLong(most int64) error {
 		corral.ErrorAt(corral.Invalid, "body", "longer than %d bytes", most))
 }
 
-// bodyError is what is wrong with a body whose reading ended with err.
+// bodyError returns the error for a body whose reading ended with err.
 func (c *Call) bodyError(body []byte, err error) error {
 	r := c.echo.Request()
 	var long *http.MaxBytesError
@@ -158,7 +161,7 @@ func (c *Call) bodyError(body []byte, err error) error {
 		"it was cut off after %s (%w); nothing was done: send the request again", part(body, r.ContentLength), err))
 }
 
-// part says how much of a body there is.
+// part describes how much of a body has arrived.
 func part(body []byte, length int64) string {
 	if length < 0 {
 		return fmt.Sprintf("%d bytes", len(body))
@@ -166,13 +169,13 @@ func part(body []byte, length int64) string {
 	return fmt.Sprintf("%d of %d bytes", len(body), length)
 }
 
-// None is the In of a Change whose request has no body.
+// None is the In of a Change whose requests have no body.
 type None struct{}
 
 // Decode reads a request's body and decodes it into in, strictly. It also returns the body.
 func Decode[In any](c *Call, in *In) ([]byte, error) {
 	_, bare := any(in).(*None)
-	// A page of another site can make a browser send a form or plain text here, but not this type.
+	// A page of another site can make a browser send a form or plain text here, but not this media type.
 	media, _, _ := mime.ParseMediaType(c.echo.Request().Header.Get(echo.HeaderContentType))
 	if !bare && media != echo.MIMEApplicationJSON {
 		return nil, echo.NewHTTPError(http.StatusUnsupportedMediaType, "want Content-Type: application/json")

@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What arrives within the grace is never too slow, what stops for as long is, and otherwise the average decides.
+// Data that arrives within the grace period is never too slow, a stall of that length is, and otherwise the average
+// decides.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	p := Pace{Grace: 10 * time.Second, Floor: 1000}
@@ -31,7 +32,7 @@ func TestPace(t *testing.T) {
 		{time.Second, 1, 10*time.Second + time.Millisecond},
 		{9 * time.Second, 5000, 15 * time.Second},
 		{20 * time.Second, 10_000, 20 * time.Second},
-		{20 * time.Second, 50_000, 30 * time.Second}, // it was fast, and has stopped
+		{20 * time.Second, 50_000, 30 * time.Second}, // it was fast and has stalled
 	} {
 		if got := p.until(begun, begun.Add(tt.last), tt.arrived).Sub(begun); got != tt.want {
 			t.Errorf("until %d bytes, the last after %s: %s, want %s", tt.arrived, tt.last, got, tt.want)
@@ -39,7 +40,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A body at the floor is never cut off, however long it is: after each piece there is time for the next one.
+// A body at the minimum rate is never cut off, however long it is: after each piece there is time for the next one.
 func TestPaceIsKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,7 +58,7 @@ func TestPaceIsKept(t *testing.T) {
 	})
 }
 
-// drip sends a body in pieces over a connection of the bubble, and returns the status that is answered and when.
+// drip sends a body in pieces over a connection in the bubble and returns the answered status and its time.
 func drip(t *testing.T, pace Pace, pieces int, piece int, every time.Duration) (status int, after time.Duration, read int) {
 	t.Helper()
 	far, near := net.Pipe()
@@ -69,7 +70,7 @@ func drip(t *testing.T, pace Pace, pieces int, piece int, every time.Duration) (
 			w.WriteHeader(http.StatusRequestTimeout)
 			return
 		}
-		select { // an answer may take its time
+		select { // an answer may take long
 		case <-time.After(time.Hour):
 		case <-r.Context().Done():
 			t.Error("the context of the request ended")
@@ -86,7 +87,7 @@ func drip(t *testing.T, pace Pace, pieces int, piece int, every time.Duration) (
 			if _, err := io.WriteString(far, chunk(piece)); err != nil {
 				return
 			}
-			select { // the time is the bubble's
+			select { // on the bubble's clock
 			case <-time.After(every):
 			case <-over:
 				return
@@ -139,8 +140,8 @@ func (s *single) Accept() (net.Conn, error) {
 func (s *single) Close() error   { close(s.closed); return nil }
 func (s *single) Addr() net.Addr { return &net.UnixAddr{} }
 
-// Over a connection: a body slower than the floor ends when it falls behind, one that stops after the grace, one at the
-// floor arrives, and an answer may take an hour. The time is the bubble's.
+// Over a connection: a body below the minimum rate ends when it falls behind, a stalled one after the grace period,
+// one at the minimum rate arrives, and an answer may take an hour. The clock is the bubble's.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
 	pace := Pace{Grace: 10 * time.Second, Floor: 1000}
@@ -165,7 +166,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// A body is read whole, in whatever pieces it comes and whatever length the request claims.
+// A body is read completely, in whatever pieces it arrives and whatever length the request claims.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,42 +15,42 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Route is one operation of the API: what its requests look like, and what answers them.
+// A Route is one operation of the API: the form of its requests, and the function that answers them.
 type Route struct {
 	Method, Path string   // /v1/sites/:site has the parameter site
-	Parameters   []string // that the query may have; any other is refused before answer is called
+	Parameters   []string // allowed in the query; requests with others are refused before answer is called
 
 	answer  func(*Call) error
 	maxBody int64 // bytes
 	ahead   func(*Call, Head) error
 }
 
-// Get is a route that changes nothing.
+// Get returns a route that changes nothing.
 func Get(path string, answer func(*Call) error, parameters ...string) Route {
 	return Route{http.MethodGet, path, parameters, answer, api.MaxBody, nil}
 }
 
-// Post is a route that creates something, or sets something going.
+// Post returns a route that creates an object or starts an action.
 func Post(path string, answer func(*Call) error, parameters ...string) Route {
 	return Route{http.MethodPost, path, parameters, answer, api.MaxBody, nil}
 }
 
-// Put is a route that makes what its path names.
+// Put returns a route that creates the object named by its path.
 func Put(path string, answer func(*Call) error) Route {
 	return Route{http.MethodPut, path, nil, answer, api.MaxBody, nil}
 }
 
-// Patch is a route that changes fields of an object.
+// Patch returns a route that changes fields of an object.
 func Patch(path string, answer func(*Call) error) Route {
 	return Route{http.MethodPatch, path, nil, answer, api.MaxBody, nil}
 }
 
-// Delete is a route that removes an object.
+// Delete returns a route that removes an object.
 func Delete(path string, answer func(*Call) error, parameters ...string) Route {
 	return Route{http.MethodDelete, path, parameters, answer, api.MaxBody, nil}
 }
 
-// WithBody is the route with bodies of so many bytes at most.
+// WithBody returns the route with the given maximum body size in bytes.
 func (r Route) WithBody(most int64) Route {
 	r.maxBody = most
 	return r
@@ -65,19 +65,19 @@ type Call struct {
 	ahead   func(*Call, Head) error
 }
 
-// Context ends when the client goes away.
+// Context returns the request's context, which ends when the client disconnects.
 func (c *Call) Context() context.Context { return c.echo.Request().Context() }
 
-// Caller returns who asks. Everything that is done with the call's Context is done on their behalf.
+// Caller returns the caller. Everything that uses the call's Context is done on their behalf.
 func (c *Call) Caller() access.Caller { return callerOf(c.echo.Request()) }
 
-// Actor returns the name of who asks: the owner of what they create.
+// Actor returns the caller's name, which is the owner of new objects.
 func (c *Call) Actor() string { return c.Caller().Name }
 
-// Key returns the request's idempotency key, empty if it has none. Create and Change have checked it.
+// Key returns the request's idempotency key, or "" if it has none. Create and Change have checked it.
 func (c *Call) Key() string { return c.echo.Request().Header.Get(api.KeyHeader) }
 
-// Param returns a parameter of the path. Echo leaves escapes in it if the path was written in an unusual way.
+// Param returns a parameter of the path. If the path is written in an unusual way, Echo leaves escapes in it.
 func (c *Call) Param(name string) string {
 	v := c.echo.Param(name)
 	if c.echo.Request().URL.RawPath == "" {
@@ -86,25 +86,25 @@ func (c *Call) Param(name string) string {
 	if plain, err := url.PathUnescape(v); err == nil {
 		return plain
 	}
-	return v // unreachable: net/http refuses a path with a bad escape
+	return v // unreachable: net/http refuses a path with an invalid escape
 }
 
-// Header returns a header of the request, empty if it has none.
+// Header returns a header of the request, or "" if it is missing.
 func (c *Call) Header(name string) string { return c.echo.Request().Header.Get(name) }
 
-// Pass has a handler answer that is not one of ours.
+// Pass lets another handler answer.
 func (c *Call) Pass(h http.Handler) error {
 	h.ServeHTTP(c.echo.Response(), c.echo.Request())
 	return nil
 }
 
-// Live begins an answer that goes on, and returns what sends a piece of it, at once. A client that does not take a
-// piece within patience is not waited for: send fails, and the connection is of no use any more.
+// Live begins a continuous answer and returns a function that sends a piece of it at once. If a client does not
+// accept a piece within patience, send fails and the connection becomes unusable.
 func (c *Call) Live(media string, patience time.Duration) (send func([]byte) error) {
 	header := c.echo.Response().Header()
 	header.Set(echo.HeaderContentType, media)
 	header.Set(echo.HeaderCacheControl, "no-store")
-	header.Set("X-Accel-Buffering", "no") // nginx would keep events until a buffer is full
+	header.Set("X-Accel-Buffering", "no") // otherwise nginx would hold back events until a buffer is full
 	c.echo.Response().WriteHeader(http.StatusOK)
 	control := http.NewResponseController(c.echo.Response())
 	return func(piece []byte) error {
@@ -125,7 +125,7 @@ func (c *Call) Document(media string, content []byte) error {
 	return c.echo.Blob(http.StatusOK, media, content)
 }
 
-// FilePart is File without its first bytes, after of them, or, if last is not 0, of no more than its last ones.
+// FilePart is File without the first after bytes or, if last is not 0, limited to the last bytes of that number.
 func (c *Call) FilePart(content io.Reader, after, last int64) error {
 	file, ok := content.(io.ReadSeeker)
 	if !ok {
@@ -148,14 +148,14 @@ func (c *Call) FilePart(content io.Reader, after, last int64) error {
 	return c.File(file)
 }
 
-// File answers with a file that a process left. The file may be anything, HTML with scripts included, so the header
-// keeps browsers from guessing what it is.
+// File answers with a file that a process wrote. The file may contain anything, including HTML with scripts, so the
+// header prevents browsers from guessing its type.
 func (c *Call) File(content io.Reader) error {
 	c.echo.Response().Header().Set("X-Content-Type-Options", "nosniff")
 	return c.echo.Stream(http.StatusOK, echo.MIMETextPlainCharsetUTF8, content)
 }
 
-// Stream answers with a document of ours that is read on the way.
+// Stream answers with a document of ours that is read while it is sent.
 func (c *Call) Stream(media string, content io.Reader) error {
 	return c.echo.Stream(http.StatusOK, media, content)
 }

@@ -1,23 +1,24 @@
-// Package rest turns requests into transactions on the store, and their outcomes into answers.
+// Package rest turns requests into transactions on the store, and their results into answers.
 //
-// It has what all routes of corrald have in common: the Router finds the Route of a request and writes every error,
-// in one place, as a problem document; a Call is the request that a route answers; the Adapter makes a read or a
-// Change of it; a Resource answers what can be asked of any kind of object: a list, one object, a wait for its state,
-// its history. The routes themselves, and what they mean, are package server's; what a request may say is package
-// request's.
+// It contains what all routes of corrald have in common: the Router finds the Route of a request and writes all
+// errors, in one place, as problem documents; a Call is the request that a route answers; the Adapter turns it into a
+// read or a Change; a Resource answers the queries that all kinds of objects support: a list, one object, a wait for
+// its state, its history. The routes themselves and their meaning are in package server; the validation of requests
+// is in package request.
 //
-// How a request moves:
+// The path of a request:
 //
 //	Router ─► Route: is the query known? ─► Call ─► handler
 //	    Read:    one View of the store ─► JSON
-//	    Get:     with ?wait= a View after each commit about the object, until it is there ─► JSON
-//	    Change:  body ─► key ─► is an answer kept? ─► prepare ─► Step in one transaction, with its answer ─► JSON
-//	    error:   from wherever ─► Router ─► problem document, and at most one line in the log
+//	    Get:     with ?wait= a View after each commit about the object, until the condition holds ─► JSON
+//	    Change:  body ─► key ─► is an answer stored? ─► prepare ─► Step in one transaction, with its answer ─► JSON
+//	    error:   from anywhere ─► Router ─► problem document, and at most one line in the log
 //
-// A client that waits is woken by the next commit about the object or by the next worker, never by a clock.
+// A waiting client is woken by the next commit about the object or by the next worker, never by a timer.
 //
-// The one invariant: a Change is one transaction with its history and with the answer that the idempotency key keeps. A
-// client that got an answer finds the change after any crash; one that got none may repeat the request under its key.
+// The one invariant: a Change is one transaction, together with its history and the answer stored under the
+// idempotency key. A client that got an answer finds the change after any crash; a client that got none may repeat
+// the request with the same key.
 //
-// The package is the only one that knows echo, the router of HTTP requests.
+// Only this package uses echo, the router of HTTP requests.
 package rest

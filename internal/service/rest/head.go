@@ -7,15 +7,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A Head has those members of a body's JSON object that are texts and stand, whole, in its first 64 KiB before any
-// longer member.
+// A Head contains the string members of a body's JSON object that are complete within its first 64 KiB and precede
+// any longer member.
 type Head map[string]string
 
-// Ahead is the route with a look at the head of a body before the rest is read: a request for what does not exist need
-// not be read to its end. A member that is not in the head may still follow. What look refuses must be what the route
-// would refuse, too.
+// Ahead returns the route with a check of a body's head before the rest is read, because a request about a missing
+// object need not be read to its end. A member that is not in the head may still follow. The route must refuse
+// everything that look refuses.
 //
-// A request whose answer may be kept under its key is read in any case: what it names may be gone since.
+// A request whose answer may be stored under its key is always read, because its object may have been removed since.
 func (r Route) Ahead(a *Adapter, look func(*Call, Head) error) Route {
 	r.ahead = func(c *Call, head Head) error {
 		err := look(c, head)
@@ -33,8 +33,8 @@ func (r Route) Ahead(a *Adapter, look func(*Call, Head) error) Route {
 	return r
 }
 
-// headOf reads the head of a body of which the beginning is there. Whatever is not as expected ends it, because the
-// whole body will be judged anyway.
+// headOf reads the head of a body from its beginning. It stops at the first unexpected token, because the whole body
+// will be validated anyway.
 func headOf(begin []byte) Head {
 	head := Head{}
 	dec := json.NewDecoder(bytes.NewReader(begin))

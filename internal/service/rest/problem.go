@@ -13,11 +13,11 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// writeProblem is echo's HTTPErrorHandler: it makes a problem document of every error. Echo's own handler
-// does not look into wrapped errors.
+// writeProblem is echo's HTTPErrorHandler: it turns every error into a problem document. Echo's own handler does not
+// look into wrapped errors.
 func (rt *Router) writeProblem(err error, c echo.Context) {
 	if c.Response().Committed {
-		return // the answer was on its way; the peer sees it cut off
+		return // the answer was partly sent; the peer sees it truncated
 	}
 	p := problemOf(c, err)
 	var early *access.TooMany
@@ -38,7 +38,7 @@ func problemOf(c echo.Context, err error) *api.Problem {
 	var exact *api.Problem
 	path := c.Request().URL.Path
 	switch {
-	case errors.As(err, &exact): // about a body; a body that was cut off may have ended the request, too
+	case errors.As(err, &exact): // about a body; a truncated body may have ended the request, too
 		return exact
 	case errors.As(err, &routing) && routing.Code == http.StatusNotFound:
 		return api.ProblemOf(corral.ErrorAt(corral.NotFound, path, "there is no such resource"))
@@ -46,19 +46,19 @@ func problemOf(c echo.Context, err error) *api.Problem {
 		route := c.Request().Method + " " + path
 		return WithStatus(routing.Code, corral.ErrorAt(corral.Invalid, route, "%v", routing.Message))
 	case c.Request().Context().Err() != nil:
-		return api.ProblemOf(corral.Errorf(corral.Unknown, "the request was given up before it was answered"))
+		return api.ProblemOf(corral.Errorf(corral.Unknown, "the request was cancelled before it was answered"))
 	}
 	return api.ProblemOf(err)
 }
 
-// WithStatus describes err as a problem whose HTTP status is more exact than its kind's.
+// WithStatus describes err as a problem with a more specific HTTP status than its kind's.
 func WithStatus(status int, err error) *api.Problem {
 	p := api.ProblemOf(err)
 	p.Status = status
 	return p
 }
 
-// Placed gives an error of this kind the place at which the request names the thing that the error is about.
+// Placed adds to an error of this kind the place at which the request names the object that the error is about.
 func Placed(kind corral.Kind, place string, err error) error {
 	if corral.KindOf(err) == kind {
 		return corral.ErrorAt(kind, place, "%w", err)
@@ -66,5 +66,5 @@ func Placed(kind corral.Kind, place string, err error) error {
 	return err
 }
 
-// Missing is Placed for what was not found.
+// Missing is Placed for errors of kind NotFound.
 func Missing(place string, err error) error { return Placed(corral.NotFound, place, err) }

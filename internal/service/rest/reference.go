@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// Referred finds the object that a reference names: by id if it is a number, else by name. An object that is not there
-// is missing at the place where the request has the reference.
+// Referred finds the object that a reference names: by id if it is a number, otherwise by name. The NotFound error
+// for a missing object names the place of the reference in the request.
 func Referred[ID ~int64, T any](place, ref string,
 	byID func(ID) (T, error), byName func(string) (T, error)) (T, error) {
 	if !request.IsID(ref) {
@@ -16,7 +16,7 @@ func Referred[ID ~int64, T any](place, ref string,
 		return v, Missing(place, err)
 	}
 	id, err := strconv.ParseInt(ref, 10, 64)
-	if err != nil { // it is larger than any id
+	if err != nil { // it exceeds all ids
 		var none T
 		return none, corral.ErrorAt(corral.NotFound, place, "%s is not an id", ref)
 	}
@@ -34,7 +34,7 @@ func Numbered[ID ~int64, T any](c *Call, byID func(ID) (T, error)) (v T, err err
 	return v, Missing("id", err)
 }
 
-// IDOf reads the number that names an object in the path.
+// IDOf reads the id in the path.
 func IDOf[ID ~int64](c *Call) (ID, error) {
 	n, err := strconv.ParseInt(c.Param("id"), 10, 64)
 	if err != nil || n < 1 {

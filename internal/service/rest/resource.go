@@ -12,27 +12,27 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Resource is what all kinds of objects under /v1 have in common. The handlers of a kind embed theirs and add what
-// only that kind has.
+// A Resource implements what all kinds of objects under /v1 have in common. The handlers of a kind embed its Resource
+// and add what is specific to the kind.
 type Resource[T any] struct {
 	*Adapter
-	Object string // what the store calls the kind
+	Object string // the store's name of the kind
 	ID     func(T) int64
 
 	// Find finds the object that a request's path names.
 	Find func(*Call, *store.Tx) (T, error)
 
-	// Progress reads what a client waits for; nil: the kind has no states that come by themselves, and no route of it
+	// Progress parses a wait condition; nil: the kind has no states that change by themselves, and none of its routes
 	// has the parameter wait.
 	Progress func(list string) (func(T) api.Progress, error)
 }
 
-// Load returns the object that the path names as it is now.
+// Load returns the present state of the object that the path names.
 func (r Resource[T]) Load(ctx context.Context, c *Call) (T, error) {
 	return View(ctx, r.DB, func(tx *store.Tx) (T, error) { return r.Find(c, tx) })
 }
 
-// About answers with what ask finds out about the object that the path names.
+// About answers with the result of ask about the object that the path names.
 func (r Resource[T]) About(c *Call, ask func(context.Context, T) (any, error)) error {
 	v, err := r.Load(c.Context(), c)
 	if err != nil {
@@ -45,7 +45,8 @@ func (r Resource[T]) About(c *Call, ask func(context.Context, T) (any, error)) e
 	return c.JSON(answer)
 }
 
-// Alter changes the object that the path names. The change consists of its transaction, and its request has no body.
+// Alter changes the object that the path names. The change consists only of its transaction, and its request has no
+// body.
 func (r Resource[T]) Alter(c *Call, write func(*store.Tx, T) (T, error)) error {
 	return Change(r.Adapter, c, func(context.Context, None) (Step[T], error) {
 		return Only(func(tx *store.Tx) (T, error) {
@@ -58,7 +59,7 @@ func (r Resource[T]) Alter(c *Call, write func(*store.Tx, T) (T, error)) error {
 	})
 }
 
-// Page answers with a page of what find returns. It asks for one object more than the page has, which shows whether
+// Page answers with a page of find's results. It requests one object more than the page holds, which shows whether
 // there is a next page.
 func (r Resource[T]) Page(c *Call, find func(*store.Tx, store.Filter) ([]T, error)) error {
 	all, owner := c.Query.Flag("all"), c.Query.Text("owner")
@@ -67,7 +68,7 @@ func (r Resource[T]) Page(c *Call, find func(*store.Tx, store.Filter) ([]T, erro
 	}, r.ID)
 }
 
-// Part answers with a page of what find finds, by a number that grows from item to item.
+// Part answers with a page of find's results, ordered by a number that increases from item to item.
 func Part[T any](a *Adapter, c *Call, find func(*store.Tx, store.Page) ([]T, error), number func(T) int64) error {
 	page := pageOf(c.Query)
 	if err := c.Query.Err(); err != nil {
@@ -89,7 +90,7 @@ func oneMore(p store.Page) store.Page {
 	return p
 }
 
-// listOf makes a page of items, which were asked for with oneMore.
+// listOf returns a page of items that were requested with oneMore.
 func listOf[T any](items []T, limit int, id func(T) int64) api.List[T] {
 	if len(items) <= limit {
 		return Whole(items, "")
@@ -97,7 +98,7 @@ func listOf[T any](items []T, limit int, id func(T) int64) api.List[T] {
 	return Whole(items[:limit], strconv.FormatInt(id(items[limit-1]), 10))
 }
 
-// Whole makes a list of items; no items are [] in JSON, not null.
+// Whole returns a list of items; an empty list is [] in JSON, not null.
 func Whole[T any](items []T, next string) api.List[T] {
 	if items == nil {
 		items = []T{}
@@ -105,8 +106,8 @@ func Whole[T any](items []T, next string) api.List[T] {
 	return api.List[T]{Items: items, Next: next}
 }
 
-// Get answers with the object that the path names: at once, or with ?wait= once the object has what is waited for, can
-// no longer get it by itself, or the time is over.
+// Get answers with the object that the path names: at once or, with ?wait=, once the object meets the condition, can
+// no longer meet it by itself, or the time is over.
 func (r Resource[T]) Get(c *Call) error {
 	timeout := c.Query.Timeout()
 	if err := c.Query.Err(); err != nil {
@@ -128,8 +129,8 @@ func (r Resource[T]) Get(c *Call) error {
 	return c.JSON(v)
 }
 
-// While has do wait for something of the object that the path names, for as long as ?timeout_s= says; without it do
-// gets a ctx that is over. It returns the object as it was before.
+// While lets do wait for something about the object that the path names, for the time given by ?timeout_s=; without
+// it do gets a ctx that has ended. It returns the object as it was before.
 func (r Resource[T]) While(
 	c *Call, do func(ctx context.Context, load func(context.Context) (T, error)) error,
 ) (T, error) {
@@ -152,11 +153,11 @@ func (r Resource[T]) While(
 	})
 }
 
-// watch loads the object again after each of its changes until it is done or ctx's deadline is over. The first look
-// only finds out which object it is: to miss no change, a look must come after the channels that announce the next
-// one.
+// watch loads the object again after each of its changes until it is done or ctx's deadline has passed. The first
+// load only identifies the object: to miss no change, a load must follow the creation of the channels that signal the
+// next one.
 func (r Resource[T]) watch(ctx context.Context, c *Call, done func(T) bool) (T, error) {
-	unending := context.WithoutCancel(ctx) // a wait that is over still has an answer
+	unending := context.WithoutCancel(ctx) // a wait whose time is over still gets an answer
 	v, err := r.Load(unending, c)
 	for err == nil {
 		recorded, registered := r.DB.Changed(r.Subject(v)), r.Registered()
@@ -178,10 +179,10 @@ func (r Resource[T]) watch(ctx context.Context, c *Call, done func(T) bool) (T, 
 	return v, err
 }
 
-// Subject is what the store knows the object as.
+// Subject returns the object's subject in the store.
 func (r Resource[T]) Subject(v T) store.Subject { return store.Subject{Object: r.Object, ID: r.ID(v)} }
 
-// History answers with a page of what happened to the object.
+// History answers with a page of the object's history.
 func (r Resource[T]) History(c *Call) error {
 	return r.Histories(c, func(tx *store.Tx) ([]store.Subject, error) {
 		v, err := r.Find(c, tx)
@@ -189,7 +190,7 @@ func (r Resource[T]) History(c *Call) error {
 	})
 }
 
-// Histories answers with a page of the histories of what find returns, in the order of time.
+// Histories answers with a page of the histories of find's results, ordered by time.
 func (a *Adapter) Histories(c *Call, find func(*store.Tx) ([]store.Subject, error)) error {
 	return Part(a, c, func(tx *store.Tx, page store.Page) (entries []corral.Entry, err error) {
 		subjects, err := find(tx)

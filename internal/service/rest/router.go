@@ -16,14 +16,15 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Router is an http.Handler that answers by its routes. A request whose context has no caller (package access) came
-// through a socket that lets only corrald's own user in: what lets others in has to say who they are.
+// A Router is an http.Handler that answers with its routes. A request whose context has no caller (package access)
+// came through a socket that admits only corrald's own user: any listener that admits other users must set the
+// caller.
 type Router struct {
-	// Answered, unless it is nil, is told of each request: with its route, empty if it has none. It is set before the
-	// first request.
+	// Answered, unless it is nil, is called for each request with its route, which is empty if there is none. It must
+	// be set before the first request.
 	Answered func(method, route string, status int, took time.Duration)
 
-	// Audit has a line for each request that may have changed something, whoever asked and whatever became of it.
+	// Audit gets a line for each request that may have changed something, whatever its caller and result.
 	Audit *slog.Logger
 
 	lg   *slog.Logger
@@ -31,7 +32,7 @@ type Router struct {
 	pace Pace
 }
 
-// NewRouter returns a router. The bodies of requests have to arrive at the pace.
+// NewRouter returns a router. Requests' bodies must arrive at the pace.
 func NewRouter(lg *slog.Logger, pace Pace, routes []Route) *Router {
 	rt := &Router{lg: lg, Audit: lg, echo: echo.New(), pace: pace}
 	rt.echo.HTTPErrorHandler = rt.writeProblem
@@ -42,7 +43,7 @@ func NewRouter(lg *slog.Logger, pace Pace, routes []Route) *Router {
 	return rt
 }
 
-// handle reads the query, of which nothing may be unknown, and answers.
+// handle reads the query, which must have no unknown parameters, and answers.
 func (r Route) handle(c echo.Context) error {
 	q := request.ReadQuery(c.Request().URL.RawQuery, r.Parameters...)
 	if q.Err() != nil {
@@ -58,7 +59,7 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt.echo.ServeHTTP(w, r)
 }
 
-// callerOf is who sent a request.
+// callerOf returns the sender of a request.
 func callerOf(r *http.Request) access.Caller {
 	if caller, ok := access.From(r.Context()); ok {
 		return caller
@@ -66,8 +67,8 @@ func callerOf(r *http.Request) access.Caller {
 	return access.Local
 }
 
-// observe writes the error of a handler as its answer, and logs each request that may have changed something or met a
-// defect. A panic is a defect. Reads are not logged: clients that wait send them all the time.
+// observe answers with the error of a handler, and logs each request that may have changed something or encountered a
+// defect. A panic is a defect. Reads are not logged, because waiting clients send them all the time.
 func (rt *Router) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		begin := time.Now()
@@ -84,12 +85,12 @@ func (rt *Router) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// recovered calls next and makes an error of a panic.
+// recovered calls next and turns a panic into an error.
 func recovered(next echo.HandlerFunc, c echo.Context) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
-		case http.ErrAbortHandler: // net/http's own way to say: drop this connection
+		case http.ErrAbortHandler: // net/http's own signal to drop the connection
 			panic(p)
 		default:
 			err = corral.Errorf(corral.Internal, "panic: %v\n%s", p, debug.Stack())

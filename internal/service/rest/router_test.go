@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// answered sends GET target to a router with the route, and returns the problem it answers with, and its log.
+// answered sends GET target to a router with the route, and returns the problem in the answer and the log.
 func answered(t *testing.T, r Route, target string) (api.Problem, string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -27,7 +27,7 @@ func answered(t *testing.T, r Route, target string) (api.Problem, string) {
 	return p, log.String()
 }
 
-// A panic is answered like any internal error, whose words are for the log only.
+// A panic is answered like any internal error, whose text appears only in the log.
 func TestPanicsAreLoggedNotShown(t *testing.T) {
 	t.Parallel()
 	p, log := answered(t, Get("/v1/panic", func(*Call) error { panic("a secret") }), "/v1/panic")
@@ -39,7 +39,7 @@ func TestPanicsAreLoggedNotShown(t *testing.T) {
 	}
 }
 
-// What is wrong with a query is found before the route is asked.
+// A query is validated before the route is called.
 func TestUnknownParametersDoNotReachARoute(t *testing.T) {
 	t.Parallel()
 	r := Get("/v1/things", func(*Call) error { panic("it was asked") }, "limit")

@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A request for what does not exist is answered while most of its body has not come: that body is not awaited, nor
-// kept. One whose members are in another order, or whose cluster is there, is awaited.
+// A request about a missing object is answered before most of its body has arrived: the body is neither awaited nor
+// stored. If the members are in another order, or the cluster exists, the body is awaited.
 func TestBodiesForNothingAreNotRead(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	socket, stop := f.listen(t, 0)
 	defer stop()
-	const length = 7 << 20 // the least that one of the routes takes is 8 MiB
+	const length = 7 << 20 // the smallest limit of the routes is 8 MiB
 	for _, tt := range []struct{ path, begin, says string }{
 		{"/v1/runs", `{"cluster": "nowhere", "workflow": {`, "no cluster nowhere"},
 		{"/v1/runs/dry-run", `{"source_dir": "", "cluster": "nowhere", "workflow": {`, "no cluster nowhere"},
@@ -51,7 +51,7 @@ func TestBodiesForNothingAreNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusBadRequest { // the whole was read: junk is no field
+	if resp.StatusCode != http.StatusBadRequest { // the whole body was read: junk is not a field
 		t.Errorf("members in another order: %d, want %s", resp.StatusCode, corral.Invalid)
 	}
 }

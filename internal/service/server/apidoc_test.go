@@ -24,7 +24,7 @@ const (
 func TestAPIDoc(t *testing.T) {
 	t.Parallel()
 	loader := openapi3.NewLoader()
-	loader.IncludeOrigin = true // lines, by which the page keeps the order of the file
+	loader.IncludeOrigin = true // line numbers, by which the page keeps the order of the file
 	doc := must(loader.LoadFromData(must(os.ReadFile("openapi.yaml"))(t)))(t)
 	p := &page{doc: doc, examples: string(must(os.ReadFile(examplesFile))(t))}
 	p.WriteString(string(must(os.ReadFile(headFile))(t)))
@@ -42,7 +42,7 @@ func TestAPIDoc(t *testing.T) {
 	}
 }
 
-// A page is docs/api.md while it is written.
+// A page is docs/api.md while it is being written.
 type page struct {
 	strings.Builder
 	doc      *openapi3.T
@@ -75,7 +75,7 @@ func (p *page) operations(tag string) []route {
 // write adds a section for each tag, with its operations and the types that only they use, then the shared parameters
 // and types.
 func (p *page) write() {
-	users := map[string][]string{} // name of a type → the tags that need it
+	users := map[string][]string{} // name of a type → the tags that use it
 	for _, tag := range p.doc.Tags {
 		found := map[string]bool{}
 		for _, op := range p.operations(tag.Name) {
@@ -158,7 +158,7 @@ func (p *page) writeOperation(op route) {
 	var own []*openapi3.Parameter
 	for _, param := range slices.Concat(op.item.Parameters, op.Parameters) {
 		switch name := strings.TrimPrefix(param.Ref, paramPrefix); {
-		case name == "key": // of every change: the page says so once
+		case name == "key": // common to all changes: documented once
 		case name != "":
 			shared = append(shared, fmt.Sprintf("[`%s`](#parameters)", param.Value.Name))
 		default:
@@ -189,7 +189,7 @@ func (p *page) writeOperation(op route) {
 	}
 }
 
-// media describes a body: its type, or how it is written if it is not JSON.
+// media describes a body: its type, or its format if it is not JSON.
 func (p *page) media(content openapi3.Content, text string) string {
 	for kind, media := range content {
 		what := p.typeOf(media.Schema)
@@ -206,7 +206,7 @@ func (p *page) media(content openapi3.Content, text string) string {
 	return text
 }
 
-// itemsOf returns the type of a list's items, nil if the schema is not a list's.
+// itemsOf returns the type of a list's items, or nil if the schema is not a list's.
 func (p *page) itemsOf(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	if items := ref.Value.Properties["items"]; strings.HasSuffix(ref.Ref, "List") && items != nil {
 		return items.Value.Items

@@ -12,14 +12,14 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// typeOf describes a type in the cell of a table: a link, or its kind with its bounds.
+// typeOf describes a type in a table cell: a link, or its kind with its bounds.
 func (p *page) typeOf(ref *openapi3.SchemaRef) string {
 	schema := ref.Value
 	switch {
 	case strings.HasPrefix(ref.Ref, schemaPrefix):
 		name := strings.TrimPrefix(ref.Ref, schemaPrefix)
 		return fmt.Sprintf("[`%s`](#%s)", name, anchor(name))
-	case len(schema.AllOf) == 1: // a link with a text of its own
+	case len(schema.AllOf) == 1: // a link with its own text
 		return p.typeOf(schema.AllOf[0])
 	}
 	var b strings.Builder
@@ -95,7 +95,7 @@ func sizeOf(lo uint64, hi *uint64, unit string) string {
 	return ""
 }
 
-// cell returns a text for the cell of a table.
+// cell returns a text for a table cell.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }
@@ -107,7 +107,7 @@ func firstSentence(text string) string {
 
 var notInAnchors = regexp.MustCompile(`[^a-z0-9 _-]`)
 
-// anchor returns the fragment by which a heading is found.
+// anchor returns the fragment that links to a heading.
 func anchor(heading string) string {
 	return strings.ReplaceAll(notInAnchors.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }
@@ -119,7 +119,7 @@ var (
 	reference = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
 )
 
-// anchorsOf returns how often a text has each anchor.
+// anchorsOf returns the number of occurrences of each anchor in a text.
 func anchorsOf(text string) map[string]int {
 	anchors := map[string]int{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
@@ -131,7 +131,7 @@ func anchorsOf(text string) map[string]int {
 	return anchors
 }
 
-// checkLinks finds links that lead nowhere, and headings that a link cannot tell apart.
+// checkLinks finds broken links, and headings with the same anchor.
 func (p *page) checkLinks(t *testing.T) {
 	t.Helper()
 	anchors := anchorsOf(p.String())

@@ -14,17 +14,18 @@ type backlogHandlers struct {
 	reach *siteaccess.Reach
 }
 
-// newBacklogs returns handlers for the sites that the resource finds, which are reached by r.
+// newBacklogs returns handlers for the sites that the resource finds, which r connects to.
 func newBacklogs(r *siteaccess.Reach, of rest.Resource[corral.Site]) *backlogHandlers {
 	return &backlogHandlers{Resource: of, reach: r}
 }
 
-// routes are those below a site.
+// routes returns the routes below a site.
 func (h *backlogHandlers) routes() []rest.Route {
 	return []rest.Route{rest.Get("/v1/sites/:site/backlog", h.show, "queue")}
 }
 
-// show answers with what the site's batch system shows now of the queue that is asked for, or else of the site's own.
+// show answers with the present queue from the site's batch system: the one in the query or, by default, the site's
+// own.
 func (h *backlogHandlers) show(c *rest.Call) error {
 	name := c.Query.Word("queue")
 	if err := c.Query.Err(); err != nil {

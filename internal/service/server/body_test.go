@@ -22,8 +22,8 @@ import (
 	"github.com/corral-pilot/corral/internal/service/server"
 )
 
-// listen serves the fixture's store as corrald does, on a socket of its own, with this grace for bodies. What stop
-// returns is the log.
+// listen serves the fixture's store like corrald, on its own socket, with this grace period for bodies. stop returns
+// the log.
 func (f *fixture) listen(t *testing.T, grace time.Duration) (socket string, stop func() string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -44,7 +44,7 @@ func (f *fixture) listen(t *testing.T, grace time.Duration) (socket string, stop
 	}
 }
 
-// say connects and sends a request, or what there is of it.
+// say connects and sends a request, possibly incomplete.
 func say(t *testing.T, socket, request string) *net.UnixConn {
 	t.Helper()
 	conn := must(net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"}))(t)
@@ -77,7 +77,7 @@ func hear(t *testing.T, conn net.Conn) (status int, p api.Problem) {
 	return resp.StatusCode, p
 }
 
-// begun is a request whose body is not all there.
+// begun returns a request whose body is incomplete.
 func begun(line, header string) string {
 	return line + " HTTP/1.1\nHost: corrald\nContent-Type: application/json\n" + header + "\n\n" + `{"site": `
 }
@@ -116,7 +116,7 @@ func TestBodyThatIsCutOff(t *testing.T) {
 	}
 }
 
-// TestBodyThatDoesNotCome: a connection whose body does not come is not held, whatever the request is.
+// TestBodyThatDoesNotCome: a connection whose body does not arrive is closed, for every kind of request.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -143,13 +143,13 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 	}
 }
 
-// TestTimeForBodiesIsNotForAnswers: a request whose body has come is worked on for as long as it takes.
+// TestTimeForBodiesIsNotForAnswers: a request whose body has arrived may take any time to be answered.
 func TestTimeForBodiesIsNotForAnswers(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	socket, stop := f.listen(t, 50*time.Millisecond)
 	defer stop()
-	f.meanwhile = func() { // a body that begins later is given up before the request is answered
+	f.meanwhile = func() { // a body that begins later is abandoned before the request is answered
 		status, _ := hear(t, say(t, socket, begun("POST /v1/glideins", "Content-Length: 200")))
 		if status != http.StatusRequestTimeout {
 			t.Errorf("a body that does not come: %d, want 408", status)
@@ -163,7 +163,7 @@ func TestTimeForBodiesIsNotForAnswers(t *testing.T) {
 	}
 }
 
-// TestHeadOfARequestIsBounded: what comes before the body.
+// TestHeadOfARequestIsBounded: the size of the part before the body is limited.
 func TestHeadOfARequestIsBounded(t *testing.T) {
 	t.Parallel()
 	f := start(t)

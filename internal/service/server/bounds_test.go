@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// A source that is no file, or longer than a package, is refused before anything of it is read.
+// A source that is not a file, or exceeds the size of a package, is refused before any of it is read.
 func TestImportTakesFilesOnly(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -47,7 +47,7 @@ func TestImportTakesFilesOnly(t *testing.T) {
 	}
 }
 
-// An import lasts no longer than who asked for it, or corrald.
+// An import ends when its client disconnects or corrald stops.
 func TestImportEndsWithItsClientAndCorrald(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -55,11 +55,11 @@ func TestImportEndsWithItsClientAndCorrald(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case asked <- struct{}{}:
-		case <-r.Context().Done(): // it was asked again, for it had been silent for long
+		case <-r.Context().Done(): // the request was repeated after a long silence
 		}
 		<-r.Context().Done()
 	}))
-	defer silent.Close() // which waits for the ends of all requests
+	defer silent.Close() // it waits for the end of all requests
 	in := api.NewPackage{Source: silent.URL + "/x.tar.gz", Signature: must(f.shelf.friend.Sign(f.shelf.offered).Encode())(t)}
 	ctx, leave := context.WithCancel(t.Context())
 	for _, end := range []func(){leave, f.server.Stop} {

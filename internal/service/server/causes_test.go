@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// ways :: how pilots, or tasks for them, come to be → a request for that at SITE, in CLUSTER.
+// ways :: way in which pilots, or tasks for them, are requested → a request for that at SITE, in CLUSTER.
 var ways = map[string]struct{ method, target, body string }{
 	"directly": {"POST", "/v1/glideins", `{"site": "SITE", "cluster": "CLUSTER", "hosts": 1, "cpus": 1, "walltime_s": 600}`},
 	"by resubmission": {"POST", "/v1/glideins",
@@ -25,7 +25,7 @@ var ways = map[string]struct{ method, target, body string }{
 	"by a run":       {"POST", "/v1/runs", `{"cluster": "CLUSTER", "workflow_name": "w", "options": {}, "workflow": ` + chain + `}`},
 }
 
-// acts are what may be done about what is ann's already, and is carried out later, as ann.
+// acts are requests about ann's existing objects that are carried out later, as ann.
 var acts = map[string]struct{ method, target string }{
 	"provision": {"POST", "/v1/plans/1/provision"}, "release": {"POST", "/v1/plans/1/release"},
 	"unscale": {"DELETE", "/v1/clusters/1/scale"}, "cancel a run": {"POST", "/v1/runs/1/cancel"},
@@ -33,7 +33,7 @@ var acts = map[string]struct{ method, target string }{
 	"remove a site": {"DELETE", "/v1/sites/1"},
 }
 
-// causers :: who → what becomes of a request about what is ann's: for something new there, and about what there is.
+// causers :: caller → the verdicts for new objects at ann's places, and for ann's existing objects.
 var causers = map[string][2]access.Verdict{
 	"bob": {access.Hidden, access.Hidden}, "bob local": {access.Hidden, access.Hidden},
 	"bob host-paths": {access.Hidden, access.Hidden}, "bob packages": {access.Hidden, access.Hidden},
@@ -58,7 +58,7 @@ func (g *throng) own(t *testing.T, owner string) {
 	})
 }
 
-// ask sends a request of who; corrald's own user asks at the socket.
+// ask sends a request as a caller; corrald's own user uses the socket.
 func (g *throng) ask(t *testing.T, who, method, target, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	if who != "local" {
@@ -71,10 +71,10 @@ func (g *throng) ask(t *testing.T, who, method, target, body string) *httptest.R
 	return rec
 }
 
-// Whatever a caller may not ask for directly, a scale, a plan, an ensemble or resubmission does not do for that caller
-// either: at ann's site and in ann's cluster no other owner begins anything, by name or by id. All do at their own.
-// An act on ann's own objects needs the right to it, and what follows from it is ann's.
-func TestWhoMayCauseWhat(t *testing.T) {
+// Whatever callers may not request directly, a scale, a plan, an ensemble or resubmission does not do for them
+// either: at ann's site and in ann's cluster no other owner can start anything, by name or by id. All can at their
+// own. An act on ann's objects needs permission, and its consequences belong to ann.
+func TestIndirectRequests(t *testing.T) {
 	t.Parallel()
 	for who, want := range causers {
 		t.Run(who, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestWhoMayCauseWhat(t *testing.T) {
 			for how, way := range ways {
 				g.begins(t, who, how, way, want[0])
 			}
-			for how, way := range ways { // a cluster has one controller, and of a site little is known: not all come about
+			for how, way := range ways { // a cluster has one controller, and little is known of a site: not all succeed
 				in := strings.NewReplacer("SITE", "own", "CLUSTER", "own")
 				rec := g.ask(t, who, way.method, in.Replace(way.target), in.Replace(way.body))
 				if got := verdictOf(t, rec); got != access.Allowed {
@@ -107,7 +107,7 @@ func TestWhoMayCauseWhat(t *testing.T) {
 	}
 }
 
-// begins tries one way at the places of ann's.
+// begins tries one way at ann's places.
 func (g *throng) begins(t *testing.T, who, how string, way struct{ method, target, body string }, want access.Verdict) {
 	t.Helper()
 	ask := func(site, cluster string) *httptest.ResponseRecorder {
@@ -116,7 +116,7 @@ func (g *throng) begins(t *testing.T, who, how string, way struct{ method, targe
 	}
 	for _, at := range [][2]string{{"1", "1"}, {"1", "own"}, {"own", "1"}, {"hpc", "own"}, {"own", "default"}} {
 		if !strings.Contains(way.body, "SITE") && at[1] == "own" {
-			continue // it asks for nothing at a site
+			continue // it requests nothing at a site
 		}
 		if rec := ask(at[0], at[1]); verdictOf(t, rec) != want {
 			t.Errorf("%s at site %s in cluster %s: %s (%d %s), want %s", how, at[0], at[1], verdictOf(t, rec), rec.Code, rec.Body, want)

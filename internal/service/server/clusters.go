@@ -20,9 +20,9 @@ import (
 
 // clusterHandlers answer requests about clusters.
 //
-// A cluster of kind embedded needs nothing but its row: corrald itself dispatches its tasks. One of kind condor is a
-// pool of HTCondor's daemons, which package condorpool keeps as its row says, or a pool that somebody else runs and
-// corrald is attached to. The handlers only move rows; whether a pool has followed shows in the row's state.
+// An embedded cluster consists only of its row: corrald itself dispatches its tasks. A condor cluster is a pool of
+// HTCondor's daemons, which package condorpool maintains according to the row, or a remote pool to which corrald is
+// attached. The handlers only move rows; the row's state shows whether a pool has followed.
 type clusterHandlers struct {
 	rest.Resource[corral.Cluster]
 	cfg Config
@@ -61,9 +61,9 @@ func (h *clusterHandlers) list(c *rest.Call) error {
 	return h.Page(c, (*store.Tx).Clusters)
 }
 
-// create makes a cluster. A pool starts after the answer, so whatever would keep it from starting for good is looked
-// for before: here is the last moment at which a person is still waiting to be told. The row of an attached pool and
-// its token are one change: whatever sees the row finds the token.
+// create creates a cluster. A pool starts after the answer, so conditions that would permanently prevent its start
+// are checked before, while a person still waits for the answer. The row of an attached pool and its token are one
+// change: any reader of the row finds the token.
 func (h *clusterHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewCluster) (rest.Step[corral.Cluster], error) {
 		k, err := request.Cluster(in)
@@ -91,8 +91,8 @@ func (h *clusterHandlers) create(c *rest.Call) error {
 	})
 }
 
-// canRun returns the version of the HTCondor that htcondor refers to, as the catalog takes it, or why this corrald
-// cannot have a pool of it.
+// canRun returns the version of the HTCondor that htcondor refers to in the catalog, or why this corrald cannot run a
+// pool of it.
 func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version string, err error) {
 	if h.cfg.CondorRefused != nil {
 		return "", h.cfg.CondorRefused
@@ -101,15 +101,15 @@ func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version 
 	return version, err
 }
 
-// listenable finds out by listening, since only the kernel knows which addresses and ports can be had. Between this
-// and the pool's start somebody else may take the port; then the cluster says so when it starts. It returns address,
-// with a free port in place of port 0, if a pool can listen there.
+// listenable tries to listen at an address, because only the kernel knows which addresses and ports are available. If
+// another process takes the port before the pool starts, the cluster reports that at its start. listenable returns
+// address, with port 0 replaced by a free port, if a pool can listen there.
 func listenable(ctx context.Context, address string) (string, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		kind := corral.Unsatisfiable
-		if errors.Is(err, syscall.EADDRINUSE) { // which may end
+		if errors.Is(err, syscall.EADDRINUSE) { // this may be temporary
 			kind = corral.Conflict
 		}
 		return "", corral.ErrorAt(kind, "address", "no pool can listen there: %w", err)
@@ -125,8 +125,8 @@ func ready(k corral.Cluster) error {
 	return nil
 }
 
-// registered answers with the workers in the cluster now. They are in no table: a worker is there as long as its
-// connection is, or as long as the pool's collector lists it.
+// registered answers with the present workers of the cluster. They are not stored: a worker exists as long as its
+// connection, or as long as the pool's collector lists it.
 func (h *clusterHandlers) registered(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Worker], error) {
 		cluster, err := h.Find(c, tx)
@@ -137,8 +137,8 @@ func (h *clusterHandlers) registered(c *rest.Call) error {
 	})
 }
 
-// remove removes a cluster that nothing needs: an embedded one at once, a pool with its daemons after the answer. A
-// cluster that is going already is answered as it is, so that a repetition is harmless.
+// remove removes an unused cluster: an embedded one at once, a pool with its daemons after the answer. A cluster that
+// is already being removed is returned unchanged, so a repetition is harmless.
 func (h *clusterHandlers) remove(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, k corral.Cluster) (corral.Cluster, error) {
 		if k.State == corral.ClusterDeleted || k.State == corral.ClusterRemoving {
@@ -147,16 +147,16 @@ func (h *clusterHandlers) remove(c *rest.Call) error {
 		if err := unused(tx, k); err != nil {
 			return k, err
 		}
-		return tx.RemoveCluster(k.ID, "removal was asked for")
+		return tx.RemoveCluster(k.ID, "removal was requested")
 	})
 }
 
-// unfinished are the states of runs that need their cluster. One that failed or stalled can be resumed, which takes its
-// cluster, too; but that may never happen, so such a run does not keep the cluster.
+// unfinished lists the states of runs that need their cluster. A failed or stalled run can be resumed, which also
+// needs its cluster; but that may never happen, so such a run does not keep the cluster.
 var unfinished = []corral.RunState{corral.RunRunning, corral.RunCancelling}
 
-// unused is a Conflict that names what still needs the cluster, with the commands that end it: glideins would have no
-// pool to join, and runs no queue for their tasks.
+// unused returns a Conflict error that lists what still needs the cluster, and the commands that end it: glideins
+// would have no pool to join, and runs no queue for their tasks.
 func unused(tx *store.Tx, cluster corral.Cluster) error {
 	users, err := liveGlideins(tx, cluster.ID)
 	if err != nil {
@@ -179,7 +179,7 @@ func unused(tx *store.Tx, cluster corral.Cluster) error {
 		"and cancel runs (`corral runs cancel`) first", cluster.Name, strings.Join(users, ", "))
 }
 
-// liveGlideins names the glideins of a cluster that may still have workers.
+// liveGlideins lists the glideins of a cluster that may still have workers.
 func liveGlideins(tx *store.Tx, id corral.ClusterID) (names []string, err error) {
 	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
 	for _, g := range glideins {
@@ -188,7 +188,7 @@ func liveGlideins(tx *store.Tx, id corral.ClusterID) (names []string, err error)
 	return names, err
 }
 
-// env answers with what a program needs in its environment to use the cluster.
+// env answers with the environment variables that a program needs to use the cluster.
 func (h *clusterHandlers) env(c *rest.Call) error {
 	ctx := c.Context()
 	k, err := h.Load(ctx, c)
@@ -205,8 +205,8 @@ func (h *clusterHandlers) env(c *rest.Call) error {
 	return c.JSON(envOf(assignments))
 }
 
-// envOf sorts assignments NAME=value into variables and folders: the folders are to come before those that PATH has
-// where the client is, which corrald does not know.
+// envOf separates assignments NAME=value into variables and folders for PATH: the client puts the folders before
+// those of its own PATH, which corrald does not know.
 func envOf(assignments []string) api.Env {
 	env := api.Env{Variables: []api.Variable{}, Path: []string{}}
 	for _, a := range assignments {

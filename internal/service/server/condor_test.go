@@ -22,12 +22,12 @@ import (
 	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
-// token is the text of an IDTOKEN, as far as a server looks at it.
+// token is the text of an IDTOKEN, as far as a server validates it.
 const token = "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJwb29sIn0.c2VjcmV0LXNpZ25hdHVyZQ"
 
 const newest = "" // the ref of the newest HTCondor
 
-// condorFixture is a server with an HTCondor, and with site local, READY.
+// condorFixture is a server with an HTCondor, and with a READY site local.
 func condorFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := start(t)
@@ -36,7 +36,7 @@ func condorFixture(t *testing.T) *fixture {
 	return f
 }
 
-// condorFiles look like an HTCondor, as far as can be seen without starting it.
+// condorFiles look like an HTCondor unless it is started.
 func condorFiles(version string) fstest.MapFS {
 	return fstest.MapFS{
 		"sbin/condor_master": {Data: []byte("a master"), Mode: 0o755},
@@ -44,7 +44,7 @@ func condorFiles(version string) fstest.MapFS {
 	}
 }
 
-// release brings an HTCondor for pools into the catalog.
+// release adds an HTCondor for pools to the catalog.
 func (f *fixture) release(t *testing.T, version string) corral.Package {
 	t.Helper()
 	var b bytes.Buffer
@@ -57,7 +57,7 @@ func (f *fixture) release(t *testing.T, version string) corral.Package {
 	return must(f.ImportPackage(t.Context(), api.NewPackage{Source: archive, Sign: true}, ""))(t)
 }
 
-// installed is a folder with an HTCondor of somebody's.
+// installed returns a folder with an HTCondor that a user has installed.
 func installed(t *testing.T, version string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "condor "+version)
@@ -67,13 +67,13 @@ func installed(t *testing.T, version string) string {
 	return dir
 }
 
-// pool asks for cluster mine.
+// pool creates cluster mine.
 func (f *fixture) pool(t *testing.T) corral.Cluster {
 	t.Helper()
 	return must(f.CreateCluster(t.Context(), api.NewCluster{Name: "mine", Kind: corral.Condor}, ""))(t)
 }
 
-// move moves a cluster as the pools do.
+// move moves a cluster like the pools do.
 func (f *fixture) move(t *testing.T, id corral.ClusterID, moves ...corral.ClusterMove) {
 	t.Helper()
 	f.write(t, func(tx *store.Tx) error {
@@ -148,7 +148,7 @@ func TestBadCondorClusters(t *testing.T) {
 	}
 }
 
-// A corrald that may have none says why, and keeps no token; embedded clusters are not concerned.
+// A corrald that may have no condor clusters says why and stores no token; embedded clusters are not affected.
 func TestCondorIsRefused(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
@@ -169,14 +169,14 @@ func TestCondorIsRefused(t *testing.T) {
 	}
 }
 
-// The token of somebody else's pool goes to the pools, and nowhere else: not into an answer, the history,
-// the log or the database.
+// The token of a remote pool is passed to the pools and appears nowhere else: not in an answer, the history, the log
+// or the database.
 func TestAttachedClusterKeepsItsTokenSecret(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
 	body := `{"name": "theirs", "kind": "condor", "collector": "cm.example:9618", "schedd": "s@cm", "token": "` + token + `"}`
 	var answers bytes.Buffer
-	for range 2 { // the second has the answer that is kept
+	for range 2 { // the second request gets the stored answer
 		status, p, answer := f.send(t, "POST", "/v1/clusters", body, api.KeyHeader, "once")
 		if status != 201 {
 			t.Fatalf("answered %d %+v", status, p)
@@ -206,7 +206,7 @@ func TestAttachedClusterKeepsItsTokenSecret(t *testing.T) {
 	}
 }
 
-// stored is all that the files of the test's database hold.
+// stored returns the contents of the test database's files.
 func stored(t *testing.T) string {
 	t.Helper()
 	var all []byte
@@ -220,7 +220,7 @@ func stored(t *testing.T) string {
 	return string(all)
 }
 
-// A token that cannot be kept makes no cluster.
+// If a token cannot be stored, no cluster is created.
 func TestAttachedClusterWithoutItsToken(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
@@ -285,7 +285,7 @@ func TestClusterIsStartedAndStopped(t *testing.T) {
 	}
 }
 
-// What a cluster is made of stays until something else, or the newest, is asked for.
+// A cluster keeps its HTCondor until another one, or the newest, is requested.
 func TestClusterIsUpgraded(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
@@ -308,7 +308,7 @@ func TestClusterIsUpgraded(t *testing.T) {
 	wantKind(t, "both", err, corral.Invalid, "newest")
 }
 
-// A pool's package stays while a cluster is made of it, for that is what it is started of again.
+// A pool's package stays while a cluster uses it, because restarts need it.
 func TestPackageOfAClusterStays(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
@@ -325,7 +325,7 @@ func TestPackageOfAClusterStays(t *testing.T) {
 	must(f.RemovePackage(t.Context(), p.Name))(t)
 }
 
-// A pool gives no jobs to workers that are newer than it: it becomes no older than those that may be there.
+// A pool gives no jobs to workers that are newer than it: it cannot be downgraded below workers that may exist.
 func TestClusterIsNotMadeOlderThanItsWorkers(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
@@ -356,7 +356,7 @@ func TestClusterIsNotMadeOlderThanItsWorkers(t *testing.T) {
 	must(down())(t)
 }
 
-// worker puts a worker package of HTCondor into the catalog.
+// worker adds a worker package of HTCondor to the catalog.
 func (f *fixture) worker(t *testing.T, version string) {
 	t.Helper()
 	f.write(t, func(tx *store.Tx) error {
@@ -472,7 +472,7 @@ func TestGlideinOfACondorCluster(t *testing.T) {
 	must(f.CreateGlidein(t.Context(), embedded, ""))(t)
 }
 
-// What HTCondor cannot be in is refused before anything is sent there; embedded workers can.
+// Places where HTCondor cannot run are refused before anything is sent there; embedded workers can run there.
 func TestGlideinAtARootThatHTCondorCannotName(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
@@ -491,7 +491,7 @@ func TestGlideinAtARootThatHTCondorCannotName(t *testing.T) {
 	}
 }
 
-// A pool's collector lists workers for a moment after they have left; a glidein that is over has none.
+// A pool's collector lists workers for a moment after they have left; a finished glidein has none.
 func TestGlideinThatIsOverHasNoWorkers(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -536,7 +536,7 @@ func TestNetworkIsProbed(t *testing.T) {
 func TestSiteIsProbed(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.hpc(t) // is not READY: its head node can be looked at
+	f.hpc(t) // it is not READY: only its head node can be examined
 	p := must(f.ProbeSite(t.Context(), "hpc", api.NewProbe{}))(t)
 	if p.Site != "hpc" || p.Facts.Batch != "slurm 22.05.8" || p.Facts.Outbound == nil || !*p.Facts.Outbound || p.Network != nil {
 		t.Errorf("ProbeSite() = %+v", p)

@@ -8,7 +8,6 @@ import (
 	"github.com/corral-pilot/corral/internal/service/metrics"
 	"github.com/corral-pilot/corral/internal/service/outage"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
@@ -16,71 +15,72 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Config says what the server needs beside the store. CondorRefused, Audit and Bounds may be left out.
+// Config holds what the server needs besides the store. CondorRefused, Audit and Bounds are optional.
 type Config struct {
-	Version string           // of corrald, for /healthz
-	User    string           // as whom corrald runs, for /healthz
-	Machine corral.SiteQueue // this machine, as the queue that the batch system fork has here
+	Version string           // of corrald, shown by /healthz
+	User    string           // the user that corrald runs as, shown by /healthz
+	Machine corral.SiteQueue // this machine, as a queue of the batch system fork
 	Folders Folders
 
 	Runs *run.Manager
 	Workers
-	Catalog *delivery.Catalog // has worker packages, and the HTCondors for pools
-	Reach   *siteaccess.Reach // gets to sites, those among them that are about to be created and have no id yet
+	Catalog *delivery.Catalog // lists worker packages and HTCondor releases for pools
+	Reach   *siteaccess.Reach // connects to sites, including ones that are still to be created and have no id
 	Prober  Prober
 	Pools   Pools
-	Metrics *metrics.Metrics // answers /metrics, and is told of each request
+	Metrics *metrics.Metrics // answers /metrics and records each request
 
-	// Keys have the ssh keys of those who ask a central corrald.
+	// Keys manages the ssh keys of a central corrald's users.
 	Keys TokenKeys
 
-	// Audit has a line for each request that may have changed something; nil: the log has it.
+	// Audit gets a line for each request that may have changed something; nil: the log gets it.
 	Audit *slog.Logger
 
-	// Bounds are those of requests.
+	// Bounds limits requests.
 	Bounds Bounds
 
-	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
+	// CondorRefused is the reason why this corrald has no condor clusters, or nil if it may have them.
 	CondorRefused error
 }
 
-// Bounds are those of requests.
+// Bounds limits requests.
 type Bounds struct {
-	Pace   rest.Pace     // of bodies; zero: rest.DefaultPace
-	Visits visits.Bounds // of a central corrald at its users' sites; zero: it goes nowhere
+	Pace   rest.Pace   // of bodies; zero: rest.DefaultPace
+	Visits VisitBounds // limits a central corrald's connections to its users' sites; zero: none are allowed
 }
 
-// Workers are what is known of workers now.
+// Workers provides the present state of workers.
 type Workers struct {
-	Clusters *admission.Clusters // which are registered
-	Outages  *outage.Keeper      // which are out of reach
+	Clusters *admission.Clusters // the registered workers
+	Outages  *outage.Keeper      // the unreachable workers
 }
 
-// Folders are those on this machine that requests are about.
+// Folders holds the folders on this machine that requests use.
 type Folders struct {
-	Sites     string         // for sites on this machine that are created without a root
-	Ensembles carrying.Shelf // has the workflows of ensembles
+	Sites     string         // for local sites that are created without a root
+	Ensembles carrying.Shelf // contains the workflows of ensembles
 }
 
-// A Prober measures what only a job at a site can see, which takes a minute at a real one; siteaccess.Prober does.
+// A Prober measures what only a job at a site can see, which takes a minute at a real site. It is implemented by
+// siteaccess.Prober.
 type Prober interface {
-	// Survey finds out what a site is like, at a READY one also what its nodes are like, and records it.
+	// Survey determines the properties of a site, including those of the nodes of a READY site, and records them.
 	Survey(ctx context.Context, site corral.Site) (corral.SiteFacts, error)
 
-	// ProbeNetwork measures how workers at a READY site would be reached by the pool of a cluster of kind condor. It
-	// leaves nothing at the site.
+	// ProbeNetwork measures how a condor cluster's pool would reach workers at a READY site. It leaves nothing at the
+	// site.
 	ProbeNetwork(ctx context.Context, site corral.Site, cluster corral.Cluster) (corral.NetworkProbe, error)
 }
 
-// Pools run the HTCondor pools of clusters of kind condor, as their rows say. It takes daemons to have one;
-// condorpool.Keepers are those of corrald.
+// Pools runs the HTCondor pools of condor clusters according to their rows. A pool consists of daemons; corrald's
+// pools are condorpool.Keepers.
 type Pools interface {
-	// PutToken keeps the text of the token by which an attached pool lets its user in, in place of an earlier one, for
-	// as long as the cluster is not DELETED. It is called before the cluster's row is committed: a token whose
-	// cluster does not exist means nothing.
+	// PutToken stores the token by which an attached pool admits its user, replacing any earlier one, until the
+	// cluster is DELETED. It is called before the cluster's row is committed: a token without a cluster has no
+	// effect.
 	PutToken(cluster corral.ClusterID, secret string) error
 
-	// Env returns what HTCondor's commands and corral need in their environment to use the cluster, as
-	// NAME=value. PATH has only the folders that come before the user's own.
+	// Env returns the environment variables that HTCondor's commands and corral need to use the cluster, as
+	// NAME=value. PATH contains only the folders to be put before the user's own.
 	Env(ctx context.Context, cluster corral.ClusterID) ([]string, error)
 }

@@ -36,8 +36,8 @@ var (
 	varying  = regexp.MustCompile(`"(wait_for_workers_s|wait_s|max_s|used|billed|used_core_hours|billed_core_hours|allocated_core_hours|idle_core_hours|lost_core_hours)": [0-9.e-]+`)
 )
 
-// TestExamples replays docs/api-examples.md in its order. What the engine and the cluster do
-// between two of them is in between.
+// TestExamples replays docs/api-examples.md in order. The function between simulates the engine and the cluster
+// between two examples.
 func TestExamples(t *testing.T) {
 	f := start(t)
 	f.login = asks
@@ -61,7 +61,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// replay sends an example's request and returns its answer as the document shows it.
+// replay sends an example's request and returns its answer in the document's form.
 func (f *fixture) replay(t *testing.T, line, request string) string {
 	t.Helper()
 	method, target, _ := strings.Cut(line, " ")
@@ -81,7 +81,7 @@ func (f *fixture) replay(t *testing.T, line, request string) string {
 	return fmt.Sprintf("HTTP %d\n%s\n", rec.Code, f.presentable(rec.Body.Bytes()))
 }
 
-// presentable replaces what differs from one replay to the next.
+// presentable replaces the values that differ between replays.
 func (f *fixture) presentable(body []byte) string {
 	var indented bytes.Buffer
 	if json.Indent(&indented, bytes.TrimSpace(body), "", "  ") != nil {
@@ -97,7 +97,7 @@ func (f *fixture) presentable(body []byte) string {
 	return runDir.ReplaceAllString(s, "/home/ada/.local/share/corral/runs/two-20260102T030405-k3ab2c")
 }
 
-// between says what happens before an example.
+// between holds the events before an example.
 var between = map[string]func(*testing.T, *fixture){
 	"GET /v1/sites/local?wait=READY,FAILED&timeout_s=30": stage,
 	"GET /v1/sites/local/orphans":                        lose,
@@ -109,7 +109,7 @@ var between = map[string]func(*testing.T, *fixture){
 	"DELETE /v1/glideins/1?now=true":                     expire,
 }
 
-// stage is what the engine does with a new site.
+// stage simulates the engine's work on a new site.
 func stage(t *testing.T, f *fixture) {
 	f.write(t, func(tx *store.Tx) error {
 		job, err := tx.CreateJob(corral.Job{Kind: corral.SetupJob, Site: 1, Tag: "corral-setup-7xw"})
@@ -129,7 +129,7 @@ func stage(t *testing.T, f *fixture) {
 	})
 }
 
-// lose is what an earlier corrald left.
+// lose creates a job that an earlier corrald left.
 func lose(t *testing.T, f *fixture) {
 	const alive = "corral-pilot-9p2xw4a7bc3d"
 	f.jobs[alive] = gridsite.JobStatus{Tag: alive, ID: "4711", Phase: gridsite.Running, StartedAt: time.Now()}
@@ -153,7 +153,7 @@ func startWorkers(t *testing.T, f *fixture) {
 
 func waitForRun(t *testing.T, f *fixture) { must(f.WaitRun(t.Context(), 1, time.Minute))(t) }
 
-// failTask lets the task fail that was submitted after the run was resumed.
+// failTask makes the task fail that was submitted after the run was resumed.
 func failTask(t *testing.T, f *fixture) {
 	f.bench.end(t, <-f.bench.submitted, execution.Failed)
 	waitForRun(t, f)

@@ -17,29 +17,29 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// ensembleConfig is what the handlers need of corrald.
+// ensembleConfig holds what the handlers need from corrald.
 type ensembleConfig struct {
 	Runs    *run.Manager
 	Shelf   ensembles.Shelf
-	Machine corral.SiteQueue // this one, as the queue that the batch system fork has here
+	Machine corral.SiteQueue // this machine, as a queue of the batch system fork
 
-	// Where finds the site and the cluster of an owner's request for a glidein, and CanJoin says why workers of that
+	// Where finds the site and the cluster of an owner's request for a glidein. CanJoin returns why workers at that
 	// site cannot join the cluster.
 	Where   func(tx *store.Tx, owner string, in api.NewGlidein) (corral.Site, corral.Cluster, error)
 	CanJoin func(ctx context.Context, owner string, in api.NewGlidein) error
 
-	// Ahead refuses a request by what comes before the workflows in it.
+	// Ahead checks a request by the fields that precede its workflows.
 	Ahead func(*rest.Call, rest.Head) error
 }
 
-// ensembleHandlers answer requests about ensembles. Workflows are read, and what decides is chosen, outside of any
-// transaction; from the one that makes the row on, package internal/work/ensembles does the rest.
+// ensembleHandlers answer requests about ensembles. Workflows are parsed, and the decision rule is chosen, outside
+// any transaction; after the row is created, package internal/work/ensembles does the rest.
 type ensembleHandlers struct {
 	rest.Resource[record.Ensemble]
 	cfg ensembleConfig
 }
 
-// newEnsembles returns handlers of the ensembles in the adapter's store.
+// newEnsembles returns handlers for the ensembles in the adapter's store.
 func newEnsembles(a *rest.Adapter, cfg ensembleConfig) *ensembleHandlers {
 	return &ensembleHandlers{cfg: cfg, Resource: rest.Resource[record.Ensemble]{
 		Adapter: a,
@@ -55,11 +55,11 @@ func newEnsembles(a *rest.Adapter, cfg ensembleConfig) *ensembleHandlers {
 	}}
 }
 
-// routes are those of ensembles.
+// routes returns the routes of ensembles.
 func (h *ensembleHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/ensembles", h.list, "all", "owner", "after", "limit"),
-		rest.Post("/v1/ensembles", h.create).WithBody(api.MaxRunBody). // the workflows are in it
+		rest.Post("/v1/ensembles", h.create).WithBody(api.MaxRunBody). // it contains the workflows
 										Ahead(h.Adapter, h.cfg.Ahead),
 		rest.Get("/v1/ensembles/:id", h.Get, "wait", "timeout_s"),
 		rest.Delete("/v1/ensembles/:id", h.remove),
@@ -70,7 +70,7 @@ func (h *ensembleHandlers) routes() []rest.Route {
 
 func (h *ensembleHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Ensembles) }
 
-// create makes an ensemble. Its workflows are on the shelf before its row is committed.
+// create creates an ensemble. Its workflows are on the shelf before its row is committed.
 func (h *ensembleHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewEnsemble) (rest.Step[record.Ensemble], error) {
 		var x ensembles.Drafted
@@ -88,14 +88,14 @@ func (h *ensembleHandlers) create(c *rest.Call) error {
 			Write: func(tx *store.Tx) (record.Ensemble, error) { return beginEnsemble(tx, x.Row) },
 			Undo: func() {
 				if err := h.cfg.Shelf.Remove(x.Row.Files); err != nil {
-					h.Log.Error("removing the workflows of an ensemble that was not made failed", "error", err)
+					h.Log.Error("removing the workflows of an ensemble that was not created failed", "error", err)
 				}
 			},
 		}, nil
 	})
 }
 
-// draft checks a request, and makes a row of it.
+// draft checks a request and returns its row.
 func (h *ensembleHandlers) draft(
 	ctx context.Context, who access.Caller, in api.NewEnsemble,
 ) (x ensembles.Drafted, err error) {
@@ -139,7 +139,7 @@ func (h *ensembleHandlers) draft(
 	return x, nil
 }
 
-// siteOfEnsemble is the site that an ensemble is for: that which is named, or the only one of its owner.
+// siteOfEnsemble returns the site for an ensemble: the named one, or the owner's only one.
 func siteOfEnsemble(tx *store.Tx, owner, named string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -160,7 +160,7 @@ func siteOfEnsemble(tx *store.Tx, owner, named string) (string, error) {
 	return own[0], nil
 }
 
-// beginEnsemble makes the row, where nothing else asks for workers of the cluster.
+// beginEnsemble creates the row, unless something else requests workers for the cluster.
 func beginEnsemble(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
 	s, err := tx.Scale(row.Cluster)
 	if err == nil {
@@ -175,13 +175,13 @@ func beginEnsemble(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
 		return row, err
 	}
 	if planned != 0 {
-		return row, corral.ErrorAt(corral.Conflict, "cluster", "plan %d asks for workers there until its run is over; "+
+		return row, corral.ErrorAt(corral.Conflict, "cluster", "plan %d requests workers there until its run is over; "+
 			"`corral plan release %[1]d` ends that", planned)
 	}
 	return tx.CreateEnsemble(row)
 }
 
-// cancel ends an ensemble; the keeper does the rest. One that is ending is answered as it is.
+// cancel ends an ensemble; the keeper does the rest. An ensemble that is already ending is returned unchanged.
 func (h *ensembleHandlers) cancel(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
 		if e.State != record.Running {
@@ -197,6 +197,6 @@ func (h *ensembleHandlers) remove(c *rest.Call) error {
 		if e.State == record.Deleted {
 			return e, nil
 		}
-		return tx.MoveEnsemble(e.ID, record.Remove, "removal was asked for")
+		return tx.MoveEnsemble(e.ID, record.Remove, "removal was requested")
 	})
 }

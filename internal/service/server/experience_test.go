@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// documented is a profile as a request carries it: of tasks called t that took so many seconds.
+// documented returns a profile for a request, of tasks called t with this runtime in seconds.
 func documented(t *testing.T, run string, seconds float64) json.RawMessage {
 	t.Helper()
 	s := profile.Sample{Task: profile.Task{Transformation: "t", Level: profile.AllLevels}, Run: run, ID: "t0"}
@@ -29,7 +29,7 @@ func documented(t *testing.T, run string, seconds float64) json.RawMessage {
 	return b.Bytes()
 }
 
-// TestPlanWithProfiles: profiles of a request say how long tasks take, whatever the workflow says of it.
+// TestPlanWithProfiles: a request's profiles determine the tasks' runtimes, regardless of the workflow.
 func TestPlanWithProfiles(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -47,8 +47,8 @@ func TestPlanWithProfiles(t *testing.T) {
 	}
 }
 
-// TestPlanAtASlowSite: a site whose hosts took 1.5 times as long for the same kind of tasks is planned with so much
-// time, and the plan says why.
+// TestPlanAtASlowSite: a site whose hosts took 1.5 times as long for the same kind of tasks is planned with that
+// factor, and the plan says why.
 func TestPlanAtASlowSite(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -77,13 +77,13 @@ func TestPlanAtASlowSite(t *testing.T) {
 	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(15*time.Second) {
 		t.Errorf("the first task takes %s, want 1.5 × the 10s of the other hosts, and not the mean", took)
 	}
-	want := "at site " + site.Name + " tasks are taken to need 1.50 × their estimates, as learned from 1 kind that ran elsewhere, too"
+	want := "at site " + site.Name + " tasks are assumed to need 1.50 × their estimates, as learned from 1 kind that ran elsewhere, too"
 	if !slices.Contains(document.Reasons, want) {
 		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
 	}
 }
 
-// TestProfilesThatAreRefused: each mistake is named.
+// TestProfilesThatAreRefused: the error names each mistake.
 func TestProfilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -113,7 +113,7 @@ func TestProfilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// runFan runs a workflow of two tasks, which both take no time.
+// runFan runs a workflow of two tasks that take no time.
 func runFan(t *testing.T, f *fixture) corral.Run {
 	t.Helper()
 	r := must(f.CreateRun(t.Context(), api.NewRun{Workflow: fan(1, 0), WorkflowName: "fan.json"}, ""))(t)
@@ -127,8 +127,8 @@ func runFan(t *testing.T, f *fixture) corral.Run {
 	return r
 }
 
-// TestPlanLearns: what the workflow does not say, corrald has seen in its owner's earlier runs of such a workflow, for
-// as long as their directories exist. A measured runtime of 0 is an estimate, too.
+// TestPlanLearns: estimates that the workflow lacks come from the owner's earlier runs of such a workflow, as long as
+// their directories exist. A measured runtime of 0 is an estimate, too.
 func TestPlanLearns(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -172,8 +172,8 @@ func TestPlanLearns(t *testing.T) {
 	wantKind(t, "after the run's directory is gone", err, corral.Unsatisfiable, "task t0")
 }
 
-// TestRunAsPlanned: the tasks of a run with a plan's label have the estimates that the plan was made with, so that
-// workers, reports and revisions see the same; a plan of other tasks says nothing of them.
+// TestRunAsPlanned: the tasks of a run with a plan's label have the plan's estimates, so that workers, reports and
+// revisions use the same values; a plan of other tasks does not affect them.
 func TestRunAsPlanned(t *testing.T) {
 	t.Parallel()
 	f := start(t)

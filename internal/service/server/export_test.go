@@ -7,8 +7,7 @@ import (
 
 var parameter = regexp.MustCompile(`:([a-z]+)`)
 
-// Routes returns the parameters that the query of each route may have, by the route as OpenAPI writes it:
-// "GET /v1/sites/{site}".
+// Routes returns the query parameters of each route, by the route in OpenAPI's form: "GET /v1/sites/{site}".
 func (s *Server) Routes() map[string][]string {
 	routes := map[string][]string{}
 	for _, r := range s.routes {

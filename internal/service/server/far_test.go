@@ -13,26 +13,26 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// far is what sites say when corrald goes there: the far end of the real reach. Real sites, with an sshd and a Slurm,
-// are in internal/e2e.
+// far simulates the sites that corrald connects to: the far end of the real reach. Real sites, with an sshd and a
+// Slurm, are in internal/e2e.
 type far struct {
-	files     map[string]string             // what attempts left, by TAG/NAME
-	jobs      map[string]gridsite.JobStatus // that orphans are looked for among, by tag
-	shut      error                         // what a login without a person says
-	stranger  error                         // what it says of a host key that is not accepted
-	bad       error                         // what the root is refused with
-	checked   []corral.Site                 // whose root and options somebody asked about
-	meanwhile func()                        // what happens while somebody asks about options; nil: nothing
-	unwell    error                         // what ProbeNetwork says
-	ill       error                         // what Survey says
-	untold    error                         // what the batch system says when it is asked what it has
+	files     map[string]string             // files of attempts, by TAG/NAME
+	jobs      map[string]gridsite.JobStatus // among which orphans are looked for, by tag
+	shut      error                         // error of a login without a person
+	stranger  error                         // error for a host key that is not accepted
+	bad       error                         // error for the root
+	checked   []corral.Site                 // sites whose root and options were checked
+	meanwhile func()                        // called during a check of options; nil: nothing
+	unwell    error                         // error of ProbeNetwork
+	ill       error                         // error of Survey
+	untold    error                         // error of a query of the batch system
 	login     func(context.Context, gridsite.Asker) error
 
 	mu    sync.Mutex     // guards following
-	lines map[string]int // connections by whose they are
+	lines map[string]int // connections by owner
 }
 
-// dialled counts connections, by whose they are.
+// dialled returns the numbers of connections by owner.
 func (f *far) dialled() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,7 @@ func (f *far) dial(owner, _ string) (gridsite.Conn, error) {
 	return line{far: f}, nil
 }
 
-// backends reach the same site by every contact.
+// backends returns backends that reach the same site by every contact.
 func (f *far) backends() gridsite.Backends {
 	dialect := func(gridsite.Conn, string) gridsite.Batch { return queue{far: f} }
 	return gridsite.Backends{
@@ -59,12 +59,12 @@ func (f *far) backends() gridsite.Backends {
 	}
 }
 
-// machineConn is the way to this machine.
+// machineConn is a connection to this machine.
 type machineConn struct{ gridsite.Conn }
 
 func (machineConn) Close() error { return nil }
 
-// line is a connection with a site.
+// line is a connection to a site.
 type line struct {
 	gridsite.Conn
 	gridsite.Remote
@@ -113,12 +113,12 @@ func (q queue) Check(_ context.Context, spec gridsite.JobSpec) error {
 	return nil
 }
 
-// Survey tells nothing: what a batch system says of itself is for package request's tests.
+// Survey returns no facts: those of batch systems are tested in package request.
 func (q queue) Survey(context.Context, corral.BatchOptions) (corral.SiteFacts, error) {
 	return corral.SiteFacts{}, q.far.untold
 }
 
-// Backlog is the same whenever it is asked for.
+// Backlog always returns the same.
 func (q queue) Backlog(_ context.Context, name string) (corral.Backlog, error) {
 	return corral.Backlog{Queue: cmp.Or(name, "normal"), At: time.Now().UTC(), Processors: 64, Hidden: 2, Ineligible: 1,
 		Running: []corral.QueuedJob{{Processors: 48, Limit: corral.Seconds(8 * time.Hour), Elapsed: corral.Seconds(time.Hour),
@@ -134,7 +134,7 @@ func (q queue) Read(_ context.Context, tag, name string) ([]byte, error) {
 	return []byte(content), nil
 }
 
-// Tags are those of the jobs of which the site has something.
+// Tags returns the tags of the jobs that have files at the site.
 func (q queue) Tags(context.Context) (tags []string, err error) {
 	return slices.Sorted(maps.Keys(q.far.jobs)), q.far.shut
 }
@@ -156,7 +156,7 @@ func (q queue) Cancel(_ context.Context, tag string, _ time.Duration) error {
 
 func (q queue) Forget(_ context.Context, tag string) error { delete(q.far.jobs, tag); return nil }
 
-// probes are what a job at a site would see; real ones take a minute.
+// probes simulates what a job at a site would see; real probes take a minute.
 type probes struct{ *far }
 
 func (p probes) Survey(context.Context, corral.Site) (corral.SiteFacts, error) {

@@ -24,7 +24,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// bodies :: type of a request's body → an empty one. A request that is read and not here fails TestFieldsThatName.
+// bodies :: type of a request's body → an empty one. A request type that is used but missing here fails
+// TestFieldsThatName.
 var bodies = map[string]any{
 	"NewSite": api.NewSite{}, "SetSite": api.SetSite{}, "NewLogin": api.NewLogin{}, "NewForgiveness": api.NewForgiveness{},
 	"NewProbe": api.NewProbe{}, "SettleOrphans": api.SettleOrphans{}, "NewGlidein": api.NewGlidein{},
@@ -68,10 +69,10 @@ func decoded(t *testing.T) (types []string) {
 	return slices.Compact(types)
 }
 
-// measures are types of fields that can name nothing.
+// measures lists types of fields that cannot refer to anything.
 var measures = []reflect.Type{reflect.TypeFor[bool](), reflect.TypeFor[float64](), reflect.TypeFor[corral.Seconds](), reflect.TypeFor[time.Time]()}
 
-// fields calls found with each field of a type that is no measure, and what is in it.
+// fields calls found for each field of a type that is not a measure, recursively.
 func fields(typ reflect.Type, at string, found func(path string)) {
 	switch {
 	case slices.Contains(measures, typ):
@@ -98,23 +99,23 @@ func fields(typ reflect.Type, at string, found func(path string)) {
 	}
 }
 
-// What a field says of objects. A field of the first kinds names nothing that has an owner; what a field of the others
-// names must be the asker's own, which naming tries.
+// How a field refers to objects. A field of the first kinds refers to nothing that has an owner; a field of the
+// others must refer to the caller's own object, which naming tests.
 const (
-	plain  = ""        // a word, a number or a document: it names nothing, or something within the request's own object
-	fresh  = "new"     // the name of what is to be made; each owner has names of their own
-	host   = "host"    // something on corrald's host, which takes a grant (TestHostIsNotTheUsers)
-	others = "others"  // tried by another test: of logins, of tokens, of orphans, of tasks
+	plain  = ""        // a word, a number or a document: it refers to nothing outside the request's own object
+	fresh  = "new"     // the name of a new object; each owner has separate names
+	host   = "host"    // something on corrald's host, which requires a grant (TestHostIsNotTheUsers)
+	others = "others"  // tested elsewhere: logins, tokens, orphans, tasks
 	site   = "site"    // name or id
 	pool   = "cluster" // name or id
 	runs   = "run_id"
 	kept   = "profile" // a name, or run:ID
-	label  = "labels"  // by which corrald knows what it made itself
+	label  = "labels"  // by which corrald finds its own requests
 	root   = "root"    // a folder at a site
 )
 
-// naming :: field → what it says of objects. A field that is not here fails TestFieldsThatName: say what it names, and
-// have it tried there.
+// naming :: field → how it refers to objects. A field that is missing here fails TestFieldsThatName: declare what it
+// refers to, and have it tested there.
 var naming = map[string]string{
 	"NewCluster.name": fresh, "NewCluster.kind": plain, "NewCluster.htcondor": host, "NewCluster.address": host,
 	"NewCluster.collector": host, "NewCluster.token": plain, "NewCluster.schedd": plain, "StartCluster.htcondor": host,
@@ -141,7 +142,7 @@ var naming = map[string]string{
 	"NewPlan.sites[]": site, "NewPlan.goal.objective": plain, "NewPlan.goal.budget.amount": plain,
 	"NewPlan.goal.budget.unit": plain, "NewPlan.host_cpus": plain, "NewPlan.clustering": plain, "NewPlan.seed": plain,
 	"NewPlan.next_run.source_dir": host, "NewPlan.next_run.dir": host,
-	"NewPlan.next_run.labels": plain, // of a run that is asked for later, and refused then
+	"NewPlan.next_run.labels": plain, // of a later run, and refused then
 	"NewPlan.profiles[].name": kept, "NewPlan.profiles[].document": plain, "NewPlan.error": plain,
 	"NewPlan.price": plain, "NewPlan.billing": plain, "NewPlan.algorithm": plain,
 
@@ -176,7 +177,7 @@ var naming = map[string]string{
 	"SettleOrphans.do": plain, "SettleOrphans.tags[]": others, "SettleOrphans.cluster": pool,
 }
 
-// options of runs name nothing.
+// The options of runs refer to nothing.
 func init() {
 	for _, of := range []string{"NewRun", "NewEnsemble", "NewPlan.next_run"} {
 		for _, option := range []string{"clustering", "retries", "retry_unless", "crash_limit", "inputs", "priority", "trace"} {
@@ -185,7 +186,7 @@ func init() {
 	}
 }
 
-// attempts :: field that names an object → a request of bob's that has REF in its place.
+// attempts :: field that refers to an object → a request of bob's with REF in its place.
 var attempts = map[string]struct{ method, target, body string }{
 	"NewEnsemble.cluster": {"POST", "/v1/ensembles", ensembleOf(`"site": "own", "cluster": "REF"`, "{}")},
 	"NewEnsemble.site":    {"POST", "/v1/ensembles", ensembleOf(`"site": "REF", "cluster": "own"`, "{}")},
@@ -215,13 +216,13 @@ func ensembleOf(where, labels string) string {
 		`"workflows": [{"workflow_name": "a", "labels": ` + labels + `, "workflow": ` + chain + `}]}`
 }
 
-// refs :: kind of field → how bob may try to name what ann has, whose objects all have the id 1.
+// refs :: kind of field → how bob may try to refer to ann's objects, which all have the id 1.
 var refs = map[string][]string{
 	site: {"hpc", "1", "01"}, pool: {"default", "1", "01"}, runs: {"1"}, kept: {"mine", "run:1"},
 	label: {"plan", "scale", "ensemble"}, root: {"/srv/hpc", "/srv", "/srv/hpc/jobs", "/srv/own/../hpc"},
 }
 
-// neighbour has bob own a site, a cluster and a profile, and remove others that he had under the names of ann's.
+// neighbour gives bob a site, a cluster and a profile, and removes others that he had under the names of ann's.
 func (g *throng) neighbour(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"own", "hpc"} {
@@ -254,9 +255,9 @@ func (g *throng) want(t *testing.T, who, method, target, body string, status int
 	}
 }
 
-// Each field of a request that can name an object is tried with what another owner has: by name, by id, and by a name
-// that the asker's own object had, which is removed. It is refused, in words that tell nothing, and no row of one owner
-// points at what another has.
+// Each request field that can refer to an object is tried with another owner's object: by name, by id, and by a name
+// that the caller's own deleted object had. The refusal reveals nothing, and no row of one owner refers to another's
+// object.
 func TestFieldsThatName(t *testing.T) {
 	t.Parallel()
 	for _, name := range decoded(t) {
@@ -281,7 +282,7 @@ func TestFieldsThatName(t *testing.T) {
 			}
 		})
 	}
-	for _, label := range []string{"pilot", "hedges"} { // they say what a glidein is to a plan
+	for _, label := range []string{"pilot", "hedges"} { // they describe a glidein's role in a plan
 		g.attempt(t, "NewGlidein.labels", label)
 	}
 	for path := range unneeded {
@@ -312,16 +313,16 @@ func (g *throng) attempt(t *testing.T, field, ref string) {
 	}
 }
 
-// lastOf is a field without what it is in.
+// lastOf returns the last component of a field's path.
 func lastOf(path string) string { return path[strings.LastIndex(path, ".")+1:] }
 
-// placesOf :: field → the places at which refusals of it point, if not at the field.
+// placesOf :: field → the places named in refusals of it, if not the field itself.
 var placesOf = map[string][]string{
 	"NewPlan.profiles[].name": {"profiles"}, "NewProfile.sources[].name": {"sources"}, "NewPlan.sites[]": {"site"},
 	"NewScale.sites[]": {"site"},
 }
 
-// Lists are narrowed by what is one's own.
+// Lists can be narrowed only by the caller's own objects.
 func TestNarrowedByAnothers(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -338,7 +339,7 @@ func TestNarrowedByAnothers(t *testing.T) {
 	}
 }
 
-// Two owners may have the same account at a site. What one has there is recorded, and no orphan of the other's: it is
+// Two owners may share an account at a site. One owner's recorded jobs there are not orphans of the other's: they are
 // neither listed nor cancelled nor adopted.
 func TestOrphansAreNotAnothers(t *testing.T) {
 	t.Parallel()

@@ -22,22 +22,23 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// Bounds of what an answer to a made-up request may be. The longest documents are pages and plans.
+// Limits on the answer to a made-up request. The longest documents are pages and plans.
 const (
 	mostOfAnError  = 16 << 10
 	mostOfAnAnswer = 8 << 20
 	mostOfItsTime  = 2 * time.Minute
 )
 
-// An operation is one of openapi.yaml, with a request that it takes.
+// An operation is an operation of openapi.yaml, with a valid request.
 type operation struct {
 	id, method, path string
-	query, headers   []string // their documented names
+	query, headers   []string // documented names
 	schema           *openapi3.Schema
 	example          string
 }
 
-// operations are those of openapi.yaml, by their ids, so that seeds stay what they are when others are added behind.
+// operations returns the operations of openapi.yaml, sorted by id, so that seeds keep their meaning when others are
+// added at the end.
 func operations(t testing.TB) []operation {
 	t.Helper()
 	var all []operation
@@ -67,11 +68,11 @@ func operations(t testing.TB) []operation {
 	return all
 }
 
-// outside are the operations that ask something outside of corrald, which may not answer.
+// outside lists the operations that contact systems outside corrald, which may not answer.
 var outside = []string{"createSite", "probeSite", "forgiveSite", "login", "siteBacklog", "siteOrphans", "settleOrphans", "glideinLog",
 	"importPackage", "verifyPackage", "addMirror", "checkMirror", "removeSite", "setSite", "clusterEnv"}
 
-// queries are values for parameters, besides those that the fuzzer makes.
+// queries lists values for parameters, in addition to the fuzzer's.
 var queries = []string{"1", "true", "", "-1", "0", "1000", "9223372036854775807", "1e400", "NaN", "%00", "a=b", "2026-01-01T00:00:00Z", "READY", "..%2f..", "%ff", "stdout", "csv", "day"}
 
 var headerNames = []string{api.KeyHeader, "Authorization", "If-Match", "If-None-Match", "If-Modified-Since", "Content-Type",
@@ -81,7 +82,7 @@ var headerNames = []string{api.KeyHeader, "Authorization", "If-Match", "If-None-
 var headerValues = []string{"", "k", "*", "bytes=0-1", "bytes=-1,0-0,5-2", "gzip", "text/html", "application/json; charset=utf-16", "9999999999999999999999",
 	"-1", "Bearer", "Bearer corral_x", "127.0.0.1, ::1", "\xff", "a\tb", "DELETE", "100-continue", "chunked", "Thu, 01 Jan 1970 00:00:00 GMT"}
 
-// A tenure is a test's help that lasts for many inputs of a fuzzer, of which each has its own.
+// A tenure is a test helper that lasts for many fuzzer inputs, each of which has its own test.
 type tenure struct {
 	testing.TB
 	ends []func()
@@ -107,7 +108,8 @@ func (k *tenure) end() {
 	k.ends = nil
 }
 
-// A fuzzed server is made anew after some requests: they remove what others are about, and lists grow.
+// A fuzzed server is recreated after a number of requests, because they remove objects that others need, and lists
+// grow.
 type fuzzed struct {
 	*throng
 	tenure *tenure
@@ -131,7 +133,7 @@ func (z *fuzzed) ready(t testing.TB) {
 	z.settle(z.tenure)
 	done := make(chan struct{})
 	z.tenure.Cleanup(func() { close(done) })
-	go func(jobs *bench) { // or a run of many tasks would wait for somebody to take them
+	go func(jobs *bench) { // otherwise a run of many tasks would wait for a worker
 		for {
 			select {
 			case <-jobs.submitted:
@@ -142,7 +144,7 @@ func (z *fuzzed) ready(t testing.TB) {
 	}(z.bench)
 }
 
-// request makes one of an operation.
+// request returns a request for an operation.
 func (z *fuzzed) request(ctx context.Context, op operation, path, query, headers, body string, d dice) *http.Request {
 	if body == "" {
 		body = d.body(op.example, op.schema)
@@ -176,8 +178,8 @@ func (z *fuzzed) request(ctx context.Context, op operation, path, query, headers
 	return r
 }
 
-// FuzzRequests: whatever is asked of any operation, by whomever, the answer is what OpenAPI promises, and never a
-// defect; it is bounded, and so is its time. What has no operation is asked for by a number beyond theirs.
+// FuzzRequests: for any request, operation and caller, the answer conforms to OpenAPI and is never a defect; its size
+// and time are limited. Numbers beyond the operations select paths without an operation.
 func FuzzRequests(f *testing.F) {
 	all := operations(f)
 	for i, op := range all {
@@ -214,7 +216,7 @@ func FuzzRequests(f *testing.F) {
 		ctx, cancel := context.WithTimeout(context.Background(), mostOfItsTime)
 		defer cancel()
 		r := z.request(ctx, op, path, query, headers, body, d)
-		if strings.Contains(r.URL.RawQuery+z.sent.String(), "wait") { // nobody does, for so long
+		if strings.Contains(r.URL.RawQuery+z.sent.String(), "wait") { // no client waits that long
 			gone, leave := context.WithTimeout(ctx, 5*time.Millisecond)
 			defer leave()
 			r = r.WithContext(gone)
@@ -226,11 +228,11 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// answered has a request answered, and looks at the answer.
+// answered sends a request and checks the answer.
 func (z *fuzzed) answered(t *testing.T, op operation, r *http.Request, who uint8) {
 	h := z.door
 	switch who % 5 {
-	case 0: // a personal corrald, which knows by its socket who asks
+	case 0: // a personal corrald, which identifies the caller by its socket
 		h = z.server
 	case 2:
 		r.Header.Set("Authorization", z.texts["ann"])
@@ -245,7 +247,7 @@ func (z *fuzzed) answered(t *testing.T, op operation, r *http.Request, who uint8
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, r)
 	what := fmt.Sprintf("%s %s %q %v answered %d", op.id, r.Method, r.URL, r.Header, rec.Code)
-	// Nobody reads what is answered to a client that has left.
+	// A client that has disconnected does not read the answer.
 	left := r.Context().Err() != nil && (rec.Code == http.StatusServiceUnavailable || rec.Code == http.StatusGatewayTimeout)
 	excused := left || rec.Code == http.StatusServiceUnavailable && slices.Contains(outside, op.id)
 	if rec.Code >= http.StatusInternalServerError && !excused {
@@ -269,7 +271,7 @@ func (z *fuzzed) answered(t *testing.T, op operation, r *http.Request, who uint8
 
 func lastLines(log []byte) []byte { return log[max(0, len(log)-1000):] }
 
-// strange are requests that found something once, or nearly: method and path, query, body.
+// strange lists requests that once found a defect, or nearly: method and path, query, body.
 var strange = [][3]string{
 	{"POST /v1/glideins", "", `{"walltime_s": 1e300, "not_before": "x", "labels": {"": null}}`},
 	{"POST /v1/glideins", "", `{"hosts": 1, "hosts": [], "not_before": {}, "ccb": [[null]], "cpus": -0}`},
@@ -293,7 +295,7 @@ var strange = [][3]string{
 	{"OPTIONS *", "", ""}, {"TRACE /v1/sites", "", ""}, {"CONNECT /", "", ""}, {"HEAD /v1/sites", "", ""},
 }
 
-// TestEveryOperationIsFuzzed: the fuzzer knows each route of the server, and has a body for each that takes one.
+// TestEveryOperationIsFuzzed: the fuzzer knows each route of the server and has a body for each that accepts one.
 func TestEveryOperationIsFuzzed(t *testing.T) {
 	t.Parallel()
 	unfuzzed := start(t).server.Routes()
@@ -308,7 +310,7 @@ func TestEveryOperationIsFuzzed(t *testing.T) {
 	}
 }
 
-// An endless is a body that goes on for as long as somebody reads it.
+// An endless is a body that continues as long as it is read.
 type endless struct {
 	begins *bytes.Reader
 	read   int
@@ -323,11 +325,11 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// large are the operations whose bodies may have more than api.MaxBody: a workflow or a profile is in them.
+// large lists the operations whose bodies may exceed api.MaxBody, because they contain a workflow or a profile.
 var large = []string{"createRun", "dryRun", "createPlan", "createEnsemble", "saveProfile", "addTask"}
 
-// TestEndlessBodies: of a body that is too long no operation reads more than it may have, with a token or at a personal
-// corrald, and of one whose sender has no token nothing is read.
+// TestEndlessBodies: no operation reads more of a body than its limit, with a token or at a personal corrald, and
+// nothing of a body whose sender has no token.
 func TestEndlessBodies(t *testing.T) {
 	t.Parallel()
 	const most = 64 << 10

@@ -21,9 +21,9 @@ import (
 
 // glideinHandlers answer requests about glideins.
 //
-// A request for a glidein becomes a row, which the engine turns into attempts. What is known to be impossible is
-// refused here, where a person waits for the answer; later each attempt would fail with it, after a wait in the
-// site's queue.
+// A request for a glidein becomes a row, which the engine turns into attempts. Requests that are known to be
+// impossible are refused here, while a person waits for the answer; otherwise each attempt would fail later, after a
+// wait in the site's queue.
 type glideinHandlers struct {
 	rest.Resource[corral.Glidein]
 	cfg Config
@@ -63,8 +63,8 @@ func (h *glideinHandlers) routes() []rest.Route {
 	}
 }
 
-// list answers with a page of glideins. A site or a cluster that narrows the list may be named by name or id, as in a
-// path, which takes a look at the store: so it is found in the same view as the glideins.
+// list answers with a page of glideins. A site or a cluster that narrows the list may be given by name or id, as in a
+// path. Resolving it reads the store, so this happens in the same view as reading the glideins.
 func (h *glideinHandlers) list(c *rest.Call) error {
 	labels := c.Query.Labels()
 	return h.Page(c, func(tx *store.Tx, f store.Filter) (glideins []corral.Glidein, err error) {
@@ -80,8 +80,8 @@ func (h *glideinHandlers) list(c *rest.Call) error {
 	})
 }
 
-// present fills in what is registered of the glideins now, and what is out of reach, which is never stored: it would be
-// wrong after a crash. Each cluster is asked once, however many of its glideins are listed.
+// present adds the registered and the unreachable workers of the glideins. These are never stored, because they would
+// be wrong after a crash. Each cluster is queried once, however many of its glideins are listed.
 func present(cfg Config, glideins ...corral.Glidein) []corral.Glidein {
 	type sum struct{ workers, cpus int }
 	sums := map[corral.GlideinID]sum{}
@@ -93,7 +93,7 @@ func present(cfg Config, glideins ...corral.Glidein) []corral.Glidein {
 	}
 	for i := range glideins {
 		g := &glideins[i]
-		if !g.State.Terminal() { // else no attempt is alive, and workers still listed are about to be found gone
+		if !g.State.Terminal() { // otherwise no attempt is live, and listed workers are about to disappear
 			g.WorkersNow, g.CPUsNow = sums[g.ID].workers, sums[g.ID].cpus
 			g.Unreachable = cfg.Outages.Of(corral.ObjectGlidein, int64(g.ID))
 		}
@@ -101,9 +101,9 @@ func present(cfg Config, glideins ...corral.Glidein) []corral.Glidein {
 	return glideins
 }
 
-// create checks a glidein in three parts: what the request says by itself; whether there is a package for its
-// workers, outside the transaction; and, in the transaction that creates the glidein, what its site and cluster can
-// give, so that neither can go in between.
+// create checks a glidein in three parts: the request by itself; outside the transaction, whether there is a package
+// for its workers; and, in the transaction that creates the glidein, what its site and cluster can provide, so that
+// neither can be removed in between.
 func (h *glideinHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewGlidein) (rest.Step[corral.Glidein], error) {
 		g, err := request.Glidein(in, time.Now())
@@ -131,9 +131,9 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 	})
 }
 
-// whereOf finds the site and the cluster that a glidein of an owner is asked of, both the same owner's. The site need
-// not be READY: the glidein waits until it is. A cluster that is not ready is refused, because a stopped pool comes
-// back only when somebody starts it.
+// whereOf finds the site and the cluster for an owner's glidein, both of the same owner. The site need not be READY:
+// the glidein waits until it is. A cluster that is not ready is refused, because a stopped pool restarts only on
+// request.
 func whereOf(tx *store.Tx, owner string, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
 	if site, err = siteNamed(tx, in.Site); err == nil {
 		err = store.MayUse(owner, "site", site.Name, site.Owner)
@@ -144,7 +144,8 @@ func whereOf(tx *store.Tx, owner string, in api.NewGlidein) (site corral.Site, c
 	return site, cluster, cmp.Or(err, ready(cluster))
 }
 
-// canJoin reports why no worker at the glidein's site could join its cluster. An embedded cluster takes any worker.
+// canJoin returns why no worker at the glidein's site could join its cluster. An embedded cluster accepts all
+// workers.
 func (h *glideinHandlers) canJoin(ctx context.Context, owner string, in api.NewGlidein) error {
 	var site corral.Site
 	var cluster corral.Cluster
@@ -162,8 +163,8 @@ func (h *glideinHandlers) canJoin(ctx context.Context, owner string, in api.NewG
 	return h.cfg.Catalog.CheckGlidein(ctx, site, cluster)
 }
 
-// remove asks a glidein to go: its workers finish what they run, or with now drop it. An ask only grows: whoever asks
-// to drain a glidein that is being cancelled changes nothing.
+// remove requests the end of a glidein: its workers finish their tasks or, with now, abort them. A request can only
+// become stronger: a drain of a glidein that is being cancelled changes nothing.
 func (h *glideinHandlers) remove(c *rest.Call) error {
 	ask := corral.AskDrain
 	if c.Query.Flag("now") {
@@ -173,12 +174,12 @@ func (h *glideinHandlers) remove(c *rest.Call) error {
 		return err
 	}
 	return h.Alter(c, func(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
-		g, err := tx.AskGlidein(g.ID, ask, "removal was asked for")
+		g, err := tx.AskGlidein(g.ID, ask, "removal was requested")
 		return present(h.cfg, g)[0], err
 	})
 }
 
-// history answers with what happened to the glidein and to its attempts, which only together tell its story.
+// history answers with the histories of the glidein and its attempts together.
 func (h *glideinHandlers) history(c *rest.Call) error {
 	return h.Histories(c, func(tx *store.Tx) ([]store.Subject, error) {
 		g, err := h.Find(c, tx)
@@ -198,14 +199,14 @@ func (h *glideinHandlers) timeline(c *rest.Call) error {
 	})
 }
 
-// log answers with a file that an attempt left in its folder at the site, which corrald has to reach for it. The
-// order is not among them because it has the token.
+// log answers with a file that an attempt left in its folder at the site, to which corrald connects for this. The
+// order is not available because it contains the token.
 func (h *glideinHandlers) log(c *rest.Call) error {
 	number, file := c.Query.Number("attempt"), c.Query.OneOf("file", "stdout", "stderr", "report.json")
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	// What is recorded is read first, and the views closed: reaching the site may take a minute.
+	// The records are read first, and the views closed, because connecting to the site may take a minute.
 	ctx := c.Context()
 	g, err := h.Load(ctx, c)
 	if err != nil {
@@ -229,7 +230,8 @@ func (h *glideinHandlers) log(c *rest.Call) error {
 	return c.File(bytes.NewReader(content))
 }
 
-// attemptOf returns an attempt by its number, which counts from 1 over the glidein's whole life; 0 is the last.
+// attemptOf returns an attempt by its number, which counts from 1 over the glidein's whole life; 0 means the last
+// one.
 func attemptOf(g corral.Glidein, number int) (corral.Job, error) {
 	for i := len(g.Attempts) - 1; i >= 0; i-- {
 		if number == 0 || g.Attempts[i].Number == number {

@@ -12,7 +12,7 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// healthHandlers answer requests about corrald itself, from supervisors such as systemd as well as from people.
+// healthHandlers answer requests about corrald itself, both from people and from supervisors such as systemd.
 type healthHandlers struct {
 	*rest.Adapter
 	health  api.Health
@@ -32,10 +32,10 @@ func (h *healthHandlers) routes() []rest.Route {
 	}
 }
 
-// alive says that the process answers at all.
+// alive reports that the process answers.
 func (h *healthHandlers) alive(c *rest.Call) error { return c.JSON(h.health) }
 
-// ready says that requests will be served: the database answers, and corrald has not been asked to stop.
+// ready reports that requests will be served: the database answers, and corrald is not stopping.
 func (h *healthHandlers) ready(c *rest.Call) error {
 	if h.Life.Err() != nil {
 		return rest.ErrStopping
@@ -46,7 +46,7 @@ func (h *healthHandlers) ready(c *rest.Call) error {
 	})
 }
 
-// openapi answers with the contract in a form for machines. A test holds the routes to it.
+// openapi answers with the machine-readable contract. A test compares the routes with it.
 func (h *healthHandlers) openapi(c *rest.Call) error {
 	return c.Document("application/yaml", openAPI)
 }

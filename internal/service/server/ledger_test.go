@@ -12,15 +12,14 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// charging is a site that is READY, with these terms.
+// charging creates a READY site with these terms.
 func (f *fixture) charging(t *testing.T, price, billing, allocation string) corral.Site {
 	t.Helper()
 	f.readySite(t)
 	return must(f.SetSite(t.Context(), "local", api.SetSite{Price: &price, Billing: &billing, Allocation: &allocation}))(t)
 }
 
-// TestTermsOfASite: they are kept in one form, are taken away by empty words, and are refused where they do not go
-// together.
+// TestTermsOfASite: terms are stored in one form, removed by empty strings, and refused if they are inconsistent.
 func TestTermsOfASite(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -35,7 +34,7 @@ func TestTermsOfASite(t *testing.T) {
 		{api.SetSite{Price: ptr("-1USD/cpu-hour")}, "price"},
 		{api.SetSite{Price: ptr("NaN")}, "price"},
 		{api.SetSite{Price: ptr("1USD/GB")}, "price"},
-		{api.SetSite{Price: ptr("1EUR/cpu-hour")}, "allocation"}, // which stays in USD
+		{api.SetSite{Price: ptr("1EUR/cpu-hour")}, "allocation"}, // the allocation stays in USD
 		{api.SetSite{Billing: ptr("now and then")}, "billing"},
 		{api.SetSite{Allocation: ptr("5000ch")}, "allocation"},
 	} {
@@ -52,12 +51,12 @@ func TestTermsOfASite(t *testing.T) {
 }
 
 // TestPlansReserve: a plan costs what its site charges, reserves that when it is provisioned, and frees it when it is
-// released. What is left bounds further plans, before they are provisioned and when they are.
+// released. The remaining balance limits further plans, both before and when they are provisioned.
 func TestPlansReserve(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.charging(t, "2USD/cpu-hour", "1h", "20USD")
-	in := newPlan() // two steps of up to 2 pilots of a cpu, each for a begun hour; the machine has cpus for two such plans
+	in := newPlan() // two steps of up to 2 pilots of one CPU, each for one started hour; the machine has CPUs for two such plans
 	in.Workflow = fan(2, 600)
 	first := must(f.CreatePlan(t.Context(), in, ""))(t)
 	second := must(f.CreatePlan(t.Context(), in, ""))(t)
@@ -99,12 +98,12 @@ func TestPlansReserve(t *testing.T) {
 	must(f.SetSite(t.Context(), "local", api.SetSite{Allocation: ptr("1USD")}))(t)
 	in.Goal = newPlan().Goal
 	row := must(f.CreatePlan(t.Context(), in, ""))(t)
-	if row.State != corral.PlanInfeasible || !strings.Contains(string(row.Document), "what is left of the allocation at site local") {
+	if row.State != corral.PlanInfeasible || !strings.Contains(string(row.Document), "site local has ") {
 		t.Errorf("without anything left: %s %s", row.State, row.Document)
 	}
 }
 
-// TestWhatIf: a plan is made with other prices, periods and start-up than are known, and says so.
+// TestWhatIf: a plan can be computed with other prices, periods and startup times than the known ones, and says so.
 func TestWhatIf(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -151,7 +150,7 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// TestSitesOfSeveralUnits: what is priced in two units cannot be added up, unless one price is assumed.
+// TestSitesOfSeveralUnits: prices in two units cannot be added up unless one price is assumed.
 func TestSitesOfSeveralUnits(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// asks is a site that wants a passphrase and then a one-time code; a real one, with an sshd, is in internal/e2e.
+// asks simulates a site that asks for a passphrase and then a one-time code; a real one, with an sshd, is in
+// internal/e2e.
 func asks(_ context.Context, ask gridsite.Asker) error {
 	ctx := context.Background()
 	for _, q := range []struct {
@@ -74,7 +75,7 @@ func TestLoginRelaysQuestions(t *testing.T) {
 	}
 }
 
-// An answer that arrives twice, because its answer was lost, answers one question.
+// If an answer arrives twice, because the response was lost, it answers one question.
 func TestRepeatedAnswerAnswersOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -103,7 +104,7 @@ func TestLoginThatFails(t *testing.T) {
 	err := f.Login(t.Context(), api.NewLogin{Site: "hpc"}, func(context.Context, api.LoginQuestion) ([]string, error) { return []string{"wrong"}, nil })
 	wantKind(t, "wrong passphrase", err, corral.Forbidden, "login")
 
-	// Who stops answering ends it.
+	// A client that stops answering ends the login.
 	gone := errors.New("interrupted")
 	if err := f.Login(t.Context(), api.NewLogin{Contact: "ssh://hpc"}, func(context.Context, api.LoginQuestion) ([]string, error) { return nil, gone }); !errors.Is(err, gone) {
 		t.Errorf("Login() = %v, want %v", err, gone)
@@ -134,7 +135,7 @@ func TestLoginThatFails(t *testing.T) {
 	}
 }
 
-// A server that stops does not wait for a person.
+// A stopping server does not wait for a person.
 func TestLoginEndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -152,7 +153,7 @@ func TestLoginEndsWithTheServer(t *testing.T) {
 	}
 }
 
-// A server that ends for whatever reason ends the logins that nobody answers, and does not wait for their time.
+// A server that ends for any reason ends the pending logins and does not wait for their time limit.
 func TestLoginsEndWithTheServer(t *testing.T) {
 	t.Parallel()
 	f := start(t)

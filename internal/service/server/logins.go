@@ -9,22 +9,21 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/service/login"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// loginHandlers answer requests of people who log in at a site. A person logs in where keys alone do not open the
-// site; corrald holds the connection from then on, and works through it until it breaks. One route does all: it
-// begins a login and goes on with one, and its answers are the questions.
+// loginHandlers answer requests of people who log in at a site. This is necessary if keys alone do not admit corrald;
+// corrald then holds the connection and uses it until it breaks. There is one route: it starts or continues a login,
+// and its answers contain the questions.
 type loginHandlers struct {
 	*rest.Adapter
 	reach    *siteaccess.Reach
 	sessions *login.Sessions
-	visits   *visits.Keeper
+	visits   *visitKeeper
 }
 
-func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions, v *visits.Keeper) *loginHandlers {
+func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions, v *visitKeeper) *loginHandlers {
 	return &loginHandlers{a, cfg.Reach, sessions, v}
 }
 
@@ -32,9 +31,9 @@ func (h *loginHandlers) routes() []rest.Route {
 	return []rest.Route{rest.Post("/v1/logins", h.step)}
 }
 
-// step answers with the first question that a login raises, takes its answers, and so on until the login is over. It
-// goes past the records of answered requests, because those keep a digest of the body: a digest of a passphrase is
-// nothing to keep.
+// step answers with the first question of a login, accepts the answers, and so on until the login is over. It
+// bypasses the stored answers of requests, because those are stored with a digest of the body, and a digest of a
+// passphrase must not be stored.
 func (h *loginHandlers) step(c *rest.Call) error {
 	var in api.NewLogin
 	if _, err := rest.Decode(c, &in); err != nil {
@@ -49,13 +48,13 @@ func (h *loginHandlers) step(c *rest.Call) error {
 		s.Cancel()
 		return c.JSON(api.Login{})
 	}
-	if n > 0 { // the request goes on with a login
+	if n > 0 { // the request continues a login
 		if err := s.Answer(n, in.Answers); err != nil {
 			return err
 		}
 	}
-	// A login at a site is in the site's history, one at a contact nowhere. An entry more is harmless if the last
-	// request is repeated.
+	// A login at a site is recorded in the site's history, a login at a contact nowhere. If the last request is
+	// repeated, the additional entry is harmless.
 	next, err := s.Next(ctx, n)
 	if err == nil && next.Done && s.Site.ID != 0 {
 		err = h.DB.Request(ctx).Write(ctx, c.Actor(), func(tx *store.Tx) error {
@@ -63,13 +62,13 @@ func (h *loginHandlers) step(c *rest.Call) error {
 		})
 	}
 	if err != nil {
-		return visits.Entry(c.Caller(), err)
+		return visitEntry(c.Caller(), err)
 	}
 	return c.JSON(next)
 }
 
-// session begins a login, or finds the one that the request goes on with and the number of the question it answers. A
-// login that has begun outlives the request, but not the server.
+// session starts a login, or finds the login that the request continues and the number of the question it answers. A
+// started login outlives the request, but not the server.
 func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session, n int, err error) {
 	if in.Session != "" {
 		if in.Site != "" || in.Contact != "" || in.AcceptHostKey {
@@ -79,7 +78,7 @@ func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session
 		return h.sessions.Find(c.Actor(), in.Session)
 	}
 	if in.Cancel || in.Answers != nil {
-		return nil, 0, corral.ErrorAt(corral.Invalid, "session", "missing: which login is that for?")
+		return nil, 0, corral.ErrorAt(corral.Invalid, "session", "missing: name the login that the request continues")
 	}
 	site, err := h.where(c, in)
 	if err == nil {
@@ -93,8 +92,9 @@ func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session
 	}), 0, nil
 }
 
-// where finds the site, or makes one of a contact: a person may have to log in before a site can be created. Only the
-// owner of a site logs in there: what others know would be lent to that owner, for as long as the connection lasts.
+// where finds the site, or makes one from a contact, because a person may have to log in before a site can be
+// created. Only the owner of a site may log in there: otherwise another user's credentials would serve the owner as
+// long as the connection lasts.
 func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, err error) {
 	if (in.Site == "") == (in.Contact == "") {
 		return site, corral.ErrorAt(corral.Invalid, "site", "want either site or contact")

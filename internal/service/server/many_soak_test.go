@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// TestPlanOfManyTasks: its schedule lies apart, for as long as the plan is not removed. A dry run keeps none.
+// TestPlanOfManyTasks: its schedule is stored apart until the plan is removed. A dry run stores none.
 func TestPlanOfManyTasks(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // mirrorHandlers answer requests about mirrors of worker packages. A mirror is a folder behind a URL, with an index
-// of the packages in it; those that a trusted key signed come into the catalog and stay there.
+// of its packages; those signed by a trusted key are added to the catalog and stay there.
 type mirrorHandlers struct {
 	rest.Resource[corral.Mirror]
 	catalog *delivery.Catalog
@@ -46,8 +46,8 @@ func (h *mirrorHandlers) list(c *rest.Call) error {
 	return h.Page(c, (*store.Tx).Mirrors)
 }
 
-// create adds a mirror and looks at its index. A mirror whose index cannot be read is added all the same, with the
-// problem as its reason: it may only be down just now.
+// create adds a mirror and reads its index. A mirror whose index cannot be read is added all the same, with the
+// problem as its reason, because it may be down only temporarily.
 func (h *mirrorHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewMirror) (rest.Step[corral.Mirror], error) {
 		if err := cmp.Or(request.CheckMirror(in), access.CheckSource(c.Caller(), "url", in.URL)); err != nil {
@@ -65,8 +65,8 @@ func (h *mirrorHandlers) create(c *rest.Call) error {
 	})
 }
 
-// checked records a look at a mirror. What it offers that the catalog lacks is in the catalog from now on, by its
-// digest: the same archive at two mirrors is one package.
+// checked records a check of a mirror. Packages on offer that the catalog lacks are added to it, identified by their
+// digests: the same archive at two mirrors is one package.
 func checked(c *rest.Call, tx *store.Tx, m corral.Mirror, offer []corral.Package,
 	problem error) (corral.Mirror, error) {
 	if problem != nil {
@@ -87,8 +87,8 @@ func checked(c *rest.Call, tx *store.Tx, m corral.Mirror, offer []corral.Package
 	return tx.CheckMirror(m.ID, has, "")
 }
 
-// check reads the mirror's index again. What is wrong with the index becomes the mirror's reason, and the packages that
-// are known to be there stay: the request has done what it was for.
+// check reads the mirror's index again. A problem with the index becomes the mirror's reason, and its known packages
+// are kept: the request has succeeded.
 func (h *mirrorHandlers) check(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Mirror], error) {
 		m, err := h.Load(ctx, c)
@@ -110,12 +110,12 @@ func (h *mirrorHandlers) check(c *rest.Call) error {
 	})
 }
 
-// remove forgets a mirror. Its packages stay in the catalog.
+// remove deletes a mirror. Its packages stay in the catalog.
 func (h *mirrorHandlers) remove(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, m corral.Mirror) (corral.Mirror, error) {
 		if m.State == corral.MirrorDeleted {
 			return m, nil
 		}
-		return tx.DeleteMirror(m.ID, "removal was asked for")
+		return tx.DeleteMirror(m.ID, "removal was requested")
 	})
 }

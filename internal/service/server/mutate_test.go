@@ -12,8 +12,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Dice are the bytes of a fuzzer that decide what becomes of a request. When they are used up nothing is changed any
-// more, so that no dice leave it as it is.
+// Dice are a fuzzer's bytes that decide how a request is changed. When they are used up nothing more is changed, so
+// empty dice leave it unchanged.
 type dice []byte
 
 func (d *dice) roll() int {
@@ -25,7 +25,7 @@ func (d *dice) roll() int {
 	return n
 }
 
-// odd are values that no field may like, as they stand in JSON or in what should be JSON.
+// odd lists values that may be invalid for any field, as they appear in JSON or in what should be JSON.
 var odd = []string{
 	`null`, `true`, `""`, `"1"`, `" "`, `-1`, `0`, `-0`, `1.5`, `1e400`, `1e-400`, `1e18`, `9223372036854775808`, `NaN`, `Infinity`, `+1`,
 	`"\xff\xfe"`, `"\u0000"`, `"\ud800"`, `"` + "\xff" + `"`, `"../../etc/passwd"`, `"%00"`, `"a\nb"`, `"file:///dev/zero"`, `"ssh://-oProxyCommand=x"`,
@@ -74,8 +74,8 @@ func (d *dice) value(b *bytes.Buffer, v any, schema *openapi3.Schema) {
 	}
 }
 
-// object writes an object: a field of it may be left out, or be there twice; another one that the document has may be
-// added, and one that nobody has.
+// object writes an object: one of its fields may be left out or duplicated; a documented or an unknown field may be
+// added.
 func (d *dice) object(b *bytes.Buffer, v map[string]any, schema *openapi3.Schema) {
 	first := true
 	field := func(name string, v any, schema *openapi3.Schema) {
@@ -119,7 +119,7 @@ func property(schema *openapi3.Schema, name string) *openapi3.Schema {
 	return schema.Properties[name].Value
 }
 
-// like makes a value that the document allows, more or less.
+// like creates a value that more or less conforms to the document.
 func (d *dice) like(s *openapi3.Schema, depth int) any {
 	switch n := d.roll(); {
 	case s == nil || depth > 4:
@@ -157,7 +157,7 @@ func (d *dice) like(s *openapi3.Schema, depth int) any {
 	return object
 }
 
-// body makes a body from an example, empty if there is none.
+// body creates a body from an example, or an empty one if there is none.
 func (d *dice) body(example string, schema *openapi3.Schema) string {
 	if example == "" && (schema == nil || d.roll() < 200) {
 		return ""

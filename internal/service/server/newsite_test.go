@@ -29,8 +29,8 @@ func TestSiteBehindSSH(t *testing.T) {
 	}
 }
 
-// Where a site does not let corrald in, the problem's place says which field helps.
-func TestSiteThatLetsNobodyIn(t *testing.T) {
+// If a site does not admit corrald, the problem's place names the field that helps.
+func TestSiteThatRefusesLogins(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	in := api.NewSite{Name: "hpc", Contact: "ssh://hpc", Batch: "fork"}
@@ -58,7 +58,7 @@ func TestSiteThatLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// A site that does not answer is no reason to ask corrald again at once, as clients do after 503.
+// A site that does not answer must not make clients repeat the request at once, as they do after 503.
 func TestSiteThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -69,7 +69,8 @@ func TestSiteThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// What the store knows is said before anybody is asked at the site, where somebody may have to type a code for it.
+// Conflicts with the store are reported before the site is contacted, because a person may have to type a code for
+// that.
 func TestTakenSiteIsNotAsked(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -162,7 +163,8 @@ func TestSiteIsSet(t *testing.T) {
 	}
 }
 
-// Options are asked about together. Of two changes at once the one that was asked about without the other is done again.
+// Options are checked together. If two changes are made at once, the one that was checked without the other is
+// refused.
 func TestOptionsThatChangeTogetherAreAskedAboutTogether(t *testing.T) {
 	t.Parallel()
 	f := start(t)

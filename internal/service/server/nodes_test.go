@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// badNode is a READY site with eight nodes, on one of which attempts have failed, so many that it is avoided.
+// badNode creates a READY site with eight nodes, one of which is avoided because attempts have failed on it.
 func (f *fixture) badNode(t *testing.T, node string) {
 	t.Helper()
 	site := f.readySite(t)
@@ -31,7 +31,7 @@ func (f *fixture) badNode(t *testing.T, node string) {
 	}
 }
 
-// Which nodes are avoided, until when and why, is part of the site, until somebody forgives them.
+// The avoided nodes, with the end and the reason, are part of the site until they are forgiven.
 func TestForgiveNodes(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -55,7 +55,7 @@ func TestForgiveNodes(t *testing.T) {
 
 	_, err := f.ForgiveNodes(t.Context(), "local", "n1", "n9")
 	wantKind(t, "a node that is not there", err, corral.NotFound, "nodes")
-	if want := `nodes: nothing is known of a node "n9" at site local; those that are avoided there: n1.hpc`; err == nil || err.Error() != want {
+	if want := `nodes: no failures are recorded for node "n9" at site local; nodes avoided there: n1.hpc`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	for range 2 {
@@ -91,7 +91,8 @@ func TestForgiveNodesIsRefused(t *testing.T) {
 	}
 }
 
-// A name shows who has it, else the last one that had it; what changes a site means one that is there.
+// For reading, a name means the site that has it, or otherwise the last one that had it; for changes, it means an
+// existing site.
 func TestDeletedSiteAnswersByItsName(t *testing.T) {
 	t.Parallel()
 	f := start(t)

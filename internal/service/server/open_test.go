@@ -14,7 +14,7 @@ import (
 
 func openRun() api.NewRun { return api.NewRun{Open: true, WorkflowName: "jobs"} }
 
-// TestOpenRun: tasks are added, listed by number, awaited, and the run is closed, all through the client.
+// TestOpenRun: tasks are added, listed by number and awaited, and the run is closed, all through the client.
 func TestOpenRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -62,7 +62,7 @@ func TestOpenRun(t *testing.T) {
 	}
 }
 
-// TestBadOpenRuns: what is wrong is told with its place.
+// TestBadOpenRuns: each mistake is reported with its place.
 func TestBadOpenRuns(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -27,7 +27,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// loadDoc reads and validates openapi.yaml once: that takes longer than most tests.
+// loadDoc reads and validates openapi.yaml once, because that takes longer than most tests.
 var loadDoc = sync.OnceValues(func() (*openapi3.T, error) {
 	b, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -60,7 +60,7 @@ func openAPIRouter(t testing.TB) routers.Router {
 	return must(makeRouter())(t)
 }
 
-// TestDocumentHasTheRoutes: the routes are those of openapi.yaml, and so are the parameters of their queries.
+// TestDocumentHasTheRoutes: the routes and their query parameters equal those of openapi.yaml.
 func TestDocumentHasTheRoutes(t *testing.T) {
 	t.Parallel()
 	documented := map[string][]string{}
@@ -125,7 +125,7 @@ func TestSchemasMatchTheTypes(t *testing.T) {
 	t.Parallel()
 	for name, ref := range openAPIDoc(t).Components.Schemas {
 		if len(ref.Value.Properties) == 0 {
-			continue // no object with fields
+			continue // not an object with fields
 		}
 		v, ok := schemas[name]
 		if !ok {
@@ -142,7 +142,7 @@ func TestSchemasMatchTheTypes(t *testing.T) {
 			t.Errorf("%s (-%T +openapi.yaml):\n%s", name, v, diff)
 		}
 		if strings.HasPrefix(name, "New") || name == "StartCluster" || name == "SetSite" {
-			continue // what a request must have is for the server to check, not for the encoder to write
+			continue // the server checks what a request must have, the encoder does not
 		}
 		required := slices.Sorted(slices.Values(ref.Value.Required))
 		if diff := cmp.Diff(always, required); diff != "" {
@@ -156,11 +156,11 @@ func TestSchemasMatchTheTypes(t *testing.T) {
 	}
 }
 
-// jsonFields returns the names of a struct's fields in JSON, and of those that are always written.
+// jsonFields returns the JSON names of a struct's fields, and of those that are always written.
 func jsonFields(typ reflect.Type) (fields, always []string) {
 	for f := range typ.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" { // its fields are written as if they stood here
+		if f.Anonymous && name == "" { // its fields are written as if they were here
 			typ := f.Type
 			if typ.Kind() == reflect.Pointer { // they are written if it is not nil
 				typ = typ.Elem()
@@ -185,7 +185,7 @@ func jsonFields(typ reflect.Type) (fields, always []string) {
 	return fields, always
 }
 
-// enums :: name of a schema → the values that the code has.
+// enums :: name of a schema → the values in the code.
 var enums = map[string][]string{
 	"SiteState":     words(corral.SiteStates),
 	"GlideinState":  words(corral.GlideinStates),
@@ -227,7 +227,7 @@ func TestEnumsMatchTheStates(t *testing.T) {
 	}
 }
 
-// TestKeysMatchTheDocument: what the document says of a key is what a key is.
+// TestKeysMatchTheDocument: the document's description of a key matches the code.
 func TestKeysMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	schema := openAPIDoc(t).Components.Parameters["key"].Value.Schema.Value
@@ -253,7 +253,7 @@ func TestDocumentIsServed(t *testing.T) {
 	}
 }
 
-// TestLongestDeadline: what plans offer as a deadline within reach is one that REST takes.
+// TestLongestDeadline: REST accepts the deadlines that plans suggest as feasible.
 func TestLongestDeadline(t *testing.T) {
 	t.Parallel()
 	goal := openAPIDoc(t).Components.Schemas["NewGoal"].Value

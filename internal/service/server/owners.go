@@ -12,13 +12,13 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// ownerHandlers answer requests about owners. They only move rows: what an end takes is package
-// internal/service/owners'.
+// ownerHandlers answer requests about owners. They only move rows: package internal/service/owners carries out the
+// removal.
 type ownerHandlers struct {
 	rest.Resource[corral.Owner]
 }
 
-// newOwners returns handlers of the owners in the adapter's store.
+// newOwners returns handlers for the owners in the adapter's store.
 func newOwners(a *rest.Adapter) *ownerHandlers {
 	return &ownerHandlers{rest.Resource[corral.Owner]{
 		Adapter: a,
@@ -32,7 +32,7 @@ func newOwners(a *rest.Adapter) *ownerHandlers {
 	}}
 }
 
-// routes are those of owners.
+// routes returns the routes of owners.
 func (h *ownerHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/owners", h.list, "all"),
@@ -44,8 +44,8 @@ func (h *ownerHandlers) routes() []rest.Route {
 	}
 }
 
-// findOwner finds an owner; of one whose account is being ended it says what that waits for. Owners are named by their
-// names alone: most have no record, and so no id.
+// findOwner finds an owner and, while its account is being ended, what that waits for. Owners are referred to only by
+// name: most have no record and so no id.
 func findOwner(c *rest.Call, tx *store.Tx) (corral.Owner, error) {
 	o, err := tx.Owner(c.Param("name"))
 	if err != nil || o.State != corral.OwnerEnding {
@@ -56,7 +56,7 @@ func findOwner(c *rest.Call, tx *store.Tx) (corral.Owner, error) {
 	return o, err
 }
 
-// list answers with all owners at once: there are as many as people.
+// list answers with all owners at once: there are only as many as people.
 func (h *ownerHandlers) list(c *rest.Call) error {
 	all := c.Query.Flag("all")
 	if err := c.Query.Err(); err != nil {
@@ -68,8 +68,8 @@ func (h *ownerHandlers) list(c *rest.Call) error {
 	})
 }
 
-// move changes the state of an account. It looks for the owner first: a name in which somebody has mistyped a letter is
-// not found, instead of getting an account of its own.
+// move changes the state of an account. It looks up the owner first, so that a mistyped name is not found instead of
+// creating a new account.
 func (h *ownerHandlers) move(move corral.OwnerMove) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		return rest.Change(h.Adapter, c,
@@ -91,8 +91,8 @@ func (h *ownerHandlers) move(move corral.OwnerMove) func(*rest.Call) error {
 	}
 }
 
-// checkOwnerState refuses to shut out those who could not be let in again by anybody: corrald's own user, and who asks.
-// So there is always an administrator left who can undo it.
+// checkOwnerState refuses to suspend or end accounts that nobody could reinstate: corrald's own user and the caller.
+// So there is always an administrator left who can undo the change.
 func checkOwnerState(c *rest.Call, move corral.OwnerMove, in api.NewOwnerState) error {
 	name := c.Param("name")
 	switch {
@@ -101,10 +101,10 @@ func checkOwnerState(c *rest.Call, move corral.OwnerMove, in api.NewOwnerState) 
 	case move == corral.OwnerResume:
 		return nil
 	case name == access.LocalName || name == store.Actor:
-		return corral.ErrorAt(corral.Forbidden, "name", "%s is corrald's own user, who looks after the others: stop "+
+		return corral.ErrorAt(corral.Forbidden, "name", "%s is corrald's own user, who administers all others: stop "+
 			"corrald instead", name)
 	case name == c.Actor():
-		return corral.ErrorAt(corral.Forbidden, "name", "%s is you: have another administrator do it, or do it as "+
+		return corral.ErrorAt(corral.Forbidden, "name", "%s is you: ask another administrator, or do it as "+
 			"corrald's user at its socket", name)
 	}
 	return nil

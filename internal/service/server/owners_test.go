@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// A keybox has the ssh keys of owners below a folder, as corrald has.
+// A keybox stores the ssh keys of owners below a folder, like corrald.
 type keybox string
 
 func (k keybox) PublicKey(owner string) (string, error) {
@@ -35,8 +35,8 @@ func problemIn(t *testing.T, rec *httptest.ResponseRecorder) (p api.Problem) {
 	return p
 }
 
-// What a user may not say of corrald's host, field by field; each is let through once it is granted, and never by
-// another grant.
+// References to corrald's host that users may not make, field by field; each is accepted once it is granted, and not
+// with another grant.
 func TestHostIsNotTheUsers(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -49,7 +49,7 @@ func TestHostIsNotTheUsers(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		method, target, body, place string
-		grants                      []corral.Grant // any of which lets it through
+		grants                      []corral.Grant // each of which suffices
 	}{
 		{"POST", "/v1/sites", `{"name": "here", "contact": "local:", "batch": "fork"}`, "contact", []corral.Grant{corral.GrantLocal}},
 		{"POST", "/v1/runs", run("source_dir"), "source_dir", []corral.Grant{corral.GrantHostPaths}},
@@ -63,7 +63,7 @@ func TestHostIsNotTheUsers(t *testing.T) {
 		{"POST", "/v1/clusters", `{"name": "pool", "kind": "condor", "address": "127.0.0.1"}`, "address", []corral.Grant{corral.GrantLocal}},
 		{"POST", "/v1/clusters", `{"name": "pool", "kind": "condor", "collector": "127.0.0.1:1", "token": "a.b.c"}`, "collector", []corral.Grant{corral.GrantLocal}},
 		{"POST", "/v1/packages", `{"source": "https://localhost:1/p"}`, "", []corral.Grant{corral.GrantPackages}},
-		{"POST", "/v1/packages", `{"source": "/srv/p.tar.gz"}`, "source", nil}, // it takes two
+		{"POST", "/v1/packages", `{"source": "/srv/p.tar.gz"}`, "source", nil}, // it requires two grants
 		{"POST", "/v1/packages", `{"source": "sftp://host/p.tar.gz"}`, "source", nil},
 		{"POST", "/v1/mirrors", `{"name": "m2", "url": "sftp://host/m"}`, "url", nil},
 		{"POST", "/v1/mirrors", `{"name": "m2", "url": "http://localhost:1/m"}`, "", []corral.Grant{corral.GrantPackages}},
@@ -83,7 +83,7 @@ func TestHostIsNotTheUsers(t *testing.T) {
 	}
 }
 
-// A workflow without a folder on corrald's host has neither inputs of its own nor scripts, which would run there.
+// A workflow without a folder on corrald's host has neither input files nor scripts, which would run there.
 func TestScriptsNeedAFolder(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -102,7 +102,7 @@ func TestScriptsNeedAFolder(t *testing.T) {
 	}
 }
 
-// Two users have the same names for different things, and neither learns of the other's; lists show what is one's own.
+// Two users use the same names for different objects, and neither sees the other's; lists show only the caller's own.
 func TestOwnersDoNotMeet(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -152,7 +152,7 @@ func TestOwnersDoNotMeet(t *testing.T) {
 	if rec := g.as(t, "root", http.MethodDelete, "/v1/sites/hpc", ""); rec.Code != http.StatusConflict {
 		t.Errorf("of two sites called hpc root removes one: %d %s", rec.Code, rec.Body)
 	}
-	// What is one user's does not keep another from it.
+	// One user's objects do not restrict another's.
 	if rec := g.as(t, "bob", http.MethodGet, "/v1/glideins?site=1", ""); rec.Code != http.StatusNotFound {
 		t.Errorf("by ann's site bob's list is narrowed: %d %s", rec.Code, rec.Body)
 	}
@@ -161,7 +161,7 @@ func TestOwnersDoNotMeet(t *testing.T) {
 	}
 }
 
-// told returns whose objects a stream of events has.
+// told returns the owners of the objects in a stream of events.
 func told(events string) (owners []string) {
 	for _, m := range regexp.MustCompile(`"owner":"([a-z]+)"`).FindAllStringSubmatch(events, -1) {
 		owners = append(owners, m[1])
@@ -170,7 +170,8 @@ func told(events string) (owners []string) {
 	return slices.Compact(owners)
 }
 
-// An idempotency key is its user's: another user's request under the same key is done, and not given the answer.
+// An idempotency key belongs to its user: another user's request with the same key is executed and does not get the
+// stored answer.
 func TestKeysOfUsersDoNotMeet(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -187,7 +188,7 @@ func TestKeysOfUsersDoNotMeet(t *testing.T) {
 	}
 }
 
-// Nobody answers the questions of another's login, nor cancels it.
+// A user can neither answer the questions of another's login nor cancel it.
 func TestLoginsAreTheirUsers(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -211,7 +212,7 @@ func TestLoginsAreTheirUsers(t *testing.T) {
 	}
 }
 
-// The connection that one user opened with what they know is not another's, who names the same contact.
+// A connection opened with one user's credentials is not available to another user with the same contact.
 func TestConnectionsAreTheirUsers(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -231,7 +232,7 @@ func TestConnectionsAreTheirUsers(t *testing.T) {
 	}
 }
 
-// Each owner has a key of their own, the same one each time.
+// Each owner has a separate key, which stays the same.
 func TestSSHKeys(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -252,7 +253,7 @@ func TestSSHKeys(t *testing.T) {
 	}
 }
 
-// What a token has made goes no further, and the one who is stolen from revokes it.
+// A token cannot create tokens with more rights, and its owner can revoke a stolen one.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -289,14 +290,14 @@ func TestTokens(t *testing.T) {
 	if rec := g.as(t, "ann", http.MethodGet, "/v1/tokens", ""); rec.Code != http.StatusUnauthorized {
 		t.Errorf("after it: %d %s", rec.Code, rec.Body)
 	}
-	for _, text := range g.texts { // neither the log nor the database has one
+	for _, text := range g.texts { // neither the log nor the database contains one
 		if _, secret, ok := strings.Cut(text, "corral_"); ok && strings.Contains(g.log.String(), secret) {
 			t.Error("the log has a token")
 		}
 	}
 }
 
-// Each change has an audit line with who and what, also one that is refused; reading has none.
+// Each change has an audit line with the actor and the action, even if it is refused; reads have none.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})

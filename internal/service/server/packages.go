@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// packageHandlers answer requests about worker packages. A package is found by id, by digest, or by name; of several
-// with one name the newest.
+// packageHandlers answer requests about worker packages. A package is found by id, by digest, or by name; if several
+// have the same name, the newest is found.
 type packageHandlers struct {
 	rest.Resource[corral.Package]
 	catalog *delivery.Catalog
@@ -53,7 +53,7 @@ func (h *packageHandlers) list(c *rest.Call) error {
 }
 
 // create imports a package. Its archive is in corrald's mirror before its row is in the store, because sites may
-// fetch it as soon as there is the row.
+// fetch it as soon as the row exists.
 func (h *packageHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPackage) (rest.Step[corral.Package], error) {
 		if err := cmp.Or(request.CheckPackage(in), access.CheckSource(c.Caller(), "source", in.Source)); err != nil {
@@ -75,8 +75,8 @@ func (h *packageHandlers) create(c *rest.Call) error {
 	})
 }
 
-// verify reads every byte of a package again, and notes in its history that all is well. A package that is not what it
-// should be is an error, and stays in the catalog. That takes a while for a large archive, so it ends with corrald.
+// verify reads every byte of a package again and records success in its history. A package with wrong content is an
+// error and stays in the catalog. A large archive takes a while, so the request ends when corrald stops.
 func (h *packageHandlers) verify(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Package], error) {
 		p, err := h.Load(ctx, c)
@@ -90,13 +90,13 @@ func (h *packageHandlers) verify(c *rest.Call) error {
 			return rest.Step[corral.Package]{}, err
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Package, error) {
-			return p, tx.Log(corral.ObjectPackage, int64(p.ID), "verify", "the signature and every byte are right")
+			return p, tx.Log(corral.ObjectPackage, int64(p.ID), "verify", "the signature and all bytes are correct")
 		})
 	})
 }
 
-// remove removes a package that nothing needs. Its archive goes after the commit: an archive without a row is litter, a
-// row without its archive would be a promise that cannot be kept.
+// remove removes an unused package. Its archive is removed after the commit: an archive without a row is only litter,
+// but a row without its archive could not be served.
 func (h *packageHandlers) remove(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Package], error) {
 		return rest.Step[corral.Package]{
@@ -105,7 +105,7 @@ func (h *packageHandlers) remove(c *rest.Call) error {
 				if err != nil || p.State == corral.PackageDeleted {
 					return p, err
 				}
-				return tx.DeletePackage(p.ID, "removal was asked for")
+				return tx.DeletePackage(p.ID, "removal was requested")
 			},
 			Done: func(p corral.Package) {
 				if err := h.catalog.Drop(p); err != nil {

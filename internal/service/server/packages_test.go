@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// A shelf is a directory with an archive, worker.tar.gz, and with a mirror that has another package,
-// signed by somebody whom corrald trusts; and corrald's depot.
+// A shelf is a directory with an archive, worker.tar.gz, and with a mirror that has another package, signed by a key
+// that corrald trusts; and corrald's depot.
 type shelf struct {
 	dir     string
 	depot   *delivery.Depot
@@ -137,8 +137,8 @@ func TestVerifyFindsADamagedArchive(t *testing.T) {
 	}
 }
 
-// A mirror's index fills the catalog with what is signed by somebody who is trusted, and with nothing
-// else; the archive is fetched when it is needed.
+// A mirror's index adds packages signed by a trusted key to the catalog, and no others; the archive is fetched when
+// it is needed.
 func TestMirrorFillsTheCatalog(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -163,7 +163,7 @@ func TestMirrorFillsTheCatalog(t *testing.T) {
 	if m = must(f.CheckMirror(t.Context(), "campus"))(t); !strings.Contains(m.Reason, "index.json") || m.Packages != 1 {
 		t.Errorf("mirror without index %+v, want a reason", m)
 	}
-	for range 2 { // to repeat it is harmless
+	for range 2 { // a repetition is harmless
 		if m = must(f.RemoveMirror(t.Context(), "1"))(t); m.State != corral.MirrorDeleted || m.Packages != 0 {
 			t.Errorf("removed mirror %+v", m)
 		}

@@ -21,9 +21,9 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// planHandlers answer requests about plans. To make one takes a look at the store and then the planner's time, outside
-// of any transaction; to provision it is a transaction that creates its glideins, which the engine then carries out
-// like all others.
+// planHandlers answer requests about plans. Creating one needs a view of the store and then the planner's time,
+// outside any transaction; provisioning it is a transaction that creates its glideins, which the engine handles like
+// all others.
 type planHandlers struct {
 	rest.Resource[corral.Plan]
 	cfg      Config
@@ -45,7 +45,7 @@ func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
 func (h *planHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/plans", h.list, listing...),
-		rest.Post("/v1/plans", h.create).WithBody(api.MaxRunBody). // the workflow is in it
+		rest.Post("/v1/plans", h.create).WithBody(api.MaxRunBody). // it contains the workflow
 										Ahead(h.Adapter, clusterAhead(h.Adapter)),
 		rest.Get("/v1/plans/:id", h.Get),
 		rest.Delete("/v1/plans/:id", h.remove),
@@ -59,7 +59,7 @@ func (h *planHandlers) routes() []rest.Route {
 
 func (h *planHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Plans) }
 
-// create makes a plan and keeps it, feasible or not, unless the request is only to see it.
+// create computes a plan and stores it, feasible or not, unless the request is a dry run.
 func (h *planHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPlan) (rest.Step[corral.Plan], error) {
 		row := corral.Plan{Owner: c.Actor(), Auto: in.Auto}
@@ -107,7 +107,7 @@ func (h *planHandlers) draft(ctx context.Context, in *api.NewPlan, row *corral.P
 		}
 		in.Workflow = nil
 	}
-	if in.NextRun != nil { // its pilots would be asked for in vain
+	if in.NextRun != nil { // otherwise its pilots would be requested in vain
 		if err := h.cfg.Runs.Check(ctx, in.NextRun.Request(*in), flow); err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (h *planHandlers) draft(ctx context.Context, in *api.NewPlan, row *corral.P
 	return h.desk.Draft(ctx, &planning.Request{NewPlan: *in, Flow: flow}, cluster, sites, row)
 }
 
-// keep is how a plan is kept, with the schedule that lies apart from it.
+// keep returns the step that stores a plan, together with a schedule that is stored apart from it.
 func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step[corral.Plan] {
 	return rest.Step[corral.Plan]{
 		Write: func(tx *store.Tx) (corral.Plan, error) {
@@ -127,14 +127,14 @@ func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step
 		},
 		Undo: func() {
 			if err := schedule.Discard(h.Life); err != nil {
-				h.Log.Error("removing the schedule of a plan that was not made failed: the next start tries again",
+				h.Log.Error("removing the schedule of a plan that was not created failed: the next start tries again",
 					"error", err)
 			}
 		},
 	}
 }
 
-// about finds the cluster and the sites that a plan of an owner may use.
+// about finds the cluster and the sites that an owner's plan may use.
 func (h *planHandlers) about(ctx context.Context, owner string, in api.NewPlan) (cluster corral.Cluster,
 	sites []corral.Site, err error) {
 	err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error {
@@ -144,7 +144,7 @@ func (h *planHandlers) about(ctx context.Context, owner string, in api.NewPlan) 
 		if err != nil {
 			return err
 		}
-		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned, and may take long to make
+		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned
 			err = unscaled(tx, cluster.ID)
 		}
 		if err != nil {
@@ -156,7 +156,7 @@ func (h *planHandlers) about(ctx context.Context, owner string, in api.NewPlan) 
 	return cluster, sites, err
 }
 
-// clusterFor finds the cluster that a plan's pilots are to join; for what is left of a run it is the run's.
+// clusterFor finds the cluster that a plan's pilots will join; a plan for the rest of a run uses the run's cluster.
 func clusterFor(tx *store.Tx, in api.NewPlan) (corral.Cluster, error) {
 	if in.Run == 0 {
 		return clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster))
@@ -175,7 +175,7 @@ func clusterFor(tx *store.Tx, in api.NewPlan) (corral.Cluster, error) {
 	return cluster, err
 }
 
-// sitesNamed finds sites of an owner by name or id, each once; none are all that are not DELETED.
+// sitesNamed finds an owner's sites by name or id, each once; no references mean all sites that are not DELETED.
 func sitesNamed(tx *store.Tx, owner string, refs []string) (sites []corral.Site, err error) {
 	if len(refs) == 0 {
 		sites, err = tx.Sites(store.Filter{})
@@ -197,7 +197,7 @@ func sitesNamed(tx *store.Tx, owner string, refs []string) (sites []corral.Site,
 	return sites, nil
 }
 
-// provision creates the glideins of a plan's pilots. The plan's own state makes it safe to repeat.
+// provision creates the glideins of a plan's pilots. The plan's state makes repetitions safe.
 func (h *planHandlers) provision(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Plan], error) {
 		p, err := h.Load(ctx, c)
@@ -247,14 +247,14 @@ func (h *planHandlers) canJoin(ctx context.Context, row corral.Plan, p *plan.Pla
 	return nil
 }
 
-// release lets the glideins of a plan go.
+// release releases the glideins of a plan.
 func (h *planHandlers) release(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
-		return provision.Release(tx, p, "release was asked for")
+		return provision.Release(tx, p, "release was requested")
 	})
 }
 
-// revisions lists what was changed about a plan's pilots while its run went on.
+// revisions lists the changes to a plan's pilots during its run.
 func (h *planHandlers) revisions(c *rest.Call) error {
 	return rest.Part(h.Adapter, c, func(tx *store.Tx, page store.Page) ([]corral.Revision, error) {
 		p, err := h.Find(c, tx)
@@ -265,8 +265,7 @@ func (h *planHandlers) revisions(c *rest.Call) error {
 	}, func(r corral.Revision) int64 { return int64(r.Number) })
 }
 
-// schedule answers with the place and the time of each task of a plan, or of the nearest to one that is out of reach,
-// as lines of JSON.
+// schedule answers with the place and time of each task in a plan, or in the nearest feasible plan, as lines of JSON.
 func (h *planHandlers) schedule(c *rest.Call) error {
 	row, err := h.Load(c.Context(), c)
 	if err != nil {
@@ -294,7 +293,7 @@ func (h *planHandlers) schedule(c *rest.Call) error {
 	return c.Lines(lines)
 }
 
-// remove hides the record of a plan. Its schedule goes, if it lies apart.
+// remove hides the record of a plan. A schedule that is stored apart is deleted.
 func (h *planHandlers) remove(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Plan], error) {
 		return rest.Step[corral.Plan]{
@@ -303,7 +302,7 @@ func (h *planHandlers) remove(c *rest.Call) error {
 				if err != nil || p.State == corral.PlanDeleted {
 					return p, err
 				}
-				return tx.MovePlan(p.ID, corral.PlanRemove, "removal was asked for")
+				return tx.MovePlan(p.ID, corral.PlanRemove, "removal was requested")
 			},
 			Done: func(corral.Plan) {
 				if err := h.DB.SweepSchedules(h.Life); err != nil {

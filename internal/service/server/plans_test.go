@@ -22,8 +22,8 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// fan is a workflow of one task after which n others can run side by side, each of which takes so many seconds; of 0
-// seconds they have no estimate.
+// fan returns a workflow of one task followed by n parallel ones, each of which takes the given number of seconds;
+// with 0 seconds they have no estimate.
 func fan(n, seconds int) json.RawMessage {
 	names := func(from, to int) string {
 		var all []string
@@ -42,13 +42,13 @@ func fan(n, seconds int) json.RawMessage {
 "execution": {"makespanInSeconds": 0, "executedAt": "2026-01-01T00:00:00Z", "tasks": [%s]}}}`, specification, execution)
 }
 
-// newPlan asks for as few core-hours as possible within 21 minutes: 10 for one task, 10 for four at once.
+// newPlan requests a plan with the fewest core-hours within 21 minutes: 10 for one task, 10 for four at once.
 func newPlan() api.NewPlan {
 	return api.NewPlan{Workflow: fan(4, 600), WorkflowName: "fan.json", HostCPUs: 1,
 		Goal: plan.Goal{Deadline: corral.Seconds(21 * time.Minute)}}
 }
 
-// documentOf reads what the planner said.
+// documentOf decodes the planner's document.
 func documentOf(t *testing.T, row corral.Plan) plan.Plan {
 	t.Helper()
 	var document plan.Plan
@@ -58,7 +58,7 @@ func documentOf(t *testing.T, row corral.Plan) plan.Plan {
 	return document
 }
 
-// samePlan compares rows; documents may be formatted differently on their ways.
+// samePlan compares rows; the formatting of documents may differ.
 func samePlan(t *testing.T, what string, a, b corral.Plan) {
 	t.Helper()
 	if a.Digest != b.Digest || !cmp.Equal(compact(t, a), compact(t, b)) {
@@ -76,7 +76,7 @@ func compact(t *testing.T, row corral.Plan) corral.Plan {
 	return row
 }
 
-// TestPlan: a plan is made, with its witness, and kept; the same problem has the same plan.
+// TestPlan: a plan is computed with its witness and stored; the same problem has the same plan.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -133,7 +133,7 @@ func TestPlanWithAKey(t *testing.T) {
 	}
 }
 
-// TestObjectiveThatIsLeftOut: it follows from what is given.
+// TestObjectiveThatIsLeftOut: the objective follows from the given fields.
 func TestObjectiveThatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -143,7 +143,7 @@ func TestObjectiveThatIsLeftOut(t *testing.T) {
 		{plan.Goal{}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}},
 		{plan.Goal{Tradeoff: 1}, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 1}},
 		{plan.Goal{Budget: budget}, plan.Goal{Objective: plan.Makespan, Budget: budget}},
-		{plan.Goal{Objective: plan.Tradeoff}, plan.Goal{Objective: plan.Tradeoff}}, // 0: only the makespan
+		{plan.Goal{Objective: plan.Tradeoff}, plan.Goal{Objective: plan.Tradeoff}}, // 0: only the makespan counts
 	} {
 		in := newPlan()
 		in.Goal = tc.given
@@ -154,7 +154,7 @@ func TestObjectiveThatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestPlanOutOfReach: the plan is kept as INFEASIBLE, and says what is within reach, which then is.
+// TestPlanOutOfReach: the plan is stored as INFEASIBLE and says what is feasible, which then is.
 func TestPlanOutOfReach(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -188,7 +188,7 @@ func TestPlanOutOfReach(t *testing.T) {
 	}
 }
 
-// TestAPlanForARunThatWouldBeRefused: it is refused as the run would be, and nothing is made.
+// TestAPlanForARunThatWouldBeRefused: the plan is refused like the run, and nothing is created.
 func TestAPlanForARunThatWouldBeRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -220,7 +220,7 @@ func TestAPlanForARunThatWouldBeRefused(t *testing.T) {
 	}
 }
 
-// TestProvision: each pilot becomes a glidein, at its time, and no repetition adds one. Release lets them go.
+// TestProvision: each pilot becomes a glidein with its start time, and repetitions add none. Release releases them.
 func TestProvision(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -283,8 +283,8 @@ func TestProvision(t *testing.T) {
 	}
 }
 
-// TestProvisionIsWhole: where one glidein cannot be, none is created, and the plan stays READY. A plan that is
-// provisioned stays so whatever becomes of its site.
+// TestProvisionIsWhole: if one glidein is impossible, none is created, and the plan stays READY. A PROVISIONED plan
+// stays so whatever happens to its site.
 func TestProvisionIsWhole(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -367,10 +367,10 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
-// long is more than a message should repeat.
+// long exceeds the text that a message should repeat.
 var long = strings.Repeat("U", 5000)
 
-// Revisions of a plan come in pages, and the client reads all of them.
+// Revisions of a plan are returned in pages, and the client reads all of them.
 func TestRevisionsComeInPages(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -414,8 +414,8 @@ func TestRevisionsComeInPages(t *testing.T) {
 	}
 }
 
-// TestPlanOfARun: what is left of a run is planned, with what its tasks took; of one that failed what a resumption would
-// run again.
+// TestPlanOfARun: the rest of a run is planned with the runtimes of its finished tasks; for a failed run, the tasks
+// that a resumption would run again.
 func TestPlanOfARun(t *testing.T) {
 	t.Parallel()
 	f := start(t)

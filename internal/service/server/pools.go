@@ -14,11 +14,11 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// workerPackage is what packages of HTCondor's workers are called.
+// workerPackage is the name of packages with HTCondor's workers.
 const workerPackage = "htcondor"
 
-// start starts a cluster's pool, or starts again one that runs: with another HTCondor if one is named. That is also how
-// a pool is upgraded. As in create, what would keep the pool from starting is looked for before the answer.
+// start starts or restarts a cluster's pool, with another HTCondor if one is named, which also upgrades a pool. As in
+// create, conditions that would prevent the start are checked before the answer.
 func (h *clusterHandlers) start(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.StartCluster) (rest.Step[corral.Cluster], error) {
 		err := cmp.Or(request.CheckStart(in), access.CheckRelease(c.Caller(), "htcondor", in.HTCondor))
@@ -49,7 +49,7 @@ func (h *clusterHandlers) start(c *rest.Call) error {
 	})
 }
 
-// madeOf is what a cluster is made of once it is started as asked; empty: the newest HTCondor there is, at each start.
+// madeOf returns the HTCondor of a cluster after the requested start; empty: the newest available at each start.
 func madeOf(k corral.Cluster, in api.StartCluster) string {
 	if in.Newest {
 		return ""
@@ -57,8 +57,8 @@ func madeOf(k corral.Cluster, in api.StartCluster) string {
 	return cmp.Or(in.HTCondor, k.HTCondor)
 }
 
-// notOlder is a Conflict if a pool of that version may have newer workers: HTCondor gives no jobs to those. A glidein's
-// workers are of the newest package that was not newer than the pool when they started.
+// notOlder returns a Conflict error if a pool of that version may have newer workers, because HTCondor gives them no
+// jobs. A glidein's workers use the newest package that was not newer than the pool when they started.
 func notOlder(tx *store.Tx, k corral.Cluster, version string) error {
 	if k.Attached || k.Version == "" || packages.CompareVersions(version, k.Version) >= 0 {
 		return nil
@@ -67,7 +67,7 @@ func notOlder(tx *store.Tx, k corral.Cluster, version string) error {
 	if err != nil || len(users) == 0 {
 		return err
 	}
-	all, err := tx.Packages(store.Filter{All: true}) // workers may run from one that was removed
+	all, err := tx.Packages(store.Filter{All: true}) // workers may use a package that was removed
 	if err != nil {
 		return err
 	}
@@ -82,29 +82,29 @@ func notOlder(tx *store.Tx, k corral.Cluster, version string) error {
 		return nil
 	}
 	return corral.ErrorAt(corral.Conflict, "htcondor",
-		"a pool of %s gives no jobs to newer workers, and those of %s may be of %s: remove them first",
+		"a pool of %s gives no jobs to newer workers, and those of %s may have version %s: remove them first",
 		version, strings.Join(users, ", "), strings.Join(newer, ", "))
 }
 
-// start asks that a cluster is started. One that starts already, of the same, is left alone.
+// start requests a cluster's start. A cluster that is already starting with the same HTCondor is left alone.
 func start(tx *store.Tx, k corral.Cluster, in api.StartCluster) (corral.Cluster, error) {
 	of := madeOf(k, in)
 	if k.State == corral.ClusterStarting && of == k.HTCondor {
 		return k, nil
 	}
-	reason := "starting was asked for"
+	reason := "a start was requested"
 	if of != k.HTCondor {
-		reason += ", of " + cmp.Or(of, "the newest HTCondor")
+		reason += ", with " + cmp.Or(of, "the newest HTCondor")
 	}
-	// The move comes first because it may be refused: a pool that is stopping or being removed keeps what it is made
-	// of.
+	// The move comes first because it may be refused: a pool that is stopping or being removed keeps its HTCondor.
 	if _, err := tx.MoveCluster(k.ID, corral.ClusterStart, reason); err != nil {
 		return k, err
 	}
 	return tx.SetCluster(k.ID, func(k *corral.Cluster) { k.HTCondor = of })
 }
 
-// stop asks that a pool's daemons end. Its queue is kept. A pool that stops or has stopped is answered as it is.
+// stop requests the end of a pool's daemons. Its queue is kept. A pool that is stopping or stopped is returned
+// unchanged.
 func (h *clusterHandlers) stop(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, k corral.Cluster) (corral.Cluster, error) {
 		err := hasDaemons(k)
@@ -113,13 +113,13 @@ func (h *clusterHandlers) stop(c *rest.Call) error {
 		}
 		if k.Attached {
 			return k, corral.ErrorAt(corral.Unsatisfiable, "cluster",
-				"somebody else runs the pool of %s: it cannot be stopped from here", k.Name)
+				"another party runs the pool of %s: it cannot be stopped from here", k.Name)
 		}
-		return tx.MoveCluster(k.ID, corral.ClusterStop, "stopping was asked for")
+		return tx.MoveCluster(k.ID, corral.ClusterStop, "a stop was requested")
 	})
 }
 
-// hasDaemons refuses what makes sense only where there are daemons.
+// hasDaemons refuses a request that requires daemons for a cluster without any.
 func hasDaemons(k corral.Cluster) error {
 	if k.Kind == corral.Condor {
 		return nil

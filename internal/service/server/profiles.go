@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// profileHandlers answer requests about profiles of tasks. What a profile is made of is read and merged outside of any
-// transaction; that nobody else changed it meanwhile, its transaction sees.
+// profileHandlers answer requests about profiles of tasks. The sources of a profile are read and merged outside any
+// transaction; the transaction checks that the profile was not changed meanwhile.
 type profileHandlers struct {
 	rest.Resource[corral.Profile]
 	shelf planning.Shelf
 }
 
-// newProfiles returns handlers that keep profiles in the adapter's store.
+// newProfiles returns handlers that store profiles in the adapter's store.
 func newProfiles(a *rest.Adapter) *profileHandlers {
 	return &profileHandlers{shelf: planning.Shelf{DB: a.DB}, Resource: rest.Resource[corral.Profile]{
 		Adapter: a,
@@ -32,11 +32,11 @@ func newProfiles(a *rest.Adapter) *profileHandlers {
 	}}
 }
 
-// routes are those of profiles.
+// routes returns the routes of profiles.
 func (h *profileHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/profiles", h.list, "all", "owner", "after", "limit"),
-		rest.Post("/v1/profiles", h.create).WithBody(api.MaxProfileBody), // what it is made of is in it
+		rest.Post("/v1/profiles", h.create).WithBody(api.MaxProfileBody), // it contains the profile's sources
 		rest.Get("/v1/profiles/:profile", h.Get),
 		rest.Delete("/v1/profiles/:profile", h.remove),
 		rest.Get("/v1/profiles/:profile/history", h.History, "after", "limit"),
@@ -45,8 +45,8 @@ func (h *profileHandlers) routes() []rest.Route {
 
 func (h *profileHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Profiles) }
 
-// create keeps a profile, or lets one grow. The answer is without the document, which may be megabytes and would be
-// kept with the request's key.
+// create stores a profile or extends an existing one. The answer omits the document, which may be megabytes and would
+// be stored under the request's key.
 func (h *profileHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewProfile) (rest.Step[corral.Profile], error) {
 		var row corral.Profile
@@ -71,12 +71,12 @@ func (h *profileHandlers) create(c *rest.Call) error {
 	})
 }
 
-// remove forgets a profile, and its document for good.
+// remove deletes a profile and its document permanently.
 func (h *profileHandlers) remove(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, p corral.Profile) (corral.Profile, error) {
 		if p.State == corral.ProfileDeleted {
 			return p, nil
 		}
-		return tx.DeleteProfile(p.ID, "removal was asked for")
+		return tx.DeleteProfile(p.ID, "removal was requested")
 	})
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// runtimes reads the statistics of the tasks called t from a profile that corrald keeps.
+// runtimes reads the statistics of the tasks called t from a stored profile.
 func runtimes(t *testing.T, p corral.Profile) profile.Stat {
 	t.Helper()
 	read := must(profile.ReadJSON(bytes.NewReader(p.Document), p.Name))(t)
 	return read.Classes()[0].Stat(profile.Runtime)
 }
 
-// TestProfileGrows: a profile that is kept is what was merged into it, run after run, and plans use it by its name.
+// TestProfileGrows: a stored profile contains all merged runs, and plans use it by name.
 func TestProfileGrows(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -57,7 +57,7 @@ func TestProfileGrows(t *testing.T) {
 	}
 }
 
-// TestProfileOfAnother: a name is one among those of its owner.
+// TestProfileOfAnother: names are separate for each owner.
 func TestProfileOfAnother(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -77,13 +77,13 @@ func TestProfileOfAnother(t *testing.T) {
 	wantKind(t, "plan", err, corral.NotFound, "profiles")
 }
 
-// TestProfileIsRemoved: its document goes for good; its name is free, its history stays.
+// TestProfileIsRemoved: its document is deleted permanently; its name is free, its history stays.
 func TestProfileIsRemoved(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	in := api.NewProfile{Name: "sky", Sources: []api.ProfileSource{{Name: "library:montage"}}}
 	p := must(f.SaveProfile(t.Context(), in, ""))(t)
-	for range 2 { // the second time it is removed already
+	for range 2 { // the second time it is already removed
 		if gone := must(f.RemoveProfile(t.Context(), fmt.Sprint(p.ID)))(t); gone.State != corral.ProfileDeleted {
 			t.Errorf("removed %+v", gone)
 		}
@@ -100,7 +100,7 @@ func TestProfileIsRemoved(t *testing.T) {
 	must(f.SaveProfile(t.Context(), in, ""))(t)
 }
 
-// TestBadProfiles: each mistake is named, and changes nothing.
+// TestBadProfiles: the error names each mistake, and nothing changes.
 func TestBadProfiles(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -137,8 +137,8 @@ func TestBadProfiles(t *testing.T) {
 	}
 }
 
-// TestProfileIsThinned: however much was measured, a profile that is kept has a bounded number of measurements, and
-// the statistics of all of it.
+// TestProfileIsThinned: however many measurements there are, a stored profile has a limited number of them and the
+// statistics of all.
 func TestProfileIsThinned(t *testing.T) {
 	t.Parallel()
 	f := start(t)

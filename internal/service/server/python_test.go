@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The Python client of examples/python asks for what openapi.yaml has, by its names.
+// The Python client in examples/python uses only names that openapi.yaml has.
 func TestPythonClientKnowsTheDocument(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../examples/python/corral.py")

@@ -12,8 +12,8 @@ import (
 
 var parameter = regexp.MustCompile(`{[a-z]+}`)
 
-// TestQueriesAreRead: each route reads its parameters in one way, which refuses what is not known there, what cannot be
-// read, and a parameter that is given twice where one value is wanted. The place is the parameter.
+// TestQueriesAreRead: all routes parse their parameters in the same way, which refuses unknown and invalid ones, and
+// a single-valued parameter that is given twice. The place is the parameter.
 func TestQueriesAreRead(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -41,7 +41,7 @@ func TestQueriesAreRead(t *testing.T) {
 	}
 }
 
-// TestRepeatedParameters: those of which a list may have several.
+// TestRepeatedParameters: parameters that may be given several times for a list.
 func TestRepeatedParameters(t *testing.T) {
 	t.Parallel()
 	f := start(t)

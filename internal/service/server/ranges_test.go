@@ -15,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// TestRangesMatchTheDocument: each number of a request keeps to the range that openapi.yaml says: its ends are taken, and
-// what is beyond them is refused at the field.
+// TestRangesMatchTheDocument: each number in a request has the range in openapi.yaml: its limits are accepted, and
+// values beyond them are refused at the field.
 func TestRangesMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	others := []string{"StartCluster", "SetSite", "OutputFile", "TaskWait"} // whole requests, and parts of some
@@ -44,7 +44,7 @@ func TestRangesMatchTheDocument(t *testing.T) {
 	}
 }
 
-// TestLimitsOfASiteMayBeNull: in a change what is null stays, as the document says.
+// TestLimitsOfASiteMayBeNull: in a change, null leaves a value unchanged, as documented.
 func TestLimitsOfASiteMayBeNull(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// defaultCluster is where a glidein or a run goes that names no cluster.
+// defaultCluster is the cluster of a glidein or a run that names none.
 const defaultCluster = "default"
 
 // siteNamed finds a site by its name or id. The name of a DELETED site is free again, so only its id finds it.
@@ -29,7 +29,7 @@ func ownCluster(tx *store.Tx, owner, ref string) (corral.Cluster, error) {
 	return cluster, err
 }
 
-// siteFilter and clusterFilter read the parameter by which a list is narrowed; 0: it is absent.
+// siteFilter and clusterFilter read the parameter that narrows a list; 0 if it is absent.
 func siteFilter(tx *store.Tx, q *request.Query) (corral.SiteID, error) {
 	if !q.Has("site") {
 		return 0, nil
@@ -46,7 +46,8 @@ func clusterFilter(tx *store.Tx, q *request.Query) (corral.ClusterID, error) {
 	return cluster.ID, err
 }
 
-// clusterAhead refuses a request for a cluster that does not exist, or not for who asks, before its workflow is read.
+// clusterAhead refuses a request for a cluster that does not exist, or that the caller may not use, before its
+// workflow is read.
 func clusterAhead(a *rest.Adapter) func(*rest.Call, rest.Head) error {
 	return func(c *rest.Call, head rest.Head) error {
 		ref, given := head["cluster"]

@@ -16,7 +16,7 @@ import (
 
 const glideinBody = `{"site": "local", "hosts": 1, "cpus": 1, "walltime_s": 600}`
 
-// TestStrictDecoding: what is not exactly a request changes nothing.
+// TestStrictDecoding: an imperfect request changes nothing.
 func TestStrictDecoding(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -144,7 +144,7 @@ func TestIdempotencyKey(t *testing.T) {
 	f := start(t)
 	f.readySite(t)
 	first := must(f.CreateGlidein(t.Context(), small(), "k"))(t)
-	f.attempt(t, first, "a") // the answer is kept as it was
+	f.attempt(t, first, "a") // the stored answer does not change
 	again := must(f.CreateGlidein(t.Context(), small(), "k"))(t)
 	if first.ID != again.ID || len(again.Attempts) != 0 {
 		t.Errorf("answers %+v and %+v, want the same", first, again)
@@ -165,7 +165,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestBadKeys: a key that cannot be one is refused, and nothing is done.
+// TestBadKeys: an invalid key is refused, and nothing is done.
 func TestBadKeys(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -189,8 +189,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// TestRefusalIsNotKept: a request that was refused may be repeated under its key once nothing is in
-// its way.
+// TestRefusalIsNotKept: a refused request may be repeated with its key once the obstacle is gone.
 func TestRefusalIsNotKept(t *testing.T) {
 	t.Parallel()
 	f := start(t)

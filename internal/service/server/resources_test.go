@@ -105,7 +105,7 @@ func TestSiteRemoval(t *testing.T) {
 	f := start(t)
 	site := f.readySite(t)
 	g := f.glidein(t)
-	for range 2 { // to repeat it is harmless
+	for range 2 { // a repetition is harmless
 		if got := must(f.RemoveSite(t.Context(), "local", false))(t); got.State != corral.SiteExiting {
 			t.Errorf("site is %s, want EXITING", got.State)
 		}
@@ -170,8 +170,7 @@ func TestGlideinIsCreated(t *testing.T) {
 	}
 }
 
-// All hosts of the batch system fork are this one machine: together they never ask for more memory
-// than it has.
+// All hosts of the batch system fork are this one machine: together they never request more memory than it has.
 func TestMemoryOfHostsSumsToTheMachine(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -372,7 +371,7 @@ func TestGlideinLog(t *testing.T) {
 	wantKind(t, "no file", err, corral.NotFound, "file")
 	_, err = f.GlideinLog(t.Context(), g.ID, 2, "stderr")
 	wantKind(t, "no such attempt", err, corral.NotFound, "attempt")
-	_, err = f.GlideinLog(t.Context(), g.ID, 0, "order.json") // it holds the token
+	_, err = f.GlideinLog(t.Context(), g.ID, 0, "order.json") // it contains the token
 	wantKind(t, "the order", err, corral.Invalid, "file")
 }
 

@@ -20,20 +20,20 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// A purview says what becomes of an operation for those who have a good token: the user bob, the user ann, whose the
-// object is, and the administrator root. Without a good token all but open ones are unauthenticated.
+// A purview describes an operation's result for callers with a valid token: the user bob, the user ann, who owns the
+// object, and the administrator root. Without a valid token, all operations but open ones are unauthenticated.
 type purview string
 
 const (
-	open     purview = "open"     // everybody's, without a token
-	anybodys purview = "anybodys" // a list of one's own, or something new
-	anns     purview = "anns"     // about an object of ann's
-	annsOnly purview = "annsOnly" // about an object of ann's, which not even root may use
-	shared   purview = "shared"   // read by everybody
-	roots    purview = "roots"    // the administrators'
+	open     purview = "open"     // for everyone, without a token
+	anybodys purview = "anybodys" // a list of the caller's own objects, or a new object
+	anns     purview = "anns"     // about one of ann's objects
+	annsOnly purview = "annsOnly" // about one of ann's objects, which not even root may use
+	shared   purview = "shared"   // readable by everyone
+	roots    purview = "roots"    // for administrators
 )
 
-// expected :: purview → verdict for bob, ann and root.
+// expected :: purview → verdicts for bob, ann and root.
 var expected = map[purview][3]access.Verdict{
 	open:     {access.Allowed, access.Allowed, access.Allowed},
 	anybodys: {access.Allowed, access.Allowed, access.Allowed},
@@ -43,8 +43,8 @@ var expected = map[purview][3]access.Verdict{
 	roots:    {access.Forbidden, access.Forbidden, access.Allowed},
 }
 
-// asked :: operation of openapi.yaml → how far it reaches, and the body of its request. Objects in paths are ann's, and
-// packages and mirrors everybody's; all have the id 1. An operation that is not here fails the test.
+// asked :: operation of openapi.yaml → its purview and the body of its request. Objects in paths are ann's, and
+// packages and mirrors are shared; all have the id 1. An operation that is missing here fails the test.
 var asked = map[string]struct {
 	reach purview
 	body  string
@@ -105,14 +105,14 @@ var asked = map[string]struct {
 	"resumeOwner": {roots, "{}"}, "endOwner": {roots, "{}"},
 }
 
-// A throng is a server behind its door, and those who ask it.
+// A throng is a server behind its door, and its callers.
 type throng struct {
 	*fixture
 	door  http.Handler
-	texts map[string]string // who → what they show
+	texts map[string]string // caller → their token
 }
 
-// those are who ask; the last three have good tokens.
+// those are the callers; the last three have valid tokens.
 var those = []string{"nobody", "garbage", "unknown", "expired", "revoked", "bob", "ann", "root"}
 
 func newThrong(t testing.TB, limits access.Limits) *throng {
@@ -120,7 +120,7 @@ func newThrong(t testing.TB, limits access.Limits) *throng {
 	f := start(t)
 	g := &throng{fixture: f, texts: map[string]string{"nobody": "", "garbage": "Bearer me", "unknown": "Bearer " + api.NewTokenText()}}
 	g.door = central.NewDoor(checked(t, f.server), f.db, slog.New(slog.NewJSONHandler(f.log, nil)), limits)
-	g.token(t, "ann", corral.Token{Role: corral.RoleUser}) // the first one: its id is 1
+	g.token(t, "ann", corral.Token{Role: corral.RoleUser}) // the first one has the id 1
 	g.token(t, "bob", corral.Token{Role: corral.RoleUser})
 	g.token(t, "root", corral.Token{Role: corral.RoleAdministrator})
 	g.token(t, "expired", corral.Token{Role: corral.RoleAdministrator, ExpiresAt: time.Now().Add(-time.Hour)})
@@ -129,7 +129,7 @@ func newThrong(t testing.TB, limits access.Limits) *throng {
 	return g
 }
 
-// token makes a token of who, complete but for its owner, name and text.
+// token creates a caller's token, which is complete except for its owner, name and text.
 func (g *throng) token(t testing.TB, who string, k corral.Token) corral.Token {
 	t.Helper()
 	text := api.NewTokenText()
@@ -143,7 +143,7 @@ func (g *throng) token(t testing.TB, who string, k corral.Token) corral.Token {
 	return k
 }
 
-// as sends a request of who.
+// as sends a request as a caller.
 func (g *throng) as(t testing.TB, who, method, target, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -156,7 +156,7 @@ func (g *throng) as(t testing.TB, who, method, target, body string) *httptest.Re
 	return rec
 }
 
-// settle has one object of each kind that ann owns, and a package and a mirror, all with the id 1.
+// settle creates one object of each kind that ann owns, and a package and a mirror, all with the id 1.
 func (g *throng) settle(t testing.TB) {
 	t.Helper()
 	post := func(who, target, body string) {
@@ -185,10 +185,10 @@ func (g *throng) settle(t testing.TB) {
 	post("root", "/v1/mirrors", fmt.Sprintf(`{"name": "m", "url": %q}`, "file://"+g.shelf.mirror.Dir))
 }
 
-// named are the places of what a path, or a request for something new, names.
+// named lists the places that refer to objects, in a path or in a request for a new object.
 var named = []string{"site", "cluster", "id", "run_id", "profile", "sites", "package", "mirror"}
 
-// verdictOf is what an answer says of who asked.
+// verdictOf returns the verdict that an answer implies.
 func verdictOf(t *testing.T, rec *httptest.ResponseRecorder) access.Verdict {
 	t.Helper()
 	switch rec.Code {
@@ -207,8 +207,8 @@ func verdictOf(t *testing.T, rec *httptest.ResponseRecorder) access.Verdict {
 	return access.Allowed
 }
 
-// Every operation of openapi.yaml, for everybody who may ask: no token, three bad ones, another user, the owner of what
-// the operation is about, and an administrator.
+// Every operation of openapi.yaml, for all kinds of callers: no token, three invalid ones, another user, the owner of
+// the object, and an administrator.
 func TestRolesAndVerbs(t *testing.T) {
 	t.Parallel()
 	unasked := map[string]bool{}
@@ -241,7 +241,7 @@ func tryRoles(t *testing.T, id, method, target string) {
 	g.settle(t)
 	for i, who := range those {
 		body := how.body
-		if id == "createToken" { // each text is one token's
+		if id == "createToken" { // each text belongs to one token
 			body = fmt.Sprintf(`{"name": "new", "digest": %q}`, api.TokenDigest(api.NewTokenText()))
 		}
 		want := access.Unauthenticated

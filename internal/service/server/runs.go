@@ -21,13 +21,13 @@ import (
 
 // runHandlers answer requests about runs and their tasks.
 //
-// Runs are package run's: their rows follow from journals that it writes. So a handler checks what a request says and
-// hands it on, and reads tasks from package run rather than from the store.
+// Package run manages runs: their rows follow from journals that it writes. So a handler validates a request and
+// passes it on, and reads tasks from package run rather than from the store.
 type runHandlers struct {
 	rest.Resource[corral.Run]
 	runs *run.Manager
-	note func(...corral.Run) []corral.Run // fills in what is not stored
-	desk *planning.Desk                   // knows how tasks become jobs where that is left open
+	note func(...corral.Run) []corral.Run // adds data that is not stored
+	desk *planning.Desk                   // chooses how tasks become jobs if the request leaves that open
 }
 
 func newRuns(a *rest.Adapter, cfg Config) *runHandlers {
@@ -57,7 +57,7 @@ func (h *runHandlers) routes() []rest.Route {
 	ahead := clusterAhead(h.Adapter)
 	return []rest.Route{
 		rest.Get("/v1/runs", h.list, slices.Concat(listing, []string{"label", "cluster", "state"})...),
-		rest.Post("/v1/runs", h.create).WithBody(api.MaxRunBody).Ahead(h.Adapter, ahead), // the workflow is in it
+		rest.Post("/v1/runs", h.create).WithBody(api.MaxRunBody).Ahead(h.Adapter, ahead), // it contains the workflow
 		rest.Post("/v1/runs/dry-run", h.dryRun).WithBody(api.MaxRunBody).Ahead(h.Adapter, ahead),
 		rest.Get("/v1/runs/:id", h.Get, waiting...),
 		rest.Delete("/v1/runs/:id", h.remove, "purge"),
@@ -83,8 +83,8 @@ func (h *runHandlers) list(c *rest.Call) error {
 	})
 }
 
-// create lays a run out on disk, then records it, then starts it. A crash in between leaves a folder without a run,
-// which internal/work/run removes, or a recorded run that was not started, which it starts.
+// create creates a run's folder, then records the run, then starts it. A crash in between leaves a folder without a
+// run, which internal/work/run removes, or a recorded run that was not started, which it starts.
 func (h *runHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewRun) (rest.Step[corral.Run], error) {
 		var p *run.Prepared
@@ -105,15 +105,15 @@ func (h *runHandlers) create(c *rest.Call) error {
 			Done: func(r corral.Run) { h.runs.Start(r.ID) },
 			Undo: func() {
 				if err := p.Discard(); err != nil {
-					h.Log.Error("removing what was prepared for a run failed", "error", err)
+					h.Log.Error("removing the folder prepared for a run failed", "error", err)
 				}
 			},
 		}, nil
 	})
 }
 
-// prepare checks a request for a run and lays the run out on disk. Reading a large workflow takes a while, so it ends
-// when corrald stops.
+// prepare checks a request for a run and creates its folder. Parsing a large workflow takes a while, so it ends when
+// corrald stops.
 func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.NewRun) (*run.Prepared, error) {
 	cluster, flow, err := h.complete(ctx, who, &in)
 	if err != nil {
@@ -122,8 +122,7 @@ func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.New
 	return h.runs.Prepare(ctx, cluster.ID, in, flow)
 }
 
-// complete checks a request for a run, fills in what it leaves out, finds its cluster, and parses its workflow. An open
-// run has none.
+// complete checks a request for a run, adds defaults, finds its cluster, and parses its workflow. An open run has none.
 func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (
 	cluster corral.Cluster, flow *workflow.Workflow, err error,
 ) {
@@ -151,19 +150,19 @@ func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.N
 	return cluster, flow, h.desk.Cluster(ctx, in, flow, cluster)
 }
 
-// hostPaths refuses folders of corrald's host that are not for who asks. Without source_dir a workflow has no inputs of
-// its own and no scripts, which would run as corrald's user.
+// hostPaths refuses folders on corrald's host that the caller may not use. Without source_dir a workflow has no input
+// files and no scripts, which would run as corrald's user.
 func hostPaths(who access.Caller, in api.NewRun) error {
 	return access.CheckPaths(who, access.Place{Field: "source_dir", Path: in.SourceDir},
 		access.Place{Field: "dir", Path: in.Dir}, access.Place{Field: "done_dir", Path: in.DoneDir},
 		access.Place{Field: "rescue", Path: in.Rescue})
 }
 
-// dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
+// dryRun answers with what a run of the request would do. It creates nothing, so it needs no key.
 func (h *runHandlers) dryRun(c *rest.Call) error {
 	return rest.Ask(h.Adapter, c, func(ctx context.Context, in api.NewRun) (answer api.DryRun, err error) {
 		if in.Open {
-			return answer, corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to be looked at")
+			return answer, corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to examine")
 		}
 		cluster, flow, err := h.complete(ctx, c.Caller(), &in)
 		if err == nil {
@@ -173,9 +172,9 @@ func (h *runHandlers) dryRun(c *rest.Call) error {
 	})
 }
 
-// move is a change that internal/work/run commits by itself, because it touches the run's journal or directory too; the
-// answer is kept right after it. corrald may die between the two, so a move must be harmless to repeat: a run that is
-// in one of the states already is answered as it is.
+// move makes a change that internal/work/run commits itself, because it also affects the run's journal or directory;
+// the answer is stored just after it. corrald may die between the two, so a move must be harmless to repeat: a run
+// that is already in one of the given states is returned unchanged.
 func (h *runHandlers) move(c *rest.Call, move func(context.Context, corral.RunID) (corral.Run, error),
 	already ...corral.RunState) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Run], error) {
@@ -197,14 +196,14 @@ func (h *runHandlers) cancel(c *rest.Call) error {
 	}, corral.RunCancelling, corral.RunCancelled)
 }
 
-// resume lets a run go on from where it stood when it failed, stalled or was cancelled.
+// resume continues a run from its state when it failed, stalled or was cancelled.
 func (h *runHandlers) resume(c *rest.Call) error {
 	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
 		return h.runs.Resume(ctx, c.Actor(), id)
 	}, corral.RunRunning)
 }
 
-// close lets nothing more be added to an open run.
+// close ends the addition of tasks to an open run.
 func (h *runHandlers) close(c *rest.Call) error {
 	return h.move(c, func(ctx context.Context, id corral.RunID) (r corral.Run, err error) {
 		err = h.UntilStop(ctx, func(ctx context.Context) error {
@@ -215,7 +214,7 @@ func (h *runHandlers) close(c *rest.Call) error {
 	})
 }
 
-// remove hides the record of a run that is over; with purge its directory goes, too.
+// remove hides the record of a finished run; with purge its directory is deleted, too.
 func (h *runHandlers) remove(c *rest.Call) error {
 	purge := c.Query.Flag("purge")
 	if err := c.Query.Err(); err != nil {
@@ -226,12 +225,12 @@ func (h *runHandlers) remove(c *rest.Call) error {
 	}, corral.RunDeleted)
 }
 
-// disk answers with what the run's directory takes now.
+// disk answers with the present size of the run's directory.
 func (h *runHandlers) disk(c *rest.Call) error {
 	return h.About(c, func(ctx context.Context, r corral.Run) (any, error) { return run.Disk(ctx, r) })
 }
 
-// document answers with a document about a run that its directory has.
+// document answers with a document from the run's directory.
 func (h *runHandlers) document(open func(context.Context, corral.Run) (io.ReadCloser, error)) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		r, err := h.Load(c.Context(), c)

@@ -23,7 +23,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// A bench is a cluster whose one worker takes jobs and does nothing until it is told how they end.
+// A bench is a cluster whose one worker accepts jobs and does nothing until it is told how they end.
 type bench struct {
 	submitted chan execution.Job
 
@@ -65,7 +65,7 @@ func (b *bench) Submit(jobs []execution.Job) {
 		b.mu.Unlock()
 		select {
 		case b.submitted <- j:
-		default: // nobody looks
+		default: // no test is listening
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (b *bench) Withdraw(corral.RunID, []int64) {}
 
 func (b *bench) Expect(corral.RunID, string, []execution.Job) {}
 
-// end lets a job's task end, with a file beside it.
+// end ends a job's task, with a file beside it.
 func (b *bench) end(t *testing.T, j execution.Job, status execution.Status) {
 	t.Helper()
 	b.mu.Lock()
@@ -122,7 +122,7 @@ func newRuns(t testing.TB, db *store.DB, clusters run.Clusters) *run.Manager {
 	return m
 }
 
-// chain is a workflow of two tasks with odd ids, on lines of their own.
+// chain is a workflow of two tasks with unusual ids, on separate lines.
 const chain = `{"name": "chain", "schemaVersion": "1.5", "workflow": {
 "specification": {"tasks": [
  {"name": "one", "id": "1st%2F", "parents": [], "children": ["b"]},
@@ -258,8 +258,8 @@ func TestBadRuns(t *testing.T) {
 	}
 }
 
-// TestRunWithAKey: a repetition makes neither a run nor a directory, even when both requests are
-// prepared at the same time.
+// TestRunWithAKey: a repetition creates neither a run nor a directory, even when both requests are prepared at the
+// same time.
 func TestRunWithAKey(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/scaling"
 )
 
-// scaleHandlers answer requests about the scales of clusters. They only write down what is wanted; package scaling does
-// it.
+// scaleHandlers answer requests about the scales of clusters. They only record what is wanted; package scaling acts
+// on it.
 type scaleHandlers struct {
 	*rest.Adapter
 	glideins *glideinHandlers
@@ -41,8 +41,8 @@ func (h *scaleHandlers) get(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (corral.Scale, error) { return h.find(c, tx) })
 }
 
-// put begins to scale a cluster. A cluster has one controller: neither a second scale nor a plan that is provisioned
-// may ask for workers there at the same time. That is decided in the transaction that begins.
+// put starts scaling a cluster. A cluster has one controller: neither a second scale nor a PROVISIONED plan may
+// request workers there at the same time. That is checked in the transaction that starts it.
 func (h *scaleHandlers) put(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewScale) (rest.Step[corral.Scale], error) {
 		s, err := request.Scale(in)
@@ -61,7 +61,7 @@ func (h *scaleHandlers) put(c *rest.Call) error {
 	})
 }
 
-// begin begins to scale a cluster with terms that are in order but for what the store knows.
+// begin starts scaling a cluster with terms that are valid except for what only the store can check.
 func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (corral.Scale, error) {
 	cluster, err := ownCluster(tx, s.Owner, ref)
 	if err != nil {
@@ -85,13 +85,13 @@ func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (
 	}
 	if planned != 0 {
 		return s, corral.ErrorAt(corral.Conflict, "cluster",
-			"plan %d asks for workers of %s until its run is over; `corral plan release %[1]d` ends that", planned,
+			"plan %d requests workers of %s until its run is over; `corral plan release %[1]d` ends that", planned,
 			cluster.Name)
 	}
 	return tx.CreateScale(s)
 }
 
-// unscaled refuses a second controller beside a cluster's scale.
+// unscaled refuses a second controller besides a cluster's scale.
 func unscaled(tx *store.Tx, cluster corral.ClusterID) error {
 	s, err := tx.Scale(cluster)
 	switch {
@@ -104,7 +104,7 @@ func unscaled(tx *store.Tx, cluster corral.ClusterID) error {
 		s.ClusterName)
 }
 
-// remove ends a scale and lets its pilots go.
+// remove ends a scale and releases its pilots.
 func (h *scaleHandlers) remove(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Scale], error) {
 		return rest.Only(func(tx *store.Tx) (corral.Scale, error) {
@@ -112,7 +112,7 @@ func (h *scaleHandlers) remove(c *rest.Call) error {
 			if err != nil {
 				return s, err
 			}
-			return s, scaling.Release(tx, s, "that was asked for")
+			return s, scaling.Release(tx, s, "its end was requested")
 		})
 	})
 }

@@ -51,7 +51,7 @@ func TestScaleOfACluster(t *testing.T) {
 	wantKind(t, "workers that no site can give", err, corral.Unsatisfiable, "cpus")
 }
 
-// A cluster has one controller: one scale, or a plan that is provisioned, with a run or before it has one.
+// A cluster has one controller: one scale, or one PROVISIONED plan, before and during its run.
 func TestOneControllerOfACluster(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -87,8 +87,8 @@ func TestOneControllerOfACluster(t *testing.T) {
 	}
 }
 
-// A site is not kept by a plan whose run is over, also before the plan is released; by one that still asks for pilots it
-// is.
+// A plan whose run is over does not prevent a site's removal, even before the plan is released; a plan that still
+// requests pilots does.
 func TestSiteOfAPlanWhoseRunIsOver(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -112,7 +112,7 @@ func TestSiteOfAPlanWhoseRunIsOver(t *testing.T) {
 	}
 }
 
-// Of a scale and a plan that are asked for at once, one is refused.
+// If a scale and a plan are requested at once, one is refused.
 func TestOneOfTwoControllersAtOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -136,8 +136,8 @@ func TestOneOfTwoControllersAtOnce(t *testing.T) {
 	}
 }
 
-// A plan that is revised has its cluster for itself while its run is under way: tasks go to any worker of a cluster. Two
-// that begin at once are told apart when their runs begin.
+// A plan that is revised needs its cluster for itself during its run, because tasks are sent to any worker of a
+// cluster. If two begin at once, the conflict is found when their runs begin.
 func TestOnePlanOfAClusterIsRevised(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -163,7 +163,7 @@ func TestOnePlanOfAClusterIsRevised(t *testing.T) {
 	_, err = f.ProvisionPlan(t.Context(), three.ID)
 	wantKind(t, "the pilots of a third plan", err, corral.Conflict, "cluster")
 	must(run(one, "default"))(t)
-	must(f.ProvisionPlan(t.Context(), still.ID))(t) // nobody revises it
+	must(f.ProvisionPlan(t.Context(), still.ID))(t) // it is not revised
 	must(run(still, "default"))(t)
 	must(f.ProvisionPlan(t.Context(), elsewhere.ID))(t)
 	must(run(elsewhere, "other"))(t)
@@ -178,7 +178,7 @@ func TestOnePlanOfAClusterIsRevised(t *testing.T) {
 	must(run(two, "default"))(t)
 }
 
-// A run is for a plan of its owner, on the plan's cluster, that has pilots.
+// A run may be labelled only with its owner's plan on the same cluster, which has pilots.
 func TestTheLabelOfARunNamesItsPlan(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -12,8 +12,6 @@ import (
 	"github.com/corral-pilot/corral/internal/service/events"
 	"github.com/corral-pilot/corral/internal/service/login"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/orphans"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -38,12 +36,12 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 	life, stop := context.WithCancelCause(context.Background())
 	a := &rest.Adapter{Log: lg, DB: db, Life: life, Registered: cfg.Clusters.Changed}
 	s := &Server{lg: lg, logins: &login.Sessions{}, stop: stop}
-	goes := visits.New(cfg.Bounds.Visits)
+	goes := newVisits(cfg.Bounds.Visits)
 	runs, sites := newRuns(a, cfg), newSites(a, cfg, goes)
 	s.routes = slices.Concat(
 		newHealth(a, cfg).routes(),
 		sites.routes(),
-		orphans.New(cfg.Reach, sites.Resource).Routes(),
+		newOrphans(cfg.Reach, sites.Resource).Routes(),
 		newBacklogs(cfg.Reach, sites.Resource).routes(),
 		newLogins(a, cfg, s.logins, goes).routes(),
 		newGlideins(a, cfg).routes(),
@@ -70,31 +68,30 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 	return s
 }
 
-// Stop ends all waits, with an Unavailable error, and makes /readyz say so. Requests that come later are still
-// answered.
+// Stop ends all waits with an Unavailable error and makes /readyz report it. Later requests are still answered.
 func (s *Server) Stop() { s.stop(rest.ErrStopping) }
 
-// Bounds of a connection.
+// Limits of a connection.
 const (
 	headerTimeout = 10 * time.Second
-	maxHeader     = 64 << 10 // bytes: 64 labels in a query are 20 KiB
+	maxHeader     = 64 << 10 // bytes: 64 labels in a query take 20 KiB
 	idleTimeout   = 2 * time.Minute
 	stopGrace     = 10 * time.Second // for requests that are being answered when corrald stops
 )
 
-// Serve answers on l, a socket that only corrald's own user may open, as ServeBy does.
+// Serve is ServeBy on l, a socket that only corrald's own user can open.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.ServeBy(ctx, l, s) }
 
 // ServeBy answers on l through h until ctx ends; h passes requests on to s. Then it first ends the waits, which would
-// keep their requests open for up to a minute, and only then shuts down: that is why a Server has a Stop of its own. It
-// lets the requests that it is answering finish, and returns when no goroutine of it is left. It closes l.
+// keep their requests open for up to a minute, and only then shuts down: that is why a Server has its own Stop. It
+// lets current requests finish, returns when all its goroutines have ended, and closes l.
 func (s *Server) ServeBy(ctx context.Context, l net.Listener, h http.Handler) error {
 	hs := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    maxHeader,
 		IdleTimeout:       idleTimeout,
-		ErrorLog:          slog.NewLogLogger(s.lg.Handler(), slog.LevelDebug), // what a peer did wrong
+		ErrorLog:          slog.NewLogLogger(s.lg.Handler(), slog.LevelDebug), // errors of peers
 	}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -109,9 +106,9 @@ func (s *Server) ServeBy(ctx context.Context, l net.Listener, h http.Handler) er
 	})
 	err := hs.Serve(l)
 	defer s.logins.Wait()
-	defer s.Stop() // whatever ended it: a login without answers takes minutes
+	defer s.Stop() // in any case: a login without answers takes minutes
 
-	if stop() { // it was not ctx that ended it
+	if stop() { // the server ended for another reason than ctx
 		return err
 	}
 	return <-stopped

@@ -27,7 +27,6 @@ import (
 	"github.com/corral-pilot/corral/internal/service/metrics"
 	"github.com/corral-pilot/corral/internal/service/outage"
 	"github.com/corral-pilot/corral/internal/service/server"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
@@ -36,7 +35,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// A crowd is who is registered, as HTCondor's pools would have them: the far end of the real clusters.
+// A crowd is a set of registered workers, as in HTCondor's pools: the far end of the real clusters.
 type crowd struct {
 	clusters *admission.Clusters
 
@@ -73,11 +72,12 @@ func (c *crowd) register(w corral.Worker) {
 	c.clusters.Notify()
 }
 
-// A drawer is where the server leaves tokens; real pools take seconds each, and are behind a server in internal/e2e.
+// A drawer is where the server stores tokens; real pools take seconds each and are tested behind a server in
+// internal/e2e.
 type drawer struct {
 	mu     sync.Mutex // guards following
 	tokens map[corral.ClusterID]string
-	full   error // what PutToken says
+	full   error // error of PutToken
 }
 
 func (d *drawer) PutToken(id corral.ClusterID, secret string) error {
@@ -139,7 +139,7 @@ func start(t testing.TB) *fixture {
 		Pools:   f.drawer,
 		Metrics: metrics.New(lg, f.db, "test", metrics.Sources{Workers: f.crowd.clusters.Workers, Credentials: way.Credentials.Of}),
 		Keys:    keybox(t.TempDir()),
-		Bounds:  server.Bounds{Visits: visits.Bounds{Allowed: contacts(t, "*:*")}},
+		Bounds:  server.Bounds{Visits: server.VisitBounds{Allowed: contacts(t, "*:*")}},
 	}
 	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")
@@ -161,7 +161,8 @@ func start(t testing.TB) *fixture {
 	return f
 }
 
-// checked compares every answer of h with the OpenAPI document. It leaves after the first piece of one that would go on.
+// checked compares every answer of h with the OpenAPI document. It disconnects after the first piece of a continuous
+// one.
 func checked(t testing.TB, h http.Handler) http.Handler {
 	router := openAPIRouter(t)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +181,7 @@ func checked(t testing.TB, h http.Handler) http.Handler {
 	})
 }
 
-// A leaver goes when a piece of an answer has come: what comes in one is not flushed.
+// A leaver disconnects when a piece of an answer has arrived; single-piece answers are not flushed.
 type leaver struct {
 	*httptest.ResponseRecorder
 	leave func()
@@ -195,7 +196,7 @@ func checkAnswer(router routers.Router, r *http.Request, rec *httptest.ResponseR
 	route, params, err := router.FindRoute(r)
 	if err != nil {
 		if rec.Code == http.StatusNotFound || rec.Code == http.StatusMethodNotAllowed {
-			return nil // what the document does not have, the server does not have either
+			return nil // routes missing from the document are missing from the server, too
 		}
 		return err
 	}
@@ -207,7 +208,7 @@ func checkAnswer(router routers.Router, r *http.Request, rec *httptest.ResponseR
 	return openapi3filter.ValidateResponse(context.WithoutCancel(r.Context()), in.SetBodyBytes(rec.Body.Bytes()))
 }
 
-// send makes a raw request, for what the client would not send.
+// send sends a raw request that the client would not send.
 func (f *fixture) send(t *testing.T, method, target, body string, header ...string) (int, api.Problem, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -229,7 +230,7 @@ func (f *fixture) send(t *testing.T, method, target, body string, header ...stri
 	return rec.Code, p, rec.Body.String()
 }
 
-// write changes the store as the engine does.
+// write changes the store like the engine.
 func (f *fixture) write(t testing.TB, fn func(*store.Tx) error) {
 	t.Helper()
 	if err := storetest.All(f.db).Write(t.Context(), "corrald", fn); err != nil {
@@ -248,7 +249,7 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// readySite creates site local, READY, and cluster default.
+// readySite creates a READY site local and cluster default.
 func (f *fixture) readySite(t testing.TB) corral.Site {
 	t.Helper()
 	site := must(f.CreateSite(t.Context(), api.NewSite{Name: "local", Contact: "local:", Batch: "fork"}, ""))(t)
@@ -283,7 +284,7 @@ func (f *fixture) attempt(t *testing.T, g corral.Glidein, tag string) corral.Job
 	return job
 }
 
-// small is a request that nothing is wrong with.
+// small returns a valid request.
 func small() api.NewGlidein {
 	return api.NewGlidein{Site: "local", Hosts: 2, CPUs: 1, Walltime: corral.Seconds(10 * time.Minute)}
 }

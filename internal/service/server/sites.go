@@ -9,24 +9,23 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// siteHandlers answer requests about sites. The requests for which corrald goes to the site are in visit.go.
+// siteHandlers answer requests about sites. The requests for which corrald connects to the site are in visit.go.
 //
-// What happens at a site is the engine's: a site that is created gets a setup job, one whose removal was asked for a
-// cleanup job, both after the answer. Here the row is created or moved, and what was asked for is in its history.
+// The engine does the work at a site: a new site gets a setup job, and one whose removal was requested a cleanup job,
+// both after the answer. The handlers create or move the row and record the request in its history.
 type siteHandlers struct {
-	rest.Resource[corral.Site]                            // by what its path names now
-	record                     rest.Resource[corral.Site] // for those that only look: also a site that is gone
+	rest.Resource[corral.Site]                            // finds the site that now has the name in the path
+	record                     rest.Resource[corral.Site] // for requests that only read: also finds a deleted site
 	visitor                    visitor
-	roots                      string // the folder of sites here that are created without a root
+	roots                      string // the folder for local sites that are created without a root
 }
 
-func newSites(a *rest.Adapter, cfg Config, v *visits.Keeper) *siteHandlers {
+func newSites(a *rest.Adapter, cfg Config, v *visitKeeper) *siteHandlers {
 	r := rest.Resource[corral.Site]{
 		Adapter: a,
 		Object:  corral.ObjectSite,
@@ -66,15 +65,14 @@ func (h *siteHandlers) routes() []rest.Route {
 	}
 }
 
-// siteOnRecord finds the site that the path names for a request that only looks: if no site has the name now, the last
-// one that had it.
+// siteOnRecord finds the site that the path names for a request that only reads: if no site has the name now, the
+// last one that had it.
 func siteOnRecord(c *rest.Call, tx *store.Tx) (corral.Site, error) {
 	return rest.Referred("site", c.Param("site"), tx.Site, tx.SiteLastNamed)
 }
 
-// seen is the site with what is not stored: the nodes that the next attempt there avoids, which follow from what
-// attempts have lost on them and from the time, and the credentials by which corrald is logged in, which are files that
-// others replace.
+// seen adds the data that is not stored: the nodes that the next attempt avoids, which depend on lost hosts and the
+// time, and the credentials of corrald's login, which are files that others replace.
 func (v visitor) seen(tx *store.Tx, site corral.Site) (corral.Site, error) {
 	if site.State.Terminal() {
 		return site, nil
@@ -97,8 +95,8 @@ func (h *siteHandlers) list(c *rest.Call) error {
 	})
 }
 
-// set changes options and limits of a site, for the attempts that follow. The site is asked about new options before
-// they are recorded, outside the transaction: so the step refuses them if somebody else changed the site in between.
+// set changes options and limits of a site for later attempts. New options are checked at the site before they are
+// recorded, outside the transaction, so the step refuses them if the site was changed meanwhile.
 func (h *siteHandlers) set(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.SetSite) (rest.Step[corral.Site], error) {
 		site, err := h.Load(ctx, c)
@@ -107,13 +105,13 @@ func (h *siteHandlers) set(c *rest.Call) error {
 		}
 		facts, err := h.visitor.checkSet(ctx, c.Caller(), site, in)
 		if err != nil {
-			return rest.Step[corral.Site]{}, visits.Entry(c.Caller(), err)
+			return rest.Step[corral.Site]{}, visitEntry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
 			if err := stillAs(tx, site, in); err != nil {
 				return site, err
 			}
-			// Set is called on the copy for its words, and then on the row as it is inside the store.
+			// Set is applied to the copy for its description, and then to the row inside the store.
 			said := request.Set(&site, in)
 			_, err := tx.SetSite(site.ID, func(s *corral.Site) {
 				request.Set(s, in)
@@ -135,7 +133,7 @@ func (h *siteHandlers) set(c *rest.Call) error {
 	})
 }
 
-// settable refuses changes of a site that is gone.
+// settable refuses changes of a deleted site.
 func settable(site corral.Site) error {
 	if site.State == corral.SiteDeleted {
 		return corral.ErrorAt(corral.Conflict, "site", "%s is %s", site.Name, site.State)
@@ -143,8 +141,8 @@ func settable(site corral.Site) error {
 	return nil
 }
 
-// remove asks for the site's removal or, by force, forgets it: a site that does not answer any more would otherwise
-// keep its record for good. A removal that is on its way already is left alone.
+// remove requests the site's removal or, by force, deletes its record: the record of a site that no longer answers
+// would otherwise stay forever. A removal that is already in progress is left alone.
 func (h *siteHandlers) remove(c *rest.Call) error {
 	force := c.Query.Flag("force")
 	if err := c.Query.Err(); err != nil {
@@ -165,12 +163,12 @@ func (h *siteHandlers) remove(c *rest.Call) error {
 		if err := tx.UnusedSite(site); err != nil {
 			return site, err
 		}
-		return tx.MoveSite(site.ID, corral.SiteRemove, "removal was asked for")
+		return tx.MoveSite(site.ID, corral.SiteRemove, "removal was requested")
 	})
 }
 
-// releaseOver releases the plans for a site whose runs are over: the site need not wait until provision.Keep does it.
-// A plan that still asks for pilots is for UnusedSite to name.
+// releaseOver releases a site's plans whose runs are over, so that the site need not wait until provision.Keep does
+// that. UnusedSite reports plans that still request pilots.
 func releaseOver(tx *store.Tx, site corral.Site) error {
 	_, err := provision.ReleaseOver(tx, func(p corral.Plan) bool {
 		for _, id := range p.Sites {
@@ -183,8 +181,8 @@ func releaseOver(tx *store.Tx, site corral.Site) error {
 	return err
 }
 
-// forgetSite deletes the record and notes in its history that what is at the site stays there; the site's glideins
-// are asked to go, as far as they can still be reached.
+// forgetSite deletes the record and notes in its history that the files at the site stay there; it cancels the site's
+// glideins as far as they can still be reached.
 func forgetSite(tx *store.Tx, site corral.Site) (corral.Site, error) {
 	const reason = "the site was removed by force"
 	glideins, err := tx.Glideins(store.GlideinFilter{Site: site.ID, Live: true})
@@ -196,10 +194,10 @@ func forgetSite(tx *store.Tx, site corral.Site) (corral.Site, error) {
 			return site, err
 		}
 	}
-	return tx.MoveSite(site.ID, corral.SiteForget, "removed by force; what the site keeps stays there")
+	return tx.MoveSite(site.ID, corral.SiteForget, "removed by force; its files at the site stay there")
 }
 
-// forgive lets attempts use nodes again that they avoid, which people ask for once they have mended a node.
+// forgive lets attempts use avoided nodes again, which people request after they have repaired a node.
 func (h *siteHandlers) forgive(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(_ context.Context, in api.NewForgiveness) (rest.Step[corral.Site], error) {
 		if err := request.CheckForgiveness(in); err != nil {
@@ -221,8 +219,8 @@ func (h *siteHandlers) forgive(c *rest.Call) error {
 	})
 }
 
-// history answers with what happened to the site and to its setup and cleanup jobs. The attempts of its glideins are in
-// the glideins' histories.
+// history answers with the histories of the site and of its setup and cleanup jobs. The attempts of its glideins are
+// in the glideins' histories.
 func (h *siteHandlers) history(c *rest.Call) error {
 	return h.Histories(c, func(tx *store.Tx) ([]store.Subject, error) {
 		site, err := siteOnRecord(c, tx)
@@ -244,7 +242,7 @@ func siteJobs(tx *store.Tx, site corral.SiteID) (setup, cleanup []corral.Job, er
 	return setup, cleanup, err
 }
 
-// timeline answers with the events of all jobs at the site, attempts included.
+// timeline answers with the events of all jobs at the site, including attempts.
 func (h *siteHandlers) timeline(c *rest.Call) error {
 	return timelines(h.Adapter, c, func(tx *store.Tx) ([]corral.Job, error) {
 		site, err := siteOnRecord(c, tx)
@@ -255,10 +253,10 @@ func (h *siteHandlers) timeline(c *rest.Call) error {
 	})
 }
 
-// maxWaits is how many attempts, the last ones, are evidence of how long a site makes its users wait.
+// maxWaits is the number of attempts, the most recent ones, that are used as evidence of a site's queueing times.
 const maxWaits = 10_000
 
-// waits answers with how long attempts waited in the site's queues. Sites that had the name before count as well: they
+// waits answers with statistics of the queueing times at the site. Sites that had the name before count as well: they
 // were most likely the same machine, removed and created again.
 func (h *siteHandlers) waits(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.WaitStats], error) {
@@ -267,7 +265,7 @@ func (h *siteHandlers) waits(c *rest.Call) error {
 	})
 }
 
-// ledger answers with what may be spent at the site, and what was: also of one that is gone.
+// ledger answers with the site's balance and spending, even for a deleted site.
 func (h *siteHandlers) ledger(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.Ledger, error) {
 		site, err := siteOnRecord(c, tx)
@@ -278,7 +276,7 @@ func (h *siteHandlers) ledger(c *rest.Call) error {
 	})
 }
 
-// eachWait answers with the waits themselves.
+// eachWait answers with the individual waits.
 func (h *siteHandlers) eachWait(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Wait], error) {
 		waits, err := waitsAt(c, tx)
@@ -294,8 +292,8 @@ func waitsAt(c *rest.Call, tx *store.Tx) ([]corral.Wait, error) {
 	return tx.Waits(store.WaitFilter{Name: site.Name, Owner: site.Owner, Last: maxWaits})
 }
 
-// timelines answers with the events that the jobs of find have reached. They come from the times in the jobs' rows: a
-// timeline has no table of its own.
+// timelines answers with the events that find's jobs have reached. They are derived from the times in the jobs' rows:
+// a timeline has no table of its own.
 func timelines(a *rest.Adapter, c *rest.Call, find func(*store.Tx) ([]corral.Job, error)) error {
 	return rest.Read(a, c, func(tx *store.Tx) (api.List[corral.TimelineEvent], error) {
 		jobs, err := find(tx)

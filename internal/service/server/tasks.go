@@ -13,24 +13,23 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/work/output"
 	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// taskHandlers answer requests about the tasks of runs, which are package run's: tasks follow from journals that it
+// taskHandlers answer requests about the tasks of runs, which package run manages: tasks follow from journals that it
 // writes.
 type taskHandlers struct {
 	rest.Resource[corral.Run]
 	runs *run.Manager
 }
 
-// newTasks returns handlers that find runs as the resource does.
+// newTasks returns handlers that find runs with the resource.
 func newTasks(runs *run.Manager, of rest.Resource[corral.Run]) *taskHandlers {
 	return &taskHandlers{Resource: of, runs: runs}
 }
 
-// routes are below /v1/runs/:id.
+// routes returns the routes below /v1/runs/:id.
 func (h *taskHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/runs/:id/tasks", h.list, "after", "limit", "state", "since", "task", "wait", "timeout_s"),
@@ -42,13 +41,13 @@ func (h *taskHandlers) routes() []rest.Route {
 	}
 }
 
-// ahead refuses tasks for a run that is not there before they are read.
+// ahead refuses tasks for a run that does not exist before they are read.
 func (h *taskHandlers) ahead(c *rest.Call, _ rest.Head) error {
 	_, err := h.Load(c.Context(), c)
 	return err
 }
 
-// add adds tasks to an open run. They are in its journal, with the key of the request, before the answer is kept: a
+// add adds tasks to an open run. They are in its journal, with the request's key, before the answer is stored: a
 // repetition gets the same numbers, wherever corrald died.
 func (h *taskHandlers) add(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewTask) (rest.Step[api.AddedTasks], error) {
@@ -60,8 +59,8 @@ func (h *taskHandlers) add(c *rest.Call) error {
 		if err != nil {
 			return none, err
 		}
-		// The digest tells a repetition from another request under the same key. It is of what was understood, so
-		// that spaces do not matter.
+		// The digest distinguishes a repetition from another request with the same key. It is computed from the
+		// parsed request, so that white space does not matter.
 		text, err := json.Marshal(in)
 		if err != nil {
 			return none, err // unreachable: it was JSON
@@ -80,7 +79,7 @@ func (h *taskHandlers) add(c *rest.Call) error {
 	})
 }
 
-// ask asks something of single tasks, which is harmless to repeat.
+// ask handles a request about single tasks that is harmless to repeat.
 func (h *taskHandlers) ask(
 	what func(m *run.Manager, ctx context.Context, actor string, id corral.RunID, tasks []string) (corral.Run, error),
 ) func(*rest.Call) error {
@@ -104,8 +103,8 @@ func (h *taskHandlers) ask(
 	}
 }
 
-// list answers with a page of a run's tasks; after is the place of a task in the run, from 1. Each page of a run that
-// is over may have the whole journal read, so its limit is higher than that of other lists.
+// list answers with a page of a run's tasks; after is the place of a task in the run, from 1. Each page of a finished
+// run may require reading the whole journal, so its limit is higher than that of other lists.
 func (h *taskHandlers) list(c *rest.Call) error {
 	var choice run.Choice
 	choice.After, choice.Limit = c.Query.Page(api.MaxTasks)
@@ -116,7 +115,7 @@ func (h *taskHandlers) list(c *rest.Call) error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	r, err := h.Load(c.Context(), c) // package run, which has the tasks, does not ask whose they are
+	r, err := h.Load(c.Context(), c) // package run, which has the tasks, does not check their owner
 	if err != nil {
 		return err
 	}
@@ -141,7 +140,7 @@ func (h *taskHandlers) list(c *rest.Call) error {
 	return c.JSON(rest.Whole(texts, strconv.FormatInt(next, 10)))
 }
 
-// await waits until the tasks that are asked for by number are over, or the time is.
+// await waits until the tasks given by number have ended, or the time is over.
 func (h *taskHandlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error {
 	timeout := c.Query.Timeout()
 	c.Query.OneOf("wait", api.UntilEnded)
@@ -161,12 +160,12 @@ func (h *taskHandlers) await(c *rest.Call, id corral.RunID, choice run.Choice) e
 	})
 }
 
-// log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
+// log answers with a file from a task's last execution, or its scripts, in the run's directory on corrald's host.
 func (h *taskHandlers) log(c *rest.Call) error {
 	after, last := c.Query.Number("after"), c.Query.Number("last")
-	f := output.File{Task: c.Param("task"), Name: c.Query.OneOf("file", run.Logs()...)}
+	f := run.File{Task: c.Param("task"), Name: c.Query.OneOf("file", run.Logs()...)}
 	r, err := h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) error {
-		return output.Await(ctx, outputSource{h.runs}, load, f, after)
+		return run.Await(ctx, outputSource{h.runs}, load, f, after)
 	})
 	if err != nil {
 		return err
@@ -179,18 +178,18 @@ func (h *taskHandlers) log(c *rest.Call) error {
 	return c.FilePart(content, after, last)
 }
 
-// output answers with what the tasks of a run print, once they do.
+// output answers with new output of a run's tasks, once there is any.
 func (h *taskHandlers) output(c *rest.Call) error {
 	return rest.Ask(h.Adapter, c, func(_ context.Context, since api.OutputPlace) (out api.Output, err error) {
 		_, err = h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) (err error) {
-			out, err = output.Next(ctx, outputSource{h.runs}, load, since)
+			out, err = run.Next(ctx, outputSource{h.runs}, load, since)
 			return err
 		})
 		return out, err
 	})
 }
 
-// A outputSource tells package output of runs.
+// An outputSource gives package output access to runs.
 type outputSource struct{ *run.Manager }
 
 // Tasks lists all tasks of a run.

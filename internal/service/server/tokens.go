@@ -12,10 +12,10 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// TokenKeys have the ssh key of each owner.
+// TokenKeys manages each owner's ssh key.
 type TokenKeys interface {
-	// PublicKey returns the public half of an owner's key, as a line of authorized_keys, and makes the key before if
-	// there is none.
+	// PublicKey returns the public half of an owner's key, as a line of authorized_keys, and creates the key if there
+	// is none.
 	PublicKey(owner string) (string, error)
 }
 
@@ -25,7 +25,7 @@ type tokenHandlers struct {
 	keys TokenKeys
 }
 
-// newTokens returns handlers that keep tokens in the adapter's store.
+// newTokens returns handlers that store tokens in the adapter's store.
 func newTokens(a *rest.Adapter, keys TokenKeys) *tokenHandlers {
 	return &tokenHandlers{keys: keys, Resource: rest.Resource[corral.Token]{
 		Adapter: a,
@@ -35,7 +35,7 @@ func newTokens(a *rest.Adapter, keys TokenKeys) *tokenHandlers {
 	}}
 }
 
-// routes are those of tokens, and of the ssh key.
+// routes returns the routes of tokens and of the ssh key.
 func (h *tokenHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/tokens", h.list, "all", "owner", "after", "limit"),
@@ -49,7 +49,7 @@ func (h *tokenHandlers) routes() []rest.Route {
 
 func (h *tokenHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Tokens) }
 
-// create makes a token known. Its maker has the text already, and it is good as soon as this is committed.
+// create registers a token. Its creator already has the text, and it is valid as soon as this is committed.
 func (h *tokenHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(_ context.Context, in api.NewToken) (rest.Step[corral.Token], error) {
 		t, err := request.Token(in, c.Caller(), time.Now())
@@ -63,14 +63,14 @@ func (h *tokenHandlers) create(c *rest.Call) error {
 	})
 }
 
-// revoke ends a token. Requests that it has let in already are answered: the longest is a wait of a minute.
+// revoke ends a token. Requests that it has already admitted are still answered: the longest is a wait of a minute.
 func (h *tokenHandlers) revoke(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, t corral.Token) (corral.Token, error) {
-		return tx.RevokeToken(t.ID, "revoking was asked for")
+		return tx.RevokeToken(t.ID, "revocation was requested")
 	})
 }
 
-// sshKey answers with the key with which corrald logs in at the sites of who asks.
+// sshKey answers with the key with which corrald logs in at the caller's sites.
 func (h *tokenHandlers) sshKey(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[api.SSHKey], error) {
 		line, err := h.keys.PublicKey(c.Actor())

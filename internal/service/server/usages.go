@@ -7,15 +7,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// usageRoutes are /v1/usage.
+// usageRoutes returns the route /v1/usage.
 func usageRoutes(a *rest.Adapter) []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/usage", func(c *rest.Call) error { return answerUsage(a, c) }, "since", "until", "by"),
 	}
 }
 
-// answerUsage adds up what was held and taken in the time that the query names. Both are read in one view, so that no
-// attempt is in one without the other.
+// answerUsage adds up holdings and usage in the time that the query names. Both are read in one view, so that no
+// attempt is in only one of them.
 func answerUsage(a *rest.Adapter, c *rest.Call) error {
 	since, until := c.Query.Time("since"), c.Query.Time("until")
 	var by []usage.By
@@ -54,7 +54,7 @@ func answerUsage(a *rest.Adapter, c *rest.Call) error {
 	})
 }
 
-// usageRow is a usageRow as the API has it.
+// usageRow returns the API's form of a row.
 func usageRow(r usage.Row) api.UsageRow {
 	return api.UsageRow{
 		User: r.User, Site: r.Site, Workflow: r.Workflow,

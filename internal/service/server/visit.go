@@ -11,25 +11,24 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A visitor goes to sites for requests that have to know something of them first: a site is looked at before it is
-// created, before its options change, and when a probe is asked for. Everything that may take minutes or wants a person
-// is here; no transaction is open meanwhile.
+// A visitor connects to sites for requests that need information from them first: before a site is created, before
+// its options change, and for a probe. Everything that may take minutes or needs a person is here; no transaction is
+// open meanwhile.
 type visitor struct {
 	reach  *siteaccess.Reach
 	prober Prober
-	visits *visits.Keeper
+	visits *visitKeeper
 }
 
-// create makes a site. The site is visited before there is a row, so that a contact, a root or an option that does not
-// work is an answer to the person who asked and leaves nothing behind. Before that, the store is asked whether name and
-// root are free: the visit may cost the person a password. In the transaction both are looked at once more.
+// create creates a site. corrald connects to the site before there is a row, so that an unusable contact, root or
+// option is reported to the caller and leaves nothing behind. Before that, it checks in the store whether name and
+// root are free, because the connection may cost the person a password. The transaction checks both once more.
 func (h *siteHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewSite) (rest.Step[corral.Site], error) {
 		site, err := request.Site(in, h.roots)
@@ -47,7 +46,7 @@ func (h *siteHandlers) create(c *rest.Call) error {
 			site, err = h.visitor.visited(ctx, site, in.AcceptHostKey)
 		}
 		if err != nil {
-			return rest.Step[corral.Site]{}, visits.Entry(c.Caller(), err)
+			return rest.Step[corral.Site]{}, visitEntry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
 			if err := isFree(tx, site); err != nil {
@@ -58,38 +57,37 @@ func (h *siteHandlers) create(c *rest.Call) error {
 	})
 }
 
-// isFree refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all that
-// is below its site's root.
+// isFree refuses a site with the name of another, or with a root that contains, or is contained in, another's: a
+// cleanup job removes everything below its site's root.
 func isFree(tx *store.Tx, site corral.Site) error {
 	if err := tx.FreeSiteName(site.Owner, site.Name); err != nil {
 		return rest.Placed(corral.Conflict, "name", err)
 	}
-	others, err := tx.SitesAt(site.Contact) // accounts may be shared, and a cleanup job asks for no owner
+	others, err := tx.SitesAt(site.Contact) // accounts may be shared, and a cleanup job ignores owners
 	for _, o := range others {
 		if !within(o.Root, site.Root) && !within(site.Root, o.Root) {
 			continue
 		}
 		if o.Owner != site.Owner {
 			return corral.ErrorAt(corral.Conflict, "root",
-				"%s and the root of somebody else's site there would hold one "+
+				"%s and the root of another user's site there would contain one "+
 					"another: name another root", site.Root)
 		}
 		if o.Name != site.Name {
-			return corral.ErrorAt(corral.Conflict, "root", "%s and the root %s of site %s would hold one another",
+			return corral.ErrorAt(corral.Conflict, "root", "%s and the root %s of site %s would contain one another",
 				site.Root, o.Root, o.Name)
 		}
 	}
 	return err
 }
 
-// within reports whether path is dir or below it; both are clean. Symbolic links at the site do not
-// show from here.
+// within reports whether path is dir or below it; both are clean. It cannot see symbolic links at the site.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 
-// visited is the site with its root as it is there, and with what its batch system says of itself, so that even the
-// first glidein is checked; or the reason why it cannot be a site.
+// visited returns the site with its expanded root and its batch system's facts, so that even the first glidein is
+// checked; or the reason why it cannot be a site.
 func (v visitor) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (_ corral.Site, err error) {
 	defer func() {
 		if err != nil {
@@ -116,7 +114,8 @@ func (v visitor) visited(ctx context.Context, site corral.Site, acceptHostKey bo
 	return site, request.CheckQueues(site)
 }
 
-// facts asks a site what its batch system has; nil: it does not tell, and then nothing is refused for want of it.
+// facts returns the facts of a site's batch system, or nil if it cannot be queried; in that case nothing is refused
+// because of missing facts.
 func (v visitor) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts, error) {
 	facts, err := v.reach.Facts(ctx, site)
 	if err != nil || facts.At.IsZero() {
@@ -125,13 +124,14 @@ func (v visitor) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts
 	return &facts, nil
 }
 
-// checkSet checks a change of a site. For options that change it asks the site what they would give: what the user may
-// have depends on account and QOS. It returns those facts, nil if the options stay; what was seen of a node stays true.
+// checkSet checks a change of a site. If options change, it queries the site with the new ones, because the user's
+// limits depend on account and QOS. It returns those facts, or nil if the options stay; earlier observations of a
+// node remain valid.
 func (v visitor) checkSet(ctx context.Context, who access.Caller, site corral.Site,
 	in api.SetSite) (*corral.SiteFacts, error) {
 	before := site
 	if said := request.Set(&site, in); len(said) == 0 {
-		return nil, corral.ErrorAt(corral.Invalid, "body", "nothing to change is in it")
+		return nil, corral.ErrorAt(corral.Invalid, "body", "it contains nothing to change")
 	}
 	if err := settable(site); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (v visitor) checkSet(ctx context.Context, who access.Caller, site corral.Si
 	if err := v.visits.May(who, time.Now()); err != nil {
 		return nil, err
 	}
-	// A host key that is new by now is not accepted on the quiet: the site had another when it was created.
+	// A changed host key is not accepted silently: the site had another one when it was created.
 	if err := v.reach.CheckSite(ctx, site, false); err != nil {
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func (v visitor) checkSet(ctx context.Context, who access.Caller, site corral.Si
 	return facts, request.CheckQueues(site)
 }
 
-// stillAs reports whether the site is still as it was when the change was checked: its options work together or not at
-// all. Limits alone need no such check.
+// stillAs reports whether the site is unchanged since the change was checked, because its options are valid only
+// together. Limits alone need no such check.
 func stillAs(tx *store.Tx, checked corral.Site, in api.SetSite) error {
 	now, err := tx.Site(checked.ID)
 	if err != nil {
@@ -179,13 +179,13 @@ func stillAs(tx *store.Tx, checked corral.Site, in api.SetSite) error {
 	same := reflect.DeepEqual(now.BatchOptions, checked.BatchOptions) && reflect.DeepEqual(now.Facts, checked.Facts)
 	if in != (api.SetSite{}) && !same {
 		return corral.ErrorAt(corral.Unavailable, "site",
-			"somebody else changed or probed %s at this moment: nothing was done, send the request again", now.Name)
+			"%s was changed or probed at the same time: nothing was done, send the request again", now.Name)
 	}
 	return nil
 }
 
-// probe looks at a site for a person and records what was seen, the words in the site's history and the facts with the
-// site, where they check what is asked of it from then on.
+// probe examines a site for a person and records the result: a summary in the site's history, and the facts with the
+// site, where later requests are checked against them.
 func (h *siteHandlers) probe(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.NewProbe) (rest.Step[api.Probe], error) {
 		var site corral.Site
@@ -204,7 +204,7 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 			p, err = h.visitor.look(ctx, site, cluster)
 		}
 		if err != nil {
-			return rest.Step[api.Probe]{}, visits.Entry(c.Caller(), err)
+			return rest.Step[api.Probe]{}, visitEntry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (api.Probe, error) {
 			for _, said := range p.Words() {
@@ -212,7 +212,7 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 					return p, err
 				}
 			}
-			// The platform is found by the setup job, which may have ended while the site was looked at.
+			// The platform is determined by the setup job, which may have ended during the probe.
 			now, err := tx.Site(site.ID)
 			p.Platform = now.Platform
 			return p, err
@@ -220,8 +220,8 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 	})
 }
 
-// look finds out what the site is like, and how the cluster's pool would reach workers there unless the cluster is
-// none.
+// look determines the properties of the site and, unless cluster is the zero value, how the cluster's pool would
+// reach workers there.
 func (v visitor) look(ctx context.Context, site corral.Site, cluster corral.Cluster) (p api.Probe, err error) {
 	p.Site = site.Name
 	if p.Facts, err = v.prober.Survey(ctx, site); err != nil || cluster.ID == 0 {
@@ -232,12 +232,12 @@ func (v visitor) look(ctx context.Context, site corral.Site, cluster corral.Clus
 	return p, err
 }
 
-// probed finds the cluster for which the network of a probe is to be measured, none if that was not asked for, and
-// refuses what cannot be probed.
+// probed finds the cluster for which the network is to be measured, or returns the zero value if that was not
+// requested. It refuses sites and clusters that cannot be probed.
 func probed(tx *store.Tx, site corral.Site, in api.NewProbe) (cluster corral.Cluster, err error) {
 	if !in.Network {
 		if in.Cluster != "" {
-			return cluster, corral.ErrorAt(corral.Invalid, "cluster", "needs network as well")
+			return cluster, corral.ErrorAt(corral.Invalid, "cluster", "requires network as well")
 		}
 		return cluster, settable(site)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/central"
 	"github.com/corral-pilot/corral/internal/service/server"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 )
 
@@ -31,7 +30,8 @@ func contacts(t testing.TB, patterns ...string) access.Contacts {
 	return c
 }
 
-// goes has the throng's server go to sites by the real transport, to what is allowed and as often as the rate says.
+// goes makes the throng's server connect to sites with the real transport, limited to the allowed contacts and the
+// rate.
 func (g *throng) goes(t *testing.T, rate access.Rate, patterns ...string) {
 	t.Helper()
 	allowed := contacts(t, patterns...)
@@ -43,11 +43,11 @@ func (g *throng) goes(t *testing.T, rate access.Rate, patterns ...string) {
 	config := g.config
 	config.Reach = siteaccess.New(backends, "0123 me@here")
 	t.Cleanup(config.Reach.Close)
-	config.Bounds.Visits = visits.Bounds{Allowed: allowed, Rate: rate}
+	config.Bounds.Visits = server.VisitBounds{Allowed: allowed, Rate: rate}
 	g.door = central.NewDoor(server.New(lg, g.db, config), g.db, lg, access.Limits{})
 }
 
-// answering listens on this machine and does something with each connection; nil: nothing listens there any more.
+// answering listens on this machine and calls with for each connection; nil: the listener is closed.
 func answering(t *testing.T, with func(net.Conn)) (port string) {
 	t.Helper()
 	l := must(net.Listen("tcp4", "127.0.0.1:0"))(t)
@@ -70,7 +70,7 @@ func answering(t *testing.T, with func(net.Conn)) (port string) {
 	return port
 }
 
-// knock asks for a site at a port of this machine; the answer has no port in it.
+// knock requests a site at a port of this machine; the port is removed from the answer.
 func (g *throng) knock(t *testing.T, who, host, port string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"name": "far", "contact": "ssh://me@%s:%s", "batch": "fork"}`, host, port)
@@ -78,8 +78,8 @@ func (g *throng) knock(t *testing.T, who, host, port string) (*httptest.Response
 	return rec, strings.ReplaceAll(rec.Body.String(), port, "PORT")
 }
 
-// A user who has corrald go through ports of its network gets one answer, whatever is there and whether corrald may go
-// there; an administrator hears more, and the log has it.
+// A user who lets corrald scan ports of its network gets the same answer, whatever is there and whether corrald may
+// connect there; an administrator gets more, and the log contains it.
 func TestOneAnswerForWhatIsNotReached(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -102,7 +102,7 @@ func TestOneAnswerForWhatIsNotReached(t *testing.T) {
 	if rec, text := g.knock(t, "root", "localhost", ports["closed"]); rec.Code != http.StatusBadGateway || !strings.Contains(text, "connection refused") {
 		t.Errorf("an administrator hears %s", text)
 	}
-	g.goes(t, access.Rate{}, "*:*") // names never lead to this machine
+	g.goes(t, access.Rate{}, "*:*") // names never resolve to this machine
 	_, text := g.knock(t, "ann", "localhost", ports["hangs up"])
 	answers[text] = "not allowed"
 	if len(answers) != 1 {
@@ -116,7 +116,8 @@ func TestOneAnswerForWhatIsNotReached(t *testing.T) {
 	}
 }
 
-// What the request itself says is refused with the setting, before corrald goes anywhere.
+// Contacts that the request itself shows to be disallowed are refused with the name of the setting before corrald
+// connects anywhere.
 func TestContactsThatAreNotAllowed(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})
@@ -134,7 +135,7 @@ func TestContactsThatAreNotAllowed(t *testing.T) {
 	}
 }
 
-// An owner has corrald go to sites at a rate; others have theirs.
+// Each owner has a separate rate of visits.
 func TestVisitsHaveARate(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})

@@ -14,14 +14,14 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// later runs fn in a goroutine and gives its error.
+// later runs fn in a goroutine and returns a channel with its error.
 func later(fn func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- fn() }()
 	return done
 }
 
-// TestWaitForWorkers: it is the cpus of registered workers that count, not what the batch system says.
+// TestWaitForWorkers: the CPUs of registered workers count, not the batch system's status.
 func TestWaitForWorkers(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -52,7 +52,7 @@ func TestWaitForWorkers(t *testing.T) {
 	}
 }
 
-// TestWaitEndsWhenItIsInVain: a glidein that is over will never have workers.
+// TestWaitEndsWhenItIsInVain: a finished glidein will never have workers.
 func TestWaitEndsWhenItIsInVain(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -90,8 +90,8 @@ func TestWaitForStates(t *testing.T) {
 	wantKind(t, "what sites do not have", err, corral.Invalid, "wait")
 }
 
-// Who waits for one glidein is not woken by what happens to others: a hundred waiters and fifty commits
-// a second would keep a processor busy.
+// A client that waits for one glidein is not woken by changes to others: a hundred waiters and fifty commits a second
+// would keep a processor busy.
 func TestWaitersAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -130,7 +130,7 @@ func TestWaitIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestStopEndsWaits: a server that stops does not hang on those who wait.
+// TestStopEndsWaits: a stopping server does not block on waiting clients.
 func TestStopEndsWaits(t *testing.T) {
 	t.Parallel()
 	f := start(t)

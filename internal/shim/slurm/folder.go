@@ -18,33 +18,33 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-// Note is the file of a folder that says whose jobs its commands are about.
+// Note is the file in a folder that identifies the run of its commands.
 const Note = ".corral-shim.json"
 
-// numbersPerRun is how many numbers of jobs each run has for itself, so that no two jobs of a corrald share a number:
-// programs name files by it.
+// numbersPerRun is how many job numbers each run reserves, so that no two jobs of a corrald share a number: programs
+// name files by it.
 const numbersPerRun = api.MaxOpenTasks + 1
 
-// A Folder is a folder of links by Slurm's names, and the open run of the jobs that are submitted by them.
+// A Folder is a folder of links with the names of Slurm's commands, and the open run of the jobs submitted with them.
 type Folder struct {
 	Path    string       `json:"-"`
 	Server  string       `json:"server"`  // URL of corrald
-	Cluster string       `json:"cluster"` // its name, which is that of the one partition
-	Key     string       `json:"key"`     // under which the run is asked for: asked again, it is the same run
-	Run     corral.RunID `json:"run"`     // 0: not known yet
-	Dir     string       `json:"dir"`     // of the run, on corrald's host; unlike the number it never comes again
+	Cluster string       `json:"cluster"` // its name, which is also the name of the only partition
+	Key     string       `json:"key"`     // idempotency key of the run: a repeated request returns the same run
+	Run     corral.RunID `json:"run"`     // 0: not yet known
+	Dir     string       `json:"dir"`     // of the run, on corrald's host; unlike the run's number it is never reused
 }
 
-// Base and a task's number make the number of its job.
+// Base returns the number that, added to a task's number, gives the number of its job.
 func (f Folder) Base() int64 { return int64(f.Run) * numbersPerRun }
 
 // Open reads a folder's note.
 func Open(path string) (Folder, error) {
-	// Where it is it says itself: folders are moved, and file systems mounted elsewhere.
+	// The path is not read from the note: folders are moved, and file systems mounted elsewhere.
 	f := Folder{Path: path}
 	b, err := input.ReadFile(filepath.Join(path, Note), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		const none = "there is no shim here: make one with `corral shim slurm %s`"
+		const none = "there is no shim here: create one with `corral shim slurm %s`"
 		return f, corral.ErrorAt(corral.NotFound, path, none, path)
 	} else if err != nil {
 		return f, corral.ErrorAt(corral.Invalid, path, "%w", err)
@@ -55,19 +55,19 @@ func Open(path string) (Folder, error) {
 	return f, nil
 }
 
-// Has reports whether a run is the folder's. A corrald that knows nothing of earlier runs gives their numbers again.
+// Has reports whether a run belongs to the folder. A corrald without its earlier database reuses the numbers of runs.
 func (f Folder) Has(r corral.Run) bool { return f.Dir == "" || f.Dir == r.Dir }
 
-// Gone is the error about a folder whose run corrald does not know any longer.
+// Gone returns the error for a folder whose run is no longer known to corrald.
 func (f Folder) Gone() error {
 	return corral.ErrorAt(corral.Conflict, f.Path, "corrald does not know run %d of this shim: end it with "+
-		"`corral shim close %s`, and make it again", f.Run, f.Path)
+		"`corral shim close %s`, and create it again", f.Run, f.Path)
 }
 
-// Found returns the folder of which a command is that was called by a name, as argv[0] has it; getenv finds variables.
-// A name without a slash was found on PATH. In a job CORRAL_SHIM names the folder, however its script was called.
+// Found returns the folder of a command that was called by a name, as given in argv[0]; getenv returns variables. A
+// name without a slash was found on PATH. In a job, CORRAL_SHIM names the folder, however the script was called.
 func Found(name string, getenv func(string) string) (Folder, error) {
-	// Not os.Executable: that is where the links lead to.
+	// os.Executable would return the target of the links.
 	var dirs []string
 	if filepath.Base(name) != name {
 		dirs = append(dirs, filepath.Dir(name))
@@ -86,31 +86,31 @@ func Found(name string, getenv func(string) string) (Folder, error) {
 		}
 	}
 	return Folder{}, corral.Errorf(corral.NotFound,
-		"this command is in no folder of `corral shim slurm`: put such a folder first on PATH")
+		"this command is not in a folder of `corral shim slurm`: put such a folder first on PATH")
 }
 
-// Claim notes that a folder is to be one of a server and a cluster, unless it is one already, which is returned as it
-// stands. The note is there, with the key of the run, before the run is asked for.
+// Claim reserves a folder for a server and a cluster; a folder that is already reserved is returned unchanged. The
+// note, with the key of the run, is written before the run is requested.
 func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return f, false, err
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return f, false, corral.ErrorAt(corral.Invalid, path, "making the folder: %w", err)
+		return f, false, corral.ErrorAt(corral.Invalid, path, "creating the folder: %w", err)
 	}
 	if f, err = Open(path); corral.KindOf(err) != corral.NotFound {
 		return f, false, err
 	}
-	// Without a note, a file of such a name belongs to somebody else.
+	// Without a note, a file with such a name belongs to another program.
 	for _, name := range Names() {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
-			const has = "it already has a file %s: give the shim a folder of its own"
+			const has = "it already has a file %s: use a separate folder for the shim"
 			return f, false, corral.ErrorAt(corral.Invalid, path, has, name)
 		}
 	}
 	f = Folder{Path: path, Server: server, Cluster: cluster, Key: "shim-" + rand.Text()}
-	// Two commands at the same time may get here. One of the links is the first; the other command takes over what the
-	// first has noted, and asks for the same run.
+	// Two commands may get here at the same time. Only one of the links succeeds; the other command uses the note of
+	// the first, and requests the same run.
 	fresh, err := os.CreateTemp(path, Note+".*")
 	if err != nil {
 		return f, false, corral.ErrorAt(corral.Invalid, path, "%w", err)
@@ -120,7 +120,7 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	if err := json.NewEncoder(fresh).Encode(f); err != nil {
 		return f, false, err
 	}
-	err = os.Link(fresh.Name(), filepath.Join(path, Note)) // unlike a rename it replaces nothing
+	err = os.Link(fresh.Name(), filepath.Join(path, Note)) // unlike a rename, it does not replace a file
 	if errors.Is(err, fs.ErrExist) {
 		f, err = Open(path)
 		return f, false, err
@@ -128,9 +128,9 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	return f, true, err
 }
 
-// Link notes the run and makes the links to a program, as many as are missing.
+// Link records the run and creates missing links to a program.
 func (f Folder) Link(program string) error {
-	// Written only when it changes: repeating the command does not touch what commands are just reading.
+	// It is written only when it changes: repeating the command does not disturb commands that are reading it.
 	b, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (f Folder) Link(program string) error {
 	note := filepath.Join(f.Path, Note)
 	if was, err := os.ReadFile(note); err != nil || !bytes.Equal(bytes.TrimSpace(was), b) {
 		if err := atomicfile.Replace(note, append(b, '\n'), 0o600); err != nil {
-			return fmt.Errorf("noting the run of the folder: %w", err)
+			return fmt.Errorf("recording the run of the folder: %w", err)
 		}
 	}
 	for _, name := range Names() {
@@ -146,7 +146,7 @@ func (f Folder) Link(program string) error {
 		if to, err := os.Readlink(link); err == nil && to == program {
 			continue
 		}
-		_ = os.Remove(link) // one that leads to a program that was installed elsewhere before
+		_ = os.Remove(link) // perhaps a link to a program that was installed elsewhere before
 		if err := os.Symlink(program, link); err != nil {
 			return corral.ErrorAt(corral.Invalid, f.Path, "linking %s: %w", name, err)
 		}
@@ -154,7 +154,7 @@ func (f Folder) Link(program string) error {
 	return nil
 }
 
-// Remove removes what Claim and Link made, and the folder if nothing else is in it.
+// Remove removes the files that Claim and Link created, and the folder if it is then empty.
 func (f Folder) Remove() error {
 	for _, name := range append(Names(), seenNote, Note) { // the note last: until then Remove can be repeated
 		err := os.Remove(filepath.Join(f.Path, name))
@@ -162,7 +162,7 @@ func (f Folder) Remove() error {
 			return corral.ErrorAt(corral.Invalid, f.Path, "%w", err)
 		}
 	}
-	// A PATH that begins with the folder leads to the system's own commands again, if there are any.
-	_ = os.Remove(f.Path) // which fails if it holds something else
+	// A PATH that begins with the folder then leads to the system's own commands again, if there are any.
+	_ = os.Remove(f.Path) // fails if the folder contains other files
 	return nil
 }

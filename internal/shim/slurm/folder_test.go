@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A folder is claimed once; whoever asks again finds it with its key, and then with its run.
+// A folder is claimed once; a second claim finds it with its key, and later with its run.
 func TestClaimAgain(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "shim")
@@ -45,7 +45,7 @@ func TestClaimAgain(t *testing.T) {
 	}
 }
 
-// What belongs to somebody else is not touched.
+// Other users' files are not touched.
 func TestClaimNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func TestClaimNothingOfOthers(t *testing.T) {
 	}
 }
 
-// In a job the folder is known, however its commands were found; elsewhere there must be one.
+// In a job the folder is known, however its commands were found; elsewhere the command must be in one.
 func TestFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,7 +1,7 @@
 package slurm
 
-// Users and clusters that a command names must be known, as with Slurm: who misspells a name is not told that there
-// are no jobs. The one cluster is the folder's, and users are those of this machine.
+// Users and clusters named in a command must be known, as in Slurm: a misspelt name is an error, not an empty list. The
+// only cluster is the folder's, and users are those of this machine.
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// openOf is open for a command that names clusters, as -M does.
+// openOf is open for a command with an option for clusters, such as -M.
 func openOf(c *call, clusters string) error {
 	if err := c.open(); err != nil {
 		return err
@@ -36,13 +36,14 @@ func openOf(c *call, clusters string) error {
 	}
 	var words []error
 	for _, name := range unknown {
-		words = append(words, fmt.Errorf("No cluster '%s' known by database.", name)) // Slurm's words, here and below
+		words = append(words, fmt.Errorf("No cluster '%s' known by database.", name)) // Slurm's wording, here and below
 	}
 	return errors.Join(append(words, fmt.Errorf("'%s' can't be reached now, or it is an invalid entry for %s.  "+
 		"Use 'sacctmgr list clusters' to see available clusters.", clusters, from))...)
 }
 
-// elsewhere are those of a list of clusters that the folder has not. "all" is a name only beside others.
+// elsewhere returns the clusters of a list that are not the folder's. "all" is a cluster's name only in a list with
+// others.
 func elsewhere(c *call, clusters string) (unknown []string) {
 	if strings.EqualFold(clusters, "all") {
 		return nil
@@ -51,7 +52,7 @@ func elsewhere(c *call, clusters string) (unknown []string) {
 	return slices.DeleteFunc(strings.Split(clusters, ","), ours)
 }
 
-// strangers are those of some users, by their names or numbers, whom this machine does not know.
+// strangers returns the users, given by names or numbers, that do not exist on this machine.
 func strangers(users []string) []string {
 	me := whoever()
 	return slices.DeleteFunc(slices.Clone(users), func(name string) bool {
@@ -59,8 +60,8 @@ func strangers(users []string) []string {
 	})
 }
 
-// known reports whether there is a user. Those of a directory service are not in /etc/passwd, which is all that a
-// static program reads; the C library's own program knows them.
+// known reports whether a user exists. Users of a directory service are not in /etc/passwd, which is all that a static
+// program reads; getent, a program of the C library, finds them.
 func known(name string) bool {
 	_, err := user.Lookup(name)
 	if err != nil {
@@ -69,7 +70,7 @@ func known(name string) bool {
 	if err == nil {
 		return true
 	}
-	const unknown = 2 // as getent ends then; whoever cannot ask takes it for known
+	const unknown = 2 // getent's exit status; if getent cannot be run, the user counts as known
 	err = exec.Command("getent", "passwd", "--", name).Run()
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	return !ended || exit.ExitCode() != unknown

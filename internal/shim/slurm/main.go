@@ -1,11 +1,12 @@
-// Package slurm has the commands of the Slurm shim: sbatch and its like, by which programs that were made for Slurm run
-// their jobs on a personal cluster.
+// Package slurm contains the commands of the Slurm shim: sbatch and similar commands, with which programs written for
+// Slurm run their jobs on a Corral cluster.
 //
-// All jobs of a Folder are tasks of one open run. A command finds its folder by the name it is called by, reads what it
-// is asked (packages submission and job know Slurm's words), and asks corrald once or twice. It keeps nothing itself.
-// What a job needs beyond a task travels with it: package step, which is sbatch's other half, runs it on a worker.
+// All jobs of a Folder are tasks of one open run. A command finds its folder by the name under which it was called,
+// parses its options (packages submission and job implement Slurm's syntax), and sends corrald one or two requests. It
+// keeps no state itself. A job's additional data travels with its task: package step, the counterpart of sbatch, runs
+// the job on a worker.
 //
-// Its one invariant: what Slurm would do and a personal cluster cannot is refused by name, before anything is changed.
+// The invariant: a feature of Slurm that Corral does not have is refused by name, before anything is changed.
 package slurm
 
 import (
@@ -26,41 +27,41 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// Stdio is where a command reads and writes.
+// Stdio holds the standard streams of a command.
 type Stdio struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// A call is one command line that is being carried out. It begins with what the shell has given; open sets its folder
-// and its client, once the line is known to be right: mistakes in it are told without asking corrald.
+// A call is one execution of a command. It begins with the command line from the shell; open sets its folder and its
+// client, once the command line has been checked: errors in it are reported without contacting corrald.
 type call struct {
 	Stdio
-	ctx    context.Context // which does not end: an interrupt ends the process
-	name   string          // of the command, without its folder
+	ctx    context.Context // it does not end: an interrupt ends the process
+	name   string          // the command's name, without its folder
 	args   []string
-	at     string // as it was called: the folder is found by it
+	at     string // the name under which it was called, by which the folder is found
 	folder Folder
 	client *api.Client
-	over   bool   // the folder's run is: what it has not begun never will be
-	title  string // the cluster, where it was named: its name stands above lists
+	over   bool   // the folder's run has ended: tasks that have not begun never will
+	title  string // the cluster if it was named: its name is printed above lists
 }
 
-// Names are the commands that stand in a folder.
+// Names returns the names of the commands in a folder.
 func Names() []string { return slices.Sorted(maps.Keys(commands)) }
 
-// commands are what the program can be called by.
+// commands maps the names under which the program can be called.
 var commands = map[string]func(*call) error{
 	"sbatch": sbatch, "scancel": scancel, "squeue": squeue, "sacct": sacct, "sinfo": sinfo, "srun": srun,
 	"sacctmgr": sacctmgr, "scontrol": scontrol,
 }
 
-// An exit ends a command with a status, and says nothing more.
+// An exit ends a command with a status, without a message.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprint("exit status ", int(e)) }
 
-// Main does what the first word of a command line says, and returns the exit status.
+// Main runs the command named by the first word of a command line, and returns the exit status.
 func Main(words []string, std Stdio) int {
 	c := &call{Stdio: std, ctx: context.Background(), at: words[0], name: filepath.Base(words[0]), args: words[1:]}
 	command, ok := commands[c.name]
@@ -69,8 +70,8 @@ func Main(words []string, std Stdio) int {
 			c.name, strings.Join(Names(), ", "))
 		return 1
 	}
-	// A command that has said all that there is to say, or passes on how a job ended, returns an exit. Everything else
-	// is an error, in Slurm's words if Slurm has them, and always exit status 1: clients look at no other.
+	// A command that has printed everything itself, or passes on how a job ended, returns an exit. Everything else is
+	// an error, in Slurm's wording if Slurm has one, always with exit status 1: clients check for no other.
 	err := command(c)
 	var code exit
 	switch {
@@ -83,14 +84,14 @@ func Main(words []string, std Stdio) int {
 	return 1
 }
 
-// open finds the folder of a call, makes a client for its corrald, and asks that for the folder's run.
+// open finds the folder of a call, creates a client for its corrald, and requests the folder's run.
 func (c *call) open() (err error) {
 	if c.folder, err = Found(c.at, os.Getenv); err != nil {
 		return err
 	}
 	if c.folder.Run == 0 {
 		return corral.ErrorAt(corral.NotFound, c.folder.Path,
-			"the shim was not finished: run `corral shim slurm %s` again", c.folder.Path)
+			"the shim is incomplete: run `corral shim slurm %s` again", c.folder.Path)
 	}
 	if c.client, err = api.New(c.folder.Server); err != nil {
 		return err
@@ -103,19 +104,19 @@ func (c *call) open() (err error) {
 	return err
 }
 
-// patience is how long a command goes on to ask a corrald that does not answer: it may have been killed, and be started
-// again.
+// patience is how long a command retries a corrald that does not answer: it may have been killed, and be restarted.
 const patience = 5 * time.Minute
 
-// tellAfter is the pause after which a command says that it waits for corrald.
+// tellAfter is the pause after which a command prints that it is waiting for corrald.
 const tellAfter = time.Second
 
-// untilAnswered asks corrald until it answers. What changes something has a key, so that it happens once.
+// untilAnswered repeats a request until corrald answers. Requests that make changes have a key, so that they take
+// effect once.
 func untilAnswered[T any](c *call, ask func() (T, error)) (T, error) {
 	gap, told := 50*time.Millisecond, false
 	for end := time.Now().Add(patience); ; {
-		// A refusal is an answer. Neither no answer nor half of one is: a change may or may not have been made then,
-		// and its key makes it safe to ask again.
+		// A refusal is an answer. A missing or partial answer is not: the change may or may not have been made, and its
+		// key makes a repetition safe.
 		v, err := ask()
 		kind := corral.KindOf(err)
 		if !slices.Contains([]corral.Kind{corral.Unavailable, corral.Unknown}, kind) || time.Now().After(end) {

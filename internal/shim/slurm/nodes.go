@@ -1,8 +1,8 @@
 package slurm
 
-// Scripts that start their programs on nodes by themselves read the list of a job's nodes with scontrol. That needs
-// nobody: the words say it all. What is wrong with a list is said in Slurm's words, but with exit status 1, where Slurm
-// ends with 0 as if the list were empty.
+// Scripts that start programs on nodes themselves read the list of a job's nodes with scontrol. No request is needed:
+// the arguments contain everything. Errors in a list have Slurm's wording, but exit status 1; Slurm exits with 0, as
+// for an empty list.
 
 import (
 	"cmp"
@@ -16,10 +16,10 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// maxHostFile bounds a file with names of nodes, as Slurm does.
+// maxHostFile limits the size of a file with names of nodes, as in Slurm.
 const maxHostFile = 1 << 20
 
-// listHosts writes a list of nodes line by line, or names of nodes as a list.
+// listHosts prints a list of nodes line by line, or names of nodes as a list.
 func listHosts(c *call, k control) error {
 	if k.verb == "hostnames" {
 		list := os.Getenv("SLURM_JOB_NODELIST")
@@ -27,7 +27,7 @@ func listHosts(c *call, k control) error {
 			list = *k.hosts
 		}
 		if list = cmp.Or(list, os.Getenv("SLURM_NODELIST")); list == "" {
-			return errors.New("host list is empty") // Slurm's words, here and below
+			return errors.New("host list is empty") // Slurm's wording, here and below
 		}
 		hosts, err := notation.Hosts(list)
 		for _, host := range hosts {
@@ -53,7 +53,7 @@ func listHosts(c *call, k control) error {
 	return err
 }
 
-// hostFile reads names of nodes from a file, or standard input for "-". What is no path is a list itself.
+// hostFile reads names of nodes from a file, or standard input for "-". A name that is not a path is a list itself.
 func hostFile(c *call, name string) (string, error) {
 	var text []byte
 	var err error

@@ -1,8 +1,7 @@
 package slurm
 
-// These commands ask and change nothing. What is asked for is read by package job, which also prints; here it is
-// looked up, as little of it as will do: clients ask about a few of ten thousand jobs, and about all of them every few
-// seconds.
+// The commands below only read. Package job parses the selection, and prints the result; this file fetches the jobs,
+// and as few as possible: clients ask about a few of ten thousand jobs, and about all of them every few seconds.
 
 import (
 	"cmp"
@@ -17,10 +16,10 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/job"
 )
 
-// release is the release of Slurm whose commands these are like, as their --version says.
+// release is the emulated release of Slurm, as printed by --version.
 const release = "22.05.8"
 
-// squeue lists jobs that wait or run.
+// squeue lists waiting and running jobs.
 func squeue(c *call) error {
 	q, err := job.ParseQueue(c.args, os.Getenv, whoever().Name)
 	if err != nil {
@@ -30,7 +29,7 @@ func squeue(c *call) error {
 		return c.tellOther(q.Other)
 	}
 	for _, name := range strangers(q.Users()) {
-		fmt.Fprintf(c.Err, "squeue: error: Invalid user: %s\n\n", name) // as Slurm, which goes on with the others
+		fmt.Fprintf(c.Err, "squeue: error: Invalid user: %s\n\n", name) // like Slurm, which continues with the others
 	}
 	if err := openOf(c, q.Clusters); err != nil {
 		return err
@@ -44,12 +43,11 @@ func squeue(c *call) error {
 	return q.Write(c.Out, jobs, now)
 }
 
-// minJobAge is for how long squeue and scontrol list a job that is over, unless it is named: as long as a Slurm does
-// whose configuration says nothing of it.
+// minJobAge is how long squeue and scontrol list a job that has ended and is not named: Slurm's default.
 const minJobAge = 300 * time.Second
 
-// tellOther answers what a command is asked about itself. Its version is that of Slurm, since clients choose their
-// words by it.
+// tellOther prints the version or the usage of a command. The version is Slurm's, because clients choose their options
+// by it.
 func (c *call) tellOther(what string) error {
 	if what == "version" {
 		fmt.Fprintln(c.Out, "slurm-wlm", release)
@@ -60,11 +58,11 @@ func (c *call) tellOther(what string) error {
 	return exit(0)
 }
 
-// chosen asks for no more than the jobs that a filter can let through, in the order of their numbers. If the filter
-// names none, those are left out that were over before an instant.
+// chosen requests only the jobs that a filter can select, in the order of their numbers. If the filter names no jobs,
+// those that ended before since are omitted.
 func (c *call) chosen(f job.Filter, since time.Time) ([]job.Job, error) {
 	if len(f.Jobs) == 0 {
-		// What is skipped may be a job that waits, and is asked for in any case.
+		// A skipped task may be a waiting job, and is always requested.
 		jobs, err := c.jobs(api.TaskQuery{States: statesOf(f.States), Since: since})
 		return slices.DeleteFunc(jobs, func(j job.Job) bool {
 			return j.State.Over() && !j.Times.Ended.IsZero() && j.Times.Ended.Before(since)
@@ -79,7 +77,7 @@ func (c *call) chosen(f job.Filter, since time.Time) ([]job.Job, error) {
 	return slices.CompactFunc(all, func(a, b job.Job) bool { return a.ID == b.ID }), nil
 }
 
-// statesOf are the states that tasks may be in whose jobs are in these; none: all.
+// statesOf returns the states of tasks that can correspond to the given states of jobs; none: all states.
 func statesOf(wanted []job.State) (states []corral.TaskState) {
 	for _, s := range wanted {
 		switch s {
@@ -90,7 +88,8 @@ func statesOf(wanted []job.State) (states []corral.TaskState) {
 		case job.Completed:
 			states = append(states, corral.TaskDone)
 		default:
-			// One whose dependency failed is cancelled if its user wants that, and else keeps waiting, as with Slurm.
+			// If a job's dependency failed, it is cancelled if its user requested that, and otherwise keeps waiting, as
+			// in Slurm.
 			states = append(states, corral.TaskFailed, corral.TaskSkipped)
 		}
 	}
@@ -98,7 +97,7 @@ func statesOf(wanted []job.State) (states []corral.TaskState) {
 	return slices.Compact(states)
 }
 
-// sacct lists jobs, also those that are over.
+// sacct lists jobs, including those that have ended.
 func sacct(c *call) error {
 	a, err := job.ParseAcct(c.args, os.Getenv, whoever().Name)
 	if err != nil {
@@ -108,7 +107,7 @@ func sacct(c *call) error {
 		return c.tellOther(a.Other)
 	}
 	if unknown := strangers(a.Users()); len(unknown) > 0 {
-		return fmt.Errorf("Invalid user id: %s", unknown[0]) // Slurm's words
+		return fmt.Errorf("Invalid user id: %s", unknown[0]) // Slurm's wording
 	}
 	now := time.Now()
 	since, err := a.Since(now)
@@ -120,7 +119,7 @@ func sacct(c *call) error {
 		if err := c.open(); err != nil {
 			return err
 		}
-		// Of other clusters the database has no jobs, and says nothing of it.
+		// For other clusters, Slurm's database has no jobs, and sacct prints no error.
 		if other := elsewhere(c, a.Clusters); a.Clusters == "" || len(other) <= strings.Count(a.Clusters, ",") {
 			if jobs, err = c.chosen(a.Filter, since); err != nil {
 				return err
@@ -130,7 +129,7 @@ func sacct(c *call) error {
 	return a.Write(c.Out, jobs, now)
 }
 
-// sinfo shows the cluster as the one partition, and its workers as nodes.
+// sinfo shows the cluster as the only partition, and its workers as nodes.
 func sinfo(c *call) error {
 	i, err := job.ParseInfo(c.args, os.Getenv)
 	if err != nil {
@@ -146,7 +145,7 @@ func sinfo(c *call) error {
 	if err != nil {
 		return err
 	}
-	// A worker is a node, also where several of them are on one machine: that is what a job has around it.
+	// A worker is a node, even if several workers share a machine: it is the environment of a job.
 	p := job.Partition{Name: c.folder.Cluster}
 	for _, w := range workers {
 		p.Nodes = append(p.Nodes, job.Node{
@@ -158,7 +157,7 @@ func sinfo(c *call) error {
 	return i.Write(c.Out, []job.Partition{p}, time.Now())
 }
 
-// sacctmgr says that whoever asks may submit jobs: there are no accounts here that could be changed.
+// sacctmgr reports that the calling user may submit jobs: there are no accounts that could be changed.
 func sacctmgr(c *call) error {
 	f, err := Found(c.at, os.Getenv)
 	if err != nil {

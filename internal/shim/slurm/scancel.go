@@ -1,7 +1,7 @@
 package slurm
 
-// scancel looks which of the jobs that are meant are not over, and has corrald cancel these. Between the two some may
-// end, which stay as they are. Slurm says nothing about jobs that are over already, and neither does this.
+// scancel determines which of the selected jobs have not ended, and has corrald cancel them. Jobs that end in between
+// are not affected. Like Slurm, it prints nothing about jobs that have already ended.
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A cancellation is what scancel is asked for: jobs by number, and which of them, or of all.
+// A cancellation is the selection of scancel: jobs by number, and filters for these or for all jobs.
 type cancellation struct {
 	jobs                           []notation.JobID
 	name, user, partition, account []string
@@ -26,12 +26,12 @@ type cancellation struct {
 	quiet                          bool
 }
 
-// narrows reports whether jobs are to be chosen by something else than their numbers.
+// narrows reports whether jobs are selected by anything except their numbers.
 func (k cancellation) narrows() bool {
 	return len(k.name)+len(k.user)+len(k.partition)+len(k.account)+len(k.states) > 0
 }
 
-// matches reports whether a job is one of those that are meant, whatever its number.
+// matches reports whether the filters select a job, regardless of its number.
 func (k cancellation) matches(j job.Job) bool {
 	within := func(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 	user := j.Spec.User
@@ -40,14 +40,14 @@ func (k cancellation) matches(j job.Job) bool {
 		(len(k.states) == 0 || slices.Contains(k.states, j.State))
 }
 
-// scancel has corrald cancel jobs: those that wait never start, and those that run are killed.
+// scancel has corrald cancel jobs: waiting ones never start, and running ones are killed.
 func scancel(c *call) error {
 	k, err := parseCancel(c.args)
 	if err != nil {
 		return err
 	}
 	if unknown := strangers(k.user); len(unknown) > 0 {
-		return fmt.Errorf("Invalid user name: %s", unknown[0]) // Slurm's words
+		return fmt.Errorf("Invalid user name: %s", unknown[0]) // Slurm's wording
 	}
 	if err := openOf(c, k.clusters); err != nil {
 		return err
@@ -59,11 +59,11 @@ func scancel(c *call) error {
 	return cmp.Or(err, wrong)
 }
 
-// carryOut cancels what is to be cancelled and is not over. wrong says in Slurm's words which of the jobs are none.
+// carryOut cancels the selected jobs that have not ended. wrong names the jobs that do not exist, in Slurm's wording.
 func (k cancellation) carryOut(c *call) (wrong, err error) {
 	var found []job.Job
 	if len(k.jobs) == 0 {
-		// What is skipped waits in vain.
+		// A skipped task is a job that waits in vain.
 		found, err = c.jobs(api.TaskQuery{States: append(slices.Clone(living), corral.TaskSkipped)})
 	} else {
 		found, wrong, err = c.named(k.jobs)
@@ -88,29 +88,29 @@ func (k cancellation) carryOut(c *call) (wrong, err error) {
 	return wrong, err
 }
 
-// named returns the jobs of a list, and as an error in Slurm's words those that are none.
+// named returns the jobs of a list, and an error in Slurm's wording for those that do not exist.
 func (c *call) named(list []notation.JobID) (found []job.Job, wrong error, err error) {
 	all, err := c.expand(list)
 	if err != nil {
 		return nil, nil, err
 	}
-	// Those that are there are cancelled all the same, as Slurm does.
+	// As in Slurm, the existing jobs are cancelled even so.
 	var words []error
 	for i, jobs := range all {
 		if found = append(found, jobs...); len(jobs) == 0 {
-			// Slurm's words
+			// Slurm's wording
 			words = append(words, fmt.Errorf("Kill job error on job id %s: Invalid job id specified", list[i]))
 		}
 	}
 	return found, errors.Join(words...), nil
 }
 
-// cancelling reads scancel's words. What it does not know is refused.
+// cancelling parses scancel's command line. Unknown options are refused.
 var cancelling = notation.Getopt{Command: "scancel", Options: notation.Options(
 	"account|A= batch|b ctld clusters|M= full|f hurry|H jobname= me name|n= partition|p= quiet|Q signal|s= state|t= " +
 		"user|u= verbose|v")}
 
-// parseCancel reads scancel's words.
+// parseCancel parses scancel's command line.
 func parseCancel(words []string) (k cancellation, err error) {
 	given, rest, err := cancelling.Parse(words)
 	if err != nil {
@@ -119,7 +119,7 @@ func parseCancel(words []string) (k cancellation, err error) {
 	for _, word := range rest {
 		ids, err := notation.ParseJobIDs(word)
 		if err != nil {
-			return k, fmt.Errorf("Invalid job id %s", word) // Slurm's words
+			return k, fmt.Errorf("Invalid job id %s", word) // Slurm's wording
 		}
 		k.jobs = append(k.jobs, ids...)
 	}
@@ -128,25 +128,25 @@ func parseCancel(words []string) (k cancellation, err error) {
 			return k, err
 		}
 	}
-	// Without a word that says which, scancel does nothing: nobody wants to cancel all by a slip.
+	// Without a selection, scancel does nothing: no user wants to cancel all jobs by mistake.
 	if len(k.jobs) == 0 && !k.narrows() {
-		return k, errors.New("No job identification provided") // Slurm's words
+		return k, errors.New("No job identification provided") // Slurm's wording
 	}
 	return k, nil
 }
 
-// cancellable are the states that scancel takes.
+// cancellable maps the states that scancel accepts.
 var cancellable = map[string]job.State{
 	"PENDING": job.Pending, "PD": job.Pending, "RUNNING": job.Running, "R": job.Running,
 }
 
-// take takes in one option.
+// take handles one option.
 func (k *cancellation) take(meaning, value string) error {
-	// A filter without a value, as of a variable that is not set, is a slip: it must not stand for jobs that have none.
+	// An empty filter, for example from an unset variable, is a mistake: it must not select jobs with an empty value.
 	list := slices.DeleteFunc(strings.Split(value, ","), func(one string) bool { return one == "" })
 	filters := []string{"name", "jobname", "user", "partition", "account", "state"}
 	if len(list) == 0 && slices.Contains(filters, meaning) {
-		return fmt.Errorf("--%s names nothing: no job is cancelled", meaning)
+		return fmt.Errorf("--%s has no value: no job is cancelled", meaning)
 	}
 	switch meaning {
 	case "clusters":
@@ -167,7 +167,7 @@ func (k *cancellation) take(meaning, value string) error {
 		for _, s := range list {
 			state, ok := cancellable[strings.ToUpper(s)]
 			if !ok {
-				return fmt.Errorf("Invalid job state %s", s) // Slurm's words
+				return fmt.Errorf("Invalid job state %s", s) // Slurm's wording
 			}
 			k.states = append(k.states, state)
 		}

@@ -1,8 +1,8 @@
 package slurm
 
-// Of scontrol's many commands few are about a user's own jobs: clients call "show jobid" where sacct has no answer yet,
-// people call "requeue", and scripts read lists of nodes with "show hostnames". All others are an operator's, of a
-// cluster that is shared.
+// Only few of scontrol's commands concern a user's own jobs: clients call "show jobid" when sacct has no answer yet,
+// users call "requeue", and scripts read lists of nodes with "show hostnames". All others are for the operators of a
+// shared cluster.
 
 import (
 	"errors"
@@ -17,21 +17,21 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// controlling reads scontrol's words.
+// controlling parses scontrol's command line.
 var controlling = notation.Getopt{Command: "scontrol", Options: notation.Options(
 	"all|a clusters|M= details|d help|h hide local oneliner|o quiet|Q verbose|v version|V")}
 
-// A control is what scontrol is asked for.
+// A control is a request to scontrol.
 type control struct {
 	verb     string // show or requeue; hostnames, hostlist or hostlistsorted; version or help
 	jobs     []notation.JobID
-	hosts    *string // a list of nodes, or the name of a file that has one; nil: there is none
+	hosts    *string // a list of nodes, or the name of a file that contains one; nil: none
 	clusters string
 	details  bool
 	oneLine  bool
 }
 
-// parseControl reads scontrol's words. What else it could do is unsupported.
+// parseControl parses scontrol's command line. Its other commands are unsupported.
 func parseControl(words []string) (k control, err error) {
 	given, rest, err := controlling.Parse(words)
 	if err != nil {
@@ -58,7 +58,7 @@ func parseControl(words []string) (k control, err error) {
 	about := k.verb + " " + strings.Join(words[:min(1, len(words))], "")
 	switch {
 	case k.verb == "show" && len(words) > 0:
-		// Slurm takes "job 7", "job=7" and "jobid 7", one after the other.
+		// Slurm accepts "job 7", "job=7" and "jobid 7", one after another.
 		what, id, has := strings.Cut(words[0], "=")
 		if verb := hostVerb(what); verb != "" {
 			if has {
@@ -67,7 +67,7 @@ func parseControl(words []string) (k control, err error) {
 				words = words[1:]
 			}
 			if len(words) > 1 {
-				return k, fmt.Errorf("too many arguments for keyword:%s", k.verb) // Slurm's words
+				return k, fmt.Errorf("too many arguments for keyword:%s", k.verb) // Slurm's wording
 			}
 			if k.verb = verb; len(words) > 0 {
 				k.hosts = &words[0]
@@ -93,12 +93,12 @@ func parseControl(words []string) (k control, err error) {
 	return k, nil
 }
 
-// hostVerbs are the ways to write lists of nodes, and how short Slurm takes them at the least.
+// hostVerbs are the formats for lists of nodes; Slurm accepts abbreviations of at least shortestVerb letters.
 var hostVerbs = []string{"hostnames", "hostlist", "hostlistsorted"}
 
 const shortestVerb = 5
 
-// hostVerb returns the first of them that begins so, in any case.
+// hostVerb returns the first of them that begins with word, in any case.
 func hostVerb(word string) string {
 	for _, verb := range hostVerbs {
 		if n := len(word); n >= shortestVerb && n <= len(verb) && strings.EqualFold(verb[:n], word) {
@@ -108,15 +108,15 @@ func hostVerb(word string) string {
 	return ""
 }
 
-// unsupportedControl refuses a command of scontrol's by name.
+// unsupportedControl refuses a command of scontrol by name.
 func unsupportedControl(what string) error {
 	return &notation.Unsupported{
 		What: "scontrol " + strings.TrimSpace(what),
-		Why:  "it shows jobs and lists of nodes, and has jobs run again (requeue)",
+		Why:  "it shows jobs and lists of nodes, and restarts jobs (requeue)",
 	}
 }
 
-// scontrol shows jobs in full, and has them run again.
+// scontrol shows jobs in detail, and restarts them.
 func scontrol(c *call) error {
 	k, err := parseControl(c.args)
 	if err != nil {
@@ -137,12 +137,12 @@ func scontrol(c *call) error {
 	if len(k.jobs) == 0 {
 		k.jobs = []notation.JobID{{}}
 	}
-	// Each job is shown by itself, as Slurm does: the first that is not there ends the command, and what is before it
-	// has been shown.
+	// Jobs are shown one by one, as in Slurm: the first that does not exist ends the command, after the previous ones
+	// have been shown.
 	for i := range k.jobs {
 		id := &k.jobs[i]
 		filter := job.Filter{Jobs: k.jobs[i : i+1]}
-		if id.Job == 0 { // no job has that number: all of them
+		if id.Job == 0 { // no job has this number: it means all jobs
 			id, filter.Jobs = nil, nil
 		}
 		jobs, err := c.chosen(filter, time.Now().Add(-minJobAge))
@@ -158,14 +158,14 @@ func scontrol(c *call) error {
 	return nil
 }
 
-// requeue has jobs run again, from the beginning. What runs is ended first.
+// requeue restarts jobs from the beginning. Running jobs are ended first.
 func (c *call) requeue(ids []notation.JobID) error {
 	found, err := c.expand(ids)
 	if err != nil {
 		return err
 	}
-	// A job that is over begins again under its number, with the next attempt: its output is truncated, unless it was
-	// submitted with --open-mode=append, and SLURM_RESTART_COUNT tells it.
+	// A job that has ended starts again under its number, as the next attempt: its output is truncated, unless it was
+	// submitted with --open-mode=append, and SLURM_RESTART_COUNT contains the number of restarts.
 	for i, jobs := range found {
 		if len(jobs) == 0 {
 			return fmt.Errorf("%w for job %s", job.ErrNoJob, ids[i])
@@ -173,8 +173,8 @@ func (c *call) requeue(ids []notation.JobID) error {
 		for _, j := range jobs {
 			switch {
 			case j.State == job.Pending:
-				return fmt.Errorf("Job is pending execution for job %s", ids[i]) // Slurm's words
-			case j.State == job.Completed && time.Since(j.Times.Ended) >= minJobAge: // what it ran is not kept longer
+				return fmt.Errorf("Job is pending execution for job %s", ids[i]) // Slurm's wording
+			case j.State == job.Completed && time.Since(j.Times.Ended) >= minJobAge: // its script is not kept longer
 				return fmt.Errorf("%w for job %s", job.ErrNoJob, ids[i])
 			}
 			if err := again(c, j); err != nil {
@@ -185,7 +185,7 @@ func (c *call) requeue(ids []notation.JobID) error {
 	return nil
 }
 
-// again has one job run again. A repetition does no harm: what it asks for is so then.
+// again restarts one job. Repetitions are harmless: the requested state has then been reached.
 func again(c *call, j job.Job) error {
 	number := j.ID - int(c.folder.Base())
 	id := strconv.Itoa(number)

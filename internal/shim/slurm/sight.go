@@ -1,11 +1,11 @@
 package slurm
 
-// Whether workers see a directory is known only to them. Each step looks before it begins anything, and ends if its
-// job's directory is not there or is another one. So nothing wrong can happen; but a thousand jobs would fail one by
-// one where one sentence of sbatch would do. Therefore the first job on a file system has the workers look before it is
-// made: as many tasks as there are workers, which come and go in milliseconds. Each ends well and prints what it sees,
-// so that the run does not fail by it. What was seen once is not asked again: the note of it is the folder's, so that
-// other shims ask for themselves.
+// Only workers know whether they see a directory. Each step checks this before it starts, and ends if its job's
+// directory is missing or is another one. So no harm is done, but a thousand jobs would fail one by one where a single
+// error of sbatch would do. Therefore, before the first job on a file system is created, the workers check it: as many
+// tasks as there are workers run for a few milliseconds. Each exits with success and prints its result, so that the run
+// does not fail because of it. A file system that was seen once is not checked again; the record belongs to the folder,
+// so other shims check for themselves.
 
 import (
 	"cmp"
@@ -26,18 +26,19 @@ import (
 )
 
 const (
-	// seenNote is a folder's file with the file systems that a worker was found to see.
+	// seenNote is a folder's file with the file systems that a worker has seen.
 	seenNote = ".corral-seen"
 
-	probeName = "probe"          // of the tasks that look
+	probeName = "probe"          // name of the tasks that check
 	mostProbe = 8                // workers that are asked
-	probeWait = 2 * time.Minute  // for workers that are free: in HTCondor it takes a while until they have a job
-	busyWait  = 10 * time.Second // for workers that were free, and have got something else to do
+	probeWait = 2 * time.Minute  // for free workers: HTCondor needs some time to give them a job
+	busyWait  = 10 * time.Second // for workers that were free but have become busy
 	lookEvery = time.Second
 )
 
-// sight refuses a job whose directory no worker sees, as far as that can be known: each step looks for itself. Of each
-// file system of this machine the workers are asked until one of them sees it, by tasks of the run that begin nothing.
+// sight refuses a job whose directory no worker sees, as far as that can be determined: each step checks again. For
+// each file system of this machine, the workers check, with tasks of the run that start no job, until one of them sees
+// it.
 func (c *call) sight(o step.Order) error {
 	system := fileSystem(o.Place)
 	note := filepath.Join(c.folder.Path, seenNote)
@@ -45,7 +46,7 @@ func (c *call) sight(o step.Order) error {
 		return nil
 	}
 	workers, err := c.workers()
-	// A busy worker would answer when it is free, which may take days.
+	// A busy worker would reply when it is free, which may take days.
 	if err != nil || !slices.ContainsFunc(workers, free) || len(workers) > mostProbe {
 		return err
 	}
@@ -59,46 +60,47 @@ func (c *call) sight(o step.Order) error {
 	case undecided:
 		return nil
 	}
-	// Short lines are appended whole, even when others append at the same time.
+	// Short lines are appended atomically, even when other processes append at the same time.
 	f, err := os.OpenFile(note, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil // then they are asked again
+		return nil // the workers are asked again next time
 	}
 	defer f.Close()
 	_, _ = fmt.Fprintln(f, system)
 	return nil
 }
 
-// workers asks for the cluster's workers.
+// workers requests the cluster's workers.
 func (c *call) workers() ([]corral.Worker, error) {
 	return untilAnswered(c, func() ([]corral.Worker, error) { return c.client.Workers(c.ctx, c.folder.Cluster) })
 }
 
-// free reports whether a worker could begin a probe at once. In HTCondor a part of one that waits for the next job is
-// neither free nor busy.
+// free reports whether a worker could start a probe at once. In HTCondor, a part of a worker that waits for the next
+// job is neither free nor busy.
 func free(w corral.Worker) bool {
 	return w.Connected && !w.Draining && (w.CPUsFree > 0 || w.RunningTasks == 0)
 }
 
-// A probe is a task that looks, as far as it has got.
+// A probe is the state of a task that checks a directory.
 type probe struct {
 	worker      string
 	begun, over bool
 	sees        bool
-	blind       string // why it does not see the directory; empty if it has not said so
+	blind       string // why it does not see the directory; empty: not reported
 }
 
-// What is known by what probes say.
+// Results of evaluating probes.
 type sighting uint8
 
 const (
-	undecided sighting = iota // or nothing that all of them could say would decide it
+	undecided sighting = iota // also if no possible result would decide it
 	isSeen
 	notSeen
 )
 
-// judge says whether a job's directory is seen by a worker, or by none of them, and why not. One that sees it is
-// enough, and so is one that was not asked or could not answer: a job finds out by itself where it is.
+// judge reports whether a worker sees a job's directory, or whether none of them does, and why not. One worker that
+// sees it is enough to accept the job, and so is one that was not asked or could not reply: the job then checks for
+// itself.
 func judge(probes []probe, workers []corral.Worker) (seen sighting, why string) {
 	blind := map[string]bool{}
 	for _, p := range probes {
@@ -115,15 +117,15 @@ func judge(probes []probe, workers []corral.Worker) (seen sighting, why string) 
 	return notSeen, why
 }
 
-// fileSystem names the file system of a job's directory.
+// fileSystem identifies the file system of a job's directory.
 func fileSystem(p step.Place) string {
 	var st syscall.Stat_t
-	_ = syscall.Stat(p.Directory, &st) // it was there a moment ago
+	_ = syscall.Stat(p.Directory, &st) // it existed a moment ago
 	return fmt.Sprintf("%s %x", p.Host, st.Dev)
 }
 
-// look has as many tasks as there are workers look for a job's directory, and returns what they have said after a
-// while. Those that have not looked by then look later, and nothing waits for them.
+// look runs as many tasks as there are workers to check a job's directory, and returns their results after some time.
+// Tasks that have not finished by then do so later, and nothing waits for them.
 func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	added, err := c.probe(o, len(workers))
 	if err != nil {
@@ -131,7 +133,7 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	}
 	probes, start := make([]probe, added.Count), time.Now()
 	for {
-		// Asked in this order, a worker that is busy with a probe has begun it, as the tasks are told.
+		// In this order, the list of tasks shows as begun any probe that keeps a worker busy.
 		workers, err := c.workers()
 		if err != nil {
 			return nil, err
@@ -162,20 +164,20 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	}
 }
 
-// hear notes what has become of a probe. What it says is asked for once.
+// hear records the progress of a probe. Its output is requested once.
 func (p *probe) hear(c *call, t api.Task) {
 	if p.over {
 		return
 	}
 	p.worker, p.over = t.Worker, t.State.Over()
 	p.begun = p.over || t.State == corral.TaskRunning
-	if t.State != corral.TaskDone { // or it was cancelled, or its worker could not run it
+	if t.State != corral.TaskDone { // it was cancelled, or its worker could not run it
 		return
 	}
 	said, err := untilAnswered(c, func() ([]byte, error) {
 		return c.client.RunTaskLog(c.ctx, c.folder.Run, t.ID, api.LogPart{File: "stdout", Last: 16 << 10})
 	})
-	if err != nil { // what it saw is not known
+	if err != nil { // its result is unknown
 		return
 	}
 	why, blind := strings.CutPrefix(strings.TrimSpace(string(said)), step.Blind)
@@ -184,10 +186,10 @@ func (p *probe) hear(c *call, t api.Task) {
 	}
 }
 
-// probe adds n tasks that look for a job's directory.
+// probe adds n tasks that check a job's directory.
 func (c *call) probe(o step.Order, n int) (api.AddedTasks, error) {
-	// It is the job's own order, so that a step looks for just what it would look for. But there may be more probes
-	// than tasks in its array.
+	// It uses the job's own order, so that a step checks exactly the same directory. But there may be more probes than
+	// tasks in the job's array.
 	o.Probe, o.Array = true, ""
 	note, err := o.Encode()
 	if err != nil {
@@ -202,15 +204,15 @@ func (c *call) probe(o step.Order, n int) (api.AddedTasks, error) {
 	})
 }
 
-// unable reports whether a step may have begun nothing of its job. A script can end with the same status.
+// unable reports whether a step may have failed to start its job. A script can end with the same status.
 func unable(t api.Task) bool {
 	return t.State == corral.TaskFailed && t.ExitStatus != nil && *t.ExitStatus == step.ExitUnable
 }
 
-// reason is what a step said that could not begin its job.
+// reason returns the error of a step that could not start its job.
 func (c *call) reason(t api.Task) error {
 	said, err := c.client.RunTaskLog(c.ctx, c.folder.Run, t.ID, api.LogPart{File: "stderr", Last: 1 << 10})
-	if err != nil || len(said) == 0 { // of a script that has ended with this status itself
+	if err != nil || len(said) == 0 { // a script that has ended with this status itself
 		id := int(c.folder.Base()) + t.Number
 		return cmp.Or(err, fmt.Errorf("job %d ended with exit status %d", id, step.ExitUnable))
 	}

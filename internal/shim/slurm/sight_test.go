@@ -6,7 +6,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A job is refused only if each worker that there is has said that it does not see the directory.
+// A job is refused only if each existing worker has reported that it does not see the directory.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	late, lost := probe{begun: true}, probe{worker: "a", begun: true, over: true}
@@ -36,7 +36,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Workers that could not begin a probe now are not asked.
+// A worker that cannot begin a probe immediately gets none.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -45,7 +45,7 @@ func TestFree(t *testing.T) {
 	}{
 		{corral.Worker{Connected: true, CPUsFree: 1, RunningTasks: 3}, true},
 		{corral.Worker{Connected: true, RunningTasks: 1}, false},
-		{corral.Worker{Connected: true}, true}, // its part waits for the next job
+		{corral.Worker{Connected: true}, true}, // its share waits for the next job
 		{corral.Worker{CPUsFree: 1}, false},
 		{corral.Worker{Connected: true, CPUsFree: 1, Draining: true}, false},
 	} {

@@ -11,27 +11,27 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-// launching reads srun's words. What it does not know is refused; most of what it knows asks for what one task has
-// anyway, or for what no client needs.
+// launching parses srun's command line. Unknown options are refused; most known ones request what a single task has in
+// any case, or what no client needs.
 var launching = notation.Getopt{Command: "srun", Ordered: true, Options: notation.Options(
 	"account|A= chdir|D= cpu-bind= cpus-per-task|c= distribution|m= exact exclusive? export= gpus|G= gres= hint= " +
 		"immediate|I? jobid= job-name|J= kill-on-bad-exit|K? mem= mem-bind= mem-per-cpu= mpi= nodes|N= ntasks|n= " +
 		"ntasks-per-node= overlap oversubscribe|s partition|p= propagate? quiet|Q threads-per-core= time|t= " +
 		"unbuffered|u verbose|v wait|W=")}
 
-// A launch is what srun is asked for.
+// A launch is a request to srun.
 type launch struct {
 	directory string
 	command   []string
 }
 
-// srun runs one task in place: in a job there is nothing to wait for.
+// srun runs one task in place: inside a job it need not wait.
 func srun(c *call) error {
 	l, err := parseRun(c.args)
 	if err != nil {
 		return err
 	}
-	// Slurm would make a job of it, and pass on its output as it comes. Clients do not do that: they have a job.
+	// Slurm would submit a job, and forward its output. Clients do not do that: they already have a job.
 	if os.Getenv("SLURM_JOB_ID") == "" || os.Getenv(step.FolderVariable) == "" {
 		return &notation.Unsupported{What: "srun outside of a job", Why: "submit the command with " +
 			"`sbatch --wait --wrap='COMMAND'`"}
@@ -41,8 +41,8 @@ func srun(c *call) error {
 			return fmt.Errorf("--chdir: %w", err)
 		}
 	}
-	// The command takes the place of this process: its signals, its exit status and its limits are its own, and nobody
-	// waits beside it.
+	// The command replaces this process: it handles its own signals, exit status and limits, and no process waits for
+	// it.
 	path, err := exec.LookPath(l.command[0])
 	if err == nil {
 		err = syscall.Exec(path, l.command, stepEnviron(os.Environ()))
@@ -52,16 +52,16 @@ func srun(c *call) error {
 		err = cause.Err
 	}
 	fmt.Fprintf(c.Err, "slurmstepd: error: execve(): %s: %v\n", l.command[0], err)
-	return exit(int(syscall.ENOENT)) // as Slurm ends then
+	return exit(int(syscall.ENOENT)) // Slurm's exit status
 }
 
-// stepEnviron adds what a step of Slurm has more than its job.
+// stepEnviron adds the variables that a step of Slurm has in addition to its job's.
 func stepEnviron(env []string) []string {
 	return append(env, "SLURM_STEP_ID=0", "SLURM_STEPID=0", "SLURM_STEP_NUM_TASKS=1", "SLURM_STEP_NUM_NODES=1",
 		"SLURM_STEP_TASKS_PER_NODE=1", "SLURM_STEP_NODELIST="+os.Getenv("SLURM_NODELIST"))
 }
 
-// parseRun reads srun's words. The first that is no option begins the command.
+// parseRun parses srun's command line. The first word that is not an option begins the command.
 func parseRun(words []string) (l launch, err error) {
 	given, rest, err := launching.Parse(words)
 	if err != nil {
@@ -72,7 +72,7 @@ func parseRun(words []string) (l launch, err error) {
 		switch g.Name {
 		case "ntasks", "nodes", "ntasks-per-node":
 			if g.Value != "1" && g.Value != "1-1" {
-				return l, &notation.Unsupported{What: shown, Why: "srun runs one task of the job, in place"}
+				return l, &notation.Unsupported{What: shown, Why: "srun runs one task of the job in place"}
 			}
 		case "export":
 			if g.Value != "ALL" {

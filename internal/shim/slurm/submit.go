@@ -1,10 +1,10 @@
 package slurm
 
-// A job goes through sbatch in this order: its words, the environment and the script are read and checked (package
-// submission); what Slurm would make of them becomes an order for the worker, and a Spec for who lists jobs; what it
-// waits for is looked up; whether workers see its directory is asked, once for each file system. Only then is there a
-// task. So whatever is wrong with a job is said while nothing of it exists, and the one request that makes it carries a
-// key: sent again, after corrald was killed before it could answer, it makes no second job.
+// sbatch processes a job in this order: its command line, the environment and the script are parsed and checked
+// (package submission); the result becomes an order for the worker, and a Spec for commands that list jobs;
+// dependencies are resolved; the workers check whether they see its directory, once for each file system. Only then is
+// a task created. So errors in a job are reported before any part of it exists, and the single request that creates it
+// has a key: if it is repeated after corrald was killed before it could answer, no second job is created.
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/submission"
 )
 
-// sbatch hands a job to corrald. All that can be wrong with it is found out before.
+// sbatch submits a job to corrald. All possible errors are detected before that.
 func sbatch(c *call) error {
 	sub, err := c.read()
 	if err != nil {
@@ -47,8 +47,8 @@ func sbatch(c *call) error {
 			c.folder.Cluster, sub.Size.CPUs, c.folder.Cluster)
 		return nil
 	}
-	// Asked again, it is the same job. The key is not kept: who kills sbatch does not know, as with Slurm, whether
-	// there is a job now.
+	// A repeated request creates the same job. The key is not saved: if sbatch is killed, it is unknown whether the job
+	// was created, as in Slurm.
 	key := rand.Text()
 	added, err := untilAnswered(c, func() (api.AddedTasks, error) {
 		return c.client.AddTask(c.ctx, c.folder.Run, t, key)
@@ -57,7 +57,7 @@ func sbatch(c *call) error {
 		return submission.Failed(err)
 	}
 	id := c.folder.Base() + int64(added.First)
-	// Who has named a cluster is told which one took the job.
+	// If a cluster was named, the output names the cluster that took the job.
 	on, semicolon := "", ""
 	if c.title != "" {
 		on, semicolon = " on cluster "+c.title, ";"+c.title
@@ -74,7 +74,7 @@ func sbatch(c *call) error {
 	return c.await(added)
 }
 
-// read reads what sbatch is asked: its words, the environment, and the script.
+// read parses the options of sbatch: its command line, the environment, and the script.
 func (c *call) read() (*submission.Submission, error) {
 	cmd, err := submission.ParseCommand(c.args)
 	switch {
@@ -95,25 +95,25 @@ func (c *call) read() (*submission.Submission, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
-	// There is no other way to ask for the mask. Nothing else of this process makes files meanwhile.
+	// There is no other way to read the mask. No other code in this process creates files at this time.
 	mask := syscall.Umask(0)
 	syscall.Umask(mask)
 	return cmd.Submission(submission.Caller{Environ: os.Environ(), Directory: dir, Umask: mask}, script)
 }
 
-// script reads the script of a name, or standard input. It may be a pipe.
+// script reads a script by name, or from standard input. It may be a pipe.
 func (c *call) script(name string) (string, error) {
-	// More than a script may have is never read, however much there is.
+	// More than the maximum length of a script is never read.
 	from := c.In
 	if name != "" {
 		f, err := os.Open(name)
-		if err != nil && !strings.Contains(name, "/") { // as Slurm has it, then it may be a command
+		if err != nil && !strings.Contains(name, "/") { // as in Slurm, it may then be a command
 			if found, errPath := exec.LookPath(name); errPath == nil {
 				f, err = os.Open(found)
 			}
 		}
 		if err != nil {
-			return "", fmt.Errorf("Unable to open file %s", name) // Slurm's words
+			return "", fmt.Errorf("Unable to open file %s", name) // Slurm's wording
 		}
 		defer f.Close()
 		from = f
@@ -125,8 +125,7 @@ func (c *call) script(name string) (string, error) {
 	return string(b), err
 }
 
-// await waits for jobs and ends with the highest of their exit statuses, as sbatch --wait does; that of one which was
-// killed is 1.
+// await waits for jobs and returns the highest of their exit statuses, like sbatch --wait; a killed job counts as 1.
 func (c *call) await(added api.AddedTasks) error {
 	tasks, err := untilAnswered(c, func() ([]api.Task, error) {
 		return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), 0)
@@ -134,7 +133,7 @@ func (c *call) await(added api.AddedTasks) error {
 	if err != nil {
 		return err
 	}
-	// An array has as many ends as tasks. What could not be begun has left nothing in its output that says why.
+	// An array ends once for each task. A task that could not be started has no reason in its output.
 	worst := 0
 	for _, t := range tasks {
 		if unable(t) {
@@ -152,13 +151,13 @@ func (c *call) await(added api.AddedTasks) error {
 	return nil
 }
 
-// task makes the task of a submission.
+// task returns the task for a submission.
 func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	who := whoever()
-	// Clients that know the cluster by sinfo name it as their partition. "default" is what people write where they must
-	// write something.
+	// Clients that know the cluster from sinfo name it as their partition. "default" is used where a partition must be
+	// given.
 	if p := sub.Labels.Partition; p != "" && p != c.folder.Cluster && p != "default" {
-		return t, errors.New("Invalid partition name specified") // Slurm's words
+		return t, errors.New("Invalid partition name specified") // Slurm's wording
 	}
 	o, err := c.order(sub, who)
 	if err != nil {
@@ -172,7 +171,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	if err != nil {
 		return t, err
 	}
-	if !sub.Answer.TestOnly { // which makes nothing
+	if !sub.Answer.TestOnly { // a test creates nothing
 		if err := c.sight(o); err != nil {
 			return t, err
 		}
@@ -181,10 +180,10 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 		Name: sub.Name, Argv: []string{corral.PilotProgram, step.Command}, Note: string(note),
 		TaskTimes: api.TaskTimes{TimeLimit: corral.Seconds(sub.Limits.Time), Grace: corral.Seconds(killWait)},
 		Requeue:   sub.Limits.Requeue,
-		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.Placing.Nice)), // Slurm has a longer scale
+		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.Placing.Nice)), // Slurm has a wider range
 		Resources: resources(sub), After: after,
 	}
-	// All tasks of an array share one order: which of them it is, a step knows from its worker.
+	// All tasks of an array share one order: a step learns its element from its worker.
 	if sub.Array != nil {
 		t.Elements, t.AtOnce = len(sub.Array.Tasks), sub.Array.AtOnce
 	}
@@ -193,17 +192,17 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	return t, nil
 }
 
-// killWait is how long a job has to tidy up when it is to end, as with a Slurm whose configuration says nothing of it.
+// killWait is how long a job may clean up when it must end: Slurm's default.
 const killWait = 30 * time.Second
 
-// resources is what a job asks of a worker.
+// resources returns the resources that a job requests from a worker.
 func resources(sub *submission.Submission) corral.Resources {
-	// 0 means that nothing was asked for: the job then gets the share of its worker's memory that its cpus are.
+	// 0 means that no memory was requested: the job then gets a share of its worker's memory in proportion to its cpus.
 	s := sub.Size
 	return corral.Resources{CPUs: s.CPUs, MemoryMiB: int(s.Total()), DiskMiB: int(sub.DiskMiB), GPUs: s.GPUs}
 }
 
-// whoever returns the user who calls.
+// whoever returns the calling user.
 func whoever() job.User {
 	me := job.User{UID: os.Getuid(), GID: os.Getgid()}
 	// A user of a directory service is not in /etc/passwd, which is all that a static program reads.
@@ -218,7 +217,7 @@ func whoever() job.User {
 	return me
 }
 
-// order is what the job's worker is told.
+// order returns the order for the job's worker.
 func (c *call) order(sub *submission.Submission, who job.User) (o step.Order, err error) {
 	o = step.Order{
 		Script: step.Script{Text: sub.Script, Name: sub.Path, Args: sub.Args}, Environment: sub.Environment.Variables,
@@ -242,17 +241,17 @@ func (c *call) order(sub *submission.Submission, who job.User) (o step.Order, er
 		return o, fmt.Errorf("finding this machine's name: %w", err)
 	}
 	o.Place.Directory = sub.Directory
-	// The number of the directory goes along, by which a worker tells it from one of the same name.
+	// The directory's inode number is included, by which a worker distinguishes it from another of the same name.
 	if o.Place.Mark = step.MarkOf(sub.Directory); o.Place.Mark == 0 {
-		return o, fmt.Errorf("the job's directory %s is not there, or no directory", sub.Directory)
+		return o, fmt.Errorf("the job's directory %s does not exist or is not a directory", sub.Directory)
 	}
 	o.Limits.Soft, err = softLimits(sub.Limits.Rlimits)
 	return o, err
 }
 
-// softLimits returns those limits of the calling shell that a job is to have: this process has raised some of its own.
+// softLimits returns the calling shell's limits for the given resources: this process has raised some of its own.
 func softLimits(names []string) (map[string]uint64, error) {
-	// Go raises the limit of open files for itself when a program begins, and does not tell what it was.
+	// Go raises the limit of open files for itself at startup, and does not reveal the previous value.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", os.Getppid()))
 	if err != nil {
 		if text, err = os.ReadFile("/proc/self/limits"); err != nil {
@@ -268,7 +267,7 @@ func softLimits(names []string) (map[string]uint64, error) {
 	return soft, nil
 }
 
-// shortened cuts a command line that is shown. Each list of jobs has it in it, and some have a whole program in them.
+// shortened truncates a command line for display. Each list of jobs contains it, and some contain a whole program.
 func shortened(line string) string {
 	const most = 2000
 	if len(line) > most {
@@ -277,9 +276,9 @@ func shortened(line string) string {
 	return line
 }
 
-// spec is what is shown of the job.
+// spec returns the displayed data of the job.
 func (c *call) spec(sub *submission.Submission, who job.User) job.Spec {
-	// Names stay patterns: each task of an array has files of its own.
+	// Names remain patterns: each task of an array has its own files.
 	at := func(name string) string {
 		if name == "" || filepath.IsAbs(name) {
 			return name
@@ -294,7 +293,7 @@ func (c *call) spec(sub *submission.Submission, who job.User) job.Spec {
 		}
 		command = strings.Join(append([]string{path}, sub.Args...), " ")
 	}
-	host, _ := os.Hostname() // order has found it
+	host, _ := os.Hostname() // order has already found it
 	s := job.Spec{
 		User: who, Partition: c.folder.Cluster, Account: sub.Labels.Account,
 		Comment: sub.Labels.Comment, QOS: sub.Labels.QOS,

@@ -1,8 +1,8 @@
 package slurm
 
-// Jobs are tasks, and this is how one becomes the other: a job's number is its task's and the folder's base, an array
-// is as many tasks in a row with one set of attributes, its number is that of the first. So the jobs that a command
-// names are numbers of tasks, and only these are asked for.
+// Jobs are converted to tasks as follows: a job's number is its task's number plus the folder's base; an array is a
+// series of tasks with the same attributes, and its number is that of the first. So the jobs named in a command
+// correspond to numbers of tasks, and only these are requested.
 
 import (
 	"cmp"
@@ -19,12 +19,12 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/submission"
 )
 
-// tasks asks for tasks of the folder's run.
+// tasks requests tasks of the folder's run.
 func (c *call) tasks(q api.TaskQuery) ([]api.Task, error) {
 	return untilAnswered(c, func() ([]api.Task, error) { return c.client.QueryTasks(c.ctx, c.folder.Run, q) })
 }
 
-// jobs asks for tasks, as jobs.
+// jobs requests tasks, and converts them to jobs.
 func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 	tasks, err := c.tasks(q)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 	return all, nil
 }
 
-// shown is a task in the words of package job.
+// shown converts a task for package job.
 func (f Folder) shown(t api.Task) job.Task {
 	return job.Task{
 		ID: int(f.Base()) + t.Number, Element: t.Element, Name: t.Name, State: t.State, Cause: t.Cause,
@@ -52,7 +52,7 @@ func (f Folder) shown(t api.Task) job.Task {
 	}
 }
 
-// over is when a task was over in any way.
+// over returns when a task ended in any way.
 func over(t api.Task) time.Time {
 	if !t.OverAt.IsZero() {
 		return t.OverAt.Local()
@@ -60,7 +60,7 @@ func over(t api.Task) time.Time {
 	return t.EndedAt.Local()
 }
 
-// node is the name of a worker as a node of Slurm: names of nodes have no dots and no slashes.
+// node returns the name of a worker as a node of Slurm: names of nodes contain no dots or slashes.
 func node(worker string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || r == '.' || r == ' ' || r == ',' || r == '[' || r == ']' {
@@ -70,36 +70,37 @@ func node(worker string) string {
 	}, worker)
 }
 
-// killedBy begins the reason of a task that a signal ended.
+// killedBy is the prefix of the reason for a task that a signal ended.
 const killedBy = "killed by "
 
-// exitOf says how a task's process ended, as far as its worker has told. What Slurm makes of that package job says.
+// exitOf returns how a task's process ended, as far as its worker has reported it. Package job interprets it as Slurm
+// would.
 func exitOf(t api.Task) (code notation.ExitCode) {
-	// Of a process that a signal ended, the worker tells which one in its reason, and no status.
+	// For a process that a signal ended, the worker names the signal in the reason, without a status.
 	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
-		code.Status = *t.ExitStatus // also of one that caught the signal by which it was to end
+		code.Status = *t.ExitStatus // also for a process that handled the signal that asked it to end
 		return code
 	}
 	if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
 		code.Signal, _ = notation.ParseSignal(strings.TrimPrefix(name, "signal "))
 	}
-	// A worker that kills what is withdrawn tells no more. Slurm sends SIGTERM, and that is what clients know.
+	// A worker that kills a withdrawn task reports nothing more. Slurm sends SIGTERM, which clients expect.
 	if t.Cause == corral.CauseWithdrawn && t.Attempts > 0 {
 		code.Signal = int(syscall.SIGTERM)
 	}
 	return code
 }
 
-// numberOf is the number of the task that a job is, ok only for one that this folder may have.
+// numberOf returns the number of a job's task; ok is false if the job cannot belong to this folder.
 func (f Folder) numberOf(id int) (number int, ok bool) {
 	number = id - int(f.Base())
 	return number, number > 0 && number < numbersPerRun
 }
 
-// living are the states of tasks that are not over.
+// living are the states of tasks that have not ended.
 var living = []corral.TaskState{corral.TaskWaiting, corral.TaskReady, corral.TaskRunning}
 
-// expand returns the jobs that each word of a list means: none where there is no such job.
+// expand returns the jobs for each entry of a list; none if the entry matches no job.
 func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 	var numbers []int
 	for _, id := range list {
@@ -107,8 +108,8 @@ func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 			numbers = append(numbers, n)
 		}
 	}
-	// The first look tells single jobs, and of arrays the first task, in which the others are written. A second one
-	// asks for all of these.
+	// The first request returns single jobs, and the first task of each array, which names the others. A second request
+	// fetches all of these.
 	found := make([][]job.Job, len(list))
 	if len(numbers) == 0 {
 		return found, nil
@@ -140,13 +141,13 @@ func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 	return found, nil
 }
 
-// byID finds a job among others that are in the order of their numbers, as tasks come.
+// byID compares a job with an id, for searching jobs that are sorted by id, as tasks are.
 func byID(j job.Job, id int) int { return cmp.Compare(j.ID, id) }
 
-// members returns the ids of the jobs that each word of a list means. firsts has those with the numbers of the list
-// that there are: a word means that job alone, or tasks of its array. arrays: there are some.
+// members returns the ids of the jobs for each entry of a list. firsts contains the existing jobs with the numbers in
+// the list: an entry means that job alone, or tasks of its array. arrays reports whether there are arrays.
 func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays bool, err error) {
-	// Which tasks an array has is written in each of them: no further question is needed.
+	// Each task names all tasks of its array: no further request is needed.
 	known := map[string]*notation.Array{}
 	meant = make([][]int, len(list))
 	for i, id := range list {
@@ -166,7 +167,7 @@ func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays boo
 			if array, err = notation.ParseArray(first.Spec.Array, notation.MaxTask); err != nil {
 				return nil, false, fmt.Errorf("reading the array of job %d: %w", first.ID, err)
 			}
-			if array == nil { // attributes that no sbatch has written
+			if array == nil { // attributes that sbatch has not written
 				array = &notation.Array{}
 			}
 			known[first.Spec.Array] = array
@@ -185,10 +186,10 @@ func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays boo
 	return meant, arrays, nil
 }
 
-// waits returns what a job waits for.
+// waits returns the conditions that a job waits for.
 func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 	for _, d := range sub.Placing.Dependencies.List {
-		// Of jobs that are submitted at the same time one may miss the other, as each asks before it is there itself.
+		// Jobs submitted at the same time may miss each other, because each checks before it exists itself.
 		if d.When == notation.Singleton {
 			earlier, err := c.jobs(api.TaskQuery{States: living})
 			if err != nil {
@@ -217,7 +218,7 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 	return waits, nil
 }
 
-// whens are what a dependency waits for, in the words of corrald.
+// whens maps kinds of dependencies to corrald's conditions.
 var whens = map[notation.DependencyKind]api.When{
 	notation.After: api.WhenStarted, notation.AfterAny: api.WhenEnded, notation.AfterOK: api.WhenSucceeded,
 	notation.AfterNotOK: api.WhenFailed,

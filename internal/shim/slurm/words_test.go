@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/submission"
 )
 
-// What srun runs, or says instead.
+// The command that srun runs, or its error.
 func TestParseRun(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -46,7 +46,7 @@ func TestParseRun(t *testing.T) {
 	}
 }
 
-// Which jobs the words of a list mean, of those that there are: 5 is one by itself, 10 an array of three.
+// The jobs that the words of a list select: job 5 is a single one, and 10 is an array of three.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	firsts := []job.Job{
@@ -68,7 +68,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// Which jobs scancel is to choose, or why it chooses none.
+// The jobs that scancel selects, or the reason why it selects none.
 func TestParseCancel(t *testing.T) {
 	t.Parallel()
 	for line, says := range map[string]string{
@@ -76,8 +76,8 @@ func TestParseCancel(t *testing.T) {
 		"--signal=KILL 12": "", "-b 12": "", "-s 15 12": "",
 		"-s USR1 12": "--signal=USR1 is not supported", "": "No job identification provided", "-Q": "No job identification provided",
 		"x": "Invalid job id x", "-t DONE": "Invalid job state DONE", "-n": "option requires an argument",
-		"--interactive 12": "unrecognized option", "--user= 12": "--user names nothing", "--account=": "--account names nothing",
-		"--name=,": "--name names nothing", "--state=": "--state names nothing", "--partition=": "--partition names nothing",
+		"--interactive 12": "unrecognized option", "--user= 12": "--user has no value", "--account=": "--account has no value",
+		"--name=,": "--name has no value", "--state=": "--state has no value", "--partition=": "--partition has no value",
 		"--user=,ann": "",
 	} {
 		_, err := parseCancel(strings.Fields(line))
@@ -87,7 +87,7 @@ func TestParseCancel(t *testing.T) {
 	}
 }
 
-// What sbatch may pass on of its limits is what a step knows, and the kernel tells.
+// The limits that sbatch may pass on are those that a step knows and that the kernel reports.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("/proc/self/limits")

@@ -15,15 +15,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A visitor is the attempt that somebody names at the door, as it is recorded at that moment.
+// A visitor is the recorded state of the attempt that a connection names.
 type visitor struct {
 	job     corral.Job
-	glidein corral.Glidein // in brief: without its other attempts
+	glidein corral.Glidein // in brief: without attempts that no longer matter
 	cluster corral.Cluster
-	now     time.Time // of the look
+	now     time.Time // the time of the lookup
 }
 
-// visitor looks up the attempt with a tag, a NotFound error if there is none.
+// visitor looks up the attempt with a tag. It returns a NotFound error if there is none.
 func (c *Clusters) visitor(ctx context.Context, tag string) (v visitor, err error) {
 	err = c.db.Whole().View(ctx, func(whole *store.WholeTx) (err error) {
 		v.now = whole.Now()
@@ -47,10 +47,10 @@ func (c *Clusters) visitor(ctx context.Context, tag string) (v visitor, err erro
 // place names the attempt in an error.
 func place(tag string) string { return "attempt " + tag }
 
-// Admit implements port.Gate: the token must be that of the attempt that is named, not expired, and the attempt alive.
-// A worker must know the secret of the pilot that holds the attempt's lease, belong to a cluster that is embedded, and
-// be one of those that the attempt can have; that one was not is noted once in the attempt's history. Pilots of all
-// clusters come in, to be told to drain and to tell what they do.
+// Admit implements port.Gate: the token must be that of the named attempt and not expired, and the attempt must be
+// live. A worker must also know the secret of the pilot that holds the attempt's lease, belong to an embedded
+// cluster, and be one of the workers that the attempt can have; a worker that is not is recorded once in the
+// attempt's history. Pilots of all clusters are admitted, so that they can be asked to drain and report what they do.
 func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admission, error) {
 	if id, yes := stream.ClusterOf(cred.Tag); yes {
 		in, err := c.streams.admit(id, cred, func(tag string) (visitor, error) { return c.visitor(ctx, tag) })
@@ -79,8 +79,8 @@ func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admis
 	return in, nil
 }
 
-// unrecorded is the answer to somebody whose attempt the store does not know. Where the token was made here, the record
-// was lost, and may come back: the pilot is not sent away but asked to try again, until a person has it adopted or
+// unrecorded returns the error for a visitor whose attempt is not in the store. If the token was made by this
+// corrald, the record was lost and may be restored: the pilot is asked to try again, until a person has it adopted or
 // cancelled as an orphan.
 func unrecorded(key Key, cred port.Credentials) error {
 	own := key.Token(cred.Tag).Digest()
@@ -91,7 +91,7 @@ func unrecorded(key Key, cred port.Credentials) error {
 		"record: `corral site orphans` adopts or cancels it")
 }
 
-// mayEnter is the decision of Admit.
+// mayEnter decides on the credentials of a visitor.
 func (v visitor) mayEnter(cred port.Credentials) error {
 	at, job := place(cred.Tag), v.job
 	switch {
@@ -104,9 +104,9 @@ func (v visitor) mayEnter(cred port.Credentials) error {
 		return corral.ErrorAt(corral.Forbidden, at, "ended as %s", job.Outcome)
 	case cred.Session == "":
 		return corral.ErrorAt(corral.Invalid, at, "a %s must show the secret of its pilot", cred.Role)
-	case cred.Role == wire.RolePilot: // whose lease it is, is asked for next
+	case cred.Role == wire.RolePilot: // the lease is checked next
 		return nil
-	case job.LeaseHolder == "": // adopted a moment ago: its workers may be quicker to try again than the pilot
+	case job.LeaseHolder == "": // adopted a moment ago: its workers may reconnect before its pilot
 		return corral.ErrorAt(corral.Unavailable, at, "its pilot has not come back yet")
 	case cred.Holder != job.LeaseHolder:
 		return corral.ErrorAt(corral.Forbidden, at, "its lease is not held by this worker's pilot")
@@ -119,9 +119,9 @@ func (v visitor) mayEnter(cred port.Credentials) error {
 	return nil
 }
 
-// AdmitThrough decides about a request that came by a site's relay: the attempt must be one of the site's, alive, and
-// whoever asks must know its token. It returns the address of the attempt's pool, which may be asked for only if
-// corrald runs it. The errors tell a stranger nothing of what corrald knows.
+// AdmitThrough decides on a request that came through a site's relay: the attempt must belong to the site and be
+// live, and the client must know its token. It returns the address of the attempt's pool, which may be requested only
+// if corrald runs the pool. The errors reveal nothing about corrald's state to strangers.
 func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay.Request) (pool string, err error) {
 	if id, yes := stream.ClusterOf(q.Tag); yes {
 		return "", c.streams.admitThrough(id, q)
@@ -146,9 +146,9 @@ func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay
 	return v.cluster.Collector, nil
 }
 
-// proved reports whether a request that came by a relay knows what its attempt's processes know. For the worker port
-// that is the secret of the session as soon as there is one. For the pool it is the token, for the daemons there have
-// nothing else; it opens nothing but the way to the pool, which asks for a token of its own.
+// proved reports whether a request through a relay proves knowledge of its attempt's secret. For the worker port that
+// is the session's secret, once there is one. For the pool it is the token, because the daemons there have nothing
+// else; it only opens the connection to the pool, which requires a token of its own.
 func (v visitor) proved(q relay.Request) bool {
 	if q.Target == relay.Workers && v.job.Session != "" {
 		return q.Proves(v.job.Session)
@@ -156,14 +156,14 @@ func (v visitor) proved(q relay.Request) bool {
 	return q.Proves(v.job.TokenDigest)
 }
 
-// Lease implements port.Gate: the first holder gets the attempt for good.
+// Lease implements port.Gate: the first holder keeps the attempt permanently.
 func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder, session string) error {
 	return write(ctx, c.db, attempt, func(tx *store.Tx) error {
 		return store.Done(tx.LeaseJob(attempt, holder, session))
 	})
 }
 
-// write changes what is recorded of an attempt, for its owner.
+// write changes an attempt's record on behalf of its owner.
 func write(ctx context.Context, db *store.DB, attempt corral.JobID, fn func(*store.Tx) error) error {
 	owner, err := store.ReadWhole(ctx, db, func(tx *store.WholeTx) (string, error) {
 		job, err := tx.Job(attempt)
@@ -188,7 +188,7 @@ func (c *Clusters) LoseHost(ctx context.Context, attempt corral.JobID, lost corr
 	})
 }
 
-// Report implements port.Gate: what a pilot says of itself becomes a line of the attempt's history.
+// Report implements port.Gate: it adds a pilot's report about itself to the attempt's history.
 func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reason string) error {
 	defer c.Notify()
 	return write(ctx, c.db, attempt, func(tx *store.Tx) error {
@@ -197,12 +197,12 @@ func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reas
 }
 
 const (
-	maxLost     = 1024 // hosts of one attempt that are kept
+	maxLost     = 1024 // maximum number of lost hosts recorded per attempt
 	maxNodeName = 255  // bytes, as in DNS
 )
 
-// LostHosts returns the hosts that a pilot says it has lost, as far as their names and reasons are fit for others to
-// see: at most 1024, with NodeName's names and reasons of one line.
+// LostHosts returns the hosts that a pilot reports as lost, with names and reasons that are safe to show: at most
+// 1024 hosts, names as NodeName returns them, and reasons of one line.
 func LostHosts(told []corral.LostHost) (lost []corral.LostHost) {
 	for _, l := range told[:min(len(told), maxLost)] {
 		l.Node, l.Why = NodeName(l.Node), jobfiles.OneLine(l.Why)
@@ -211,8 +211,9 @@ func LostHosts(told []corral.LostHost) (lost []corral.LostHost) {
 	return lost
 }
 
-// NodeName returns the name that a report, or a batch system, has for a node; empty if no host can be called so. The
-// name goes back to the batch system, as that of a node to avoid: it must not be read there as an option, or as a list.
+// NodeName returns the name of a node from a report or a batch system, or "" if it cannot be a host name. The name
+// may be passed back to the batch system as that of a node to avoid, so it must not be read there as an option or a
+// list.
 func NodeName(said string) string {
 	said = strings.TrimSpace(said)
 	for _, r := range said {

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Who may come in through the worker port.
+// Admission at the worker port.
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -83,7 +83,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// The first pilot gets the attempt; the same one may ask again, another one never gets it.
+// The first pilot gets the attempt's lease; it may ask again, but another pilot never gets it.
 func TestLeaseIsForOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -99,8 +99,8 @@ func TestLeaseIsForOne(t *testing.T) {
 	}
 }
 
-// Pilots of an HTCondor cluster come in at the worker port; its workers belong to the pool.
-func TestAdmitOfAPool(t *testing.T) {
+// Pilots of an HTCondor cluster are admitted at the worker port; its workers belong to the pool.
+func TestAdmitToAPool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pool := w.pool(corral.Cluster{Name: "mine", Collector: "127.0.0.1:20001"})
@@ -118,8 +118,8 @@ func TestAdmitOfAPool(t *testing.T) {
 	}
 }
 
-// What a pilot tells is in its attempt's history, and wakes whoever waits for news of workers.
-func TestPilotsTell(t *testing.T) {
+// A pilot's report is added to its attempt's history and wakes the callers that wait for changes of workers.
+func TestPilotsReport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.attempt(w.site("here").ID, 1, "tag", time.Now().Add(time.Hour))
@@ -152,7 +152,7 @@ func TestPilotsTell(t *testing.T) {
 	}
 }
 
-// That a worker is not one of the attempt's is in its history once, however often it tries.
+// A worker that does not belong to the attempt is recorded once in its history, however often it tries.
 func TestMisfitIsNotedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -162,7 +162,7 @@ func TestMisfitIsNotedOnce(t *testing.T) {
 	}
 	cred := port.Credentials{Tag: a.Tag, TokenDigest: a.TokenDigest, Role: wire.RoleWorker, Holder: "pilot", Session: "secret",
 		Worker: "tag/0", Shape: corral.Resources{CPUs: 65536, MemoryMiB: 1}}
-	again := NewClusters(slog.New(slog.DiscardHandler), w.db, nil, dispatch.Config{}) // a corrald that was started again
+	again := NewClusters(slog.New(slog.DiscardHandler), w.db, nil, dispatch.Config{}) // a restarted corrald
 	t.Cleanup(again.Close)
 	for _, clusters := range []*Clusters{w.clusters, w.clusters, again} {
 		if _, err := clusters.Admit(t.Context(), cred); corral.KindOf(err) != corral.Forbidden {

@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// noSink is a run that keeps nothing.
+// noSink is a run that discards everything.
 type noSink struct{}
 
 func (noSink) Assigned(string, []execution.Key) error            { return errors.New("keeps nothing") }
 func (noSink) Finished([]execution.Result) error                 { return errors.New("keeps nothing") }
 func (noSink) Returned([]execution.Key, bool, time.Time, string) {}
 
-// A dispatcher that is being closed may be about to tell of a lost worker: both wait for the lock.
+// A dispatcher that is being closed may be about to report a lost worker: both wait for the lock.
 func TestCloseWhileWorkersAreLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -31,7 +31,7 @@ func TestCloseWhileWorkersAreLost(t *testing.T) {
 		clusters.Close()
 	}()
 	d.Expect(1, "lost", nil)
-	<-time.After(100 * time.Millisecond) // enough for both to come to the lock; if it is not, nothing is shown
+	<-time.After(100 * time.Millisecond) // enough for both to reach the lock; otherwise the test shows nothing
 	clusters.mu.Unlock()
 	select {
 	case <-ended:

@@ -20,58 +20,58 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Pools are the HTCondor pools of clusters of kind condor; corrald's are condorpool.Keepers.
+// Pools are the HTCondor pools of clusters of kind condor; in corrald they are condorpool.Keepers.
 type Pools interface {
-	// Mint makes a token with which the workers of an attempt may join the cluster's pool, and notes it in the store
-	// before it returns. It may end before lifetime is over, where somebody else decides about that. The error is
-	// Forbidden if there will be none.
+	// Mint creates a token with which an attempt's workers may join the cluster's pool, and records it in the store
+	// before it returns. If another party controls the lifetime, the token may expire earlier. The error is Forbidden
+	// if the pool will never issue one.
 	Mint(
 		ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration,
 	) (secret string, ends time.Time, err error)
 
-	// Workers returns the workers that the cluster's collector knew when it was last asked.
+	// Workers returns the workers known to the cluster's collector when it was last queried.
 	Workers(cluster corral.ClusterID) []corral.Worker
 
-	// Waiting returns what the jobs need that wait in the cluster's queue.
+	// Waiting returns the requirements of the jobs in the cluster's queue.
 	Waiting(ctx context.Context, cluster corral.ClusterID) ([]matching.Class, error)
 
 	// Queue returns the job queue of a READY cluster.
 	Queue(cluster corral.Cluster) (run.Queue, error)
 }
 
-// An Address says where workers at a site dial in.
+// An Address tells workers at a site where to connect.
 type Address interface {
-	// For returns the addresses to try, in order, and the digest of the certificate that the worker
-	// port shows, if one of them is a TLS address.
+	// For returns the addresses to try, in order, and the digest of the worker port's certificate if one of them is a
+	// TLS address.
 	For(site corral.Site) (addresses []string, certDigest string, err error)
 
-	// Dial connects with the TLS worker port from here, for workers that come through a relay.
+	// Dial connects to the TLS worker port from this process, for workers that come through a relay.
 	Dial(ctx context.Context) (net.Conn, error)
 }
 
-// Clusters is what runs and glideins see of the personal clusters, of both kinds. It holds the
-// dispatchers of the embedded clusters and the links of the pilots of all clusters, and is
-// the gate of the worker port. Its methods may be called from several goroutines at once.
+// Clusters gives runs and glideins access to the personal clusters of both kinds. It holds the dispatchers of the
+// embedded clusters and the links of the pilots of all clusters, and is the gate of the worker port. Its methods may
+// be called concurrently.
 type Clusters struct {
 	lg    *slog.Logger
 	db    *store.DB
 	cfg   dispatch.Config
 	links *port.Links // of the pilots of all clusters
-	pools Pools       // nil: there are none
+	pools Pools       // nil: none
 
-	streams streamDoor // of pools
-	key     Key        // of the tokens of this corrald; nil: it is not known
+	streams streamDoor // for worker jobs
+	key     Key        // of this corrald's tokens; nil: unknown
 
-	mu sync.Mutex // guards following; it is not held while a dispatcher is asked, which may be about to notify
+	mu sync.Mutex // guards the fields below; it is not held during calls to a dispatcher, which may be about to notify
 
 	dispatchers map[corral.ClusterID]*dispatch.Dispatcher
-	changed     chan struct{} // closed and replaced when workers come or go
+	changed     chan struct{} // closed and replaced when workers register or leave
 	misfits     misfits
 }
 
-// NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools. By the key with which
-// the tokens of attempts are made, pilots are known as ours of which the store has no record; without one they are
-// strangers. cfg.OnChange is taken over.
+// NewClusters returns the set of clusters. HTCondor pools are added by UsePools. With the key that makes the
+// attempts' tokens, pilots that the store has no record of are recognized as this corrald's; without a key they are
+// strangers. NewClusters sets cfg.OnChange.
 func NewClusters(lg *slog.Logger, db *store.DB, key Key, cfg dispatch.Config) *Clusters {
 	c := &Clusters{
 		key:         key,
@@ -87,21 +87,22 @@ func NewClusters(lg *slog.Logger, db *store.DB, key Key, cfg dispatch.Config) *C
 	return c
 }
 
-// UsePools says who runs the clusters of kind condor, before anything else is asked of c. Whoever it is calls
-// Notify when workers come or go. If it is Streams, too, its clusters can have worker jobs.
+// UsePools sets the manager of the clusters of kind condor. It must be called before any other method of c. The
+// manager must call Notify when workers register or leave. If it also implements Streams, its clusters support worker
+// jobs.
 func (c *Clusters) UsePools(p Pools) {
 	c.pools = p
 	c.streams.streams, _ = p.(Streams)
 }
 
-// Changed returns a channel that is closed when workers come or go next.
+// Changed returns a channel that is closed when workers next register or leave.
 func (c *Clusters) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changed
 }
 
-// Notify wakes whoever waits for workers to come or go.
+// Notify wakes the callers that wait for workers to register or leave.
 func (c *Clusters) Notify() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +110,8 @@ func (c *Clusters) Notify() {
 	c.changed = make(chan struct{})
 }
 
-// Close ends all dispatchers and links; workers and pilots notice and try to come back. It holds no lock while it
-// waits for them, since they may be about to notify.
+// Close closes all dispatchers and links; workers and pilots notice and try to reconnect. It holds no lock while it
+// waits for them, because they may be about to notify.
 func (c *Clusters) Close() {
 	c.links.Close()
 	c.mu.Lock()
@@ -121,7 +122,7 @@ func (c *Clusters) Close() {
 	}
 }
 
-// dispatcher returns the dispatcher of a cluster, which it makes if nothing has needed one so far.
+// dispatcher returns a cluster's dispatcher and creates it when it is first needed.
 func (c *Clusters) dispatcher(id corral.ClusterID) *dispatch.Dispatcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,13 +134,13 @@ func (c *Clusters) dispatcher(id corral.ClusterID) *dispatch.Dispatcher {
 	return d
 }
 
-// cluster returns the cluster with an id, which the caller has from what its owner asked for.
+// cluster returns the cluster with an id that comes from one of its owner's requests.
 func cluster(ctx context.Context, db *store.DB, id corral.ClusterID) (corral.Cluster, error) {
 	return store.ReadWhole(ctx, db, func(tx *store.WholeTx) (corral.Cluster, error) { return tx.Cluster(id) })
 }
 
-// Queue returns the job queue of a cluster for runs with these options, a NotFound or Conflict error if it may not take
-// jobs.
+// Queue returns a cluster's job queue for runs with these options. It returns a NotFound or Conflict error if the
+// cluster cannot accept jobs.
 func (c *Clusters) Queue(id corral.ClusterID, o corral.RunOptions) (run.Queue, error) {
 	cluster, err := cluster(context.Background(), c.db, id)
 	if err != nil {
@@ -163,10 +164,10 @@ func (c *Clusters) Queue(id corral.ClusterID, o corral.RunOptions) (run.Queue, e
 
 // Workers returns the workers registered in a cluster, by id.
 func (c *Clusters) Workers(id corral.ClusterID) (workers []corral.Worker) {
-	if d := c.existing(id); d != nil { // else no worker has dialled in yet
+	if d := c.existing(id); d != nil { // otherwise no worker has connected yet
 		workers = d.Workers()
 	}
-	if c.pools != nil { // a cluster has workers of one kind
+	if c.pools != nil { // all workers of a cluster are of the same kind
 		workers = append(workers, c.pools.Workers(id)...)
 	}
 	if s := c.streams.known(id); s != nil {
@@ -178,7 +179,7 @@ func (c *Clusters) Workers(id corral.ClusterID) (workers []corral.Worker) {
 	return workers
 }
 
-// Waiting returns what the jobs need that wait in a cluster's queue and that no worker has.
+// Waiting returns the requirements of the jobs that wait in a cluster's queue and are not assigned to a worker.
 func (c *Clusters) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.Class, error) {
 	cluster, err := cluster(ctx, c.db, id)
 	if err != nil {
@@ -202,14 +203,14 @@ func (c *Clusters) Waiting(ctx context.Context, id corral.ClusterID) ([]matching
 	return nil, nil
 }
 
-// existing returns the dispatcher of a cluster, or nil if nothing has needed one so far.
+// existing returns a cluster's dispatcher, or nil if it has not been needed so far.
 func (c *Clusters) existing(id corral.ClusterID) *dispatch.Dispatcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dispatchers[id]
 }
 
-// Registered returns the workers that are connected to the clusters of glideins now, by attempt.
+// Registered returns the workers that are now connected to the clusters of glideins, by attempt.
 func (c *Clusters) Registered(glideins []corral.Glidein) map[corral.JobID][]corral.Worker {
 	workers := map[corral.JobID][]corral.Worker{}
 	seen := map[corral.ClusterID]bool{}
@@ -227,8 +228,8 @@ func (c *Clusters) Registered(glideins []corral.Glidein) map[corral.JobID][]corr
 	return workers
 }
 
-// Mint makes a token for the workers of an attempt of an HTCondor cluster, as Pools does. Without pools the error is
-// Unavailable.
+// Mint creates a token for the workers of an attempt of an HTCondor cluster, like Pools.Mint. Without pools the error
+// is Unavailable.
 func (c *Clusters) Mint(
 	ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration,
 ) (secret string, ends time.Time, err error) {
@@ -238,8 +239,8 @@ func (c *Clusters) Mint(
 	return c.pools.Mint(ctx, cluster, attempt, lifetime)
 }
 
-// Drain asks the pilot and the workers of an attempt to finish what they run and leave, now or when they
-// dial in next. The workers of an HTCondor pool are told by their pilot.
+// Drain asks an attempt's pilot and workers to finish their tasks and leave, now or when they next connect. Workers
+// of an HTCondor pool are drained by their pilot.
 func (c *Clusters) Drain(cluster corral.ClusterID, attempt corral.JobID) {
 	c.links.Ask(attempt, corral.AskDrain)
 	if d := c.existing(cluster); d != nil {
@@ -250,7 +251,8 @@ func (c *Clusters) Drain(cluster corral.ClusterID, attempt corral.JobID) {
 	}
 }
 
-// Ended says that nothing of the attempt with this tag runs any more: what its workers had is done again at once.
+// Ended reports that no process of the attempt with this tag is running any more: its workers' tasks are rescheduled
+// at once.
 func (c *Clusters) Ended(tag string) {
 	c.misfits.forget(tag)
 	c.mu.Lock()
@@ -265,11 +267,11 @@ func (c *Clusters) Ended(tag string) {
 	}
 }
 
-// Offer says what could take a task: the workers present, and those that glideins will bring.
+// Offer returns the resources that could run a task: the connected workers and those that glideins will bring.
 func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Offer, error) {
-	now := time.Now() // once: of what is present and of what is to come
+	now := time.Now() // read once, for both present and future workers
 	var offer execution.Offer
-	present := map[corral.JobID]int{} // :: attempt → cpus registered
+	present := map[corral.JobID]int{} // :: attempt → registered CPUs
 	for _, w := range c.Workers(id) {
 		offer.Capacities = append(offer.Capacities, execution.CapacityOf(w, now))
 		if w.Draining || !w.Connected {
@@ -278,7 +280,7 @@ func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Of
 		offer.CPUs += w.CPUs
 		present[w.Attempt] += w.CPUs
 	}
-	if s := c.streams.known(id); s != nil { // what worker jobs have is the pool's, too: it is counted there
+	if s := c.streams.known(id); s != nil { // the CPUs of worker jobs belong to the pool and are counted there
 		for _, w := range s.Dispatcher().Workers() {
 			offer.Capacities = append(offer.Capacities, execution.CapacityOf(w, now))
 		}
@@ -291,7 +293,7 @@ func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Of
 		return tx.Owner(cluster.Owner).Glideins(store.GlideinFilter{Cluster: id, Live: true, InBrief: true})
 	})
 	if err != nil {
-		return offer, fmt.Errorf("listing what is requested for cluster %d: %w", id, err)
+		return offer, fmt.Errorf("listing the glideins of cluster %d: %w", id, err)
 	}
 	for _, g := range glideins {
 		if left, ok := attempt.ToCome(g, present, now); ok {

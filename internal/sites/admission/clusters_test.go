@@ -16,10 +16,10 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// far stands for HTCondor's pools, which take seconds each and are behind the gate in package engine's tests.
+// far stands for HTCondor's pools, which take seconds each to start and are tested behind the gate in package engine.
 type far struct {
 	workers []corral.Worker
-	stopped bool // in the moment after the cluster was seen READY
+	stopped bool // just after the cluster was seen READY
 }
 
 func (f far) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
@@ -46,7 +46,7 @@ func (f far) Stream(corral.ClusterID) (*stream.Stream, error) {
 
 func (f far) Streamed(corral.ClusterID) *stream.Stream { return nil }
 
-// Tasks go to the queue of a cluster that is READY: corrald's own, or its pool's.
+// Tasks are sent to the queue of a READY cluster: corrald's own or its pool's.
 func TestQueueOfACluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,7 +75,7 @@ func TestQueueOfACluster(t *testing.T) {
 	if q, err := w.clusters.Queue(pool.ID, corral.RunOptions{Stream: true}); q != nil || corral.KindOf(err) != corral.Conflict {
 		t.Errorf("condor, streamed and stopped: %v, %v", q, err)
 	}
-	w.clusters.UsePools(struct{ Pools }{far{}}) // which have no streams
+	w.clusters.UsePools(struct{ Pools }{far{}}) // without streams
 	if q, err := w.clusters.Queue(pool.ID, corral.RunOptions{Stream: true}); q != nil || corral.KindOf(err) != corral.Unavailable {
 		t.Errorf("condor, without streams: %v, %v", q, err)
 	}
@@ -88,14 +88,15 @@ func TestQueueOfACluster(t *testing.T) {
 	}
 }
 
-// An offer counts who is there, and whom glideins will bring; an attempt that is asked to drain is drained for good.
+// An offer counts the connected workers and those that glideins will bring; an attempt that is asked to drain stays
+// drained.
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	site := w.site("here")
 	pool := w.pool(corral.Cluster{Name: "mine", Collector: "127.0.0.1:20001"})
 	a := w.attempt(site.ID, pool.ID, "tag", time.Now().Add(time.Hour))
-	w.glidein(site.ID, pool.ID) // whose attempt is to come
+	w.glidein(site.ID, pool.ID) // its attempt has not started yet
 	w.clusters.UsePools(far{workers: []corral.Worker{
 		{ID: "1", Attempt: a.ID, CPUs: 2, Connected: true}, {ID: "2", Attempt: 99, CPUs: 1, Connected: true, Draining: true}, {ID: "3", Attempt: 99, CPUs: 1},
 	}})
@@ -116,7 +117,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// A key is made once, private, and what cannot be one is refused.
+// A key is created once, with private mode, and an invalid one is refused.
 func TestKeyIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 )
 
-// Expected returns the workers of a cluster as Workers does, and those that may come back after their connection was
-// lost. Those that are out of reach are not Connected. Of an HTCondor pool these are the ones whose ads have gone and
-// whose pilot has lost its connection: a worker that leaves takes its ad with it, and its pilot says so.
+// Expected returns a cluster's workers like Workers, and also those that may return after their connection was lost,
+// which are not Connected. In an HTCondor pool these are workers whose ads have disappeared and whose pilot has lost
+// its connection: a worker that leaves normally withdraws its ad, and its pilot reports it.
 func Expected(c *Clusters, id corral.ClusterID) (workers []corral.Worker) {
 	if d := c.existing(id); d != nil {
 		workers = dispatch.Expected(d)
@@ -30,8 +30,8 @@ func Expected(c *Clusters, id corral.ClusterID) (workers []corral.Worker) {
 	return workers
 }
 
-// Missing reports whether any worker or pilot of any cluster may be out of reach: if none is, nothing else need be
-// looked at.
+// Missing reports whether any worker or pilot of any cluster may be unreachable. If not, the caller need not check
+// further.
 func Missing(c *Clusters) bool {
 	if len(c.links.Cut()) > 0 {
 		return true
@@ -44,7 +44,8 @@ func Missing(c *Clusters) bool {
 	})
 }
 
-// Lost returns the attempts among these whose pilots have lost their connection, and forgets all others: they are over.
+// Lost returns the attempts of live whose pilots have lost their connection. It forgets the lost connections of all
+// other attempts, which have ended.
 func Lost(c *Clusters, live map[corral.JobID]bool) map[corral.JobID]bool {
 	lost := map[corral.JobID]bool{}
 	for attempt := range c.links.Cut() {

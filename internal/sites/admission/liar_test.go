@@ -31,16 +31,16 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Of the stolen attempt. Its two hosts have four cpus together.
+// The stolen attempt. Its two hosts have four CPUs together.
 const (
 	liesHosts, liesCPUs, liesMiB = 2, 2, 2000
 	lies                         = 1000
 	liarPatience                 = 3 * time.Minute
 )
 
-// Somebody who has the token of an attempt, and with it the secret of its session or not, sends a thousand requests that
-// are drawn by chance to the real worker port. Rows of another owner stay as they are, the attempt never has more cpus
-// than it was given, and its usage stays within them.
+// A client that has an attempt's token, with or without the secret of its session, sends a thousand random requests
+// to the real worker port. Another owner's rows do not change, the attempt never has more CPUs than it was given, and
+// its usage stays within them.
 func TestLiar(t *testing.T) {
 	t.Parallel()
 	for name, knowsSecret := range map[string]bool{"with the token": false, "with the secret, too": true} {
@@ -87,7 +87,7 @@ type scene struct {
 	socket   string
 	stolen   corral.Job
 	token    string
-	runs     []corral.Run // ann's and bob's
+	runs     []corral.Run // one for ann and one for bob
 	stop     func()
 }
 
@@ -106,7 +106,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// open starts what corrald has for workers, as a corrald does that was started again. stop ends it.
+// open starts the parts of corrald that serve workers, like a restarted corrald. stop ends them.
 func (s *scene) open() {
 	s.Helper()
 	lg := slog.New(slog.DiscardHandler)
@@ -138,7 +138,7 @@ func (s *scene) until(what string, done func() bool) {
 	}
 }
 
-// attempt makes an owner's cluster, site, glidein, running attempt and run of a hundred tasks.
+// attempt creates an owner's cluster, site, glidein, running attempt, and run of a hundred tasks.
 func (s *scene) attempt(owner, tag, digest string) (j corral.Job) {
 	s.Helper()
 	var cluster corral.Cluster
@@ -188,7 +188,7 @@ func (s *scene) write(owner string, fn func(*store.Tx) error) {
 	}
 }
 
-// manyTasks is a workflow of a hundred tasks without edges.
+// manyTasks returns a workflow of a hundred tasks without edges.
 func manyTasks() json.RawMessage {
 	type object = map[string]any
 	var specification, exec []object
@@ -209,7 +209,7 @@ func manyTasks() json.RawMessage {
 	return text
 }
 
-// lease has the attempt's own pilot take its lease, and returns its secret. The pilot stays connected.
+// lease lets the attempt's own pilot take its lease and returns its secret. The pilot stays connected.
 func (s *scene) lease() (secret string) {
 	s.Helper()
 	secret = "made by the pilot"
@@ -223,7 +223,7 @@ func (s *scene) lease() (secret string) {
 	return secret
 }
 
-// rowsOf returns all that the store has of an owner, and of the histories of that.
+// rowsOf returns all of an owner's rows in the store, with their histories.
 func (s *scene) rowsOf(owner string) (rows []string) {
 	s.Helper()
 	add := func(all ...any) {
@@ -290,7 +290,7 @@ func (s *scene) rowsOf(owner string) (rows []string) {
 	return rows
 }
 
-// registered is how many cpus the stolen attempt's connected workers have.
+// registered returns the number of CPUs of the stolen attempt's connected workers.
 func (s *scene) registered() (cpus int) {
 	for _, r := range s.runs {
 		for _, w := range s.clusters.Workers(r.Cluster) {
@@ -302,7 +302,8 @@ func (s *scene) registered() (cpus int) {
 	return cpus
 }
 
-// checkUsage compares what is accounted for with what the attempts held. If lies were told, they are in the store.
+// checkUsage compares the recorded usage with what the attempts held. If the client reported false results, they must
+// be in the store.
 func (s *scene) checkUsage(told bool) {
 	s.Helper()
 	err := storetest.All(s.db).View(s.Context(), func(tx *store.Tx) error {
@@ -338,7 +339,7 @@ func (s *scene) checkUsage(told bool) {
 	}
 }
 
-// A liar makes up requests.
+// A liar sends made-up requests.
 type liar struct {
 	*scene
 	rand   *rand.Rand
@@ -348,7 +349,7 @@ type liar struct {
 // pick returns one of several values.
 func pick[T any](l *liar, from ...T) T { return from[l.rand.IntN(len(from))] }
 
-// visit connects, says a hello that is made up in part, and if that was admitted some messages more.
+// visit connects, sends a partly made-up hello and, if that was admitted, some more messages.
 func (l *liar) visit() (admitted bool) {
 	h := l.hello()
 	nc, err := net.Dial("unix", l.socket)
@@ -371,7 +372,7 @@ func (l *liar) visit() (admitted bool) {
 		_ = g.Net.SetReadDeadline(time.Now().Add(liarPatience))
 		for {
 			m, err := g.Recv(wire.MaxFrame)
-			if err != nil || m.Type == wire.TypePong { // by then it was registered, or refused
+			if err != nil || m.Type == wire.TypePong { // by then it was registered or refused
 				break
 			}
 			if m.Type == wire.TypeAssign {
@@ -382,7 +383,7 @@ func (l *liar) visit() (admitted bool) {
 	return true
 }
 
-// finish serves the run of the attempt to its end, with times that are made up.
+// finish serves the attempt's run to its end, with made-up times.
 func (l *liar) finish() {
 	h := &wire.Hello{Version: wire.Version, Role: wire.RoleWorker, Tag: l.stolen.Tag, Token: l.token, Secret: l.secret,
 		Holder: "pilot", ID: l.stolen.Tag + "/0", Instance: "last", CPUs: liesCPUs, MemoryMiB: liesMiB, LeftMS: 1 << 33}
@@ -414,7 +415,7 @@ func (l *liar) finish() {
 	})
 }
 
-// hello is in most of its fields what the attempt's own workers say.
+// hello returns a message that mostly equals that of the attempt's own workers.
 func (l *liar) hello() *wire.Hello {
 	tag := l.stolen.Tag
 	if l.rand.IntN(10) == 0 {
@@ -438,7 +439,7 @@ func (l *liar) hello() *wire.Hello {
 	return h
 }
 
-// key is that of a job of either owner, or of none.
+// key returns the key of either owner's job, or of none.
 func (l *liar) key() execution.Key {
 	return execution.Key{Run: pick(l, l.runs[0].ID, l.runs[0].ID, l.runs[1].ID, 77), Seq: l.rand.Int64N(120) - 5}
 }
@@ -452,7 +453,7 @@ func (l *liar) held() *wire.Message {
 	return m
 }
 
-// results are of these jobs, or of any, at times that the liar likes.
+// results returns results of these jobs, or of others, with arbitrary times.
 func (l *liar) results(of []execution.Job) (all []wire.Report) {
 	result := func(k execution.Key, index, attempt int) {
 		began := time.Now().Add(-time.Duration(l.rand.Int64N(int64(1000 * time.Hour))))
@@ -473,7 +474,7 @@ func (l *liar) results(of []execution.Job) (all []wire.Report) {
 	return all
 }
 
-// message is anything that the protocol has, in its place or not.
+// message returns any message of the protocol, whether or not it is valid at this point.
 func (l *liar) message(role wire.Role) *wire.Message {
 	n := l.rand.Int64N(100)
 	switch {

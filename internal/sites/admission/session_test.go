@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// The token of an order admits one pilot, once: from then on its secret does, and no restart of corrald changes that.
+// The token in an order admits one pilot, once: after that its secret is required, and no restart of corrald changes
+// this.
 func TestTokenAdmitsOnePilot(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

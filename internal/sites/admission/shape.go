@@ -13,12 +13,12 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// What a worker says of itself decides how many tasks it gets. An attempt has one worker on each host, named by the
-// attempt's tag and the host's number, and each has at most what the glidein asked for: so together they never have
-// more than hosts × cpus, even if a liar knows the attempt's secrets. A worker job runs on one of these, and may have
-// a part of it.
+// The resources that a worker reports determine how many tasks it gets. An attempt has one worker on each host, named
+// after the attempt's tag and the host's number, and each has at most the resources that the glidein requested:
+// together they never exceed hosts × CPUs, even if a dishonest client knows the attempt's secrets. A worker job runs
+// on one of these workers and may have a part of its resources.
 
-// fits decides whether a worker, or its courier, is one that the attempt can have.
+// fits checks that a worker, or its courier, is one that the attempt can have.
 func (v visitor) fits(cred port.Credentials) error {
 	if cred.Role == wire.RolePilot {
 		return nil
@@ -31,7 +31,7 @@ func (v visitor) fits(cred port.Credentials) error {
 	return within(at, g, cred.Shape)
 }
 
-// jobFits decides whether the worker of a worker job is one that can run on its holder, a worker of the attempt.
+// jobFits checks that the worker of a worker job can run on its holder, a worker of the attempt.
 func (v visitor) jobFits(cred port.Credentials) error {
 	at, g := "worker job "+cred.Tag, v.glidein
 	glidein, number, _ := strings.Cut(cred.Worker, jobfiles.StreamMark)
@@ -43,41 +43,42 @@ func (v visitor) jobFits(cred port.Credentials) error {
 	return within(at, g, cred.Shape)
 }
 
-// within decides whether a worker at a place has at most what a host of the glidein has. The disk is the node's.
+// within checks that a worker has at most the resources of one of the glidein's hosts. Disk space is not checked,
+// because it belongs to the node.
 func within(at string, g corral.Glidein, r corral.Resources) error {
 	switch {
 	case r.CPUs > g.CPUs:
-		return corral.ErrorAt(corral.Forbidden, at, "has %d cpus on a host; a worker that offers %d is not its own",
+		return corral.ErrorAt(corral.Forbidden, at, "has %d CPUs on a host; a worker with %d does not belong to it",
 			g.CPUs, r.CPUs)
 	case r.MemoryMiB > g.MemoryMiB:
-		return corral.ErrorAt(corral.Forbidden, at, "has %d MiB on a host; a worker that offers %d is not its own",
+		return corral.ErrorAt(corral.Forbidden, at, "has %d MiB on a host; a worker with %d does not belong to it",
 			g.MemoryMiB, r.MemoryMiB)
 	case r.GPUs > g.GPUs:
-		return corral.ErrorAt(corral.Forbidden, at, "has %d GPUs on a host; a worker that offers %d is not its own",
+		return corral.ErrorAt(corral.Forbidden, at, "has %d GPUs on a host; a worker with %d does not belong to it",
 			g.GPUs, r.GPUs)
 	}
 	return nil
 }
 
-// isHost reports whether id is that of a worker of the attempt with this tag: TAG/0 to TAG/(hosts-1), in no other
-// spelling.
+// isHost reports whether id is that of a worker of the attempt with this tag: TAG/0 to TAG/(hosts-1), with the number
+// in canonical form.
 func isHost(id, tag string, hosts int) bool {
 	number, ok := strings.CutPrefix(id, tag+"/")
 	n, err := strconv.Atoi(number)
 	return ok && err == nil && n >= 0 && n < hosts && number == strconv.Itoa(n)
 }
 
-// misfit is the line in the history of an attempt that has refused a worker for what it offers.
+// misfit is the history event for a worker that was refused because of the resources it reported.
 const misfit = "worker refused"
 
-// misfits are the attempts whose histories have that line: it is written once for each, after a restart too, or a
-// worker that tries a million times would fill the history.
+// misfits tracks the attempts whose histories have that entry: it is written once for each, even across restarts,
+// because a worker that keeps trying would otherwise fill the history.
 type misfits struct {
 	mu    sync.Mutex      // guards known
-	known map[string]bool // :: tag → the history has the line
+	known map[string]bool // :: tag → the history has the entry
 }
 
-// note writes into an attempt's history that a worker was refused for what it offers.
+// note records in an attempt's history that a worker was refused because of its resources.
 func (m *misfits) note(ctx context.Context, c *Clusters, j corral.Job, why error) {
 	m.mu.Lock()
 	known := m.known[j.Tag]
@@ -99,12 +100,12 @@ func (m *misfits) note(ctx context.Context, c *Clusters, j corral.Job, why error
 		return tx.Log(corral.ObjectJob, int64(j.ID), misfit, jobfiles.OneLine(why.Error())+"; others are not listed")
 	})
 	if err != nil {
-		m.forget(j.Tag) // the next one is noted
+		m.forget(j.Tag) // the next refusal is recorded
 		c.lg.Warn("noting that a worker was refused", "tag", j.Tag, "error", err)
 	}
 }
 
-// forget is for an attempt that is over, and for one whose history does not have the line.
+// forget drops an attempt that has ended, or whose history does not have the entry.
 func (m *misfits) forget(tag string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,25 +14,26 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Streams are what Pools have, too, whose clusters can have worker jobs.
+// Streams is implemented by Pools whose clusters support worker jobs.
 type Streams interface {
-	// Stream returns the queue of a READY cluster whose tasks go to worker jobs.
+	// Stream returns the queue of a READY cluster whose tasks are sent to worker jobs.
 	Stream(cluster corral.ClusterID) (*stream.Stream, error)
-	// Streamed returns that queue, whether or not the cluster is READY, if Stream was asked for it before, else nil.
+	// Streamed returns that queue if Stream has been called for the cluster before, and nil otherwise. The cluster
+	// need not be READY.
 	Streamed(cluster corral.ClusterID) *stream.Stream
 }
 
-// StreamTerms say how the dispatchers of worker jobs are to be made: as those of embedded clusters.
+// StreamTerms returns the configuration for the dispatchers of worker jobs, which is that of embedded clusters.
 func StreamTerms(c *Clusters) dispatch.Config { return c.cfg }
 
-// Worker jobs of an HTCondor cluster dial in as workers do. HTCondor gave them their slots, so they have no lease of an
-// attempt; what lets them in is the token of their cluster's stream. They say on which of the pool's workers they run,
-// whose attempt's fate they share: asked to drain, they drain.
+// The worker jobs of an HTCondor cluster connect like workers. HTCondor assigned their slots, so they hold no lease
+// of an attempt; they are admitted by the token of their cluster's stream. They name the pool worker on which they
+// run and share its attempt's fate: if that is asked to drain, they drain, too.
 
-// A streamDoor is where worker jobs come in. The zero value lets none in.
+// A streamDoor admits worker jobs. The zero value admits none.
 type streamDoor struct{ streams Streams }
 
-// known returns the stream of a cluster, nil if nothing has needed one so far.
+// known returns a cluster's stream, or nil if it has not been needed so far.
 func (d streamDoor) known(id corral.ClusterID) *stream.Stream {
 	if d.streams == nil {
 		return nil
@@ -40,7 +41,7 @@ func (d streamDoor) known(id corral.ClusterID) *stream.Stream {
 	return d.streams.Streamed(id)
 }
 
-// queue returns the stream of a cluster for a run.
+// queue returns a cluster's stream for a run.
 func (d streamDoor) queue(cluster corral.Cluster) (run.Queue, error) {
 	if d.streams == nil {
 		return nil, corral.ErrorAt(corral.Unavailable, "cluster "+cluster.Name, "this corrald has no worker jobs")
@@ -52,7 +53,7 @@ func (d streamDoor) queue(cluster corral.Cluster) (run.Queue, error) {
 	return s, nil
 }
 
-// open returns the stream of a cluster for a worker job with this tag. After a restart of corrald worker jobs may come
+// open returns a cluster's stream for a worker job with this tag. After a restart of corrald, worker jobs may connect
 // before any run.
 func (d streamDoor) open(id corral.ClusterID, tag string) (*stream.Stream, error) {
 	unknown := corral.ErrorAt(corral.Unauthenticated, "worker job "+tag, "is not known here")
@@ -63,13 +64,14 @@ func (d streamDoor) open(id corral.ClusterID, tag string) (*stream.Stream, error
 	switch corral.KindOf(err) {
 	case corral.NotFound:
 		return nil, unknown
-	case corral.Conflict: // its pool is stopped, and may be started again
+	case corral.Conflict: // the pool is stopped and may be started again
 		return nil, corral.ErrorAt(corral.Unavailable, "worker job "+tag, "%w", err)
 	}
 	return s, err
 }
 
-// admit is Clusters.Admit for a worker of a worker job of this cluster; look finds the attempt of its glidein by tag.
+// admit is Clusters.Admit for the worker of one of this cluster's worker jobs; look finds the attempt of its glidein
+// by tag.
 func (d streamDoor) admit(
 	id corral.ClusterID, cred port.Credentials, look func(tag string) (visitor, error),
 ) (in port.Admission, err error) {
@@ -100,8 +102,8 @@ func (d streamDoor) admit(
 		CPUs: v.glidein.Hosts * v.glidein.CPUs}, nil
 }
 
-// admitThrough decides about a worker job's request that came by a site's relay. The glidein on which it runs is asked
-// for at the port.
+// admitThrough decides on a worker job's request that came through a site's relay. The glidein on which the job runs
+// is checked at the port.
 func (d streamDoor) admitThrough(id corral.ClusterID, q relay.Request) error {
 	s, err := d.open(id, q.Tag)
 	switch {
@@ -115,8 +117,8 @@ func (d streamDoor) admitThrough(id corral.ClusterID, q relay.Request) error {
 	return nil
 }
 
-// regard has workers of a pool show what their worker jobs do, which to HTCondor are busy slots: so many tasks run
-// there, and what none of them uses is free.
+// regard adds to a pool's workers the activity of their worker jobs, which HTCondor shows as busy slots: the number
+// of tasks running there, and the resources that no task uses as free.
 func regard(workers, streamed []corral.Worker) {
 	for _, s := range streamed {
 		for i := range workers {

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// streaming are pools of which one has a stream.
+// streaming is a set of pools, one of which has a stream.
 type streaming struct {
 	far
 	cluster corral.ClusterID
@@ -42,7 +42,7 @@ func (s streaming) Streamed(id corral.ClusterID) *stream.Stream {
 	return s.stream
 }
 
-// streamed makes a pool with a stream, and returns its id and the token of its worker jobs.
+// streamed creates a pool with a stream and returns its id and the token of its worker jobs.
 func (w *world) streamed() (corral.ClusterID, string) {
 	w.t.Helper()
 	pool := w.pool(corral.Cluster{Name: "mine", Collector: "127.0.0.1:20001"})
@@ -66,8 +66,8 @@ func (w *world) streamed() (corral.ClusterID, string) {
 	return pool.ID, token
 }
 
-// Worker jobs come in with the token of their cluster's stream, on a glidein of that cluster which is alive.
-func TestWhoComesInForAWorkerJob(t *testing.T) {
+// Worker jobs are admitted with the token of their cluster's stream, on a live glidein of that cluster.
+func TestAdmitWorkerJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pool, token := w.streamed()
@@ -83,7 +83,7 @@ func TestWhoComesInForAWorkerJob(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tag, token, holder string
 		role               wire.Role
-		worker             string // behind the holder
+		worker             string // the part after the holder
 		cpus               int
 		kind               corral.Kind
 		says               string
@@ -114,7 +114,7 @@ func TestWhoComesInForAWorkerJob(t *testing.T) {
 	}
 }
 
-// Through a relay they get to the worker port, and to nothing else.
+// Through a relay, worker jobs can reach the worker port and nothing else.
 func TestWorkerJobsComeThroughARelay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -138,7 +138,7 @@ func TestWorkerJobsComeThroughARelay(t *testing.T) {
 	}
 }
 
-// Where there are no pools, or none that streams, nobody comes in for a worker job.
+// Without pools, or without streams, worker jobs are not admitted.
 func TestWithoutStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +152,8 @@ func TestWithoutStreams(t *testing.T) {
 	}
 }
 
-// A worker of a pool shows what its worker jobs do: to HTCondor a slot that has nothing to do is as busy as another.
+// A pool's worker shows the activity of its worker jobs: to HTCondor, a slot with an idle worker job is as busy as
+// any other.
 func TestWorkersShowWhatIsStreamedThere(t *testing.T) {
 	t.Parallel()
 	workers := []corral.Worker{
@@ -161,7 +162,7 @@ func TestWorkersShowWhatIsStreamedThere(t *testing.T) {
 	}
 	regard(workers, []corral.Worker{
 		{ID: "a/0+1", CPUs: 2, CPUsFree: 1, MemoryMiB: 200, MemoryFree: 150, RunningTasks: 1, Connected: true},
-		{ID: "a/1+2", CPUs: 4, CPUsFree: 4, Connected: true}, // of which the collector does not know yet
+		{ID: "a/1+2", CPUs: 4, CPUsFree: 4, Connected: true}, // not yet known to the collector
 		{ID: "a/1+3", CPUs: 4, CPUsFree: 4},
 		{ID: "b/0+4", CPUs: 4, CPUsFree: 4, Connected: true},
 	})

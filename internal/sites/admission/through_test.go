@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Through a relay an attempt of its site gets to corrald and to its own pool, and nobody else to anything.
-func TestWhoComesThroughARelay(t *testing.T) {
+// Through a relay an attempt of its site can reach corrald and its own pool; no other client can reach anything.
+func TestAdmitThroughARelay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	site, other := w.site("hpc"), w.site("other")

@@ -17,20 +17,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Key makes the tokens of attempts. A token is derived from the attempt's tag, so that the same
-// attempt can be submitted again after a crash without any token ever having been stored.
+// A Key makes the tokens of attempts. A token is derived from the attempt's tag, so the same attempt can be submitted
+// again after a crash although no token is ever stored.
 type Key []byte
 
-// minKey is how long a key is at least, in bytes: those of a SHA-256, which it keys.
+// minKey is the minimum length of a key in bytes: that of a SHA-256 digest.
 const minKey = sha256.Size
 
-// LoadKey reads the key in the file at path, which it makes, private, if there is none. The error is Invalid, and names
-// the file, if what is there is too short for a key.
+// LoadKey reads the key from the file at path, or creates a private one if the file does not exist. If the content is
+// too short for a key, the error is Invalid and names the file.
 func LoadKey(path string) (Key, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		b = []byte(rand.Text() + rand.Text())
-		fresh := path + ".new" // a key that was written by half would be another one at the next start
+		fresh := path + ".new" // a partly written key would change at the next start
 		err = errors.Join(os.WriteFile(fresh, b, 0o600), os.Rename(fresh, path))
 	}
 	if err != nil {
@@ -38,7 +38,7 @@ func LoadKey(path string) (Key, error) {
 	}
 	if len(b) < minKey {
 		return nil, corral.ErrorAt(corral.Invalid, path,
-			"holds no token key: remove it, and running pilots will be refused")
+			"does not contain a token key: remove it, and running pilots will be refused")
 	}
 	return b, nil
 }
@@ -50,7 +50,7 @@ func (k Key) sign(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// A Token lets the workers of one attempt in.
+// A Token admits the workers of one attempt.
 type Token string
 
 // Token returns the token of the attempt with this tag.
@@ -58,24 +58,24 @@ func (k Key) Token(tag string) Token {
 	return Token(base64.RawURLEncoding.EncodeToString(k.sign(tag)))
 }
 
-// Digest is what corrald keeps of a token: its SHA-256 in hex.
+// Digest returns the form of a token that corrald stores: its SHA-256 in hex.
 func (t Token) Digest() string {
 	sum := sha256.Sum256([]byte(t))
 	return hex.EncodeToString(sum[:])
 }
 
-// Owner returns what the roots of this corrald's sites are marked with: something that no other corrald has, a blank,
-// and words for people.
+// Owner returns the mark for the roots of this corrald's sites: a value unique to this corrald, a space, and a
+// description for people.
 func (k Key) Owner() string {
 	name := "somebody"
 	if me, err := user.Current(); err == nil {
 		name = me.Username
 	}
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // shown to people
 	return hex.EncodeToString(k.sign("root")[:8]) + " " + name + "@" + host
 }
 
-// KindOfTag returns the kind of job that a tag of NewTag is for; ours is false for any other word.
+// KindOfTag returns the kind of job of a tag made by NewTag; ours is false for any other string.
 func KindOfTag(tag string) (kind corral.JobKind, ours bool) {
 	name, ok := strings.CutPrefix(tag, tagPrefix)
 	word, random, found := strings.Cut(name, "-")
@@ -84,12 +84,13 @@ func KindOfTag(tag string) (kind corral.JobKind, ours bool) {
 	return kind, ok && found && random != "" && slices.Contains(known, kind)
 }
 
-// ProbeJob is the kind of a job that looks at a node, in its tag; no probe has a row among the jobs.
+// ProbeJob is the kind, in a tag, of a job that examines a node. Probes have no rows among the jobs.
 const ProbeJob = corral.JobKind("probe")
 
 const tagPrefix = "corral-"
 
-// NewTag returns a tag that no job had before. Batch systems show it as the job's name; kind says what the job is for.
+// NewTag returns a tag that no earlier job has had. Batch systems show it as the job's name; kind is the job's
+// purpose.
 func NewTag(kind corral.JobKind) string {
 	return tagPrefix + string(kind) + "-" + strings.ToLower(rand.Text()[:12])
 }

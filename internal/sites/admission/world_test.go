@@ -12,10 +12,10 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// patience is for what takes some milliseconds on a machine that has nothing else to do.
+// patience is for operations that take some milliseconds on an idle machine.
 const patience = 3 * time.Minute
 
-// A world is the gate over a real store, which has cluster default, of kind embedded, with id 1.
+// A world is the gate over a real store, which contains cluster default, of kind embedded, with id 1.
 type world struct {
 	t        *testing.T
 	db       *store.DB
@@ -49,7 +49,7 @@ func (w *world) view(fn func(*store.Tx) error) {
 	}
 }
 
-// site makes a READY site.
+// site creates a READY site.
 func (w *world) site(name string) (s corral.Site) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
@@ -64,7 +64,7 @@ func (w *world) site(name string) (s corral.Site) {
 	return s
 }
 
-// pool makes a READY cluster of kind condor, whose pool nobody has started.
+// pool creates a READY cluster of kind condor whose pool is not running.
 func (w *world) pool(k corral.Cluster) corral.Cluster {
 	w.t.Helper()
 	collector := k.Collector
@@ -81,7 +81,7 @@ func (w *world) pool(k corral.Cluster) corral.Cluster {
 	return k
 }
 
-// glidein asks for one host with two cpus for an hour.
+// glidein requests one host with two CPUs for an hour.
 func (w *world) glidein(site corral.SiteID, cluster corral.ClusterID) (g corral.Glidein) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
@@ -92,7 +92,7 @@ func (w *world) glidein(site corral.SiteID, cluster corral.ClusterID) (g corral.
 	return g
 }
 
-// attempt makes an attempt of a new glidein, with the token of its tag.
+// attempt creates an attempt of a new glidein, with the token for its tag.
 func (w *world) attempt(site corral.SiteID, cluster corral.ClusterID, tag string, endsAt time.Time) (j corral.Job) {
 	w.t.Helper()
 	g := w.glidein(site, cluster)

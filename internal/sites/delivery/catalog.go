@@ -21,28 +21,27 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// A Catalog knows all worker packages and where they are: the store's packages, mirrors and replicas,
-// and the archives of corrald's own mirror. Nothing gets into it that no trusted key signed: a signature is checked
-// before a byte is fetched, and the archive against the signature before it is put into the mirror. So whoever has a
-// mirror can keep a package from us, and not give us another one. Its methods may be called from several goroutines at
-// once.
+// A Catalog lists all worker packages and their locations: the store's packages, mirrors and replicas, and the
+// archives of corrald's own mirror. It accepts only packages signed by a trusted key: it checks the signature before
+// it fetches any data, and the archive against the signature before the archive enters the mirror. So a mirror can
+// withhold a package but cannot substitute one. Its methods may be called concurrently.
 type Catalog struct {
 	db    *store.DB
 	depot *Depot
 	fetch *staging.Fetcher
 
-	releases sync.Mutex // one at a time unpacks a release
+	releases sync.Mutex // held while a release is unpacked
 }
 
-// NewCatalog returns the catalog of db, with the archives of d. schemes says how mirrors are read whose URLs have other
-// schemes than http, https and file.
+// NewCatalog returns the catalog of db, with the archives of d. schemes adds readers for mirror URLs with schemes
+// other than http, https and file.
 func NewCatalog(lg *slog.Logger, db *store.DB, d *Depot, schemes map[string]staging.Open) *Catalog {
 	f := staging.NewFetcher(lg)
 	maps.Copy(f.Open, schemes)
 	return &Catalog{db: db, depot: d, fetch: f}
 }
 
-// described is how the catalog holds a signed package.
+// described returns the catalog's form of a signed package.
 func described(s packages.Signed) corral.Package {
 	return corral.Package{
 		Name: s.Name, What: s.What, Version: s.Version, Platform: s.Platform, Digest: s.Digest, SizeBytes: s.SizeBytes,
@@ -50,7 +49,7 @@ func described(s packages.Signed) corral.Package {
 	}
 }
 
-// signedOf is what described was made of.
+// signedOf is the inverse of described.
 func signedOf(p corral.Package) packages.Signed {
 	return packages.Signed{
 		Package: packages.Package{Name: p.Name, What: p.What, Version: p.Version, Platform: p.Platform,
@@ -59,8 +58,8 @@ func signedOf(p corral.Package) packages.Signed {
 	}
 }
 
-// Register puts the pilots that this corrald was started with into the catalog, in place of former
-// builds of the same name that no site uses any more.
+// Register adds the pilots that this corrald was started with to the catalog. They replace earlier builds of the same
+// name that no site uses any more.
 func (c *Catalog) Register(ctx context.Context) error {
 	err := c.db.Shared().Write(ctx, store.Actor, func(tx *store.Tx) error {
 		for _, s := range c.depot.stock {
@@ -87,7 +86,7 @@ func (c *Catalog) Register(ctx context.Context) error {
 	return nil
 }
 
-// supersede deletes what corrald itself made under the name before.
+// supersede deletes earlier packages of the same name that corrald itself created.
 func (c *Catalog) supersede(tx *store.Tx, s packages.Signed) error {
 	all, err := tx.Packages(store.Filter{})
 	if err != nil {
@@ -97,16 +96,16 @@ func (c *Catalog) supersede(tx *store.Tx, s packages.Signed) error {
 		if old.Name != s.Name || old.Owner != store.Actor {
 			continue
 		}
-		_, err := tx.DeletePackage(old.ID, "there is a newer build")
-		if err != nil && corral.KindOf(err) != corral.Conflict { // a site uses it
+		_, err := tx.DeletePackage(old.ID, "it was replaced by a newer build")
+		if err != nil && corral.KindOf(err) != corral.Conflict { // Conflict: a site uses it
 			return err
 		}
 	}
 	return nil
 }
 
-// choose returns the worker package for a platform, an Unsatisfiable error that says why if there is
-// none. What this corrald was started with goes before what was imported.
+// choose returns the worker package for a platform, or an Unsatisfiable error with the reason if there is none. The
+// pilots that this corrald was started with take precedence over imported ones.
 func (c *Catalog) choose(ctx context.Context, platform corral.Platform) (packages.Package, error) {
 	var own, imported []packages.Package
 	for _, s := range c.depot.stock {
@@ -119,7 +118,7 @@ func (c *Catalog) choose(ctx context.Context, platform corral.Platform) (package
 	if err != nil {
 		return packages.Package{}, err
 	}
-	for _, p := range all { // another version may not speak our worker protocol
+	for _, p := range all { // another version may use a different worker protocol
 		if p.What == pilotPackage && p.Version == version.String() && !slices.Contains(own, signedOf(p).Package) {
 			imported = append(imported, signedOf(p).Package)
 		}
@@ -138,7 +137,7 @@ func (c *Catalog) all(ctx context.Context) ([]corral.Package, error) {
 	return all, nil
 }
 
-// of returns the package with this digest, with its signature, and its mirrors.
+// of returns the package with this digest, including its signature, and its mirrors.
 func (c *Catalog) of(ctx context.Context, digest string) (p packages.Signed, mirrors []corral.Mirror, err error) {
 	err = c.db.Shared().View(ctx, func(tx *store.Tx) error {
 		found, err := tx.PackageOf(digest)
@@ -155,10 +154,10 @@ func (c *Catalog) of(ctx context.Context, digest string) (p packages.Signed, mir
 	return p, mirrors, nil
 }
 
-// Import brings the archive at source, an absolute path or a URL, into corrald's mirror, and returns
-// what the catalog is to hold. The signature is the content of a signature file; nil: it stands beside
-// the archive. With sign corrald vouches for a local archive itself. The error is Forbidden, and names
-// the package, if nobody vouches for it whom corrald trusts.
+// Import copies the archive at source, an absolute path or a URL, into corrald's mirror and returns its catalog
+// entry. signature is the content of a signature file; if it is nil, the file beside the archive is used. With sign,
+// corrald signs a local archive itself. If no trusted key has signed the package, the error is Forbidden and names
+// it.
 func (c *Catalog) Import(ctx context.Context, source string, signature []byte, sign bool) (corral.Package, error) {
 	at, err := sourceURL(source)
 	if err != nil {
@@ -198,7 +197,7 @@ func sourceURL(source string) (*url.URL, error) {
 	return u, nil
 }
 
-// look reports why a local archive cannot be read, before its signature is looked for.
+// look reports why a local archive cannot be read, before its signature is read.
 func look(at *url.URL) error {
 	if at.Scheme != "file" || at.Host != "" {
 		return nil
@@ -237,7 +236,7 @@ func (c *Catalog) signature(ctx context.Context, at *url.URL, given []byte) (pac
 	return s, nil
 }
 
-// download brings the archive of s, whose signature was checked, from one of the URLs into the mirror.
+// download fetches the archive of s, whose signature was checked, from one of the URLs into the mirror.
 func (c *Catalog) download(ctx context.Context, s packages.Signed, urls []string) ([]staging.Try, error) {
 	tmp, err := c.depot.mirror.Room()
 	if err != nil {
@@ -264,8 +263,8 @@ func (c *Catalog) download(ctx context.Context, s packages.Signed, urls []string
 	return tries, c.depot.vouch(s)
 }
 
-// Verify checks the signature of a package of the catalog, and its archive byte for byte, which is
-// fetched if corrald's own mirror lacks it. The error names the package.
+// Verify checks the signature of a package in the catalog, and its archive byte for byte. If corrald's own mirror
+// lacks the archive, Verify fetches it. The error names the package.
 func (c *Catalog) Verify(ctx context.Context, p corral.Package) error {
 	s := signedOf(p)
 	if err := s.Check(c.depot.trusted); err != nil {
@@ -288,8 +287,8 @@ func (c *Catalog) Drop(p corral.Package) error {
 	return c.depot.mirror.Remove(signedOf(p).Package)
 }
 
-// Check reads a mirror's index and returns the packages in it that a trusted key signed. The error says
-// why it cannot be read.
+// Check reads a mirror's index and returns its packages that were signed by a trusted key. The error says why the
+// index cannot be read.
 func (c *Catalog) Check(ctx context.Context, m corral.Mirror) ([]corral.Package, error) {
 	index, err := c.fetch.Index(ctx, m.URL)
 	if err != nil {

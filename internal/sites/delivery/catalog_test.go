@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// elsewhere is a mirror of somebody's, served over HTTP, with one package that he has signed.
+// elsewhere serves another person's mirror over HTTP, with one package signed by that person.
 func elsewhere(t *testing.T, by packages.Signer) (url string, offered packages.Signed) {
 	t.Helper()
 	m := staging.Mirror{Dir: t.TempDir()}
@@ -43,7 +43,7 @@ func newSigner(t *testing.T) packages.Signer {
 	return s
 }
 
-// What a trusted key signed is imported, verified byte for byte, and dropped; nothing else comes in.
+// A package signed by a trusted key is imported, verified byte for byte, and dropped; other packages are refused.
 func TestPackageIsImported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -101,7 +101,7 @@ func TestPackageIsImported(t *testing.T) {
 	}
 }
 
-// Of a source that cannot be one the error says what to give.
+// For an invalid source the error describes valid ones.
 func TestBadSources(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,7 +124,7 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// Workers of a pool need a package that runs at their site and is not newer than the pool.
+// A pool's workers need a package that runs at their site and is not newer than the pool.
 func TestWorkerPackageForAPool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -166,7 +166,7 @@ func TestWorkerPackageForAPool(t *testing.T) {
 	}
 }
 
-// A pilot that was packed before is not packed again, and an archive that is gone is made once more.
+// A pilot that was packed before is not packed again, and a missing archive is rebuilt.
 func TestPilotIsPackedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

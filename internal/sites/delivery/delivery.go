@@ -21,12 +21,13 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// Hopeless is why something cannot be done at a site, now or later: no network and no batch system is to blame.
+// Hopeless is the reason why an action at a site can never succeed, which does not lie with the network or the batch
+// system.
 type Hopeless string
 
 func (h Hopeless) Error() string { return string(h) }
 
-// hopelessly makes what the site refused hopeless.
+// hopelessly turns a refusal by the site into a Hopeless error.
 func hopelessly(err error) error {
 	if errors.As(err, new(*gridsite.Refused)) {
 		return Hopeless(err.Error())
@@ -34,26 +35,26 @@ func hopelessly(err error) error {
 	return err
 }
 
-// A Delivery brings programs and packages to one site. It belongs to the goroutine that serves the site, which reaches
-// it: the Head of each call is the site's, and stays open as long as the call.
+// A Delivery brings programs and packages to one site. It belongs to the goroutine that serves the site and connects
+// to it: the Head passed to each call is the site's and stays open during the call.
 type Delivery struct {
 	catalog *Catalog
 	supply  Supply
 	site    corral.SiteID
 	write   func(context.Context, func(*store.Tx) error) error
 
-	unreached bool // the last setup job got no answer from any mirror
+	unreached bool // no mirror answered the last setup job
 }
 
-// NewDelivery returns the delivery to a site. What it does there is recorded in transactions of write.
+// NewDelivery returns the delivery to a site. It records its actions in transactions of write.
 func NewDelivery(
 	c *Catalog, s Supply, site corral.SiteID, write func(context.Context, func(*store.Tx) error) error,
 ) *Delivery {
 	return &Delivery{catalog: c, supply: s, site: site, write: write}
 }
 
-// Choose asks the site what it is and returns it with its platform and the package of its pilots. The error is Hopeless
-// if no package runs there.
+// Choose determines the site's platform and returns the site with that platform and the package for its pilots. The
+// error is Hopeless if no package runs there.
 func (d *Delivery) Choose(ctx context.Context, head gridsite.Head, site corral.Site) (corral.Site, error) {
 	platform, err := head.Platform(ctx)
 	if err != nil {
@@ -67,8 +68,8 @@ func (d *Delivery) Choose(ctx context.Context, head gridsite.Head, site corral.S
 	return site, nil
 }
 
-// Newer returns the package that the pilots of a READY site are to have in place of the one that it has; zero if it has
-// that. Another build of corrald brings its own.
+// Newer returns the package that should replace the one that a READY site has for its pilots, or the zero value if
+// the site's is current. Each build of corrald brings its own package.
 func (d *Delivery) Newer(ctx context.Context, site corral.Site) (reconcile.Package, error) {
 	if site.State != corral.SiteReady || site.PackageDigest == "" {
 		return reconcile.Package{}, nil
@@ -77,11 +78,11 @@ func (d *Delivery) Newer(ctx context.Context, site corral.Site) (reconcile.Packa
 	if err != nil && corral.KindOf(err) != corral.Unsatisfiable || p.Digest == site.PackageDigest {
 		return reconcile.Package{}, err
 	}
-	return reconcile.Package{Name: p.Name, Digest: p.Digest}, nil // zero without one that runs there
+	return reconcile.Package{Name: p.Name, Digest: p.Digest}, nil // zero if no package runs there
 }
 
-// Boot puts the pilot binary where the setup and cleanup jobs find it (BootProgram), unless it is there. The error is
-// Hopeless if the site refuses it, or the claim to its root.
+// Boot copies the pilot binary to the place where setup and cleanup jobs expect it (BootProgram), unless it is
+// already there. The error is Hopeless if the site refuses it or the claim to its root.
 func (d *Delivery) Boot(
 	ctx context.Context, now time.Time, head gridsite.Head, site corral.Site, claim gridsite.Claim,
 ) error {
@@ -98,9 +99,9 @@ func (d *Delivery) Boot(
 	return hopelessly(head.Boot(ctx, BootProgram(site), claim, open))
 }
 
-// Package does corrald's part of bringing the package with a digest to the site, and returns the order for the setup
-// job that does the rest. While the cache is pruned there, the job spares the packages of keep, which are digests. The
-// error is Hopeless if the package cannot get there.
+// Package performs corrald's part of bringing the package with a digest to the site and returns the order for the
+// setup job that does the rest. While the job prunes the site's cache, it keeps the packages of keep, which contains
+// digests. The error is Hopeless if the package cannot be brought there.
 func (d *Delivery) Package(
 	ctx context.Context, now time.Time, head gridsite.Head, digest string, keep []string,
 ) (*jobfiles.Setup, error) {
@@ -132,8 +133,8 @@ func (d *Delivery) Package(
 	return o, nil
 }
 
-// fetchable lists where a setup job can fetch a package, the best first: from mirrors whose schemes it speaks, and last
-// from corrald itself, whose own mirror serves all sites.
+// fetchable lists the sources from which a setup job can fetch a package, best first: mirrors with supported URL
+// schemes, and finally corrald itself, whose own mirror serves all sites.
 func (d *Delivery) fetchable(p packages.Signed, mirrors []corral.Mirror, now time.Time) ([]jobfiles.Source, error) {
 	sources, err := mirrorSources(p, mirrors, now)
 	if err != nil {
@@ -153,8 +154,8 @@ func (d *Delivery) fetchable(p packages.Signed, mirrors []corral.Mirror, now tim
 	return sources, nil
 }
 
-// bring chooses the way of a package to the site, which is written to the site's history, and pushes it if that is the
-// way. It returns what the setup job is to try.
+// bring chooses how a package gets to the site, records the choice in the site's history, and pushes the package if
+// that was chosen. It returns the sources for the setup job.
 func (d *Delivery) bring(
 	ctx context.Context, now time.Time, head gridsite.Head, p packages.Signed, fetched []jobfiles.Source,
 ) ([]jobfiles.Source, error) {
@@ -175,7 +176,7 @@ func (d *Delivery) bring(
 	})
 	err = d.write(ctx, func(tx *store.Tx) error {
 		return tx.Log(corral.ObjectSite, int64(d.site), "supply",
-			fmt.Sprintf("package %s goes by way of %s: %s", p.Name, way, why))
+			fmt.Sprintf("package %s is delivered by %s: %s", p.Name, way, why))
 	})
 	switch {
 	case err != nil:
@@ -190,8 +191,9 @@ func (d *Delivery) bring(
 	return push(ctx, head, p, archive)
 }
 
-// push sends the archive through the transport, to where the setup job takes it from, unless the
-// package is installed there: its manifest is the last file of an installation, so that it stands for all.
+// push sends the archive through the transport to where the setup job expects it, unless the package is already
+// installed. The manifest is the last file of an installation, so its presence shows that the installation is
+// complete.
 func push(ctx context.Context, head gridsite.Head, p packages.Signed, archive string) ([]jobfiles.Source, error) {
 	incoming, err := staging.Incoming("", p.Package)
 	if err != nil {
@@ -209,8 +211,8 @@ func push(ctx context.Context, head gridsite.Head, p packages.Signed, archive st
 	return []jobfiles.Source{{URL: at}}, nil
 }
 
-// ensure fetches the archive if corrald has lost it. What the mirrors did is written down; that none gave it is the
-// first result, since there may be a way without it; what is wrong with ourselves is the error.
+// ensure fetches the archive if corrald has lost it, and records the mirrors' results. If no mirror provided it, that
+// is the first result, because another way may not need it; local failures are the second.
 func (d *Delivery) ensure(ctx context.Context, now time.Time, p packages.Signed) (missing, err error) {
 	tries, missing := d.catalog.ensure(ctx, p, now)
 	if ctx.Err() != nil {
@@ -219,14 +221,14 @@ func (d *Delivery) ensure(ctx context.Context, now time.Time, p packages.Signed)
 	return missing, d.write(ctx, func(tx *store.Tx) error { return d.record(tx, "corrald asked ", tries) })
 }
 
-// Bounds of what a site's report may put into the history.
+// Limits on the lines of a site's report that are written to the history.
 const (
 	MaxLines     = 64
 	MaxLineBytes = 600
 )
 
-// record writes what mirrors did into the site's history, and adds it to their health. What a site says of them is
-// bounded, and believed as far as mirrors go that we know: at worst a site makes us ask a good mirror last.
+// record writes the mirrors' results into the site's history and adds them to the mirrors' health. A site's report is
+// truncated, and trusted only about known mirrors: at worst a site can cause a good mirror to be tried last.
 func (d *Delivery) record(tx *store.Tx, asked string, tries []jobfiles.Try) error {
 	for i, t := range tries[:min(len(tries), MaxLines)] {
 		verdict := "failed"
@@ -242,31 +244,31 @@ func (d *Delivery) record(tx *store.Tx, asked string, tries []jobfiles.Try) erro
 			continue
 		}
 		err := tx.MeasureMirror(t.Mirror, t.OK, max(t.Bytes, 0), time.Duration(t.Took))
-		if err != nil && corral.KindOf(err) != corral.NotFound { // the site said so, we never asked it
+		if err != nil && corral.KindOf(err) != corral.NotFound { // the site named it, corrald did not
 			return err
 		}
 	}
 	return nil
 }
 
-// Reported records what a setup job says of the sources that it tried, in the transaction that records its end.
+// Reported records a setup job's results of the sources it tried, in the transaction that records its end.
 func (d *Delivery) Reported(tx *store.Tx, tries []jobfiles.Try) error {
 	return d.record(tx, "the setup job asked ", tries)
 }
 
-// Learn takes in, once that is recorded, whether any mirror answered at the site: if none did, the next package is
-// pushed. A corrald that ends forgets it, and the next setup job says it again.
+// Learn remembers, after the results are recorded, whether any mirror answered at the site: if none did, the next
+// package is pushed. The information is lost when corrald restarts and is reported again by the next setup job.
 func (d *Delivery) Learn(tries []jobfiles.Try) {
 	if len(tries) > 0 {
 		d.unreached = !slices.ContainsFunc(tries, func(t jobfiles.Try) bool { return t.Reached })
 	}
 }
 
-// A Way is how a package gets to a site.
+// A Way is a method of bringing a package to a site.
 type Way string
 
-// The ways, of which auto takes the first that is open: the site sees corrald's own mirror as a
-// directory; it fetches from mirrors; corrald pushes the archive through the site's transport.
+// The ways. WayAuto chooses the first one available: the site sees corrald's own mirror as a directory; it fetches
+// from mirrors; corrald pushes the archive through the site's transport.
 const (
 	WayAuto    Way = "auto"
 	WayLocal   Way = "local"
@@ -274,43 +276,43 @@ const (
 	WayPush    Way = "push"
 )
 
-// Ways lists what may be asked for.
+// Ways lists the values that can be requested.
 var Ways = []Way{WayAuto, WayLocal, WayMirrors, WayPush}
 
-// A Supply says how packages get to sites. The zero value chooses the way, and serves no mirror.
+// A Supply configures how packages get to sites. The zero value chooses the way automatically and serves no mirror.
 type Supply struct {
 	Way        Way
-	CacheBytes int64  // of packages at a site; 0: no limit
-	ServedAt   string // URL under which corrald's own mirror is served; "": it is not
+	CacheBytes int64  // limit on the packages at a site; 0: no limit
+	ServedAt   string // URL of corrald's own mirror; "": it is not served
 }
 
-// An opening is what is known about the ways to one site.
+// An opening describes which ways to a site are available.
 type opening struct {
 	visible   bool // the site sees the archive in corrald's mirror
-	fetchable bool // there are mirrors that the setup job can ask
-	unreached bool // it asked some before, and none answered
+	fetchable bool // there are mirrors that the setup job can use
+	unreached bool // an earlier setup job tried some, and none answered
 }
 
-// choose is the rule: the cheapest way that can work. A file on the same disk costs nothing; a mirror costs corrald
-// nothing; a push goes through corrald's connection for each site. A site to which no mirror answered is taken for one
-// without a way to the web, until a setup job there reaches one. why completes "package NAME: ".
+// choose selects the cheapest way that can work. A file on the same disk costs nothing; a mirror costs corrald
+// nothing; a push uses corrald's connection to each site. A site that no mirror answered is assumed to have no web
+// access until a setup job there reaches one. why completes "package NAME: ".
 func (w Way) choose(o opening) (way Way, why string) {
 	switch {
 	case w != WayAuto && w != "":
-		return w, "as corrald was told to"
+		return w, "as corrald was configured"
 	case o.visible:
 		return WayLocal, "the site sees corrald's mirror as a directory"
 	case o.fetchable && !o.unreached:
-		return WayMirrors, "the site does not see corrald's mirror as a directory"
+		return WayMirrors, "the site cannot see corrald's mirror as a directory"
 	case o.unreached:
 		return WayPush, "no mirror answered to the site"
 	}
-	return WayPush, "there is no mirror that the site could ask"
+	return WayPush, "the site has no mirror to fetch it from"
 }
 
-// ensure has the package's archive in corrald's own mirror, and fetches it from any mirror if it is
-// not. The tries are in the order of the mirrors' ranks (corral.RankMirrors): by the useful bytes a second that each
-// promises, from what was measured of it before.
+// ensure makes sure that corrald's own mirror has the package's archive and fetches it from another mirror if
+// necessary. The tries are in the order of the mirrors' ranks (corral.RankMirrors): by their expected rate of useful
+// bytes, estimated from earlier measurements.
 func (c *Catalog) ensure(ctx context.Context, s packages.Signed, now time.Time) ([]jobfiles.Try, error) {
 	if c.depot.mirror.Has(s.Package) {
 		return nil, nil
@@ -338,7 +340,7 @@ func (c *Catalog) ensure(ctx context.Context, s packages.Signed, now time.Time) 
 	return told, err
 }
 
-// mirrorSources lists where mirrors have a package, the best first.
+// mirrorSources lists the mirrors' sources of a package, best first.
 func mirrorSources(s packages.Signed, mirrors []corral.Mirror, now time.Time) ([]jobfiles.Source, error) {
 	var sources []jobfiles.Source
 	for _, m := range corral.RankMirrors(mirrors, now) {

@@ -22,7 +22,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// blind is a real head node on this machine that does not see corrald's mirror, and may have no room.
+// blind is a real head node on this machine that cannot see corrald's mirror, and that may have no space.
 type blind struct {
 	gridsite.Head
 	full bool
@@ -37,7 +37,7 @@ func (b blind) Push(ctx context.Context, name, unless string, open func() (io.Re
 	return b.Head.Push(ctx, name, unless, open)
 }
 
-// delivery returns a delivery to a new site on this machine, whose package is chosen.
+// delivery returns a delivery to a new site on this machine with a chosen package.
 func (w *world) delivery(s Supply) (*Delivery, gridsite.Head, corral.Site) {
 	w.t.Helper()
 	if err := w.catalog.Register(w.t.Context()); err != nil {
@@ -60,7 +60,7 @@ func (w *world) delivery(s Supply) (*Delivery, gridsite.Head, corral.Site) {
 	return d, head, site
 }
 
-// history returns the lines of the site's history about an event.
+// history returns the site's history entries about an event.
 func (w *world) history(site corral.SiteID, event string) (lines []string) {
 	w.t.Helper()
 	w.view(func(tx *store.Tx) error {
@@ -75,7 +75,7 @@ func (w *world) history(site corral.SiteID, event string) (lines []string) {
 	return lines
 }
 
-// The first program at a site is the pilot of its package, and only at a root that may be ours.
+// The first program at a site is its package's pilot, and it is copied only to a root that may be ours.
 func TestPilotIsBooted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +107,8 @@ func TestPilotIsBooted(t *testing.T) {
 	}
 }
 
-// A site that sees the mirror is told where, one that does not fetches or is pushed to, and the history says why.
+// A site that sees the mirror gets its path; another site fetches the package or receives it by push, and the history
+// says why.
 func TestPackageTakesItsWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,7 +129,7 @@ func TestPackageTakesItsWay(t *testing.T) {
 	if o := ordered(blind{Head: head}); len(o.Sources) != 1 || !strings.HasPrefix(o.Sources[0].URL, "http://corrald:8080/mirror/") {
 		t.Errorf("order %+v, want corrald's mirror", o)
 	}
-	d.Learn(nil) // of a job that tried nothing, since it had the package
+	d.Learn(nil) // for a job that tried nothing, because it had the package
 	d.Learn([]jobfiles.Try{{}})
 	if o := ordered(blind{Head: head}); len(o.Sources) != 1 || !strings.Contains(o.Sources[0].URL, ".incoming") {
 		t.Errorf("order %+v, want what was pushed", o)
@@ -138,8 +139,8 @@ func TestPackageTakesItsWay(t *testing.T) {
 		t.Errorf("order %+v, want corrald's mirror again", o)
 	}
 	ways := w.history(site.ID, "supply")
-	for i, want := range []string{"local: the site sees", "mirrors: the site does not see", "push: no mirror answered", "mirrors"} {
-		if len(ways) != 4 || !strings.Contains(ways[i], "goes by way of "+want) {
+	for i, want := range []string{"local: the site sees", "mirrors: the site cannot see", "push: no mirror answered", "mirrors"} {
+		if len(ways) != 4 || !strings.Contains(ways[i], "is delivered by "+want) {
 			t.Errorf("history %q, want %q in line %d", ways, want, i)
 		}
 	}
@@ -153,7 +154,8 @@ func TestPackageTakesItsWay(t *testing.T) {
 	}
 }
 
-// An archive that corrald has lost is fetched from a mirror; that one which gives it not is told, and counts against it.
+// A lost archive is fetched from a mirror; a mirror that fails to provide it is recorded, and its health figures
+// suffer.
 func TestLostArchiveIsFetched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -212,7 +214,7 @@ func TestLostArchiveIsFetched(t *testing.T) {
 	}
 }
 
-// Without a package for its platform a site cannot be used.
+// Without a package for its platform a site is unusable.
 func TestNoPackageForThePlatform(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,42 +18,43 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// A pilot package is called pilotPackage and has its binary as PilotInPackage.
+// Pilot packages are named pilotPackage and contain the binary at PilotInPackage.
 const (
 	pilotPackage   = "corral-pilot"
 	PilotInPackage = "bin/pilot"
 )
 
-// PilotProgram returns the program of a site's pilots, by its name below the root. The error is Invalid if the site has
-// no package yet.
+// PilotProgram returns the path of the pilot program below a site's root. The error is Invalid if the site has no
+// package yet.
 func PilotProgram(site corral.Site) (string, error) {
 	dir, err := staging.Dir("", packages.Package{Name: site.Package, Digest: site.PackageDigest})
 	return path.Join(dir, PilotInPackage), err
 }
 
-// BootProgram returns the program of a site's setup and cleanup jobs, by its name below the root. The digest of the
-// site's package is in it, so that a new release puts its own beside an old one, which a job may still run.
+// BootProgram returns the path below the root of the program for a site's setup and cleanup jobs. It contains the
+// digest of the site's package, so that a new release does not overwrite the program of an old one, which a job may
+// still be running.
 func BootProgram(site corral.Site) string {
 	return path.Join("boot", strings.TrimPrefix(site.PackageDigest, "sha256:")[:16], "pilot")
 }
 
-// A Depot has what is brought to sites: the worker packages in corrald's own mirror, and the bare
-// pilot binaries that run the setup job, which must be at a site before any package can be. It is filled before it is
-// used (AddPilot), and after that only its mirror changes.
+// A Depot holds the files that are brought to sites: the worker packages in corrald's own mirror, and the bare pilot
+// binaries that run the setup job, which must be at a site before any package. It is filled before it is used
+// (AddPilot); after that only its mirror changes.
 type Depot struct {
 	mirror staging.Mirror
 	dir    string            // corrald's copies of the pilot binaries, by digest
 	pilots map[string]string // :: digest of a pilot package → path of its binary
-	stock  []packages.Signed // made of the binaries that this corrald was given
+	stock  []packages.Signed // built from the binaries that this corrald was given
 
 	signer  packages.Signer
 	trusted []packages.PublicKey
 
-	mu sync.Mutex // one at a time changes the mirror's index
+	mu sync.Mutex // held while the mirror's index is changed
 }
 
-// OpenDepot returns a depot below dir without any pilot yet. It signs what it packs, and trusts its own
-// key and those of trusted.
+// OpenDepot returns a depot below dir without pilots. It signs the packages that it builds, and trusts its own key
+// and the keys in trusted.
 func OpenDepot(dir string, signer packages.Signer, trusted ...packages.PublicKey) *Depot {
 	return &Depot{
 		mirror:  staging.Mirror{Dir: filepath.Join(dir, "mirror")},
@@ -67,19 +68,20 @@ func OpenDepot(dir string, signer packages.Signer, trusted ...packages.PublicKey
 // Mirror returns corrald's own mirror.
 func (d *Depot) Mirror() staging.Mirror { return d.mirror }
 
-// Sweep removes what corralds that were killed left in the mirror. It is called before the depot is used.
+// Sweep removes the temporary files that killed corrald processes left in the mirror. It is called before the depot
+// is used.
 func (d *Depot) Sweep() error { return d.mirror.Sweep() }
 
-// vouch puts a checked signature into the mirror.
+// vouch adds a checked signature to the mirror.
 func (d *Depot) vouch(s packages.Signed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.mirror.Vouch(s)
 }
 
-// AddPilot makes a worker package of a static pilot binary, which runs on machines of arch (as uname -m
-// names them). It is kept in a file of our own: a new build may replace the binary while its package is
-// in use. One that was packed before is not packed again.
+// AddPilot builds a worker package from a static pilot binary for machines of arch (as in uname -m). The depot keeps
+// its own copy of the binary, because a new build may replace the original while its package is in use. A binary that
+// was packed before is not packed again.
 func (d *Depot) AddPilot(binary []byte, arch string) error {
 	sum := sha256.Sum256(binary)
 	dir := filepath.Join(d.dir, version.String(), hex.EncodeToString(sum[:]))
@@ -96,7 +98,7 @@ func (d *Depot) AddPilot(binary []byte, arch string) error {
 	return d.vouch(s)
 }
 
-// packed returns the package that an earlier corrald made of the binary that dir is for.
+// packed returns the package that an earlier corrald built from dir's binary.
 func (d *Depot) packed(dir string) (p packages.Package, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, "package.json"))
 	if err != nil {
@@ -113,8 +115,8 @@ func (d *Depot) packed(dir string) (p packages.Package, err error) {
 	return p, err
 }
 
-// pack copies the binary below dir, packs it into the mirror, and notes the package beside it. The note comes last, so
-// that it is there only if all else is: packed, at the next start, believes it.
+// pack copies the binary below dir, packs it into the mirror, and writes a note with the package beside it. The note
+// is written last, so its existence shows that everything else is complete: packed relies on this at the next start.
 func (d *Depot) pack(dir string, binary []byte, arch string) (p packages.Package, err error) {
 	files := filepath.Join(dir, "files")
 	if err := os.MkdirAll(filepath.Join(files, filepath.Dir(PilotInPackage)), 0o700); err != nil {
@@ -133,12 +135,12 @@ func (d *Depot) pack(dir string, binary []byte, arch string) (p packages.Package
 	}
 	b, err := json.Marshal(p)
 	if err != nil {
-		return p, err // unreachable: a Package has no value that JSON lacks
+		return p, err // unreachable: all fields of a Package can be encoded as JSON
 	}
 	return p, keep(b, filepath.Join(dir, "package.json"), filepath.Join(dir, ".package"), 0o600)
 }
 
-// keep writes a file whole or not at all, by way of tmp.
+// keep writes a file atomically by way of tmp.
 func keep(b []byte, path, tmp string, mode fs.FileMode) error {
 	if err := os.WriteFile(tmp, b, mode); err != nil {
 		return err
@@ -146,8 +148,8 @@ func keep(b []byte, path, tmp string, mode fs.FileMode) error {
 	return os.Rename(tmp, path)
 }
 
-// binary opens the pilot binary that is in package p. One that this corrald did not pack itself is
-// unpacked first, for which its archive must be in the mirror.
+// binary opens the pilot binary of package p. If this corrald did not pack it, the archive in the mirror is unpacked
+// first.
 func (d *Depot) binary(p packages.Package) (*os.File, error) {
 	if name, ok := d.pilots[p.Digest]; ok {
 		return os.Open(name)

@@ -19,8 +19,8 @@ import (
 	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
-// Newest returns the name of the catalog's newest package for a pool on this machine, or, without one, the
-// folder of the HTCondor that is installed here. The error is Unsatisfiable if there is neither.
+// Newest returns the name of the catalog's newest package for a pool on this machine. If there is none, it returns
+// the folder of the HTCondor installed here. The error is Unsatisfiable if there is neither.
 func (c *Catalog) Newest(ctx context.Context) (ref string, err error) {
 	p, unfit, err := c.newestPool(ctx)
 	if p.Name == "" && err == nil {
@@ -29,10 +29,10 @@ func (c *Catalog) Newest(ctx context.Context) (ref string, err error) {
 	return p.Name, err
 }
 
-// Release returns the folder of an HTCondor for a pool on this machine, and its version. ref is an absolute
-// folder, which stays whose it is; or the name of a package of the catalog, which is unpacked once below corrald's
-// cache; or "" for the newest. The error is NotFound for a package or folder that is not there, Invalid for one
-// that is no HTCondor, Unsatisfiable if there is none at all or it does not run here.
+// Release returns the folder and version of an HTCondor for a pool on this machine. ref is an absolute folder, which
+// is used in place; or the name of a package in the catalog, which is unpacked once below corrald's cache; or "" for
+// the newest. The error is NotFound if the package or folder does not exist, Invalid if it is not an HTCondor, and
+// Unsatisfiable if none is available or it does not run here.
 func (c *Catalog) Release(ctx context.Context, ref string) (dir, version string, err error) {
 	if ref == "" {
 		if ref, err = c.Newest(ctx); err != nil {
@@ -60,14 +60,13 @@ func (c *Catalog) Release(ctx context.Context, ref string) (dir, version string,
 	return c.unpacked(ctx, signedOf(p))
 }
 
-// machine is this machine, as far as packages for it are concerned that bring their own libc: no others are made
-// for pools.
+// machine describes this machine for packages that bring their own libc; packages for pools always do.
 func machine() corral.Platform {
 	return corral.Platform{OS: "linux", Arch: htcondor.Arch()}
 }
 
-// newestPool returns the catalog's newest package for a pool that runs on this machine, the zero value if there is
-// none; unfit says what is wrong with those that there are.
+// newestPool returns the catalog's newest package for a pool that runs on this machine, or the zero value if there is
+// none; unfit says why the available ones do not fit.
 func (c *Catalog) newestPool(ctx context.Context) (newest packages.Signed, unfit string, err error) {
 	var available []packages.Package
 	signed := map[string]packages.Signed{} // :: digest → package
@@ -88,8 +87,8 @@ func (c *Catalog) newestPool(ctx context.Context) (newest packages.Signed, unfit
 	return signed[p.Digest], unfit, nil
 }
 
-// installed returns the folder of the HTCondor whose master is found by its name. unfit says what is wrong with the
-// packages that there are.
+// installed returns the folder of the HTCondor whose condor_master is found in PATH. unfit says why the available
+// packages do not fit.
 func installed(unfit string) (dir string, err error) {
 	master, err := exec.LookPath("condor_master")
 	if err == nil {
@@ -97,14 +96,14 @@ func installed(unfit string) (dir string, err error) {
 	}
 	if err != nil {
 		return "", corral.Errorf(corral.Unsatisfiable,
-			"no HTCondor here: `corral package build --from-debian trixie` makes one%s", unfit)
+			"HTCondor was not found here: `corral package build --from-debian trixie` makes a package%s", unfit)
 	}
-	return filepath.Dir(filepath.Dir(master)), nil // of DIR/sbin/condor_master
+	return filepath.Dir(filepath.Dir(master)), nil // for DIR/sbin/condor_master
 }
 
-// unpacked returns where the package is below corrald's cache, whole. Its archive is fetched if corrald's mirror
-// lacks it. A folder that is there is checked file by file each time: a pool that starts from half a release fails in
-// ways that nobody can tell from a defect of HTCondor's.
+// unpacked returns the package's folder below corrald's cache, complete. It fetches the archive if corrald's mirror
+// lacks it. An existing folder is checked file by file each time: a pool that starts from an incomplete release fails
+// in ways that look like defects of HTCondor.
 func (c *Catalog) unpacked(ctx context.Context, s packages.Signed) (dir, version string, err error) {
 	digits, err := packages.HexOf(s.Digest)
 	if err != nil {
@@ -137,10 +136,10 @@ func (c *Catalog) unpacked(ctx context.Context, s packages.Signed) (dir, version
 	return dir, s.Version, packages.Unpack(archive, s.Package, dir)
 }
 
-// releasesDir is where packages for pools are unpacked.
+// releasesDir returns the folder in which packages for pools are unpacked.
 func (c *Catalog) releasesDir() string { return filepath.Join(filepath.Dir(c.depot.dir), "releases") }
 
-// Prune removes what was unpacked for Release, but for the folders of keep. They can be unpacked again.
+// Prune removes the releases that were unpacked for Release, except the folders in keep. They can be unpacked again.
 func (c *Catalog) Prune(keep []string) error {
 	c.releases.Lock()
 	defer c.releases.Unlock()
@@ -160,8 +159,8 @@ func (c *Catalog) Prune(keep []string) error {
 	return nil
 }
 
-// setAside removes a release that is damaged or not needed. It is renamed first, so that there is never half of one;
-// the files that a running pool has open stay until it ends.
+// setAside removes a release that is damaged or no longer needed. It is renamed first, so that an incomplete one is
+// never visible; files that a running pool has open remain until it ends.
 func setAside(dir string) error {
 	old, err := os.MkdirTemp(filepath.Dir(dir), ".damaged-")
 	if err != nil {
@@ -172,7 +171,7 @@ func setAside(dir string) error {
 }
 
 // CheckGlidein returns an Unsatisfiable error if the catalog has no package with which workers at the site could join
-// the cluster. Of a site or a cluster that is not known well enough yet it says nothing.
+// the cluster. It returns nil if not enough is known about the site or the cluster.
 func (c *Catalog) CheckGlidein(ctx context.Context, site corral.Site, cluster corral.Cluster) error {
 	if cluster.Kind != corral.Condor || site.Platform == (corral.Platform{}) {
 		return nil
@@ -186,9 +185,9 @@ func (c *Catalog) CheckGlidein(ctx context.Context, site corral.Site, cluster co
 	return err
 }
 
-// NeedOf chooses the worker package for a cluster of kind condor at a site: the newest that runs there and is not newer
-// than the pool. A worker that is newer joins its pool, and no job ever matches it. Without one Unfit says what is
-// wrong with each; of a pool whose version is not known yet, both stay empty.
+// NeedOf chooses the worker package for a cluster of kind condor at a site: the newest that runs there and is not
+// newer than the pool. A newer worker would join the pool but never match a job. If there is none, Unfit says why
+// each one does not fit. If the pool's version is unknown, both are empty.
 func NeedOf(tx *store.Tx, site corral.Site, cluster corral.Cluster) (reconcile.Need, error) {
 	n := reconcile.Need{Cluster: cluster}
 	if cluster.Version == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
-// poolFiles look like an HTCondor, as far as can be seen without starting it.
+// poolFiles look like an HTCondor unless it is started.
 func poolFiles(version string) fstest.MapFS {
 	return fstest.MapFS{
 		"sbin/condor_master": {Data: append([]byte("a master"), packages.Placeholder(512)...), Mode: 0o755},
@@ -27,7 +27,7 @@ func poolFiles(version string) fstest.MapFS {
 	}
 }
 
-// poolPackage brings a package for pools into the catalog.
+// poolPackage adds a package for pools to the catalog.
 func (w *world) poolPackage(version, arch, libc string) corral.Package {
 	w.t.Helper()
 	h := packages.Header{What: htcondor.Pool, Version: version, Platform: corral.Platform{OS: "linux", Arch: arch, Libc: libc}}
@@ -111,7 +111,7 @@ func TestReleaseIsUnpackedOnceAndAgainIfDamaged(t *testing.T) {
 		t.Errorf("Release = %v, want the same folder each time", one)
 	}
 	whole(t, dirs[0], "22.0.1")
-	stray := filepath.Join(dirs[0], "stray") // is no damage
+	stray := filepath.Join(dirs[0], "stray") // not damage
 	if err := errors.Join(os.WriteFile(stray, nil, 0o600), os.WriteFile(filepath.Join(dirs[0], "lib/loader"), []byte("a looder"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestReleaseIsUnpackedOnceAndAgainIfDamaged(t *testing.T) {
 	if _, err := os.Stat(stray); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the damaged release was mended (%v), want it replaced", err)
 	}
-	// Beside it others, of other tests, may be on their way.
+	// Other tests may have created others beside it.
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(again), ".damaged-*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left (%v)", left, err)
 	}
@@ -174,7 +174,7 @@ func TestReleaseRefuses(t *testing.T) {
 		{"another architecture", foreign.Name, corral.Unsatisfiable, "is for linux/riscv64"},
 		{"another libc", musl.Name, corral.Unsatisfiable, "needs musl"},
 		{"a bad signature", unsigned.Name, corral.Forbidden, unsigned.Name},
-		{"no such folder", filepath.Join(t.TempDir(), "none"), corral.NotFound, "no HTCondor is there"},
+		{"no such folder", filepath.Join(t.TempDir(), "none"), corral.NotFound, "it has no HTCondor"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, _, err := catalog.Release(t.Context(), c.ref)
@@ -185,14 +185,14 @@ func TestReleaseRefuses(t *testing.T) {
 	}
 }
 
-// Without a package, what this machine has will do.
+// Without a package, the HTCondor installed on this machine is used.
 func TestReleaseThatIsInstalled(t *testing.T) {
 	w := newWorld(t)
 	catalog := w.catalog
 	dir, path := filepath.Join(t.TempDir(), "htcondor"), t.TempDir()
 	t.Setenv("PATH", path)
 	_, _, err := catalog.Release(t.Context(), "")
-	if corral.KindOf(err) != corral.Unsatisfiable || err.Error() != "no HTCondor here: `corral package build --from-debian trixie` makes one" {
+	if corral.KindOf(err) != corral.Unsatisfiable || err.Error() != "HTCondor was not found here: `corral package build --from-debian trixie` makes a package" {
 		t.Errorf("Release without any = %v, want Unsatisfiable with what to do", err)
 	}
 	if err := errors.Join(os.CopyFS(dir, poolFiles("10.4.2")), os.Symlink(filepath.Join(dir, "sbin/condor_master"), filepath.Join(path, "condor_master"))); err != nil {
@@ -203,7 +203,7 @@ func TestReleaseThatIsInstalled(t *testing.T) {
 	}
 }
 
-// What no cluster is made of any more does not stay, nor what an unpacking that was killed has left.
+// Prune removes releases that no cluster uses, and the remains of a killed unpacking.
 func TestPruneReleases(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -234,7 +234,7 @@ func (w *world) catalogued(s packages.Signed) corral.Package {
 	return p
 }
 
-// workerPackage puts a worker package of HTCondor into the catalog. Nothing in it can be run: what is staged, and
+// workerPackage adds a worker package of HTCondor to the catalog. It contains nothing executable: what is staged, and
 // when, does not depend on that.
 func (w *world) workerPackage(version, arch string) corral.Package {
 	w.t.Helper()

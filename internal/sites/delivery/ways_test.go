@@ -32,7 +32,7 @@ func TestChooseWay(t *testing.T) {
 	}
 }
 
-// A newer build takes the place of the one before, unless a site uses that.
+// A newer build replaces the previous one unless a site uses it.
 func TestRegisterSupersedes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -68,7 +68,7 @@ func TestRegisterSupersedes(t *testing.T) {
 	}
 }
 
-// The pilot of an imported package is taken out of its archive.
+// The pilot of an imported package is extracted from its archive.
 func TestBinaryOfAnImportedPackage(t *testing.T) {
 	t.Parallel()
 	depot := newWorld(t).depot

@@ -12,10 +12,10 @@ import (
 	"github.com/corral-pilot/corral/internal/store/worldstate"
 )
 
-// perform does what was decided: first the cancellations, all together, then the rest in order. What is to end makes
-// room for what is to begin, and many cancellations are one command. An error
-// means that the site could not be asked or did not answer, or, of kind Conflict, that the world has
-// moved on: the actions are decided again later.
+// perform carries out the decisions: first all cancellations together, then the rest in order. Cancellations make
+// room for new jobs, and many of them can be sent as one command. An error means that the site could not be reached
+// or did not answer, or, if it is a Conflict, that the state has changed meanwhile: the actions are decided again
+// later.
 func (l *siteLoop) perform(ctx context.Context, w turn, actions []reconcile.Action) error {
 	var cancels []reconcile.Cancel
 	var rest []reconcile.Action
@@ -37,8 +37,8 @@ func (l *siteLoop) perform(ctx context.Context, w turn, actions []reconcile.Acti
 	return nil
 }
 
-// act performs one action that is no cancellation. Those of the first switch say themselves what they do, once they do
-// it: they may have to wait for their turn for many steps.
+// act performs one action other than a cancellation. The actions in the first switch log themselves when they are
+// carried out, because they may have to wait for many steps.
 func (l *siteLoop) act(ctx context.Context, w turn, a reconcile.Action) error {
 	switch a := a.(type) {
 	case reconcile.Resume:
@@ -78,8 +78,8 @@ func (l *siteLoop) act(ctx context.Context, w turn, a reconcile.Action) error {
 	return fmt.Errorf("action %T has no effect", a) // unreachable: the switches list every action
 }
 
-// submit records the intent, then asks the site. What a site needs before its first job is brought there before the
-// intent is recorded: an intent without an answer is looked up at the site, which must be able to know it.
+// submit records the intent, then submits the job. Files that a site needs before its first job are brought there
+// before the intent is recorded: an intent without an answer is looked up at the site, which must be able to answer.
 func (l *siteLoop) submit(ctx context.Context, w turn, a reconcile.Submit) error {
 	if !l.line.take() {
 		return nil
@@ -96,8 +96,8 @@ func (l *siteLoop) submit(ctx context.Context, w turn, a reconcile.Submit) error
 	return l.send(ctx, w, job)
 }
 
-// send submits a job whose intent is recorded and records the answer. Without an answer the job stays
-// NEW and Decide will have it looked up.
+// send submits a job whose intent is recorded, and records the answer. Without an answer the job stays NEW, and
+// Decide requests a lookup.
 func (l *siteLoop) send(ctx context.Context, w turn, job corral.Job) error {
 	ev, err := l.sender.send(ctx, w, job)
 	if err != nil || ev.Move == "" {
@@ -106,9 +106,9 @@ func (l *siteLoop) send(ctx context.Context, w turn, job corral.Job) error {
 	return l.moveJob(ctx, w.now, job, ev)
 }
 
-// cancel ends jobs, all at the same time, and returns when the site says that they are gone, or that some must wait for
-// a later step. That they are to end is recorded first: should corrald die now, the next one goes on with it, and a job
-// that ends meanwhile by itself has been removed, and has not failed.
+// cancel ends jobs, all at the same time, and returns when the site confirms their end or some must wait for a later
+// step. It records the intent first: if corrald dies now, the next one continues, and a job that ends by itself
+// meanwhile counts as removed and not as failed.
 func (l *siteLoop) cancel(ctx context.Context, w turn, cancels []reconcile.Cancel) error {
 	var jobs []corral.Job
 	for _, c := range cancels {
@@ -120,8 +120,8 @@ func (l *siteLoop) cancel(ctx context.Context, w turn, cancels []reconcile.Cance
 	return l.ends.end(ctx, w, jobs)
 }
 
-// drain tells the attempt's dispatcher, once in the life of this process: the dispatcher remembers it
-// for workers that come back, but not beyond its own end.
+// drain tells the attempt's dispatcher once in the life of this process: the dispatcher remembers it for workers that
+// reconnect, but only as long as it lives.
 func (l *siteLoop) drain(ctx context.Context, w turn, a reconcile.Drain) error {
 	if err := l.line.ask(ctx, w, a.Job, corral.AskDrain, a); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (l *siteLoop) drain(ctx context.Context, w turn, a reconcile.Drain) error {
 	return nil
 }
 
-// drainFromAfar drains what is to be drained of a site that is not reached: dispatchers tell their workers without it.
+// drainFromAfar drains attempts at an unreachable site: dispatchers tell their workers without it.
 func (l *siteLoop) drainFromAfar(ctx context.Context, w turn) error {
 	for _, a := range reconcile.Decide(w.now.UTC(), w.World) {
 		if d, ok := a.(reconcile.Drain); ok {
@@ -145,7 +145,7 @@ func (l *siteLoop) drainFromAfar(ctx context.Context, w turn) error {
 	return nil
 }
 
-// sweep removes the root directory with the cleanup job's own remains, then forgets the site.
+// sweep removes the root directory with the cleanup job's own files, then deletes the site.
 func (l *siteLoop) sweep(ctx context.Context, site corral.Site) error {
 	if err := l.line.open(ctx, site); err != nil {
 		return err

@@ -7,14 +7,14 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
 )
 
-// A pilot is told who runs the pool, where a schedd is that is not behind the collector's port, and whether the
-// collector, if it is the broker, passes streams on.
-func TestOrderTellsPilotsOfAnAttachedPool(t *testing.T) {
+// The order names the pool's manager, the schedd's address if the schedd is not behind the collector's port, and
+// whether the collector relays streams when it is the broker.
+func TestOrderDescribesAnAttachedPool(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		attached bool
 		schedd   string
-		version  string // of the workers; the pool's is not older
+		version  string // of the workers; the pool is not older
 		ccb      []string
 		streams  bool
 	}{
@@ -22,7 +22,7 @@ func TestOrderTellsPilotsOfAnAttachedPool(t *testing.T) {
 		{attached: true, version: "23.9.6", schedd: "s:9618"},
 		{attached: true, version: "25.12.0", schedd: "s:9618", streams: true},
 		{attached: true, version: "25.14.1", streams: true},
-		{attached: true, version: "25.14.1", ccb: []string{"b:9618"}}, // of which nobody knows the version
+		{attached: true, version: "25.14.1", ccb: []string{"b:9618"}}, // of unknown version
 	} {
 		need := reconcile.Need{Cluster: corral.Cluster{Name: "theirs", Attached: test.attached, ScheddAt: test.schedd}, Version: test.version}
 		got := condorOrder(corral.Site{}, corral.Glidein{CCB: test.ccb}, corral.Job{}, need)

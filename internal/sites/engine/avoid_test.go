@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// After somebody has forgiven a node the next attempt may go there, and what failed there before does not count.
+// After a person has forgiven a node, the next attempt may use it, and earlier failures there do not count.
 func TestForgivenNodeIsNotAvoided(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -49,7 +49,7 @@ func TestForgivenNodeIsNotAvoided(t *testing.T) {
 	}
 }
 
-// That a worker has come to life on a host is known to a later corrald, too.
+// The start of a worker on a host is also known to a later corrald.
 func TestHostsOfWorkersAreRecorded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -61,5 +61,5 @@ func TestHostsOfWorkersAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.write(func(tx *store.Tx) error { return tx.ForgiveNodes(s.ID, host) }) // a node that nobody has heard of would be an error
+	w.write(func(tx *store.Tx) error { return tx.ForgiveNodes(s.ID, host) }) // an unknown node would be an error
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever has become of the attempts of glideins: what is decided of those that are read is what would be decided of
-// all.
+// Whatever the states of a glidein's attempts, a decision based on the attempts read in brief equals the decision
+// based on all.
 func TestNoDecisionNeedsAllAttempts(t *testing.T) {
 	t.Parallel()
 	l := newLongLives(t)
 	policies := []resubmit.Policy{{}, {Retries: 2}, {Mode: resubmit.Times, Limit: 2, Retries: 3}, {Mode: resubmit.Times, Limit: 5, Retries: 3},
 		{Mode: resubmit.Forever}, {Mode: resubmit.Forever, Retries: 30}, {Mode: resubmit.Until, Deadline: time.Now().Add(time.Minute), Retries: 1}}
-	usual := slices.Repeat([]corral.Outcome{corral.OutcomeExpired, corral.OutcomeExpired, corral.OutcomeLost, ""}, 4) // others end most glideins
+	usual := slices.Repeat([]corral.Outcome{corral.OutcomeExpired, corral.OutcomeExpired, corral.OutcomeLost, ""}, 4) // other outcomes end most glideins
 	rapid.Check(t, func(t *rapid.T) {
 		g := l.glidein(corral.Glidein{
 			Resubmit: rapid.SampledFrom(policies).Draw(t, "policy"), Walltime: corral.Seconds(time.Hour),
@@ -61,7 +61,7 @@ func TestNoDecisionNeedsAllAttempts(t *testing.T) {
 				t.Fatalf("%s later something is due at %s, of all at %s", after, got, want)
 			}
 		}
-		l.write(func(tx *store.Tx) error { // out of the way of the next
+		l.write(func(tx *store.Tx) error { // end it before the next one
 			_, err := tx.AskGlidein(g.ID, corral.AskCancel, "test")
 			for _, a := range liveJobs(brief) {
 				if err == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// longLives has a store with one READY site, and a loop for it that nobody runs.
+// longLives is a store with one READY site, and a loop for it that is not running.
 type longLives struct {
 	testing.TB
 	db   *store.DB
@@ -63,7 +63,7 @@ func (l *longLives) glidein(g corral.Glidein) corral.Glidein {
 	return g
 }
 
-// attempt gives a glidein another attempt, which may end at once, unless it is over.
+// attempt gives a glidein another attempt, which may end at once, unless the glidein has ended.
 func (l *longLives) attempt(tx *store.Tx, id corral.GlideinID, events ...corral.JobEvent) error {
 	l.tags++
 	j, err := tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: 1, Glidein: id, Tag: fmt.Sprint("tag-", l.tags)})
@@ -87,7 +87,7 @@ func (l *longLives) load() reconcile.World {
 	return w
 }
 
-// BenchmarkLoad measures what each step of a site begins with, where one glidein has had 5,000 attempts.
+// BenchmarkLoad measures the load at the beginning of each step of a site where one glidein has had 5,000 attempts.
 func BenchmarkLoad(b *testing.B) {
 	l := newLongLives(b)
 	g := l.glidein(corral.Glidein{Resubmit: resubmit.Policy{Mode: resubmit.Forever}, Walltime: corral.Seconds(time.Hour)})

@@ -31,18 +31,18 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// A glidein for a pool has its worker package staged while the site stays READY, and its attempt is given what
-// real workers need to join the pool, where they count as its own.
+// A glidein for a pool has its worker package staged while the site stays READY. Its attempt gets everything that
+// real workers need to join the pool, where they count as the attempt's.
 func TestGlideinOfAPool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.pool()
 	w.workerPackage("23.4.0", "x86_64")
 	p := w.workerPackage(htcondorVersion, "x86_64")
-	w.workerPackage("25.14.1", "x86_64")        // joins the pool, and no job ever matches it
+	w.workerPackage("25.14.1", "x86_64")        // it would join the pool but never match a job
 	w.workerPackage(htcondorVersion, "aarch64") // does not run here
 	w.fault = queues(w.dir)
-	w.cfg.Supply = delivery.Supply{Way: delivery.WayPush, CacheBytes: 1} // no room for what nobody needs
+	w.cfg.Supply = delivery.Supply{Way: delivery.WayPush, CacheBytes: 1} // no space for packages that are not needed
 	w.start()
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
@@ -61,7 +61,7 @@ func TestGlideinOfAPool(t *testing.T) {
 			t.Errorf("package %s is not at the site", digest)
 		}
 	}
-	if lines := w.history(corral.ObjectSite, int64(s.ID)); !slices.Contains(lines, "supply: package "+p.Name+" goes by way of push: as corrald was told to") {
+	if lines := w.history(corral.ObjectSite, int64(s.ID)); !slices.Contains(lines, "supply: package "+p.Name+" is delivered by push: as corrald was configured") {
 		t.Errorf("the site's history does not say how the package came: %q", lines)
 	}
 	moves := w.history(corral.ObjectSite, int64(s.ID))
@@ -99,7 +99,7 @@ func TestGlideinOfAPool(t *testing.T) {
 	}
 }
 
-// What a site has lost, and a pilot missed, is staged again before the next attempt.
+// A package that the site has lost and a pilot has missed is staged again before the next attempt.
 func TestLostPackageIsStagedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -131,7 +131,7 @@ func TestLostPackageIsStagedAgain(t *testing.T) {
 	}
 }
 
-// What attempts in the queue were told to use stays at the site when another version is staged.
+// Packages named in the orders of queued attempts stay at the site when another version is staged.
 func TestPackagesOfTheQueueAreKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -151,7 +151,7 @@ func TestPackagesOfTheQueueAreKept(t *testing.T) {
 	}
 }
 
-// No package, no glidein: the reason says what to do, at once or when it is found out.
+// Without a package there is no glidein: the reason describes the remedy, at once or when the problem is found.
 func TestNoWorkerPackage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -183,8 +183,8 @@ func TestNoWorkerPackage(t *testing.T) {
 	}
 }
 
-// A package that cannot be staged fails the glideins that need it, after three tries, and nothing else. One that is
-// asked for later is tried anew.
+// A package that cannot be staged fails the glideins that need it after three tries, and nothing else. A later
+// request tries again.
 func TestPackageThatCannotBeStaged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -220,7 +220,7 @@ func TestPackageThatCannotBeStaged(t *testing.T) {
 	w.until("another try", func() bool { return tries() == 4 })
 }
 
-// A token that nears its end while its attempt waits is replaced at the site, by the next corrald too.
+// A token that is about to expire while its attempt waits is replaced at the site, also by the next corrald.
 func TestTokenIsReplacedInTheQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -249,7 +249,7 @@ func TestTokenIsReplacedInTheQueue(t *testing.T) {
 	}
 	second := replaced(first)
 	w.until("its history says so", func() bool {
-		return slices.Contains(w.history(corral.ObjectJob, int64(a.ID)), "token: it was replaced at the site, before it ended")
+		return slices.Contains(w.history(corral.ObjectJob, int64(a.ID)), "token: it was replaced at the site before it expired")
 	})
 	stop()
 	w.start()
@@ -262,7 +262,7 @@ func TestTokenIsReplacedInTheQueue(t *testing.T) {
 	})
 }
 
-// An attempt that waits for too long is cancelled; that may pass, so it is followed by another if retries are left.
+// An attempt that waits too long is cancelled; this counts as temporary, so another follows if retries are left.
 func TestQueueTimeout(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []corral.ClusterKind{corral.Embedded, corral.Condor} {
@@ -296,7 +296,8 @@ func TestQueueTimeout(t *testing.T) {
 	}
 }
 
-// A crash between token and submission costs a token: the attempt gets another, under the same tag.
+// A crash between the token's creation and the submission wastes a token: the attempt gets another, under the same
+// tag.
 func TestLostRequestGetsANewToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -319,7 +320,7 @@ func TestLostRequestGetsANewToken(t *testing.T) {
 	}
 }
 
-// A pool that does not run is waited for, and the glidein says so.
+// A glidein waits for a pool that is not running, and reports that.
 func TestStoppedPoolIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -340,7 +341,7 @@ func TestStoppedPoolIsWaitedFor(t *testing.T) {
 	w.queued(g.ID)
 }
 
-// silent is what gives no token: no pool of ours is asked.
+// silent issues no token and contacts no pool.
 type silent struct{ admission.Pools }
 
 func (silent) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
@@ -354,7 +355,7 @@ func (mean) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration)
 	return "", time.Time{}, corral.Errorf(corral.Forbidden, "the one that was given must not go to a site")
 }
 
-// Where there will be no token that a site may have, a glidein fails and says so.
+// If a site may never have a token, a glidein fails and reports that.
 func TestTokenThatMustNotGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -369,14 +370,14 @@ func TestTokenThatMustNotGo(t *testing.T) {
 	}
 }
 
-// short makes tokens that end sooner than was asked for, as a pool of somebody else's may.
+// short creates tokens that expire earlier than requested, as a pool of another administrator may.
 type short struct{ admission.Pools }
 
 func (s short) Mint(ctx context.Context, c corral.ClusterID, a corral.JobID, lifetime time.Duration) (string, time.Time, error) {
 	return s.Pools.Mint(ctx, c, a, min(lifetime, time.Hour))
 }
 
-// Tokens that end too soon are said to do so, and are used, each for a while.
+// Tokens that expire too soon are reported and used, each for a while.
 func TestPoolWithShortTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -387,7 +388,7 @@ func TestPoolWithShortTokens(t *testing.T) {
 	w.clusters.UsePools(short{w.pools})
 	s := w.site("here")
 	a := w.queued(w.condorGlidein(s.ID, nil).ID)
-	w.queued(w.condorGlidein(s.ID, nil).ID) // the site's loop goes round many times
+	w.queued(w.condorGlidein(s.ID, nil).ID) // the site's loop makes many steps
 	n := 0
 	w.view(func(tx *store.Tx) error {
 		tokens, err := tx.PoolTokensWaiting(s.ID)
@@ -404,7 +405,7 @@ func TestPoolWithShortTokens(t *testing.T) {
 	}
 }
 
-// A pool that gives no token is asked again, at leisure, and does not keep other glideins waiting.
+// A pool that issues no token is asked again at long intervals and does not delay other glideins.
 func TestPoolWithoutTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// waitRenewal is how long a loop rests at most while a credential that has expired keeps something from its site. A
-	// look at the file costs the site nothing.
+	// waitRenewal is the maximum rest of a loop while an expired credential blocks work at its site. Checking the
+	// file costs the site nothing.
 	waitRenewal = 5 * time.Second
 
-	// A host that refuses a login counts it, so another one instead of the credential that has expired is tried as
-	// rarely as after any login that was refused.
+	// A host counts the logins that it refuses, so after a credential has expired, another one is tried as rarely as
+	// after any refused login.
 	otherLogin = 5 * time.Minute
 )
 
-// credentials watches until when corrald may log in at the site. A corrald that starts again tells people once more.
+// credentials tracks how long corrald can log in at the site. After a restart of corrald, people are told once more.
 type credentials struct {
 	line  *line
 	watch credential.Watch
-	next  time.Time // when another login may be tried instead of the one that has expired
+	next  time.Time // when another login may be tried in place of the expired one
 }
 
-// look reads the credentials anew, and has people told, in the log and in the site's history, before one expires, when
-// it has, and when it was renewed. Where one has expired the site may let us in by another, so that is tried.
+// look reads the credentials again and reports, in the log and in the site's history, when one is about to expire,
+// has expired, or was renewed. If one has expired, the site may accept another, so that is tried.
 func (c *credentials) look(ctx context.Context, now time.Time, site corral.Site) ([]credential.Credential, error) {
 	held := c.line.reach.Credentials
 	all := held.Of(site)
 	if credential.Refuses(now, all, 0) != "" && !now.Before(c.next) {
 		c.next = now.Add(otherLogin)
 		if err := held.Renew(ctx, site); err != nil {
-			c.line.lg.Info("no other login instead of the one that has expired", "site", site.Name, "err", err)
+			c.line.lg.Info("no other login in place of the expired one", "site", site.Name, "err", err)
 		}
 		all = held.Of(site)
 	}
@@ -52,8 +52,8 @@ func (c *credentials) look(ctx context.Context, now time.Time, site corral.Site)
 	return all, nil
 }
 
-// rest is how long the loop may rest before it looks again: until people are to be told something, or, where something
-// waits for a new credential, not for long. The step may have logged in since the last look.
+// rest returns how long the loop may rest before the next look: until something must be reported or, if work waits
+// for a new credential, only briefly. The step may have logged in since the last look.
 func (c *credentials) rest(now time.Time, site corral.Site) time.Duration {
 	all := c.line.reach.Credentials.Of(site)
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A certified user is let in by certificates alone.
+// A certified user can log in only with certificates.
 type certified struct {
 	t  *testing.T
 	d  *gridsitetest.SSHD
@@ -40,13 +40,13 @@ func newCertified(t *testing.T) certified {
 	return c
 }
 
-// lasts puts a certificate into the place of the one before that began ten minutes ago and ends so much later than now.
+// lasts replaces the certificate with one that began ten minutes ago and expires after the given time.
 func (c certified) lasts(left string) {
 	c.t.Helper()
 	gridsitetest.Keygen(c.t, "-s", c.ca, "-I", "the pilot's user", "-n", c.me, "-V", "-10m:"+left, c.d.SSH("id_ed25519.pub"))
 }
 
-// told lists what the site's history says of credentials.
+// told lists the entries about credentials in the site's history.
 func (w *world) told(id corral.SiteID) (all []string) {
 	w.view(func(tx *store.Tx) error {
 		entries, err := tx.History(corral.ObjectSite, int64(id), store.Page{})
@@ -60,8 +60,9 @@ func (w *world) told(id corral.SiteID) (all []string) {
 	return all
 }
 
-// A certificate ends while corrald is logged in with it: people are warned before, what runs goes on, and nothing new is
-// submitted, nor by a new login, which the real sshd would refuse. A new one in its place is enough for all to go on.
+// A certificate expires while corrald is logged in with it: people are warned before, running jobs continue, and no
+// new jobs are submitted, not even through a new login, which the real sshd would refuse. A new certificate in its
+// place makes everything continue.
 func TestSSHCertificateExpires(t *testing.T) {
 	t.Parallel()
 	c := newCertified(t)
@@ -122,7 +123,7 @@ func TestSSHCertificateExpires(t *testing.T) {
 	}
 }
 
-// A certificate that has expired keeps nobody out whom the site lets in by another key.
+// An expired certificate does not matter if the site accepts another key.
 func TestSSHKeyInsteadOfAnExpiredCertificate(t *testing.T) {
 	t.Parallel()
 	c := newCertified(t)

@@ -28,17 +28,17 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A day of a site.
+// A day at a site.
 const (
-	dayGlideins   = 25 // of each site
-	dayAttempts   = 4  // of each glidein: of twenty sites, 2,000 pilots in all
+	dayGlideins   = 25 // per site
+	dayAttempts   = 4  // per glidein: at twenty sites, 2,000 pilots in all
 	dayWalltime   = 7 * time.Hour / 2
 	dayWork       = 23 * time.Hour // then what is left is removed
 	dayFaultShare = 0.01
-	dayCrashes    = 12 // in the middle of a command at the site; some of them at once: of twenty sites, over 200
+	dayCrashes    = 12 // in the middle of a command at the site; some coincide: at twenty sites, over 200
 )
 
-// A dayOf is a corrald without its ports: the engine over its store, which dies now and then and is started again.
+// A dayOf is a corrald without its ports: the engine over its store, which dies from time to time and is restarted.
 type dayOf struct {
 	t     *testing.T
 	lg    *slog.Logger
@@ -51,9 +51,9 @@ type dayOf struct {
 	crashes int
 }
 
-// Twenty-four hours of two sites, or SITES, at which one command in a hundred goes wrong, and of an engine that is cut
-// off in the middle of a dozen commands of each: all comes to rest, nothing is left anywhere, nothing was there twice, and what
-// pilots took is known as if nothing had happened. All of it is real but the sites and the clock.
+// Twenty-four hours of two sites, or SITES, at which one command in a hundred fails, and of an engine that is killed
+// during a dozen commands at each: everything ends properly, nothing is left anywhere, nothing existed twice, and the
+// pilots' usage is recorded as if nothing had happened. Everything is real except the sites and the clock.
 func TestADayOfSites(t *testing.T) {
 	t.Parallel()
 	sites, err := strconv.Atoi(os.Getenv("SITES"))
@@ -105,7 +105,7 @@ func (d *dayOf) open() {
 	d.db = db
 }
 
-// drop ends the engine as a crash does: what it knew is gone, and what it was doing gets no answer.
+// drop ends the engine like a crash: its memory is lost, and its current commands get no answer.
 func (d *dayOf) drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,7 +115,7 @@ func (d *dayOf) drop() {
 	}
 }
 
-// serve has an engine run, and another one over the same store once it has died.
+// serve runs an engine, and another one over the same store after each crash.
 func (d *dayOf) serve(ctx context.Context) {
 	for ctx.Err() == nil {
 		running, crash := context.WithCancel(ctx)
@@ -163,7 +163,7 @@ func (d *dayOf) backends() gridsite.Backends {
 	}
 }
 
-// write changes the store as a person does, who tries again while corrald is away.
+// write changes the store like a person who tries again while corrald is down.
 func (d *dayOf) write(fn func(tx *store.Tx) error) {
 	for range 1000 {
 		d.mu.Lock()
@@ -189,7 +189,7 @@ func (d *dayOf) view(fn func(tx *store.Tx) error) {
 	}
 }
 
-// ask makes the sites, and asks for glideins over the first hours.
+// ask creates the sites and requests glideins over the first hours.
 func (d *dayOf) ask() {
 	d.write(func(tx *store.Tx) error {
 		_, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "soak", Kind: corral.Embedded})
@@ -214,7 +214,7 @@ func (d *dayOf) ask() {
 	}
 }
 
-// remove asks for the end of everything, as `corral site remove` does.
+// remove requests the end of everything, like `corral site remove`.
 func (d *dayOf) remove() {
 	d.write(func(tx *store.Tx) error {
 		all, err := tx.Glideins(store.GlideinFilter{})
@@ -245,7 +245,7 @@ func (d *dayOf) until(what string, ok func(*store.Tx) (bool, error)) {
 	d.t.Errorf("%s: not within a day", what)
 }
 
-// check wants nothing left, nothing doubled, and in the books what the farms know.
+// check expects that nothing is left or duplicated, and that the records match the farms.
 func (d *dayOf) check(began time.Time) {
 	pilots, faults := 0, 0
 	for contact, f := range d.farms {
@@ -274,7 +274,7 @@ func (d *dayOf) check(began time.Time) {
 	}
 }
 
-// checkBooks compares what is known of each attempt with what its farm has seen: at most a poll's time is missing.
+// checkBooks compares the record of each attempt with its farm's: they differ by at most one poll interval.
 func (d *dayOf) checkBooks(jobs []corral.Job, held []usage.Attempt) {
 	ran := map[string]farmJob{}
 	for _, f := range d.farms {

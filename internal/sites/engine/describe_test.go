@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/jobs.golden")
 
-// What a site is told of each kind of job, files included, follows from what is recorded and what was provided.
+// The description of each kind of job, including its files, follows from the records and the provision.
 func TestJobsAreDescribed(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/jobs.golden"

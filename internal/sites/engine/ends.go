@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// cancelsAtOnce bounds how many jobs are ended at the same time where each needs a command of its own: a process or
-	// a round trip at the site for as long as the job takes to leave.
+	// cancelsAtOnce is the maximum number of jobs ended in parallel if each needs its own command: a process or a
+	// round trip at the site that lasts until the job has left.
 	cancelsAtOnce = 8
 
 	cancelGrace = 5 * time.Second // between asking a job to leave and forcing it
-	cancelTime  = 5 * time.Minute // for all jobs of one command: a queue may be slow to let go of them
+	cancelTime  = 5 * time.Minute // for all jobs of one command: a batch system may be slow to remove them
 )
 
-// A retry is when something is asked again that did not do what it was asked.
+// A retry schedules the repetition of a request that had no effect.
 type retry struct {
 	at    time.Time
 	pause time.Duration
 	why   string
 }
 
-// The ends of jobs that are to end. Those that do not are asked again later, and less and less often: they are no
-// trouble of the site's, which must go on for the others.
+// ends tracks jobs that are to be ended. Jobs that fail to end are asked again at increasing intervals; they do not
+// count as trouble of the site, which must continue to serve the others.
 type ends struct {
 	line  *line
-	stuck map[string]retry // :: tag of a job that does not end → when it is asked to again
+	stuck map[string]retry // :: tag of a job that does not end → when to ask again
 }
 
-// drop forgets what was remembered of a job while it was alive.
+// drop forgets the memory of a live job.
 func (e *ends) drop(j corral.Job) { delete(e.stuck, j.Tag) }
 
-// end ends jobs, but for those that it is too early to ask again. Pilots and the site's own jobs may be in different
-// batch systems; that one of them fails does not keep the other from being asked.
+// end ends jobs, except those that were asked too recently. Pilots and the site's own jobs may be in different batch
+// systems; a failure of one does not affect the other.
 func (e *ends) end(ctx context.Context, w turn, jobs []corral.Job) error {
 	if len(jobs) == 0 {
 		return nil
@@ -60,17 +60,17 @@ func (e *ends) end(ctx context.Context, w turn, jobs []corral.Job) error {
 	return errors.Join(e.cancel(ctx, w, others), e.cancel(ctx, w, pilots))
 }
 
-// cancel ends jobs of one batch system, with one command if it can do that.
+// cancel ends jobs of one batch system, with one command if that is supported.
 func (e *ends) cancel(ctx context.Context, w turn, jobs []corral.Job) error {
 	if len(jobs) == 0 || !e.line.take() {
 		return nil
 	}
 	e.line.pace.busy(w.now)
-	e.line.pace.lookAgain() // those that are gone must be seen, or the next step would cancel them again
+	e.line.pace.lookAgain() // the end must be observed, or the next step would cancel the jobs again
 	took := e.line.stopwatch()
 	jobs = e.line.some(jobs)
 	err := e.cancelAll(ctx, jobs)
-	if err == nil || ctx.Err() != nil || w.Site.State == corral.SiteDeleted { // which is given up
+	if err == nil || ctx.Err() != nil || w.Site.State == corral.SiteDeleted { // the jobs of a deleted site are given up
 		return err
 	}
 	e.line.lg.Warn("jobs do not end", "site", w.Site.Name, "err", err)
@@ -83,7 +83,7 @@ func (e *ends) cancel(ctx context.Context, w turn, jobs []corral.Job) error {
 	return nil
 }
 
-// cancelAll ends these jobs, which are of one batch system, within cancelTime.
+// cancelAll ends these jobs, all of one batch system, within cancelTime.
 func (e *ends) cancelAll(ctx context.Context, jobs []corral.Job) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, cancelTime,
 		corral.Errorf(corral.Unavailable, "the site has given no answer for %s (ending jobs)", cancelTime))
@@ -95,8 +95,8 @@ func (e *ends) cancelAll(ctx context.Context, jobs []corral.Job) error {
 	return cancelEach(ctx, batch, jobs)
 }
 
-// leaveAlone has a job that does not end asked again later, longer each time, and not for most of the time where that
-// takes long; its history says why it does not end, if err knows.
+// leaveAlone schedules the next request to a job that does not end, at increasing intervals and in proportion to the
+// time the request took; if err gives the reason, it is added to the job's history.
 func (e *ends) leaveAlone(ctx context.Context, now time.Time, j corral.Job, err error, took time.Duration) error {
 	r := e.stuck[j.Tag]
 	r.pause = max(cancelGrace, min(2*r.pause, troubleMax), pollShare*took)
@@ -114,7 +114,7 @@ func (e *ends) leaveAlone(ctx context.Context, now time.Time, j corral.Job, err 
 	return e.line.noteJob(ctx, j, "stuck", r.why)
 }
 
-// cancelEach ends jobs with a command each.
+// cancelEach ends jobs with one command each.
 func cancelEach(ctx context.Context, batch gridsite.Batch, jobs []corral.Job) error {
 	errs := make([]error, len(jobs))
 	slots := make(chan struct{}, cancelsAtOnce)

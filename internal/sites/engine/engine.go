@@ -14,34 +14,34 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Config says where the engine's collaborators are. All fields but Supply, Tokens, Steps and Poll are required.
+// Config holds the engine's collaborators. All fields but Supply, Tokens, Steps and Poll are required.
 type Config struct {
 	Key     admission.Key       // makes the attempts' tokens
-	Address admission.Address   // where workers dial in
+	Address admission.Address   // where workers connect
 	Reach   *siteaccess.Reach   // the connections to sites
-	Prober  *siteaccess.Prober  // whose probes at sites that are left the engine ends
-	Catalog *delivery.Catalog   // where worker packages and pilot binaries come from
+	Prober  *siteaccess.Prober  // the engine ends its probes at sites that are being left
+	Catalog *delivery.Catalog   // the source of worker packages and pilot binaries
 	Supply  delivery.Supply     // how packages get to sites
-	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the usual ones
-	Steps   Steps               // is told of each step of a site's loop
-	Poll    time.Duration       // between two polls of a site while something is expected there; 0: 2 s
+	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the default ones
+	Steps   Steps               // called at each step of a site's loop
+	Poll    time.Duration       // interval of polls while a change is expected at a site; 0: 2 s
 }
 
-// Steps is told what the loops of sites do; functions that are nil are not called. They are called by the loops'
-// goroutines, and must not wait.
+// Steps holds callbacks for the steps of the sites' loops; nil functions are not called. The loops' goroutines call
+// them, so they must not block.
 type Steps struct {
 	Began func(site corral.SiteID)
-	Ended func(site corral.SiteID, took time.Duration, err error) // err is nil also if the world had changed meanwhile
+	Ended func(site corral.SiteID, took time.Duration, err error) // err is also nil after a Conflict
 }
 
-// begin tells of a step that begins, and returns what tells of its end.
+// begin reports the beginning of a step and returns a function that reports its end.
 func (s Steps) begin(site corral.SiteID) (ended func(time.Duration, error)) {
 	if s.Began != nil {
 		s.Began(site)
 	}
 	return func(took time.Duration, err error) {
 		if corral.KindOf(err) == corral.Conflict {
-			err = nil // it decides again at once
+			err = nil // the loop decides again at once
 		}
 		if s.Ended != nil {
 			s.Ended(site, took, err)
@@ -49,19 +49,19 @@ func (s Steps) begin(site corral.SiteID) (ended func(time.Duration, error)) {
 	}
 }
 
-// usualTokens are good for a day in the queue, and for a clock, or a batch system, that is late by minutes.
+// usualTokens are valid for a day in the queue, with margins for clocks and batch systems that are minutes late.
 var usualTokens = reconcile.Lifetimes{Queue: 24 * time.Hour, Renew: time.Hour, Margin: 10 * time.Minute}
 
-// An Engine keeps the sites as they were asked to be.
+// An Engine keeps the sites in their requested states.
 type Engine struct {
 	lg       *slog.Logger
 	db       *store.DB
 	clusters *admission.Clusters
 	cfg      Config
-	loading  sync.Mutex // held while a site's world is read: all the sites together have one cpu busy with it at most
+	loading  sync.Mutex // held while a site's world is read: all sites together keep at most one CPU busy with that
 }
 
-// New returns an engine that works once Run is called.
+// New returns an engine; Run starts it.
 func New(lg *slog.Logger, db *store.DB, clusters *admission.Clusters, cfg Config) *Engine {
 	if cfg.Tokens == (reconcile.Lifetimes{}) {
 		cfg.Tokens = usualTokens
@@ -69,8 +69,8 @@ func New(lg *slog.Logger, db *store.DB, clusters *admission.Clusters, cfg Config
 	return &Engine{lg: lg, db: db, clusters: clusters, cfg: cfg}
 }
 
-// Run serves all sites until ctx ends and returns when every site's goroutine is gone. Jobs at the
-// sites go on: the next Run adopts them.
+// Run serves all sites until ctx ends and returns when every site's goroutine has ended. Jobs at the sites continue:
+// the next Run adopts them.
 func (e *Engine) Run(ctx context.Context) error {
 	var (
 		wg      sync.WaitGroup
@@ -83,7 +83,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	for {
 		changed := e.db.Changed(store.Subject{Object: corral.ObjectSite})
-		sites, err := store.ReadWhole(ctx, e.db, (*store.WholeTx).SitesToServe) // which may still need something
+		sites, err := store.ReadWhole(ctx, e.db, (*store.WholeTx).SitesToServe) // those that may still need work
 		again := pollNothing
 		if err != nil && ctx.Err() == nil {
 			e.lg.Error("listing sites failed", "err", err)

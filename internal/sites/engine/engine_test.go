@@ -33,7 +33,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// stock holds the real pilot, built and packed once; signer has its key.
+// stock holds the real pilot, built and packed once; signer has the key.
 var (
 	stock  *delivery.Depot
 	signer packages.Signer
@@ -65,24 +65,23 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// A world is an engine over a real store, with real dispatchers behind a real worker port, for sites
-// on this machine.
+// A world is an engine over a real store, with real dispatchers behind a real worker port, for sites on this machine.
 type world struct {
 	t     *testing.T
 	db    *store.DB
 	dir   string
 	cfg   Config
 	lg    *slog.Logger
-	fault func(gridsite.Batch) gridsite.Batch // stands between the engine and the site
+	fault func(gridsite.Batch) gridsite.Batch // wraps the batch systems that the engine uses
 
 	clusters *admission.Clusters // of the engine that was started last
 	current  atomic.Pointer[admission.Clusters]
-	pools    *condorpool.Keepers // nil: there is no cluster of kind condor
+	pools    *condorpool.Keepers // nil: no cluster of kind condor
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "e") // short: a socket is in it
+	dir, err := os.MkdirTemp("", "e") // short, because it contains a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +100,13 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// reaches makes the world's sites reached with these backends.
+// reaches makes the engine reach the world's sites with these backends.
 func (w *world) reaches(b gridsite.Backends) {
 	w.cfg.Reach = siteaccess.New(b, w.cfg.Key.Owner())
 	w.cfg.Prober = siteaccess.NewProber(w.lg, w.db, w.cfg.Reach, w.cfg.Address)
 }
 
-// failing are backends whose batch systems have a fault.
+// failing returns backends whose batch systems have a fault.
 func failing(b gridsite.Backends, fault func(gridsite.Batch) gridsite.Batch) gridsite.Backends {
 	for name, dialect := range b.Dialects {
 		b.Dialects[name] = func(conn gridsite.Conn, root string) gridsite.Batch { return fault(dialect(conn, root)) }
@@ -115,7 +114,7 @@ func failing(b gridsite.Backends, fault func(gridsite.Batch) gridsite.Batch) gri
 	return b
 }
 
-// backends are those of corrald, with the ssh files of a home directory; empty: one's own.
+// backends returns corrald's backends with the ssh files of a home directory; empty: the user's own.
 func backends(home string) gridsite.Backends {
 	return gridsite.Backends{
 		Transports: map[string]gridsite.Dialer{
@@ -147,9 +146,9 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// start runs an engine, until the returned function is called or the test ends.
+// start runs an engine until the returned function is called or the test ends.
 func (w *world) start() (stop func()) {
-	// Workers keep their tasks through whatever a busy machine does.
+	// Workers keep their tasks even on a busy machine.
 	clusters := admission.NewClusters(w.lg, w.db, nil, dispatch.Config{Lease: 5 * time.Minute, Heartbeat: 3 * time.Second})
 	w.clusters = clusters
 	if w.pools != nil {
@@ -199,7 +198,7 @@ func (w *world) site(name string) (s corral.Site) {
 	return s
 }
 
-// remove cancels whatever the site still has, so that no test leaves a process.
+// remove cancels everything at the site, so that no test leaves a process.
 func (w *world) remove(id corral.SiteID) {
 	if w.fault == nil {
 		w.removeOver(w.cfg.Reach, id)
@@ -208,7 +207,7 @@ func (w *world) remove(id corral.SiteID) {
 	}
 }
 
-// faultless reaches sites on this machine whatever the world's fault is.
+// faultless reaches sites on this machine without the world's fault.
 func (w *world) faultless() *siteaccess.Reach { return siteaccess.New(backends(""), w.cfg.Key.Owner()) }
 
 func (w *world) removeOver(way *siteaccess.Reach, id corral.SiteID) {
@@ -257,7 +256,7 @@ func (w *world) view(fn func(*store.Tx) error) {
 	}
 }
 
-// patience is for what takes some seconds on a machine that has nothing else to do.
+// patience is for operations that take some seconds on an idle machine.
 const patience = 3 * time.Minute
 
 // until waits for a state of the store.
@@ -303,7 +302,7 @@ func (w *world) attemptIs(id corral.GlideinID, state corral.JobState) {
 	})
 }
 
-// A site is set up by a real setup job, and its removal leaves nothing of it.
+// A site is set up by a real setup job, and its removal leaves nothing behind.
 func TestSiteComesAndGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -334,7 +333,7 @@ func TestSiteComesAndGoes(t *testing.T) {
 	}
 }
 
-// An engine that is gone leaves its pilots; the next one adopts them.
+// An engine that ends leaves its pilots running; the next one adopts them.
 func TestNextEngineAdopts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -352,7 +351,7 @@ func TestNextEngineAdopts(t *testing.T) {
 	}
 }
 
-// faulty is a batch system whose submissions go wrong in a chosen way.
+// faulty is a batch system whose submissions fail in a chosen way.
 type faulty struct {
 	gridsite.Batch
 	submit func(ctx context.Context, real gridsite.Batch, spec gridsite.JobSpec) (string, error)
@@ -362,7 +361,7 @@ func (f faulty) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 	return f.submit(ctx, f.Batch, spec)
 }
 
-// onPilots makes the first n submissions of pilots go wrong.
+// onPilots makes the first n submissions of pilots fail.
 func onPilots(n int32, wrong func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error)) func(gridsite.Batch) gridsite.Batch {
 	var count atomic.Int32
 	return func(b gridsite.Batch) gridsite.Batch {
@@ -375,7 +374,7 @@ func onPilots(n int32, wrong func(context.Context, gridsite.Batch, gridsite.JobS
 	}
 }
 
-// The site took the job and the answer was lost: it is found by its tag, never submitted twice.
+// The site accepted the job but the answer was lost: the job is found by its tag and never submitted twice.
 func TestLostAnswerIsLookedUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -397,8 +396,7 @@ func TestLostAnswerIsLookedUp(t *testing.T) {
 	}
 }
 
-// The request never arrived: once the site would have shown the job, it is submitted again under the
-// same tag.
+// The request never arrived: once the site would have shown the job, it is submitted again under the same tag.
 func TestLostRequestIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -411,7 +409,7 @@ func TestLostRequestIsRepeated(t *testing.T) {
 	}
 }
 
-// A refusal goes to policy: one that may pass is retried with back-off.
+// A refusal is handled by the policy: a temporary one is retried with back-off.
 func TestPassingRefusal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -421,8 +419,7 @@ func TestPassingRefusal(t *testing.T) {
 	w.until("the second attempt", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 2 && a[1].State == corral.JobRunning })
 }
 
-// A site at which one attempt after the other comes to nothing is left alone for a while, by every
-// glidein, whatever retries are left.
+// After several failed attempts in a row, all glideins leave the site alone for a while, whatever retries are left.
 func TestCircuitBreaker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -447,8 +444,8 @@ func TestCircuitBreaker(t *testing.T) {
 	}
 }
 
-// A permanent refusal fails the glidein with the site's own words, and so does a job that the batch
-// system's rules do not allow.
+// A permanent refusal fails the glidein with the site's own message, and so does a job that violates the batch
+// system's rules.
 func TestPermanentRefusal(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
@@ -470,12 +467,12 @@ func TestPermanentRefusal(t *testing.T) {
 	}
 }
 
-// answer is a submission that ends with an error and was not made.
+// answer is a submission that returns an error and submits nothing.
 func answer(err error) func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) {
 	return func(context.Context, gridsite.Batch, gridsite.JobSpec) (string, error) { return "", err }
 }
 
-// A site in trouble does not slow another, and says what the trouble is until it is over.
+// A site in trouble does not slow another, and shows the trouble until it is over.
 func TestTroubleStaysAtItsSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -507,7 +504,7 @@ func TestTroubleStaysAtItsSite(t *testing.T) {
 	w.until("the end of the trouble", func() bool { return w.siteNow(dark.ID).Trouble == corral.SiteTrouble{} })
 }
 
-// A cable to a site may be cut.
+// A cable is a connection to a site that may be cut.
 type cable struct {
 	gridsite.Conn
 	cut *atomic.Bool
@@ -520,7 +517,7 @@ func (c cable) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, 
 	return c.Conn.Run(ctx, cmd)
 }
 
-// A glidein that waits for a site in trouble says so, whichever of the two came first.
+// A glidein that waits for a site in trouble reports that, whichever came first.
 func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,8 +10,8 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// A site is asked often only about what may change without a word to corrald.
-func TestWhatIsExpected(t *testing.T) {
+// A site is polled often only for changes of which corrald would not be notified.
+func TestExpectedChanges(t *testing.T) {
 	t.Parallel()
 	attempt := func(state corral.JobState, change func(*corral.Job)) reconcile.World {
 		a := corral.Job{ID: 1, Kind: corral.PilotJob, State: state, StartedAt: noon}
@@ -50,7 +50,8 @@ func TestWhatIsExpected(t *testing.T) {
 	}
 }
 
-// The longer nothing happens, the less often a site is asked, down to once a minute; what is due is seen in time.
+// The longer nothing happens, the less often a site is polled, down to once a minute; scheduled changes are noticed
+// in time.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	soon := expectation{soon: true}
@@ -80,7 +81,7 @@ func TestPace(t *testing.T) {
 			t.Errorf("%s: the next poll comes after %s, want %s", tt.name, got, tt.want)
 		}
 	}
-	var fresh pace // of a corrald that was just started
+	var fresh pace // a corrald that was just started
 	fresh.polled(noon, 0)
 	if got := fresh.next().Sub(noon); got != pollBusy {
 		t.Errorf("after the first poll the next comes after %s", got)

@@ -19,20 +19,19 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// A farm is what is at one site, far away: a head node with a root, and a batch system with a queue. Its jobs are
-// nothing but times, by the clock of the bubble. A share of what it is asked goes wrong, in each of the ways in which a
-// site's answers do.
+// A farm simulates a remote site: a head node with a root, and a batch system with a queue. Its jobs consist only of
+// times on the bubble's clock. A share of its commands fails in each of the ways in which a site's commands can fail.
 type farm struct {
-	mu      sync.Mutex // guards all
+	mu      sync.Mutex // guards all fields
 	draw    *rand.Rand
-	share   float64 // of commands that go wrong
-	drop    func()  // ends the engine in the middle of a command; nil: it lives on
-	drops   int     // that are still to come
+	share   float64 // share of commands that fail
+	drop    func()  // ends the engine during a command; nil: it stays alive
+	drops   int     // number of drops to come
 	jobs    map[string]*farmJob
-	root    map[string]bool     // files below it
-	all     map[string]*farmJob // that there ever were
-	ever    int                 // pilots
-	doubled []string            // tags that had two jobs
+	root    map[string]bool     // files below the root
+	all     map[string]*farmJob // all jobs that ever existed
+	ever    int                 // number of pilots
+	doubled []string            // tags of duplicate jobs
 	faults  int
 }
 
@@ -50,7 +49,7 @@ func newFarm(seed uint64, share float64) *farm {
 
 var errLine = errors.New("the line was cut")
 
-// command does what is asked, or does not, or does not say that it did.
+// command performs the action, or fails to, or performs it without an answer.
 func command[T any](ctx context.Context, f *farm, act func(now time.Time) (T, error)) (T, error) {
 	var none T
 	f.mu.Lock()
@@ -66,7 +65,7 @@ func command[T any](ctx context.Context, f *farm, act func(now time.Time) (T, er
 	f.mu.Unlock()
 	wait := 20*time.Millisecond + late
 	if bad && kind == 3 {
-		wait = time.Hour // nobody waits so long
+		wait = time.Hour // longer than any caller waits
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -81,7 +80,7 @@ func command[T any](ctx context.Context, f *farm, act func(now time.Time) (T, er
 		return none, errLine
 	}
 	got, err := act(time.Now())
-	if dropped { // done, and whoever asked is no more
+	if dropped { // done, but the caller is gone
 		f.drop()
 		return none, context.Canceled
 	}
@@ -91,13 +90,13 @@ func command[T any](ctx context.Context, f *farm, act func(now time.Time) (T, er
 	return got, err
 }
 
-// try is command for what has no result.
+// try is command for actions without a result.
 func (f *farm) try(ctx context.Context, act func(now time.Time) error) error {
 	_, err := command(ctx, f, func(now time.Time) (struct{}, error) { return struct{}{}, act(now) })
 	return err
 }
 
-// left is what is there that should have gone.
+// left lists what should have been removed.
 func (f *farm) left(now time.Time) (left []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,7 +153,7 @@ func (f *farm) Poll(ctx context.Context, tags []string) (map[string]gridsite.Job
 	})
 }
 
-// ReadMany has a report of each job that ended by itself.
+// ReadMany returns a report for each job that ended by itself.
 func (f *farm) ReadMany(ctx context.Context, tags, _ []string) (map[string]map[string][]byte, error) {
 	return command(ctx, f, func(now time.Time) (map[string]map[string][]byte, error) {
 		files := map[string]map[string][]byte{}
@@ -208,7 +207,7 @@ func (f *farm) ForgetMany(ctx context.Context, tags []string) error {
 
 func (f *farm) Forget(ctx context.Context, tag string) error { return f.ForgetMany(ctx, []string{tag}) }
 
-// Run is of a Conn, which nothing of a farm needs.
+// Run is a method of Conn that a farm does not need.
 func (f *farm) Run(context.Context, gridsite.Command) (gridsite.Result, error) {
 	return gridsite.Result{}, errLine
 }

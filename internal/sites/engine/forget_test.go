@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A glidein that is resubmitted for ever does not fill its site: of attempts that ended long ago
-// nothing stays there, even if hundreds ended while nobody looked.
+// A glidein that is resubmitted forever does not fill its site: the directories of old attempts are removed, even if
+// hundreds ended while the engine was down.
 func TestOldAttemptsAreForgotten(t *testing.T) {
 	t.Parallel()
 	const old = 2*manyAtOnce + 19

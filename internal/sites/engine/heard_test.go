@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// What a pilot without a link did is told by its report; one with a link has said it before.
+// The actions of a pilot without a link are known from its report; a pilot with a link has reported them before.
 func TestPilotWithoutLinkIsHeard(t *testing.T) {
 	t.Parallel()
 	for _, leased := range []bool{false, true} {

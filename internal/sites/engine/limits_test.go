@@ -24,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A glidein waits with the name of the limit that keeps it, and has its turn when there is room.
+// A glidein waits with the name of the limit that blocks it, and is submitted when there is room.
 func TestLimitOfASite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -49,11 +49,11 @@ func TestLimitOfASite(t *testing.T) {
 	w.attemptIs(second.ID, corral.JobRunning)
 }
 
-// A glidein that waits for a relay which never comes takes nobody's turn.
-func TestWhoWaitsForARelayTakesNoTurn(t *testing.T) {
+// A glidein that waits for a relay that never starts does not block others.
+func TestWaitForRelayBlocksNoOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.reaches(counting(new(atomic.Int32))) // which have no streams, and so no relay
+	w.reaches(counting(new(atomic.Int32))) // without streams, and so without a relay
 	w.start()
 	s := w.site("here")
 	var first corral.Glidein
@@ -67,7 +67,7 @@ func TestWhoWaitsForARelayTakesNoTurn(t *testing.T) {
 	})
 	second := w.glidein(s.ID, resubmit.Policy{})
 	w.attemptIs(second.ID, corral.JobRunning)
-	const why = "the site's relay does not run: "
+	const why = "the site's relay is not running: "
 	if g := w.glideinNow(first.ID); !strings.HasPrefix(g.Reason, why) || len(g.Attempts) > 0 {
 		t.Errorf("the first one says %q with %d attempts, want %q", g.Reason, len(g.Attempts), why)
 	}
@@ -84,20 +84,20 @@ func (a asked) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, er
 	return a.Conn.Run(ctx, c)
 }
 
-// counting reaches sites on this machine by connections whose commands are counted.
+// counting returns backends that count the commands of their connections to sites on this machine.
 func counting(commands *atomic.Int32) gridsite.Backends {
 	b := backends("")
 	b.Transports["local"] = func(string, string) (gridsite.Conn, error) { return asked{local.Conn{}, commands}, nil }
 	return b
 }
 
-// stepLog notes how many commands were run in each step, and how many its log says.
+// stepLog records how many commands were run in each step, and how many its log entry reports.
 type stepLog struct {
 	slog.Handler
 	commands *atomic.Int32
 
 	mu    sync.Mutex // guards steps
-	steps [][2]int   // run, said
+	steps [][2]int   // run, reported
 }
 
 func (h *stepLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -118,7 +118,7 @@ func (h *stepLog) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// However many attempts a site has, a step asks it for three things at most: when all are submitted, when all end, and
+// However many attempts a site has, a step sends at most three commands: when all are submitted, when all end, and
 // when all are removed.
 func TestCommandsOfAStep(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestCommandsOfAStep(t *testing.T) {
 	s := w.site("here")
 	w.siteIs(s.ID, corral.SiteReady)
 	log.mu.Lock()
-	log.steps = nil // setting up is not counted
+	log.steps = nil // the setup is not counted
 	log.mu.Unlock()
 	var ids []corral.GlideinID
 	w.write(func(tx *store.Tx) error {
@@ -171,8 +171,7 @@ func TestCommandsOfAStep(t *testing.T) {
 	}
 }
 
-// late is a batch system in which the first submission of a pilot comes in after the second, and then waits in the
-// queue.
+// late is a batch system in which a pilot's first submission arrives after the second and then waits in the queue.
 type late struct {
 	gridsite.Batch
 	submissions atomic.Int32
@@ -212,8 +211,8 @@ func (b *late) CancelJobs(ctx context.Context, ids []string) error {
 	return b.Batch.Cancel(ctx, "late", 0)
 }
 
-// A submission that came in after it was looked up and repeated is a second job under the tag. While it waits in the
-// queue it is cancelled, and counted; should it start, its pilot finds that the attempt has one.
+// A submission that arrives after it was looked up and repeated is a second job with the same tag. While it waits in
+// the queue it is cancelled and recorded; if it starts, its pilot finds that the attempt already has one.
 func TestLateSubmissionIsCancelled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -237,7 +236,7 @@ func TestLateSubmissionIsCancelled(t *testing.T) {
 		return found
 	}
 	w.until("it is cancelled", func() bool { return b.cancelled.Load() > 0 && len(extra()) == 2 })
-	const twice = "its submission came in twice: the site's job "
+	const twice = "it was submitted twice: the site's job "
 	if diff := cmp.Diff([]string{twice + "4710 ended by itself", twice + "4711 was cancelled"}, extra()); diff != "" {
 		t.Errorf("history (-want +got): %s", diff)
 	}
@@ -271,10 +270,10 @@ func TestLateSubmissionIsCancelled(t *testing.T) {
 	}
 }
 
-// keen is a batch system that does not know the nodes by the names that it is given.
+// keen is a batch system that does not recognize the node names it is given.
 type keen struct {
 	gridsite.Batch
-	excluded chan []string // of each submission of a pilot
+	excluded chan []string // for each submission of a pilot
 }
 
 func (b keen) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
@@ -288,7 +287,7 @@ func (b keen) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error)
 	return "", &gridsite.Refused{Text: "enough"}
 }
 
-// A node on which one attempt after the other failed is avoided, and the history says so.
+// A node on which several attempts in a row failed is avoided, and the history records this.
 func TestBadNodesAreAvoided(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -329,7 +328,7 @@ func TestBadNodesAreAvoided(t *testing.T) {
 		}
 		return err
 	})
-	if !strings.HasPrefix(said, "the batch system is asked for other nodes than n1 (3 attempts in a row failed on it") || strings.Contains(said, "n2") {
+	if !strings.HasPrefix(said, "the batch system is asked to avoid the nodes n1 (3 attempts in a row failed on it") || strings.Contains(said, "n2") {
 		t.Errorf("history says %q", said)
 	}
 }

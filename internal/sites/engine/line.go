@@ -16,38 +16,38 @@ import (
 )
 
 const (
-	// commandsAStep is how many commands a step runs at a site at most, however many jobs are there; what is left is
-	// done in the next steps. Setting up a site, and cleaning it up, is not counted: it happens once.
+	// commandsAStep is the maximum number of commands that a step runs at a site, regardless of the number of jobs;
+	// the rest is done in later steps. Setting up and cleaning up a site are not counted, because they happen once.
 	commandsAStep = 3
 
-	// manyAtOnce is how many jobs are read, cancelled or forgotten with one command.
+	// manyAtOnce is the number of jobs that one command can read, cancel or forget.
 	manyAtOnce = 100
 )
 
-// A line is what all parts of a loop share: the way to the site, how much of it a step may still use, and the way to
-// the store. It counts what the step does, from which the loop takes when the next one is due.
+// A line is shared by all parts of a loop: the connection to the site, the step's remaining budget, and access to the
+// store. It tracks what the step does, which determines when the next one is due.
 type line struct {
 	lg    *slog.Logger
 	db    store.Owner // the site's
 	reach *siteaccess.Reach
 	id    corral.SiteID
 
-	access gridsite.Access // without Head while closed
+	access gridsite.Access // without a Head while closed
 	pace   pace
 
-	// Of the present step:
-	commands int  // that were run at the site
-	more     bool // is to be done than the step has commands for
-	recorded bool // something was, so that more may be due at once
-	polled   bool // the live jobs were
+	// In the present step:
+	commands int  // number of commands run at the site
+	more     bool // more work is left than the step has commands for
+	recorded bool // something was recorded, so more may be due at once
+	polled   bool // the live jobs were polled
 }
 
-// begin begins a step.
+// begin starts a step.
 func (l *line) begin() { l.commands, l.more, l.recorded, l.polled = 0, false, false, false }
 
-// take takes one of the step's commands. The bound keeps a site with hundreds of jobs from being pressed, and a step
-// from taking minutes, in which nothing else would be seen. It returns false if none is left: whoever wanted it is
-// served in a later step.
+// take takes one of the step's commands. The limit protects a site with hundreds of jobs from overload, and keeps a
+// step from taking minutes, during which nothing else would be observed. It returns false if none is left: the caller
+// is served in a later step.
 func (l *line) take() bool {
 	if l.commands >= commandsAStep {
 		l.more = true
@@ -57,7 +57,7 @@ func (l *line) take() bool {
 	return true
 }
 
-// some returns as many of the jobs as one command takes; the rest is for a later step.
+// some returns as many of the jobs as one command accepts; the rest are left for a later step.
 func (l *line) some(jobs []corral.Job) []corral.Job {
 	if len(jobs) > manyAtOnce {
 		l.more = true
@@ -66,7 +66,7 @@ func (l *line) some(jobs []corral.Job) []corral.Job {
 	return jobs
 }
 
-// open reaches the site unless that is done.
+// open connects to the site unless it is already connected.
 func (l *line) open(ctx context.Context, site corral.Site) error {
 	if l.access.Head != nil {
 		return nil
@@ -78,25 +78,25 @@ func (l *line) open(ctx context.Context, site corral.Site) error {
 	return err
 }
 
-// close ends what open began. The connection, which others use too, stays. It is closed after each trouble, so that the
-// next step begins with a look at what is there.
+// close ends what open began. The connection, which others share, stays open. It is called after each trouble, so
+// that the next step begins by checking the connection.
 func (l *line) close() {
 	if l.access.Head != nil {
-		_ = l.access.Head.Close() // nothing was left to be written
+		_ = l.access.Head.Close() // there was nothing left to write
 		l.access = gridsite.Access{}
 	}
 }
 
-// How long a site may take to answer a question about its jobs. A file system or a batch system that hangs gives no
-// answer at all: after slowAfter people are told, after answerTime the question is given up.
+// Time limits for a site's answer to a question about its jobs. A file system or a batch system that hangs gives no
+// answer: after slowAfter people are told, and after answerTime the question is abandoned.
 const (
 	slowAfter  = 20 * time.Second
 	answerTime = 2 * time.Minute
 )
 
-// asking gives the site answerTime for one question, and has people told, by the site's trouble, if it takes more than
-// slowAfter. The caller calls done once it has the answer. A command of which we do not know how long it may take, such
-// as one that brings a package, is not asked in this way.
+// asking gives the site answerTime for one question and records a trouble of the site if it takes more than
+// slowAfter. The caller calls done once it has the answer. Commands of unknown duration, such as those that copy a
+// package, do not use it.
 func (l *line) asking(ctx context.Context, what string) (limited context.Context, done func()) {
 	silent := func(d time.Duration) error {
 		return corral.Errorf(corral.Unavailable, "the site has given no answer for %s (%s)", d, what)
@@ -108,18 +108,18 @@ func (l *line) asking(ctx context.Context, what string) (limited context.Context
 		l.lg.Warn("site is slow", "site", l.id, "what", what)
 		err := l.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return tellSlow(tx, l.id, silent(slowAfter)) })
 		if err != nil && ctx.Err() == nil {
-			l.lg.Error("the trouble of a site is not recorded", "site", l.id, "err", err)
+			l.lg.Error("a site's trouble could not be recorded", "site", l.id, "err", err)
 		}
 	})
 	return limited, func() {
 		if !slow.Stop() {
-			<-told // the step's own words about the site come after it
+			<-told // the step's own report about the site follows it
 		}
 		cancel()
 	}
 }
 
-// read returns a file of the job's directory, nil if there is none.
+// read returns a file in the job's directory, or nil if there is none.
 func (l *line) read(ctx context.Context, job corral.Job, name string) ([]byte, error) {
 	ctx, done := l.asking(ctx, "reading a file of "+job.Name())
 	defer done()
@@ -133,20 +133,20 @@ func (l *line) read(ctx context.Context, job corral.Job, name string) ([]byte, e
 	return b, nil
 }
 
-// stopwatch is the only clock of the parts. It returns a function that says how long ago stopwatch was called. It
-// measures what a site takes; what is decided goes by the time of the step.
+// stopwatch is the only clock of the parts. It returns a function that returns the time since stopwatch was called.
+// It measures how long a site takes; decisions use the time of the step.
 func (l *line) stopwatch() (took func() time.Duration) {
 	begin := time.Now()
 	return func() time.Duration { return time.Since(begin) }
 }
 
-// acting logs what is done. What is asked of a job goes into the log when it is recorded, not each time.
+// acting logs an action. Requests to a job are logged when they are recorded, not at each repetition.
 func (l *line) acting(site corral.Site, a reconcile.Action) {
 	l.lg.Info("acting", "site", site.Name, "action", fmt.Sprintf("%T", a), "why", a.Why())
 }
 
-// write changes the store as corrald. That something was recorded makes the next step come soon: it may be what the
-// next decision waits for.
+// write changes the store as corrald. After a record the next step follows soon, because the next decision may depend
+// on it.
 func (l *line) write(ctx context.Context, fn func(*store.Tx) error) error {
 	err := l.db.Write(ctx, store.Actor, fn)
 	l.recorded = l.recorded || err == nil
@@ -157,12 +157,12 @@ func (l *line) moveSite(ctx context.Context, move corral.SiteMove, reason string
 	return l.write(ctx, func(tx *store.Tx) error { return store.Done(tx.MoveSite(l.id, move, reason)) })
 }
 
-// noteJob writes a line into a job's history.
+// noteJob adds an entry to a job's history.
 func (l *line) noteJob(ctx context.Context, job corral.Job, event, reason string) error {
 	return l.write(ctx, func(tx *store.Tx) error { return tx.Log(corral.ObjectJob, int64(job.ID), event, reason) })
 }
 
-// ask records what a job is asked, if it was not before; it is polled soon then.
+// ask records a request to a job unless it was recorded before; the job is then polled soon.
 func (l *line) ask(ctx context.Context, w turn, job corral.Job, ask corral.Ask, a reconcile.Action) error {
 	if job.Asked == ask {
 		return nil
@@ -181,7 +181,7 @@ func tagsOf(jobs []corral.Job) []string {
 	return tags
 }
 
-// find returns the glidein with an id, nil if it is none of them.
+// find returns the glidein with an id, or nil if there is none.
 func find(glideins []corral.Glidein, id corral.GlideinID) *corral.Glidein {
 	for i := range glideins {
 		if glideins[i].ID == id {

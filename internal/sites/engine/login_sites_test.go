@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A site that nobody is let in to waits for a person; who logs in is followed at once, and so is the connection of who
-// logged in before the site was there.
+// A site that refuses all logins waits for a person. A login is noticed at once, and so is the connection of a person
+// who logged in before the site existed.
 func TestSSHSiteWaitsForLogin(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t)
@@ -58,7 +58,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); err != nil {
 		t.Fatal(err)
 	}
-	twoLogins := func() bool { return len(d.Logins()) == 2 } // one for each site, once who was not let in is gone
+	twoLogins := func() bool { return len(d.Logins()) == 2 } // one for each site, after the refused ones have ended
 	await(t, "two logins", twoLogins)
 	made := create("planned")
 	w.siteIs(made.ID, corral.SiteReady)
@@ -66,7 +66,7 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 
 	stop()
 	w.cfg.Reach.Close()
-	w.reaches(backends(d.Home)) // which has no open key
+	w.reaches(backends(d.Home)) // without an accepted key
 	w.runEngine()
 	w.until("the idle site to need a login", func() bool { return w.siteNow(locked.ID).Trouble.LoginNeeded })
 	for _, s := range []corral.Site{locked, made} {
@@ -77,8 +77,8 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	w.until("the trouble to be over", func() bool { return w.siteNow(locked.ID).Trouble == (corral.SiteTrouble{}) })
 }
 
-// A connection that ends while nothing waits for the site is made again, or the site says why not; neither waits for
-// the next look at an idle site.
+// A connection that ends while no work waits for the site is reopened, or the site shows why not; neither waits for
+// the next poll of an idle site.
 func TestLostConnectionIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t)

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/sites/siterelay"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// errNothingLeft ends the loop of a site that is deleted and has no job any more.
+// errNothingLeft ends the loop of a deleted site without jobs.
 var errNothingLeft = errors.New("nothing left to do")
 
-// A siteLoop serves one site. All of it belongs to one goroutine, that of run. It is glue: it knows in which order the
-// parts do theirs, and what is recorded; what each of them remembers is its own business.
+// A siteLoop serves one site. All of it belongs to the goroutine of run. It connects the parts: it determines their
+// order and what is recorded; each part owns its memory.
 type siteLoop struct {
 	e       *Engine
 	line    *line
@@ -26,7 +26,7 @@ type siteLoop struct {
 	remains *remains
 	trouble *trouble
 	creds   *credentials
-	relay   *siterelay.Relay
+	relay   *siteaccess.Relay
 	told    map[corral.JobID]bool // attempts whose dispatcher was asked to drain them
 }
 
@@ -42,7 +42,7 @@ func newSiteLoop(e *Engine, site corral.Site) *siteLoop {
 		remains: &remains{line: way, prober: e.cfg.Prober, ended: true},
 		trouble: &trouble{line: way},
 		creds:   &credentials{line: way},
-		relay: siterelay.New(siterelay.Config{
+		relay: siteaccess.NewRelay(siteaccess.RelayConfig{
 			Log: e.lg, Reach: e.cfg.Reach, Clusters: e.clusters, Address: e.cfg.Address,
 		}),
 		told: map[corral.JobID]bool{},
@@ -53,7 +53,7 @@ func newSiteLoop(e *Engine, site corral.Site) *siteLoop {
 	return l
 }
 
-// alarms are what ends a loop's rest; they are taken before the step, so that nothing is missed.
+// alarms are the channels that end a loop's rest; they are taken before the step, so that no signal is missed.
 type alarms struct{ recorded, moved, loggedIn, registered, lost <-chan struct{} }
 
 func (l *siteLoop) alarms() alarms {
@@ -66,9 +66,9 @@ func (l *siteLoop) alarms() alarms {
 	}
 }
 
-// run steps until ctx ends or the site needs nothing any more. A step that fails leaves the site alone for a while,
-// since an error means that the site was not reached or did not answer; but a Conflict means that a person, or a pilot,
-// was quicker, and the world is looked at again at once.
+// run performs steps until ctx ends or the site needs nothing any more. After a failed step the site is left alone
+// for a while, because an error means that the site was not reached or did not answer. A Conflict, however, means
+// that a person or a pilot made a change first, and the next step follows at once.
 func (l *siteLoop) run(ctx context.Context) {
 	defer l.line.close()
 	defer l.relay.End()
@@ -82,21 +82,22 @@ func (l *siteLoop) run(ctx context.Context) {
 			return
 		case ctx.Err() != nil:
 			return
-		case corral.KindOf(err) == corral.Conflict: // somebody changed what was just decided about
+		case corral.KindOf(err) == corral.Conflict: // the state changed during the decision
 			l.e.lg.Info("deciding again", "site", l.line.id, "err", err)
 			next = pollBusy
 		case err != nil:
 			next = l.trouble.enter(ctx, time.Now(), err)
-			wake = alarms{loggedIn: wake.loggedIn} // only time helps now, or a person
-		case wake.lost == nil: // the step may have made a connection
+			wake = alarms{loggedIn: wake.loggedIn} // only time or a person can help now
+		case wake.lost == nil: // the step may have opened a connection
 			wake.lost = l.e.cfg.Reach.Lost(l.line.id)
 		}
 		l.rest(ctx, next, wake)
 	}
 }
 
-// rest waits for so long, or until something is recorded, but for that it rests as long as loadShare says. That workers
-// came or went is seen at the next poll, which is due sooner then: where hundreds do, each would cost a poll.
+// rest waits for the given time or until something is recorded, but in the latter case at least as long as loadShare
+// requires. Workers that register or leave are noticed at the next poll, which is then due sooner: if hundreds do,
+// separate polls would be too expensive.
 func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
 	begin := time.Now()
 	end, timer := begin.Add(most), time.NewTimer(most)

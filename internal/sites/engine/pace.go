@@ -1,8 +1,8 @@
 package engine
 
-// When a site's jobs are looked at. A poll costs a process or a round trip at the site, so it happens often only while
-// something is about to change, and the longer nothing has happened the less often. What matters most does not wait for
-// a poll: a pilot that begins dials in, and one that ends hangs up, which ends the loop's rest (see rest).
+// When a site's jobs are polled. A poll costs a process or a round trip at the site, so it is frequent only while a
+// change is imminent and becomes rarer the longer nothing has happened. The most important events do not wait for a
+// poll: a pilot that starts connects, and one that ends disconnects, which ends the loop's rest (see rest).
 
 import (
 	"time"
@@ -12,44 +12,44 @@ import (
 )
 
 const (
-	pollSoon    = 50 * time.Millisecond // after an action, or when workers came or went
+	pollSoon    = 50 * time.Millisecond // after an action, or when workers registered or left
 	pollBusy    = 200 * time.Millisecond
-	pollSteady  = 2 * time.Second // unless Config.Poll says something else
-	pollNothing = time.Minute     // nothing is expected, or to be polled; what happens ends the wait sooner
+	pollSteady  = 2 * time.Second // unless Config.Poll is set
+	pollNothing = time.Minute     // nothing is expected, or there is nothing to poll; events end the wait sooner
 	busyFor     = 5 * time.Second // how long after a change the pace stays busy
 
-	// A poll takes at most one of pollShare parts of the time: hundreds of jobs on a busy machine leave none to spare.
+	// Polls take at most 1/pollShare of the time: hundreds of jobs on a busy machine could otherwise take all of it.
 	pollShare = 4
 
-	// Reading what is recorded of a site, and waiting for other sites to have done so, takes at most one of loadShare
-	// parts of the time: where a thousand glideins are asked for one by one, each would cost reading all of them.
+	// Reading a site's records, including waiting for other sites' reads, takes at most 1/loadShare of the time: when
+	// a thousand glideins are requested one by one, each would otherwise cause all of them to be read.
 	loadShare = 5
 
-	// Where nothing is expected, the next poll comes after one of quietShare parts of the time for which nothing has
-	// happened: what waits for an hour in a queue is seen to start at most some minutes late, and one minute at most.
+	// Where nothing is expected, the next poll follows after 1/quietShare of the time since the last change: the
+	// start of a job that has waited for an hour is noticed within a minute at most.
 	quietShare = 8
 )
 
-// A pace says when a site's jobs are looked at. Whatever happens makes the loop busy for a while, since more is likely
-// to follow: a job that was submitted starts, one that ended is followed by another.
+// A pace determines when a site's jobs are polled. Each event makes the loop busy for a while, because more events
+// are likely to follow: a submitted job starts, an ended one is replaced.
 type pace struct {
-	steady   time.Duration // between polls while something is expected; 0: pollSteady
-	changed  time.Time     // when something happened last
+	steady   time.Duration // interval of polls while a change is expected; 0: pollSteady
+	changed  time.Time     // time of the last event
 	lastPoll time.Time     // zero: the next step polls
-	took     time.Duration // the last poll
-	load     time.Duration // reading what is recorded took so long last
+	took     time.Duration // duration of the last poll
+	load     time.Duration // duration of the last read of the site's records
 	expected expectation
 }
 
-// An expectation is what is known of the next change at a site.
+// An expectation describes when the next change at a site is expected.
 type expectation struct {
-	soon bool      // it may come at any moment
-	at   time.Time // when it is due, if it is not soon; zero: nobody knows
+	soon bool      // at any moment
+	at   time.Time // when it is due, if it is not soon; zero: unknown
 }
 
-// expect returns what may change at the site without a word to corrald: a job that the batch system was handed or asked
-// to end, one of the site's own, which have no link to corrald, and an attempt whose walltime is over. An attempt that
-// waits in the queue, or works, is none of them.
+// expect returns the changes at the site that corrald would not be notified of: in jobs that were submitted or asked
+// to end, in the site's own jobs, which have no link to corrald, and in attempts whose walltime is over. An attempt
+// that waits in the queue, or works, is none of them.
 func expect(now time.Time, w reconcile.World) (e expectation) {
 	for _, j := range w.Jobs {
 		e.soon = e.soon || j.Live()
@@ -76,18 +76,18 @@ func expect(now time.Time, w reconcile.World) (e expectation) {
 // busy makes the loop poll soon, and then often for a while.
 func (p *pace) busy(now time.Time) { p.changed = now }
 
-// polled notes a poll, and how long it took. The first one of a loop knows of no earlier change.
+// polled records a poll and its duration. The first poll of a loop has no earlier change to refer to.
 func (p *pace) polled(now time.Time, took time.Duration) {
 	p.lastPoll, p.took = now, took
-	if p.changed.IsZero() || p.changed.After(now) { // or the clock was set back
+	if p.changed.IsZero() || p.changed.After(now) { // or after the clock was set back
 		p.changed = now
 	}
 }
 
-// lookAgain makes the next step poll: what it would decide about is known to have changed.
+// lookAgain makes the next step poll, because the state to be decided on is known to have changed.
 func (p *pace) lookAgain() { p.lastPoll = time.Time{} }
 
-// next is when the jobs are to be looked at next.
+// next returns when the jobs should be polled next.
 func (p *pace) next() time.Time {
 	steady := p.steady
 	if steady == 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// watched counts the polls of a batch system, and may stand in for its Cancel.
+// watched counts the polls of a batch system and may replace its Cancel.
 type watched struct {
 	gridsite.Batch
 	polls  *atomic.Int32
@@ -39,7 +39,7 @@ func (b watched) Cancel(ctx context.Context, tag string, grace time.Duration) er
 	return b.cancel(b.Batch, ctx, tag, grace)
 }
 
-// results is a run's sink that waits for the end of its one task.
+// results is a sink for a run that waits for the end of its one task.
 type results struct{ finished chan execution.Result }
 
 func (r results) Assigned(string, []execution.Key) error { return nil }
@@ -53,7 +53,7 @@ func (r results) Finished(all []execution.Result) error {
 
 func (r results) Returned([]execution.Key, bool, time.Time, string) {}
 
-// deaf answers no poll.
+// deaf answers no polls.
 type deaf struct {
 	gridsite.Batch
 	now *atomic.Bool
@@ -66,7 +66,7 @@ func (d deaf) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobS
 	return d.Batch.Poll(ctx, tags)
 }
 
-// Workers whose glidein is removed take nothing more, even if its site cannot be told.
+// Workers of a removed glidein accept no more tasks, even if its site is unreachable.
 func TestWorkersOfAnUnreachedSiteAreDrained(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -85,9 +85,8 @@ func TestWorkersOfAnUnreachedSiteAreDrained(t *testing.T) {
 	w.until("the glidein to be gone", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
 }
 
-// An attempt that is asked to drain may take hours to finish its tasks: following it costs no more than
-// following any other job.
-func TestDrainingIsFollowedAtLeisure(t *testing.T) {
+// An attempt that is draining may take hours to finish its tasks: it is polled no more often than any other job.
+func TestDrainingIsNotPolledOften(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var polls atomic.Int32
@@ -104,7 +103,7 @@ func TestDrainingIsFollowedAtLeisure(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	queue.Submit([]execution.Job{{Run: 1, Seq: 1, Dir: t.TempDir(), CPUs: 1, Tasks: []execution.Task{
 		{ID: "long", Attempt: 1, Argv: []string{"sh", "-c", `touch "$0"; sleep 8`, started}, Estimate: 8 * time.Second}}}})
-	// A worker that is asked to drain gives back what has come to it and has not begun.
+	// A draining worker returns the tasks that it has received but not begun.
 	w.untilWorkers("it works", func([]corral.Worker) bool { _, err := os.Stat(started); return err == nil })
 
 	begin, before := time.Now(), polls.Load()
@@ -112,7 +111,7 @@ func TestDrainingIsFollowedAtLeisure(t *testing.T) {
 	if r := <-sink.finished; r.Status != execution.Done {
 		t.Errorf("the task of a draining worker ended as %s: %s", r.Status, r.Reason)
 	}
-	// Twice as many as the busy pace allows, and for each a step after a record.
+	// Twice as many as at the busy pace, plus a step after each record.
 	if n, most := polls.Load()-before, int32(time.Since(begin)/pollBusy)*4+20; n > most {
 		t.Errorf("%d polls while the attempt drained for %s, want at most %d", n, time.Since(begin), most)
 	}
@@ -122,8 +121,7 @@ func TestDrainingIsFollowedAtLeisure(t *testing.T) {
 	}
 }
 
-// A submission that was not answered is looked up for as long as the site may hide it, at a pace that
-// does the site no harm.
+// An unanswered submission is looked up for as long as the site may hide it, at a pace that does not burden the site.
 func TestUnansweredIsLookedUpAtLeisure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -139,13 +137,13 @@ func TestUnansweredIsLookedUpAtLeisure(t *testing.T) {
 	w.start()
 	g := w.glidein(w.site("here").ID, resubmit.Policy{})
 	w.attemptIs(g.ID, corral.JobRunning)
-	took := time.Since(*from.Load()) // visibility, and what the second submission takes
+	took := time.Since(*from.Load()) // the visibility time plus the second submission
 	if n, most := polls.Load(), int32(took/pollBusy)*4; n > most {
 		t.Errorf("%d polls in %s, want at most %d", n, took, most)
 	}
 }
 
-// Attempts are cancelled all at once: a pilot may take seconds to leave.
+// Attempts are cancelled in parallel, because a pilot may take seconds to leave.
 func TestCancelsTogether(t *testing.T) {
 	t.Parallel()
 	const n = 3
@@ -178,7 +176,7 @@ func TestCancelsTogether(t *testing.T) {
 	w.siteIs(s.ID, corral.SiteDeleted)
 }
 
-// A job that does not end keeps nobody from the site: it is asked again at leisure, and its history says why.
+// A job that does not end does not block the site: it is asked again at long intervals, and its history says why.
 func TestJobThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -217,7 +215,7 @@ func TestJobThatDoesNotEnd(t *testing.T) {
 	w.until("it ends", func() bool { return w.glideinNow(first.ID).State == corral.GlideinDeleted })
 }
 
-// However often workers come and go, here or elsewhere, a site is not polled more often for it than at the busy pace.
+// However often workers register and leave, here or elsewhere, a site is not polled more often than at the busy pace.
 func TestWorkersThatComeAndGoCostNoPolls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -234,13 +232,13 @@ func TestWorkersThatComeAndGoCostNoPolls(t *testing.T) {
 		w.clusters.Notify()
 		<-tick.C
 	}
-	if n, most := polls.Load()-before, int32(time.Since(begin)/pollBusy)*2+10; n > most { // and for each a step after a record
+	if n, most := polls.Load()-before, int32(time.Since(begin)/pollBusy)*2+10; n > most { // plus a step after each record
 		t.Errorf("%d polls in %s, want at most %d", n, time.Since(begin), most)
 	}
 }
 
-// A trouble that lasted is in the site's history once it is over; one that passed at once is not.
-func TestTroubleThatLastedIsTold(t *testing.T) {
+// A long trouble is recorded in the site's history once it is over; a short one is not.
+func TestLongTroubleIsRecorded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := New(w.lg, w.db, admission.NewClusters(w.lg, w.db, nil, dispatch.Config{}), w.cfg)

@@ -15,6 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
@@ -26,36 +28,20 @@ import (
 	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
-// realHTCondor is the folder of a real HTCondor, which scripts/htcondor has set up.
-var realHTCondor = sync.OnceValues(func() (string, error) {
-	cmd := exec.Command("../../../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	return string(bytes.TrimSpace(out)), err
-})
-
 const htcondorVersion = "23.9.6"
 
 type onlyRelease struct{}
 
-func (onlyRelease) Newest(context.Context) (ref string, err error) { return realHTCondor() }
+func (onlyRelease) Newest(context.Context) (ref string, err error) { return programs.HTCondor() }
 
 func (onlyRelease) Release(context.Context, string) (dir, version string, err error) {
-	dir, err = realHTCondor()
+	dir, err = programs.HTCondor()
 	return dir, htcondorVersion, err
 }
 
 func (onlyRelease) Prune([]string) error { return nil }
 
-// unprivileged is the user whom pools of tests belong to: HTCondor refuses root.
-func unprivileged() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
-}
-
-// poolDirs is where the pools of worlds are, and their workers.
+// poolDirs holds the directories of the worlds' pools and their workers.
 var poolDirs sync.Map // :: *world → string
 
 // pool starts a real HTCondor pool as cluster "mine", for as long as the test runs.
@@ -66,12 +52,12 @@ func (w *world) pool() corral.Cluster {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // the pool's owner enters it
+	if err := os.Chmod(dir, 0o755); err != nil { // so that the pool's owner can enter it
 		w.t.Fatal(err)
 	}
 	poolDirs.Store(w, dir)
 	w.pools = condorpool.New(w.lg, w.db, condorpool.Config{
-		Dir: filepath.Join(dir, "c"), Host: netip.MustParseAddr("127.0.0.1"), Releases: onlyRelease{}, RunAs: unprivileged(),
+		Dir: filepath.Join(dir, "c"), Host: netip.MustParseAddr("127.0.0.1"), Releases: onlyRelease{}, RunAs: programs.Unprivileged(),
 		NewQueue: func(corral.Cluster, condor.Tools, string) condorpool.Queue { return nil },
 		OnChange: func() {
 			if c := w.current.Load(); c != nil {
@@ -100,7 +86,7 @@ func (w *world) clusterIs(id corral.ClusterID, state corral.ClusterState) (c cor
 	return c
 }
 
-// removeCluster ends a pool, whatever still needs it.
+// removeCluster removes a pool even if it is still needed.
 func (w *world) removeCluster(id corral.ClusterID) {
 	w.write(func(tx *store.Tx) error {
 		live, err := tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
@@ -123,7 +109,7 @@ func (w *world) removeCluster(id corral.ClusterID) {
 	w.clusterIs(id, corral.ClusterDeleted)
 }
 
-// condorGlidein asks for a glidein for a pool.
+// condorGlidein requests a glidein for a pool.
 func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) (g corral.Glidein) {
 	w.t.Helper()
 	g = corral.Glidein{Owner: "local", Site: site, Cluster: 2, Hosts: 1, CPUs: 2, MemoryMiB: 200, Walltime: corral.Seconds(5 * time.Minute)}
@@ -134,7 +120,7 @@ func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) 
 	return g
 }
 
-// given reads a file that an attempt was given.
+// given reads a file that an attempt received.
 func (w *world) given(j corral.Job, name string) []byte {
 	w.t.Helper()
 	b, err := os.ReadFile(filepath.Join(jobdir.Path(filepath.Join(w.dir, "here"), j.Tag), name))
@@ -144,10 +130,10 @@ func (w *world) given(j corral.Job, name string) []byte {
 	return b
 }
 
-// workers starts a real condor_master with what an attempt was given, as its pilot would, until the test ends.
+// workers starts a real condor_master with the files that an attempt received, like its pilot, until the test ends.
 func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	w.t.Helper()
-	release, err := realHTCondor()
+	release, err := programs.HTCondor()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -167,7 +153,7 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	account, err := condor.AccountFor(unprivileged())
+	account, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -191,7 +177,7 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 
 var _ admission.Pools = (*condorpool.Keepers)(nil)
 
-// workerPackage puts a worker package of HTCondor into the catalog. Nothing in it can be run: what is staged, and
+// workerPackage adds a worker package of HTCondor to the catalog. It contains nothing executable: what is staged, and
 // when, does not depend on that.
 func (w *world) workerPackage(version, arch string) (p corral.Package) {
 	w.t.Helper()

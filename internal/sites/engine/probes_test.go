@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// probesLeft returns what is left of probes: rows, and directories at the site.
+// probesLeft returns what is left of probes: rows in the store and directories at the site.
 func (w *world) probesLeft(s corral.Site) (left []string) {
 	w.t.Helper()
 	err := storetest.All(w.db).View(w.t.Context(), func(tx *store.Tx) (err error) {
@@ -27,7 +27,7 @@ func (w *world) probesLeft(s corral.Site) (left []string) {
 	return append(left, dirs...)
 }
 
-// vacant returns an address where nobody listens, nor will while the test goes on: it is taken.
+// vacant returns an address that refuses connections for the duration of the test, because it is reserved.
 func vacant(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -45,7 +45,7 @@ func vacant(t *testing.T) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
 }
 
-// What a corrald that died left of its probes the next one ends, and no site is left with one.
+// Probes that a dead corrald left are ended by the next one, and no site is left with one.
 func TestProbesOfTheDead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

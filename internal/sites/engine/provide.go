@@ -16,20 +16,20 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// A provision is what a job needs that only effects can get: packages that are pushed, tokens that are made, addresses
-// that are opened.
+// A provision holds what a job needs that can only be obtained by effects: pushed packages, new tokens, open
+// addresses.
 type provision struct {
-	setup *jobfiles.Setup // of a setup job
+	setup *jobfiles.Setup // for a setup job
 
-	token      admission.Token // of a pilot: for corrald
-	secret     string          // for its HTCondor pool; empty: it has none
-	addresses  []string        // where workers dial in
-	certDigest string          // of the certificate that they find there
+	token      admission.Token // for a pilot, to connect to corrald
+	secret     string          // for its HTCondor pool; empty: none
+	addresses  []string        // where workers connect
+	certDigest string          // of the certificate presented there
 	relays     []string        // HOST:PORT of the site's relay
 }
 
-// provide gets what a job needs, and changes nothing about the job itself. The error is Hopeless if the job can never
-// have it, tokenless if its pool gives no token now.
+// provide obtains what a job needs without changing the job itself. The error is Hopeless if the job can never have
+// it, and tokenless if its pool issues no token now.
 func (s *sender) provide(ctx context.Context, w turn, job corral.Job) (p provision, err error) {
 	switch job.Kind {
 	case corral.SetupJob:
@@ -40,7 +40,7 @@ func (s *sender) provide(ctx context.Context, w turn, job corral.Job) (p provisi
 	}
 	g := find(w.Glideins, job.Glidein)
 	if g == nil {
-		return p, corral.Errorf(corral.NotFound, "%s has no glidein any more", job.Name())
+		return p, corral.Errorf(corral.NotFound, "the glidein of %s no longer exists", job.Name())
 	}
 	if p.addresses, p.certDigest, err = s.cfg.Address.For(w.Site); err != nil {
 		return p, fmt.Errorf("finding the way in from site %s: %w", w.Site.Name, err)
@@ -60,8 +60,8 @@ func (s *sender) provide(ctx context.Context, w turn, job corral.Job) (p provisi
 // siteJobWalltime bounds setup and cleanup jobs.
 const siteJobWalltime = 10 * time.Minute
 
-// describe describes a job to its site: the pilot binary with the verb of its kind, and its order, which is a file of
-// the job. It does nothing, and depends on nothing else than its arguments.
+// describe describes a job to its site: the pilot binary with the verb for the job's kind, and its order, which is a
+// file of the job. It has no effects and depends only on its arguments.
 func describe(w reconcile.World, job corral.Job, p provision) (gridsite.JobSpec, error) {
 	s := gridsite.JobSpec{
 		Tag: job.Tag, Program: delivery.BootProgram(reconcile.SetupSite(w, job.Package)), Hosts: 1, CPUs: 1,
@@ -87,8 +87,8 @@ func describe(w reconcile.World, job corral.Job, p provision) (gridsite.JobSpec,
 	return s, nil
 }
 
-// describePilot adds what a pilot job has: its shape, and in the order its token and the way in, to corrald
-// and, if its cluster is one of HTCondor's, to the pool.
+// describePilot adds the parts specific to a pilot job: its shape and, in the order, its token and the addresses of
+// corrald and, for an HTCondor cluster, of the pool.
 func describePilot(w reconcile.World, job corral.Job, p provision, s *gridsite.JobSpec, o *jobfiles.Order) (err error) {
 	g := find(w.Glideins, job.Glidein)
 	if s.Program, err = delivery.PilotProgram(w.Site); err != nil {
@@ -113,8 +113,8 @@ func describePilot(w reconcile.World, job corral.Job, p provision, s *gridsite.J
 	return nil
 }
 
-// wayIn returns the addresses that the workers of a glidein try, in this order: corrald's own, unless only the relay is
-// wanted, and the relay's.
+// wayIn returns the addresses that a glidein's workers try, in this order: corrald's own, unless only the relay is
+// requested, and the relay's.
 func wayIn(g corral.Glidein, p provision) (addresses []string) {
 	if g.Broker != corral.BrokerRelay {
 		addresses = append(addresses, p.addresses...)
@@ -125,12 +125,13 @@ func wayIn(g corral.Glidein, p provision) (addresses []string) {
 	return addresses
 }
 
-// streamsSince is the HTCondor whose collector passes streams on between workers and schedds of which neither can be
-// connected to.
+// streamsSince is the first HTCondor version whose collector relays streams between workers and schedds if neither
+// accepts connections.
 const streamsSince = "25.12.0"
 
-// condorOrder is what workers must know to join an HTCondor pool, beside their token. The package is the one that was
-// chosen when the attempt was submitted; should the pool be upgraded while the attempt waits, it still may join.
+// condorOrder returns the data that workers need to join an HTCondor pool, besides their token. The package is the
+// one chosen when the attempt was submitted; if the pool is upgraded while the attempt waits, the workers can still
+// join.
 func condorOrder(site corral.Site, g corral.Glidein, job corral.Job, n reconcile.Need) *jobfiles.Condor {
 	return &jobfiles.Condor{
 		Package:   n.Package,

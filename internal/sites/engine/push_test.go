@@ -10,12 +10,12 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// elsewhere is a site on this machine that does not see corrald's mirror.
+// elsewhere is a site on this machine that cannot see corrald's mirror.
 type elsewhere struct{ gridsite.Head }
 
 func (elsewhere) Sees(context.Context, string) (bool, error) { return false, nil }
 
-// A site that no mirror answers to gets the package by push, and its history says what was tried.
+// A site that no mirror answers gets the package by push, and its history records the tries.
 func TestPushWhenNoMirrorAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -49,7 +49,7 @@ func TestPushWhenNoMirrorAnswers(t *testing.T) {
 		}
 		return err
 	})
-	if len(ways) != 2 || !strings.Contains(ways[0], "by way of mirrors") || !strings.Contains(ways[1], "by way of push: no mirror answered") {
+	if len(ways) != 2 || !strings.Contains(ways[0], "is delivered by mirrors") || !strings.Contains(ways[1], "is delivered by push: no mirror answered") {
 		t.Errorf("ways %q, want mirrors, then push", ways)
 	}
 	if len(tries) != 2 || !strings.Contains(tries[0], "connection refused") || !strings.Contains(tries[1], ".incoming") {

@@ -13,15 +13,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A queue is a batch system in which pilots wait for ever. What they are given stands in their directories, as with
-// any other; setup and cleanup jobs run.
+// A queue is a batch system in which pilots wait forever. Their files are in their directories, as usual; setup and
+// cleanup jobs run.
 type queue struct {
 	gridsite.Batch
 	root string
-	all  *sync.Map // :: tag → gridsite.Phase; "why" → why all wait, a string
+	all  *sync.Map // :: tag → gridsite.Phase; "why" → the reason why all wait, a string
 }
 
-// queues makes pilots wait at all sites of a world, which are below dir.
+// queues makes pilots wait at all sites of a world; the sites are below dir.
 func queues(dir string) func(gridsite.Batch) gridsite.Batch {
 	all := &sync.Map{}
 	return func(b gridsite.Batch) gridsite.Batch { return queue{b, filepath.Join(dir, "here"), all} }
@@ -88,7 +88,7 @@ func (w *world) queued(id corral.GlideinID) corral.Job {
 	return a[len(a)-1]
 }
 
-// history returns what was written about an object: "event: reason".
+// history returns an object's history entries as "event: reason".
 func (w *world) history(object string, id int64) (lines []string) {
 	w.t.Helper()
 	w.view(func(tx *store.Tx) error {

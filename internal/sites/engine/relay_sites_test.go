@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// through returns a READY site behind an sshd with these lines of configuration, and the folder of its package.
+// through returns a READY site behind an sshd with additional configuration lines, and the folder of its package.
 func (w *world) through(lines ...string) (s corral.Site, dir string) {
 	w.t.Helper()
 	sshd := gridsitetest.StartSSHD(w.t, lines...)
@@ -46,7 +46,7 @@ func (w *world) through(lines ...string) (s corral.Site, dir string) {
 	return s, dir
 }
 
-// relayedGlidein asks for one worker, through the relay.
+// relayedGlidein requests one worker that uses the relay.
 func (w *world) relayedGlidein(site corral.SiteID) (g corral.Glidein) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
@@ -57,7 +57,8 @@ func (w *world) relayedGlidein(site corral.SiteID) (g corral.Glidein) {
 	return g
 }
 
-// A relay that does not start says so at the site, and to the glidein that waits for it; and it goes with its site.
+// A relay that cannot start reports that at the site and to the glidein that waits for it; it is removed with its
+// site.
 func TestRelayThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -71,7 +72,7 @@ func TestRelayThatDoesNotStart(t *testing.T) {
 	w.until("the site says why", func() bool { return strings.Contains(w.siteNow(s.ID).RelayTrouble, want) })
 	w.until("the glidein says why", func() bool {
 		g := w.glideinNow(g.ID)
-		return g.State == corral.GlideinWaiting && strings.HasPrefix(g.Reason, "the site's relay does not run: ") && strings.Contains(g.Reason, want)
+		return g.State == corral.GlideinWaiting && strings.HasPrefix(g.Reason, "the site's relay is not running: ") && strings.Contains(g.Reason, want)
 	})
 	if err := os.Chmod(pilot, 0o755); err != nil {
 		t.Fatal(err)
@@ -91,7 +92,7 @@ func TestRelayThatDoesNotStart(t *testing.T) {
 	})
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	runs := func() bool { // or has nobody who has noticed its end
+	runs := func() bool { // or it is a zombie
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
 		return err == nil && !strings.Contains(string(stat), ") Z ")
 	}
@@ -102,7 +103,7 @@ func TestRelayThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// Where the sshd has one session for each connection, the relay has a connection of its own.
+// If the sshd allows one session for each connection, the relay gets its own connection.
 func TestRelayBesideOneSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +113,7 @@ func TestRelayBesideOneSession(t *testing.T) {
 	if got := w.siteNow(s.ID); got.RelayTrouble != "" {
 		t.Errorf("the relay says %q", got.RelayTrouble)
 	}
-	w.write(func(tx *store.Tx) error { // which the site does, though a relay runs
+	w.write(func(tx *store.Tx) error { // the site handles this although a relay runs
 		_, err := tx.AskGlidein(g.ID, corral.AskCancel, "asked to")
 		return err
 	})

@@ -1,10 +1,12 @@
 package engine
 
-// What stays at a site of jobs that are over. A site counts files, and a glidein that is resubmitted forever has
-// attempts without end, so their directories are removed but for some that people may still ask about.
+// Files at a site of jobs that have ended. Sites limit the number of files, and a glidein that is resubmitted forever
+// has an unlimited number of attempts, so their directories are removed except those of recent ones, which people may
+// still ask about.
 //
-// What is to be removed is found by looking at the site, not by remembering what ended: whatever was missed (because
-// hundreds of attempts ended at once, corrald died, or the site did not answer) is still there at the next look.
+// The directories to remove are found by listing the site, not by remembering ended jobs: any that were missed
+// (because hundreds of attempts ended at once, corrald died, or the site did not answer) are found at the next
+// listing.
 
 import (
 	"cmp"
@@ -20,28 +22,27 @@ import (
 )
 
 const (
-	// keptAttempts is of how many attempts, those that ended last, the site keeps the directories, for people who ask
-	// what went wrong.
+	// keptAttempts is the number of attempts, the last to end, whose directories are kept at the site for people who
+	// investigate failures.
 	keptAttempts = 50
 
-	// lookEvery is the least time between two looks at what a site keeps: each is a command there.
+	// lookEvery is the minimum interval between two listings of a site's directories: each is a command there.
 	lookEvery = time.Minute
 )
 
-// Remains are what is at the site of jobs that are over: directories of old attempts, and probes that another corrald
-// left. What cannot be removed now is tried again after another attempt has ended.
+// remains tracks what is left at the site of jobs that have ended: directories of old attempts, and probes that an
+// earlier corrald left. Removals that fail are tried again after another attempt has ended.
 type remains struct {
 	line   *line
 	prober *siteaccess.Prober
 
-	ended       bool      // an attempt has since the last look, or may have before this loop began
-	looked      time.Time // when what the site keeps was looked at last
-	old         []string  // tags whose directories are to be removed
-	probesEnded bool      // those of an earlier corrald
+	ended       bool      // an attempt ended since the last listing, or may have ended before this loop began
+	looked      time.Time // time of the last listing
+	old         []string  // tags of the directories to remove
+	probesEnded bool      // whether the probes of an earlier corrald have been ended
 }
 
-// forget has the site remove what it keeps of attempts that ended long ago, some in each step until nothing is left of
-// them.
+// forget removes the directories of attempts that ended long ago, some in each step until none are left.
 func (r *remains) forget(ctx context.Context, now time.Time, site corral.Site) error {
 	if site.State != corral.SiteReady {
 		return nil
@@ -69,8 +70,8 @@ func (r *remains) forget(ctx context.Context, now time.Time, site corral.Site) e
 	return nil
 }
 
-// look finds out which attempts the site keeps something of that may go. Without more attempts than are kept it is not
-// asked.
+// look determines which attempts' directories may be removed. If there are no more attempts than are kept, it does
+// not query the site.
 func (r *remains) look(ctx context.Context, now time.Time, site corral.Site) error {
 	beyond, err := store.Read(ctx, r.line.db, func(tx *store.Tx) ([]corral.Job, error) {
 		return tx.AttemptsOver(r.line.id, keptAttempts, 1)
@@ -107,8 +108,8 @@ func (r *remains) look(ctx context.Context, now time.Time, site corral.Site) err
 	return nil
 }
 
-// oldest returns those of the tags that are of attempts of the site which have ended, but for the keptAttempts that
-// ended last. A tag that the store does not know is nobody's to remove: it may be of a pilot that works.
+// oldest returns the tags that belong to ended attempts of the site, except the keptAttempts that ended last. A tag
+// that the store does not know must not be removed: it may belong to a working pilot.
 func oldest(tx *store.Tx, site corral.SiteID, tags []string) ([]string, error) {
 	var over []corral.Job
 	for _, tag := range tags {
@@ -121,13 +122,13 @@ func oldest(tx *store.Tx, site corral.SiteID, tags []string) ([]string, error) {
 			over = append(over, j)
 		}
 	}
-	slices.SortFunc(over, func(a, b corral.Job) int { // of those that were seen to end together, the later ones stay
+	slices.SortFunc(over, func(a, b corral.Job) int { // if several ended at the same time, the later ones stay
 		return cmp.Or(b.EndedAt.Compare(a.EndedAt), cmp.Compare(b.ID, a.ID))
 	})
 	return tagsOf(over[min(keptAttempts, len(over)):]), nil
 }
 
-// forgetAll has a batch system forget jobs, with one command if it can do that.
+// forgetAll makes a batch system forget jobs, with one command if that is supported.
 func forgetAll(ctx context.Context, batch gridsite.Batch, tags []string) error {
 	if many, ok := batch.(gridsite.Many); ok {
 		return many.ForgetMany(ctx, tags)
@@ -139,7 +140,7 @@ func forgetAll(ctx context.Context, batch gridsite.Batch, tags []string) error {
 	return errors.Join(errs...)
 }
 
-// endProbes ends the probes that an earlier corrald left; and all, once the site is to be left.
+// endProbes ends the probes that an earlier corrald left; when the site itself is being left, it ends all probes.
 func (r *remains) endProbes(ctx context.Context, site corral.Site) error {
 	if r.probesEnded && site.State == corral.SiteReady {
 		return nil

@@ -25,7 +25,7 @@ func (w *world) askRemoval(id corral.SiteID) {
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveSite(id, corral.SiteRemove, "test"); return err })
 }
 
-// A site that was forgotten by force leaves its root, which may be used again.
+// The root of a site that was forgotten by force may be used again.
 func TestRootOfForgottenSiteIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,7 +38,7 @@ func TestRootOfForgottenSiteIsUsedAgain(t *testing.T) {
 	}
 }
 
-// A root that another corrald's site has is neither taken nor shared: the first of the two to remove its site would
+// A root of another corrald's site is neither taken over nor shared: the first of the two to remove its site would
 // remove the other's.
 func TestRootOfAnotherCorrald(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestRootOfAnotherCorrald(t *testing.T) {
 	}
 }
 
-// A site whose root was purged has its package installed anew, and its glidein the next attempt.
+// If a site's root was purged, the package is installed again, and the glidein gets its next attempt.
 func TestPurgedSiteIsStagedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -78,8 +78,8 @@ func TestPurgedSiteIsStagedAgain(t *testing.T) {
 	}
 }
 
-// A site that failed before anything was brought there is removed all the same, and what others put
-// below its root since is left alone.
+// A site that failed before anything was copied there can be removed all the same, and files that others have since
+// put below its root are left alone.
 func TestFailedSiteIsRemoved(t *testing.T) {
 	t.Parallel()
 	t.Run("no package for its platform", func(t *testing.T) {
@@ -99,10 +99,10 @@ func TestFailedSiteIsRemoved(t *testing.T) {
 			t.Errorf("what others put there: %v", err)
 		}
 	})
-	t.Run("its root cannot be made", func(t *testing.T) {
+	t.Run("its root cannot be created", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		if err := os.WriteFile(filepath.Join(w.dir, "here"), nil, 0o600); err != nil { // a file, no directory
+		if err := os.WriteFile(filepath.Join(w.dir, "here"), nil, 0o600); err != nil { // a file, not a directory
 			t.Fatal(err)
 		}
 		w.start()
@@ -116,7 +116,8 @@ func TestFailedSiteIsRemoved(t *testing.T) {
 	})
 }
 
-// A glidein that still waits when its site is removed goes with it, also if it is not looked at yet: it did not fail.
+// A glidein that still waits when its site is removed is deleted with it, even before it was first examined: it has
+// not failed.
 func TestWaitingGlideinGoesWithItsSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,8 +137,8 @@ func TestWaitingGlideinGoesWithItsSite(t *testing.T) {
 	}
 }
 
-// A site that was removed by force and does not answer keeps nobody waiting: its glideins are gone at
-// once, and a pilot that still runs there finds out by itself that it is not wanted.
+// A site that was removed by force and does not answer delays nothing: its glideins are deleted at once, and a pilot
+// that still runs there notices by itself that it is no longer wanted.
 func TestForgottenSiteThatIsSilent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -157,11 +158,11 @@ func TestForgottenSiteThatIsSilent(t *testing.T) {
 	})
 	w.until("the glidein is gone", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
 	a := w.glideinNow(g.ID).Attempts[0]
-	if a.Outcome != corral.OutcomeLost || !strings.Contains(a.Reason, "may keep it") {
-		t.Errorf("its attempt ended as %s (%s), want lost, and that the site may keep it", a.Outcome, a.Reason)
+	if a.Outcome != corral.OutcomeLost || !strings.Contains(a.Reason, "may still run it") {
+		t.Errorf("its attempt ended as %s (%s), want lost, and that the site may still run it", a.Outcome, a.Reason)
 	}
 	stop()
-	w.start() // the pilot must come back to the door
+	w.start() // the pilot must be able to reconnect
 	access, err := w.faultless().Open(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +180,7 @@ func TestForgottenSiteThatIsSilent(t *testing.T) {
 	}
 }
 
-// cut is a batch system that is out of reach while silent.
+// cut is a batch system that is unreachable while silent.
 type cut struct {
 	gridsite.Batch
 	silent *atomic.Bool

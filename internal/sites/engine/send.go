@@ -12,23 +12,23 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
-	"github.com/corral-pilot/corral/internal/sites/siterelay"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A sender brings jobs to the site: it records the intent, gets what the job needs, describes it, and hands it to the
-// batch system. Each job has its tag before the site hears of it, so that an answer that is lost can be looked up.
+// A sender submits jobs to the site: it records the intent, obtains what the job needs, describes it, and passes it
+// to the batch system. Each job has its tag before it is submitted, so a lost answer can be looked up.
 type sender struct {
 	line   *line
 	cfg    Config
 	watch  *watch
 	stager *stager
 	tokens *tokens
-	relay  *siterelay.Relay
+	relay  *siteaccess.Relay
 }
 
-// intend records that a job is about to be submitted, and returns its row. The token of an attempt is made of its tag;
-// only its digest is recorded, and until when it is good.
+// intend records that a job is about to be submitted and returns its row. An attempt's token is derived from its tag;
+// only the digest and the expiry time are recorded.
 func (s *sender) intend(ctx context.Context, w turn, a reconcile.Submit) (job corral.Job, err error) {
 	job = corral.Job{
 		Kind: a.Kind, Site: s.line.id, Glidein: a.Glidein, Package: a.Package, Tag: admission.NewTag(a.Kind),
@@ -51,14 +51,14 @@ func (s *sender) intend(ctx context.Context, w turn, a reconcile.Submit) (job co
 	return job, err
 }
 
-// waits reports whether an unanswered submission is not taken up now. That happens once the site cannot hide it any
-// longer: what the step's poll knew of it was adopted already; what it did not know is submitted again, under the same
-// tag.
+// waits reports whether an unanswered submission must not be resumed now. It is resumed once the site can no longer
+// be hiding the job: if the step's poll showed the job, it was adopted; otherwise it is submitted again under the
+// same tag.
 func (s *sender) waits(w turn, a reconcile.Resume) bool {
 	switch {
 	case s.watch.missing.MayCome(a.Job.Tag, w.now) || s.tokens.early(w.now, find(w.Glideins, a.Job.Glidein)):
-		return true // each poll adopts it if it shows up
-	case !s.line.polled: // look first
+		return true // a poll adopts the job if it appears
+	case !s.line.polled: // poll first
 		s.line.pace.lookAgain()
 		s.line.more = true
 		return true
@@ -66,9 +66,9 @@ func (s *sender) waits(w turn, a reconcile.Resume) bool {
 	return !s.line.take()
 }
 
-// send submits a job whose intent is recorded, and returns what came of it, to be recorded. It may be called again for
-// the same job: tag and token stay the same, and what was pushed before is found there. No event means that the job
-// stays NEW, as it does after an error.
+// send submits a job whose intent is recorded and returns the resulting event, to be recorded. It may be called again
+// for the same job: tag and token stay the same, and files that were already pushed are reused. Without an event, as
+// after an error, the job stays NEW.
 func (s *sender) send(ctx context.Context, w turn, job corral.Job) (corral.JobEvent, error) {
 	if err := s.line.open(ctx, w.Site); err != nil {
 		return corral.JobEvent{}, err
@@ -98,8 +98,9 @@ func (s *sender) send(ctx context.Context, w turn, job corral.Job) (corral.JobEv
 	return corral.JobEvent{Move: corral.JobSubmit, SiteJobID: id}, nil
 }
 
-// submit hands a job to its batch system, which answers with its own id, with a definite no, or not at all. One that
-// does not take the names of the nodes to avoid, because it knows the nodes by others, is asked once more without.
+// submit passes a job to its batch system, which answers with its own id, with a definite refusal, or not at all. If
+// the job is refused with nodes to avoid, perhaps because the batch system uses other names for them, it is submitted
+// once more without them.
 func (s *sender) submit(ctx context.Context, job corral.Job, spec gridsite.JobSpec) (id string, err error) {
 	ctx, done := s.line.asking(ctx, "submitting "+job.Name())
 	defer done()
@@ -108,14 +109,14 @@ func (s *sender) submit(ctx context.Context, job corral.Job, spec gridsite.JobSp
 	if len(spec.Exclude) == 0 || refusal(err) == nil {
 		return id, err
 	}
-	s.line.lg.Warn("refused, and asked again without nodes to avoid",
+	s.line.lg.Warn("refused, submitting again without nodes to avoid",
 		"job", job.Tag, "nodes", spec.Exclude, "err", err)
 	spec.Exclude = nil
 	return batch.Submit(ctx, spec)
 }
 
-// refusal returns the definite no that err is, or nil: "it refused" goes to the policy of the glidein, "we do not know"
-// is looked up. What the batch system's rules forbid it refuses for good.
+// refusal returns the definite refusal that err contains, or nil: a refusal is handled by the glidein's policy, an
+// unknown result by a lookup. A violation of the batch system's rules is a permanent refusal.
 func refusal(err error) *gridsite.Refused {
 	var refused *gridsite.Refused
 	if !errors.As(err, &refused) && corral.KindOf(err) == corral.Invalid {
@@ -124,13 +125,13 @@ func refusal(err error) *gridsite.Refused {
 	return refused
 }
 
-// unsendable decides about a job that cannot be described to its site. What is hopeless fails the site if that is its
-// own setup or cleanup, and else only the job: a package or a pool of some glideins is no concern of the others.
+// unsendable decides on a job that cannot be submitted. A Hopeless error of the site's own setup or cleanup fails the
+// site; otherwise it fails only the job, because the packages or pools of some glideins do not concern the others.
 func (s *sender) unsendable(ctx context.Context, job corral.Job, err error) (corral.JobEvent, error) {
 	var why delivery.Hopeless
 	var token tokenless
 	switch {
-	case errors.As(err, &token): // the job stays NEW until there is one
+	case errors.As(err, &token): // the job stays NEW until there is a token
 		return corral.JobEvent{}, nil
 	case !errors.As(err, &why):
 		return corral.JobEvent{}, err
@@ -143,7 +144,7 @@ func (s *sender) unsendable(ctx context.Context, job corral.Job, err error) (cor
 	return corral.JobEvent{}, s.stager.unusable(ctx, err)
 }
 
-// avoid has an attempt keep away from nodes on which others failed, and says so in its history.
+// avoid excludes nodes on which other attempts failed and records this in the attempt's history.
 func (s *sender) avoid(ctx context.Context, site corral.Site, job corral.Job, spec *gridsite.JobSpec) error {
 	if job.Kind != corral.PilotJob {
 		return nil
@@ -163,5 +164,5 @@ func (s *sender) avoid(ctx context.Context, site corral.Site, job corral.Job, sp
 		why = append(why, b.String())
 	}
 	return s.line.noteJob(ctx, job, "avoid",
-		"the batch system is asked for other nodes than "+strings.Join(why, ", "))
+		"the batch system is asked to avoid the nodes "+strings.Join(why, ", "))
 }

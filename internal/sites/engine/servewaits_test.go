@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// keeper is a batch system that takes setup jobs and keeps them.
+// keeper is a batch system that accepts setup jobs and keeps them queued.
 type keeper struct {
 	gridsite.Batch
 	status func(tag string) gridsite.JobStatus
@@ -45,8 +45,8 @@ func (k keeper) Cancel(ctx context.Context, tag string, grace time.Duration) err
 	return k.Batch.Cancel(ctx, tag, grace)
 }
 
-// A site whose setup job waits says why, in the batch system's words, and has failed with them when that never starts
-// it.
+// A site whose setup job waits shows the batch system's reason, and fails with that reason if the job can never
+// start.
 func TestWhyASiteIsNotSetUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,5 +82,5 @@ func TestWhyASiteIsNotSetUp(t *testing.T) {
 	said.Waits, said.Never = "PartitionTimeLimit", true
 	mu.Unlock()
 	saying(corral.SiteStaging, "its setup job waits: PartitionTimeLimit")
-	saying(corral.SiteFailed, "setup job 1 failed: the site took it, and never starts it: PartitionTimeLimit")
+	saying(corral.SiteFailed, "setup job 1 failed: the site accepted it but never starts it: PartitionTimeLimit")
 }

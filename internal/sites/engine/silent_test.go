@@ -16,8 +16,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A site that gives no answer is told of after a while, with those who wait for it; later the question is given up.
-func TestSilenceIsToldOf(t *testing.T) {
+// A site that does not answer is reported after a while, together with the objects that wait for it; later the
+// question is abandoned.
+func TestSilenceIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		db := storetest.OpenTest(t)
@@ -80,7 +81,7 @@ func TestSilenceIsToldOf(t *testing.T) {
 	})
 }
 
-// hung gives no answer to a poll, as a file system that hangs.
+// hung never answers a poll, like a hanging file system.
 type hung struct {
 	gridsite.Batch
 	now *atomic.Bool
@@ -94,7 +95,7 @@ func (h hung) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobS
 	return h.Batch.Poll(ctx, tags)
 }
 
-// A site whose file system hangs stops nothing but itself.
+// A site with a hanging file system delays no other site.
 func TestHungSiteStopsNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,16 +14,17 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A stager sees to it that a site has its packages. Sites lose them: they purge what nobody has used for long, and
-// people remove what they do not know. So it listens to jobs that end as if something was not there.
+// A stager makes sure that a site has its packages. Sites lose them: they purge files that are not used for a long
+// time, and people remove files that they do not recognize. So it watches for jobs that fail because of missing
+// files.
 type stager struct {
 	line     *line
 	delivery *delivery.Delivery
-	bounded  bool // the cache at the site is
+	bounded  bool // the site's cache has a size limit
 
-	lost     bool                 // the site's own package; until it was installed again
-	notFound bool                 // an attempt has ended as if its program was not there
-	missed   map[string]time.Time // :: digest of a package → when a pilot began that did not find it installed
+	lost     bool                 // the site's own package is missing and not yet reinstalled
+	notFound bool                 // an attempt has ended as if its program was missing
+	missed   map[string]time.Time // :: digest of a package → start time of a pilot that did not find it installed
 }
 
 func newStager(way *line, cfg Config) *stager {
@@ -33,10 +34,10 @@ func newStager(way *line, cfg Config) *stager {
 	}
 }
 
-// prepare finds out, before the first job at a site, what runs there, and puts the pilot binary there. Pilots, and
-// setup jobs for further packages, come to a site that has had its first job. It returns the site with what was found.
-// That is recorded only once something of ours can be there, so that a site without a package is one where nothing is
-// left to be cleaned up.
+// prepare determines, before the first job at a site, which package runs there, and copies the pilot binary. Pilots,
+// and setup jobs for further packages, are submitted only to sites that have had their first job. It returns the site
+// with its findings. They are recorded only once our files may be at the site, so a site without a package never
+// needs a cleanup.
 func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corral.Site, error) {
 	site := w.Site
 	if a.Kind == corral.PilotJob || a.Package != "" {
@@ -52,7 +53,7 @@ func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corra
 	if err != nil {
 		return site, fmt.Errorf("looking at %s: %w", site.Root, err)
 	}
-	if why != "" { // it may have become somebody else's since it was chosen
+	if why != "" { // others may have put files there since it was chosen
 		return site, delivery.Hopeless(site.Root + " cannot be the root of a site: " + why)
 	}
 	facts, err := s.delivery.Choose(ctx, s.line.access.Head, site)
@@ -71,16 +72,17 @@ func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corra
 	return site, err
 }
 
-// boot puts the pilot binary where the setup and cleanup jobs find it, unless it is there. before: the root was ours.
+// boot copies the pilot binary to the place where the setup and cleanup jobs expect it, unless it is already there.
+// before: the root was already ours.
 func (s *stager) boot(ctx context.Context, now time.Time, site corral.Site, before bool) error {
 	claim := s.line.reach.Claim(site)
 	claim.Before = before
 	return s.delivery.Boot(ctx, now, s.line.access.Head, site, claim)
 }
 
-// order gets a package on its way to the site and returns the order for its setup job: for a package that glideins
-// need, by its digest, or for the site's own if that is empty. What the site's other pilots need is kept whatever the
-// cache's limit is.
+// order brings a package on its way to the site and returns the order for its setup job: a package that glideins
+// need, by its digest, or the site's own if digest is empty. Packages that the site's other pilots need are kept
+// regardless of the cache's limit.
 func (s *stager) order(ctx context.Context, w turn, digest string) (*jobfiles.Setup, error) {
 	if digest == "" {
 		digest = w.Site.PackageDigest
@@ -88,7 +90,7 @@ func (s *stager) order(ctx context.Context, w turn, digest string) (*jobfiles.Se
 		return nil, err
 	}
 	var keep []string
-	if s.bounded { // else nothing is lost
+	if s.bounded { // otherwise nothing is evicted
 		var err error
 		if keep, err = s.ordered(ctx, w.World); err != nil {
 			return nil, err
@@ -101,8 +103,8 @@ func (s *stager) order(ctx context.Context, w turn, digest string) (*jobfiles.Se
 	return s.delivery.Package(ctx, w.now, s.line.access.Head, digest, keep)
 }
 
-// ordered lists the packages that attempts at the site were told to use. What they need may not be what an attempt
-// would be told now: they wait in queues while pools are upgraded.
+// ordered lists the packages that the orders of the site's attempts name. These may differ from those that an attempt
+// would be given now, because attempts wait in queues while pools are upgraded.
 func (s *stager) ordered(ctx context.Context, w reconcile.World) (digests []string, err error) {
 	for _, g := range w.Glideins {
 		if _, ok := w.Needs[g.Cluster]; !ok {
@@ -114,7 +116,7 @@ func (s *stager) ordered(ctx context.Context, w reconcile.World) (digests []stri
 				return nil, err
 			}
 			o, err := jobfiles.Decode(b)
-			if digest, ok := o.Pilot.Package(); ok && err == nil { // without an order the site has none yet
+			if digest, ok := o.Pilot.Package(); ok && err == nil { // without an order it has no package yet
 				digests = append(digests, digest)
 			}
 		}
@@ -122,7 +124,7 @@ func (s *stager) ordered(ctx context.Context, w reconcile.World) (digests []stri
 	return digests, nil
 }
 
-// look notes that the site has lost its package, if a pilot seems to have missed it.
+// look checks whether the site has lost its package, if a pilot seems to have missed it.
 func (s *stager) look(ctx context.Context, site corral.Site) error {
 	if !s.notFound || site.State != corral.SiteReady || !s.line.take() {
 		return nil
@@ -142,8 +144,9 @@ func (s *stager) look(ctx context.Context, site corral.Site) error {
 	return nil
 }
 
-// learn takes in what the end of a job says of its site: whether any mirror answered there, for the choice of the next
-// way, and whether a package is missing. A corrald that ends forgets it; the next job says it again.
+// learn takes information about the site from the end of a job: whether any mirror answered there, for the choice of
+// the next way, and whether a package is missing. The information is lost when corrald restarts and is reported again
+// by the next job.
 func (s *stager) learn(job corral.Job, ev corral.JobEvent, r jobfiles.Report) {
 	switch job.Kind {
 	case corral.PilotJob:
@@ -163,7 +166,7 @@ func (s *stager) learn(job corral.Job, ev corral.JobEvent, r jobfiles.Report) {
 	}
 }
 
-// unusable fails the site if err says that its own setup or cleanup is hopeless.
+// unusable fails the site if err shows that its own setup or cleanup is hopeless.
 func (s *stager) unusable(ctx context.Context, err error) error {
 	var why delivery.Hopeless
 	if !errors.As(err, &why) {

@@ -13,17 +13,17 @@ import (
 	"github.com/corral-pilot/corral/internal/store/worldstate"
 )
 
-// Stepped is what the debug log says of each step of a site's loop, with commands and took.
+// Stepped is the debug log message for each step of a site's loop, with the attributes commands and took.
 const Stepped = "stepped"
 
-// A turn is the world of a site in one step, in which all happens at the same time.
+// A turn is a site's world in one step, during which the time does not change.
 type turn struct {
 	reconcile.World
 	now time.Time
 }
 
-// step observes, decides and acts once and returns how long nothing needs to be looked at. A site that is not reached
-// gets at least what it is not needed for; if it was removed by force, that is the end of its jobs.
+// step observes, decides and acts once and returns the time until the next step. If a site is not reached, actions
+// that do not need it are still performed; if it was removed by force, its jobs are given up.
 func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, error) {
 	world, err := l.load(ctx)
 	if err != nil {
@@ -59,14 +59,14 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	return l.sleep(w), nil
 }
 
-// serve observes if it is time for that, decides, acts, and tidies up. The order matters: what is decided about must be
-// what was seen last, and the relay must be kept before an attempt is told of it.
+// serve observes if it is time for that, decides, acts, and tidies up. The order matters: decisions must use the
+// latest observations, and the relay must be running before an attempt is given its address.
 func (l *siteLoop) serve(ctx context.Context, w turn) error {
 	if live := liveJobs(w.World); len(live) > 0 && !w.now.Before(l.line.pace.next()) {
 		if err := l.observe(ctx, w, live); err != nil {
 			return err
 		}
-		if l.line.recorded { // else the world is as it was
+		if l.line.recorded { // otherwise the world is unchanged
 			var err error
 			if w.World, err = l.load(ctx); err != nil {
 				return err
@@ -88,8 +88,8 @@ func (l *siteLoop) serve(ctx context.Context, w turn) error {
 	return l.remains.forget(ctx, w.now, w.Site)
 }
 
-// load reads everything recorded about the site in one transaction, and adds what the parts know. What they add is
-// never needed for a right decision, only for a better one: without it a package is looked for once more, say.
+// load reads all records about the site in one transaction and adds what the parts know. This knowledge is never
+// needed for a correct decision, only for a better one: without it, for example, a package is checked once more.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	var w reconcile.World
 	from := time.Now()
@@ -117,7 +117,7 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	return w, nil
 }
 
-// needs returns what glideins of HTCondor clusters need, by cluster.
+// needs returns the needs of the HTCondor clusters' glideins, by cluster.
 func needs(tx *store.Tx, w reconcile.World) (map[corral.ClusterID]reconcile.Need, error) {
 	all := map[corral.ClusterID]reconcile.Need{}
 	seen := map[corral.ClusterID]bool{}
@@ -137,7 +137,7 @@ func needs(tx *store.Tx, w reconcile.World) (map[corral.ClusterID]reconcile.Need
 	return all, nil
 }
 
-// liveJobs lists the jobs that the site may still have: its own, and the attempts of its glideins.
+// liveJobs lists the jobs that the site may still have: its own jobs and the attempts of its glideins.
 func liveJobs(w reconcile.World) []corral.Job {
 	var live []corral.Job
 	for _, j := range w.Jobs {
@@ -151,9 +151,9 @@ func liveJobs(w reconcile.World) []corral.Job {
 	return live
 }
 
-// observe polls the live jobs in one round trip and records what changed. Of each job there is one sighting, from which
-// reconcile derives its events: what a batch system says, what the job's own report says, and for how long it has not
-// been seen. Nothing is concluded from a poll that failed.
+// observe polls the live jobs in one round trip and records the changes. For each job there is one sighting, from
+// which reconcile derives events: the batch system's status, the job's own report, and how long it has been missing.
+// Nothing is concluded from a failed poll.
 func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error {
 	if err := l.line.open(ctx, w.Site); err != nil {
 		return err
@@ -171,11 +171,11 @@ func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error
 	}
 	for _, j := range live {
 		s, ok := seen[j.Tag]
-		if !ok { // it has ended, and what it said is read in a later step
+		if !ok { // it has ended, and its output is read in a later step
 			continue
 		}
 		s.Overdue, s.Hopeless = w.Overdue(j)
-		for _, ev := range reconcile.Events(j, s, w.now.UTC()) { // each is a transaction, with its history row
+		for _, ev := range reconcile.Events(j, s, w.now.UTC()) { // each is one transaction, including its history entry
 			if err := l.moveJob(ctx, w.now, j, ev); err != nil {
 				return err
 			}
@@ -187,9 +187,9 @@ func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error
 	return l.watch.noteWorkers(ctx, w.Glideins, live)
 }
 
-// moveJob records a move of a job, and with its end what its report says: one transaction, so that a history never has
-// an end without the reasons. Only then do the parts forget the job, or learn from it; if the transaction fails they
-// are as they were, and the same move is found again at the next poll.
+// moveJob records a move of a job and, for its end, the contents of its report, in one transaction: a history never
+// shows an end without the reasons. Only then do the parts forget the job or learn from it; if the transaction fails
+// they are unchanged, and the same move is found again at the next poll.
 func (l *siteLoop) moveJob(ctx context.Context, now time.Time, j corral.Job, ev corral.JobEvent) error {
 	report := l.watch.reports[j.Tag]
 	err := l.line.write(ctx, func(tx *store.Tx) error {
@@ -228,13 +228,13 @@ func (l *siteLoop) moveJob(ctx context.Context, now time.Time, j corral.Job, ev 
 	return nil
 }
 
-// giveUp ends the jobs of a site that was removed by force and does not do what it is asked. What it
-// keeps of them cannot come in any more.
+// giveUp ends the jobs of a site that was removed by force and does not respond. Pilots that still run there are no
+// longer admitted.
 func (l *siteLoop) giveUp(ctx context.Context, now time.Time, live []corral.Job, why error) error {
 	for _, j := range live {
 		err := l.moveJob(ctx, now, j, corral.JobEvent{
 			Move: corral.JobEnd, Outcome: corral.OutcomeLost, Transient: true,
-			Reason: "its site was removed by force, and may keep it: " + why.Error(),
+			Reason: "its site was removed by force and may still run it: " + why.Error(),
 		})
 		if err != nil {
 			return err
@@ -243,16 +243,16 @@ func (l *siteLoop) giveUp(ctx context.Context, now time.Time, live []corral.Job,
 	return nil
 }
 
-// expect is what is expected at the site. A job that it does not know is looked for again soon: only for how long it
-// has been missing tells whether it is lost.
+// expect returns the expectation for the site. A job that the site does not know is polled for again soon, because
+// only the time for which it has been missing shows whether it is lost.
 func (l *siteLoop) expect(w turn) expectation {
 	e := expect(w.now, w.World)
 	e.soon = e.soon || len(l.watch.missing) > 0
 	return e
 }
 
-// sleep returns how long the loop may wait: until the next poll, or until something is due. Whatever is recorded in the
-// meantime ends the wait, so that nothing needs to be looked for.
+// sleep returns how long the loop may wait: until the next poll, or until something is due. Any new record ends the
+// wait earlier, so no other check is needed.
 func (l *siteLoop) sleep(w turn) time.Duration {
 	wait := l.creds.rest(w.now, w.Site)
 	if len(liveJobs(w.World)) > 0 {

@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	mintTime  = 10 * time.Second // for a pool to make a token
-	clockSkew = time.Minute      // how much sooner than asked a token may end without anybody having shortened its life
+	mintTime  = 10 * time.Second // for a pool to create a token
+	clockSkew = time.Minute      // tolerance for the expiry time of a token
 )
 
-// tokenless is why there is no token for an attempt now.
+// tokenless is the reason why an attempt has no token now.
 type tokenless string
 
 func (t tokenless) Error() string { return string(t) }
 
-// Tokens are what the workers of attempts join HTCondor's pools with. Each is noted in the store before it is brought
-// to the site, and replaced there before it ends while the attempt waits in the queue. A pool that gives none is asked
-// again later, while the rest of the site goes on.
+// tokens manages the tokens with which attempts' workers join HTCondor pools. Each is recorded in the store before it
+// is brought to the site, and replaced there before it expires while the attempt waits in the queue. A pool that
+// issues none is asked again later, while the site's other work continues.
 type tokens struct {
 	line      *line
 	clusters  *admission.Clusters
 	lifetimes reconcile.Lifetimes
 
-	placed  map[corral.JobID]time.Time // :: attempt → since when it has the pool token that was made last
-	retries map[corral.ClusterID]retry // whose pool gave no token when it was asked last
+	placed  map[corral.JobID]time.Time // :: attempt → time since which it has the newest pool token
+	retries map[corral.ClusterID]retry // clusters whose pool issued no token at the last request
 }
 
 func newTokens(way *line, clusters *admission.Clusters, lifetimes reconcile.Lifetimes) *tokens {
@@ -43,16 +43,16 @@ func newTokens(way *line, clusters *admission.Clusters, lifetimes reconcile.Life
 	}
 }
 
-// drop forgets what was remembered of a job while it was alive.
+// drop forgets the memory of a live job.
 func (t *tokens) drop(j corral.Job) { delete(t.placed, j.ID) }
 
-// waiting returns until when the tokens are good that wait with attempts at the site. A token was noted before it was
-// brought there. Unless it was this loop that brought the last one, the site may have any of them, and the one that
-// ends first counts.
+// waiting returns the expiry times of the tokens that wait with attempts at the site. A token is recorded before it
+// is brought there. Unless this loop brought the last one, the site may have any of them, and the first to expire
+// counts.
 func (t *tokens) waiting(tx *store.Tx) (map[corral.JobID]reconcile.Token, error) {
 	all := map[corral.JobID]reconcile.Token{}
 	tokens, err := tx.PoolTokensWaiting(t.line.id)
-	for _, token := range tokens { // those that end first first
+	for _, token := range tokens { // the first to expire first
 		since, placed := t.placed[token.Attempt]
 		if _, known := all[token.Attempt]; !known || placed {
 			all[token.Attempt] = reconcile.Token{Ends: token.EndsAt, Since: since}
@@ -61,8 +61,8 @@ func (t *tokens) waiting(tx *store.Tx) (map[corral.JobID]reconcile.Token, error)
 	return all, err
 }
 
-// mint makes a token for an attempt. The error is tokenless if its pool gives none now, which the attempt's history
-// says, and Hopeless if workers must not have the only one.
+// mint creates a token for an attempt. The error is tokenless if the pool issues none now, which is added to the
+// attempt's history, and Hopeless if workers must not have the only one.
 func (t *tokens) mint(
 	ctx context.Context, now time.Time, g corral.Glidein, job corral.Job,
 ) (secret string, ends time.Time, err error) {
@@ -84,7 +84,7 @@ func (t *tokens) mint(
 	return "", ends, t.refused(ctx, now, g, job, err)
 }
 
-// refused takes in why a pool gave no token, and says for how long it is not asked again: longer each time.
+// refused records why a pool issued no token and sets the time of the next request: the interval increases each time.
 func (t *tokens) refused(ctx context.Context, now time.Time, g corral.Glidein, job corral.Job, err error) error {
 	before := t.retries[g.Cluster]
 	why := "there is no token for the workers: " + err.Error()
@@ -101,8 +101,8 @@ func (t *tokens) refused(ctx context.Context, now time.Time, g corral.Glidein, j
 	return tokenless(why)
 }
 
-// minted takes in a token that was made, and is not at the site yet. One that ends too soon is used: better than none
-// is what the workers can do until then. The first of each attempt is told of.
+// minted records a new token that is not yet at the site. A token that expires too soon is used anyway: it lets the
+// workers join until then. The first one of each attempt is reported.
 func (t *tokens) minted(ctx context.Context, job corral.Job, ends, wanted time.Time) error {
 	_, renewed := t.placed[job.ID]
 	delete(t.placed, job.ID)
@@ -113,18 +113,17 @@ func (t *tokens) minted(ctx context.Context, job corral.Job, ends, wanted time.T
 		"asked for: the pool may refuse them after that", ends.UTC().Format(time.RFC3339), wanted.Format(time.RFC3339)))
 }
 
-// early reports whether the pool of a glidein gave no token, and it is too early to ask it again.
+// early reports whether a glidein's pool issued no token and it is too early to ask again.
 func (t *tokens) early(now time.Time, g *corral.Glidein) bool {
 	return g != nil && now.Before(t.retries[g.Cluster].at)
 }
 
-// renew puts a new token in the place of the one that waits with an attempt. The site may have started the attempt in
-// this very moment: then its workers join with the old token, which is good for a while yet, and the new one ends with
-// the attempt.
+// renew replaces the token that waits with an attempt. If the site starts the attempt at the same moment, its workers
+// join with the old token, which is valid for a while yet, and the new one is revoked with the attempt.
 func (t *tokens) renew(ctx context.Context, w turn, a reconcile.Renew) error {
 	g := find(w.Glideins, a.Job.Glidein)
 	if g == nil {
-		return nil // unreachable: that is whose attempt it is
+		return nil // unreachable: it is the attempt's glidein
 	}
 	if !t.line.take() {
 		return nil
@@ -132,13 +131,13 @@ func (t *tokens) renew(ctx context.Context, w turn, a reconcile.Renew) error {
 	secret, ends, err := t.mint(ctx, w.now, *g, a.Job)
 	var later tokenless
 	var never delivery.Hopeless
-	if errors.As(err, &later) || errors.As(err, &never) { // the one that is there may do
+	if errors.As(err, &later) || errors.As(err, &never) { // the existing token may do
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if !ends.After(w.Tokens[a.Job.ID].Ends) { // what is there is as good
+	if !ends.After(w.Tokens[a.Job.ID].Ends) { // the existing token is as good
 		t.placed[a.Job.ID] = w.now.UTC()
 		return nil
 	}
@@ -150,5 +149,5 @@ func (t *tokens) renew(ctx context.Context, w turn, a reconcile.Renew) error {
 		return fmt.Errorf("replacing the token of %s: %w", a.Job.Name(), err)
 	}
 	t.placed[a.Job.ID] = w.now.UTC()
-	return t.line.noteJob(ctx, a.Job, "token", "it was replaced at the site, before it ended")
+	return t.line.noteJob(ctx, a.Job, "token", "it was replaced at the site before it expired")
 }

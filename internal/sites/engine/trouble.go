@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	troubleMin = time.Second // how long a site in trouble is left alone at first; it doubles
+	troubleMin = time.Second // how long a site in trouble is first left alone; the time doubles
 	troubleMax = time.Minute
 
-	// A trouble that lasted for toldTrouble is told in the site's history once it is over.
+	// A trouble that lasted at least toldTrouble is recorded in the site's history once it is over.
 	toldTrouble = time.Minute
 )
 
-// A trouble is what keeps us from a site, if anything does. It is with the site's row for people to see; nothing fails
-// of it, since a network that is down says nothing of the jobs behind it.
+// A trouble prevents corrald from reaching a site. It is stored in the site's row for people to see; it makes no job
+// fail, because a broken network says nothing about the jobs behind it.
 type trouble struct {
 	line  *line
-	pause time.Duration // before the next try
-	last  string        // what it is; empty: there is none
+	pause time.Duration // before the next attempt
+	last  string        // description; empty: no trouble
 }
 
-// enter records what keeps us from the site, and returns how long it is left alone: longer each time, with jitter,
-// so that many sites behind one broken thing do not come back all at once.
+// enter records the trouble with the site and returns how long the site is left alone. The time increases with each
+// call and has jitter, so that many sites behind one broken component do not return all at once.
 func (t *trouble) enter(ctx context.Context, now time.Time, err error) time.Duration {
-	t.line.close() // whatever the connection was good for
+	t.line.close() // its connection may be broken
 	t.pause = min(max(2*t.pause, troubleMin), troubleMax)
 	pause := t.pause + rand.N(t.pause/4+1)
 	var paused *gridsite.Paused
-	if errors.As(err, &paused) { // the connection has a pause of its own, and two would add up
+	if errors.As(err, &paused) { // the connection has its own pause, and two would add up
 		pause = min(max(paused.Until.Sub(now), pollBusy), troubleMax)
 	}
 	found := siteaccess.Trouble(err, now)
@@ -58,15 +58,15 @@ func (t *trouble) enter(ctx context.Context, now time.Time, err error) time.Dura
 	return pause
 }
 
-// record writes to the store, or to the log if that fails as well.
+// record writes to the store, or to the log if that fails, too.
 func (t *trouble) record(ctx context.Context, fn func(*store.Tx) error) {
 	if err := t.line.write(ctx, fn); err != nil && ctx.Err() == nil {
-		t.line.lg.Error("the trouble of a site is not recorded", "site", t.line.id, "err", err)
+		t.line.lg.Error("a site's trouble could not be recorded", "site", t.line.id, "err", err)
 	}
 }
 
-// tellWaiting has those say why that wait for the site, once its trouble is no passing one: glideins, and attempts that
-// the site was asked for and has not confirmed. It is called when the same trouble is met for the second time.
+// tellWaiting sets the reason of the objects that wait for the site, once its trouble persists: glideins, and
+// attempts that the site has not confirmed. It is called when the same trouble occurs for the second time.
 func tellWaiting(tx *store.Tx, id corral.SiteID) error {
 	site, err := tx.Site(id)
 	if err != nil {
@@ -86,8 +86,8 @@ func tellWaiting(tx *store.Tx, id corral.SiteID) error {
 	return err
 }
 
-// tellSlow records that the site gives no answer, unless it has a trouble already. The next step, which knocks at a
-// site with a trouble, finds out whether it is over.
+// tellSlow records that the site does not answer, unless a trouble is already recorded. The next step, which knocks
+// at a site in trouble, determines whether it is over.
 func tellSlow(tx *store.Tx, id corral.SiteID, why error) error {
 	site, err := tx.Site(id)
 	if err != nil || site.Trouble.Why != "" {
@@ -99,7 +99,7 @@ func tellSlow(tx *store.Tx, id corral.SiteID, why error) error {
 	return tellWaiting(tx, id)
 }
 
-// leave says so, once the site has done all that was asked.
+// leave records the end of the trouble after a step without errors.
 func (t *trouble) leave(ctx context.Context) error {
 	if t.last == "" {
 		return nil
@@ -118,14 +118,14 @@ func (t *trouble) leave(ctx context.Context) error {
 	})
 }
 
-// knock asks a site in trouble for next to nothing, before it is asked for more: only what it answers can end the
-// trouble, and a step that asks for nothing else does not. A READY site to which no connection stands is knocked at
-// too, so that a person learns of a login that is needed before something waits for it.
+// knock sends a minimal request to a site in trouble before other requests: only an answer can end the trouble, and a
+// step may send no other request. It also knocks at a READY site without an open connection, so that people learn
+// about a required login before any work waits for it.
 func (t *trouble) knock(ctx context.Context, site corral.Site) error {
 	if site.Trouble.Why == "" && (site.State != corral.SiteReady || t.line.reach.Stands(site)) {
 		return nil
 	}
-	t.last = site.Trouble.Why // of an earlier corrald
+	t.last = site.Trouble.Why // as recorded by an earlier corrald
 	if err := t.line.open(ctx, site); err != nil {
 		return err
 	}

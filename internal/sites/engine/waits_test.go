@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A queued attempt has the site's reason, which changes as the site's does, and without a line of history.
+// A queued attempt shows the site's reason, which changes with the site's and adds no history entries.
 func TestWhyAnAttemptWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

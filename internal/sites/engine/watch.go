@@ -16,20 +16,20 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Statuses are what batch systems say of jobs, by tag.
+// statuses holds the batch systems' reports about jobs, by tag.
 type statuses map[string]gridsite.JobStatus
 
-// A watch sees what becomes of a site's jobs. It remembers what the store need not know: since when a job has not been
-// seen, and what an ended one said until its end is recorded.
+// A watch observes a site's jobs. It remembers what the store need not know: since when a job has been missing, and
+// the output of an ended one until its end is recorded.
 type watch struct {
 	line     *line
 	clusters *admission.Clusters
 
-	missing  reconcile.Missing          // since when the site has not known jobs
-	pruned   map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
-	hopeless map[corral.JobID]time.Time // :: job that waits → since when the site has said that it never starts
-	reports  map[string]jobfiles.Report // :: tag → what an ended job said, until that is recorded
-	worked   map[string]time.Time       // :: host → when a worker registered from it last, as is recorded
+	missing  reconcile.Missing          // since when jobs have been unknown to the site
+	pruned   map[string]time.Time       // :: the site's id of a duplicate job → time of the last cancellation
+	hopeless map[corral.JobID]time.Time // :: waiting job → since when the site has reported that it can never start
+	reports  map[string]jobfiles.Report // :: tag → report of an ended job, until it is recorded
+	worked   map[string]time.Time       // :: host → latest recorded registration of a worker
 }
 
 func newWatch(way *line, clusters *admission.Clusters) *watch {
@@ -42,14 +42,14 @@ func newWatch(way *line, clusters *admission.Clusters) *watch {
 	}
 }
 
-// drop forgets what was remembered of a job while it was alive.
+// drop forgets the memory of a live job.
 func (h *watch) drop(j corral.Job) {
 	h.missing.Forget(j.Tag)
 	delete(h.reports, j.Tag)
 }
 
-// poll asks each of the site's batch systems that has some of the jobs, in one round trip each. A tag that the answer
-// lacks is one that the batch system does not know, or not yet: it may hide a job for a while after it took it.
+// poll queries each of the site's batch systems that has some of the jobs, in one round trip each. A tag missing from
+// the answer is unknown to the batch system, perhaps not yet known: it may hide a job for a while after accepting it.
 func (h *watch) poll(ctx context.Context, w turn, live []corral.Job) (statuses, error) {
 	var pilots, others []string
 	for _, j := range live {
@@ -68,7 +68,7 @@ func (h *watch) poll(ctx context.Context, w turn, live []corral.Job) (statuses, 
 		if len(part.tags) == 0 {
 			continue
 		}
-		h.line.commands++ // without asking: what is not polled cannot be decided about
+		h.line.commands++ // not limited by take: jobs that are not polled cannot be decided on
 		asked, done := h.line.asking(ctx, "polling its jobs")
 		known, err := part.batch.Poll(asked, part.tags)
 		done()
@@ -82,9 +82,9 @@ func (h *watch) poll(ctx context.Context, w turn, live []corral.Job) (statuses, 
 	return all, nil
 }
 
-// sightings gathers what is known of each live job, by tag. What a job left behind is read before its end is recorded,
-// since its own report says more than its exit status. Those that have ended and are not read in this step are
-// absent: they are seen to have ended in a later one.
+// sightings collects the observations of each live job, by tag. A job's output is read before its end is recorded,
+// because its own report says more than its exit status. Ended jobs that are not read in this step are left out: a
+// later step handles their end.
 func (h *watch) sightings(
 	ctx context.Context, now time.Time, live []corral.Job, known statuses,
 ) (map[string]reconcile.Sighting, error) {
@@ -94,7 +94,7 @@ func (h *watch) sightings(
 	}
 	seen := map[string]reconcile.Sighting{}
 	for _, j := range live {
-		var s reconcile.Sighting // of one that is not there: nothing
+		var s reconcile.Sighting // empty for a job that is missing
 		st, there := known[j.Tag]
 		said, read := left[j.Tag]
 		switch {
@@ -113,7 +113,7 @@ func (h *watch) sightings(
 	return seen, nil
 }
 
-// sighting is what a batch system says of a job, in the words of package reconcile.
+// sighting converts a batch system's report on a job to the types of package reconcile.
 func sighting(st gridsite.JobStatus) reconcile.Sighting {
 	return reconcile.Sighting{
 		Known:     true,
@@ -127,9 +127,9 @@ func sighting(st gridsite.JobStatus) reconcile.Sighting {
 	}
 }
 
-// prune ends jobs that came in under the tag of another one: the answer to their submission was lost, and they were not
-// there yet when the tag was looked up. Of the pilots only one starts workers, but all would be paid for. Those that
-// found that out and ended by themselves are counted too.
+// prune cancels duplicate jobs, which share the tag of another one: the answer to their submission was lost, and they
+// were not yet visible when the tag was looked up. Only one of the pilots starts workers, but all would be charged.
+// Duplicates that noticed this and ended by themselves are recorded, too.
 func (h *watch) prune(ctx context.Context, now time.Time, live []corral.Job, known statuses) error {
 	for _, kind := range []corral.JobKind{corral.PilotJob, corral.SetupJob, corral.CleanupJob} {
 		batch, ok := h.line.access.Batch(kind).(gridsite.Pruner)
@@ -157,7 +157,7 @@ func (h *watch) prune(ctx context.Context, now time.Time, live []corral.Job, kno
 			continue
 		}
 		if err := batch.CancelJobs(ctx, ids); err != nil {
-			return fmt.Errorf("cancelling jobs that came in twice: %w", err)
+			return fmt.Errorf("cancelling duplicate jobs: %w", err)
 		}
 		for i, id := range ids {
 			if err := h.notePruned(ctx, now, of[i], id, "was cancelled"); err != nil {
@@ -169,20 +169,20 @@ func (h *watch) prune(ctx context.Context, now time.Time, live []corral.Job, kno
 	return nil
 }
 
-// notePruned counts an extra job once, in the history of the one whose tag it has.
+// notePruned records a duplicate job once, in the history of the job whose tag it has.
 func (h *watch) notePruned(ctx context.Context, now time.Time, j corral.Job, id, end string) error {
 	if _, again := h.pruned[id]; again {
 		return nil
 	}
 	h.pruned[id] = now
-	what := "its submission came in twice: the site's job " + id + " "
+	what := "it was submitted twice: the site's job " + id + " "
 	return h.line.write(ctx, func(tx *store.Tx) error {
 		history, err := tx.History(corral.ObjectJob, int64(j.ID), store.Page{})
 		counted := func(e corral.Entry) bool { return strings.HasPrefix(e.Reason, what) }
 		if err != nil || slices.ContainsFunc(history, counted) {
-			return err // an earlier corrald counted it
+			return err // or an earlier corrald recorded it
 		}
-		h.line.lg.Warn("a job came in twice", "job", j.Tag, "name", j.Name(), "other", id, "it", end)
+		h.line.lg.Warn("a job was submitted twice", "job", j.Tag, "name", j.Name(), "other", id, "it", end)
 		return tx.Log(corral.ObjectJob, int64(j.ID), "extra", what+end)
 	})
 }

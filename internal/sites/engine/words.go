@@ -17,15 +17,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// words are what an ended job left behind.
+// words holds the output of an ended job.
 type words struct {
-	report []byte // nil: there is none
+	report []byte // nil: none
 	stderr []byte
-	node   []byte // nil: it is not known
+	node   []byte // nil: unknown
 }
 
-// lastWords reads what the jobs left that have ended, by tag, as far as the step has commands for that. The site's own
-// jobs come first: a site that is being set up has glideins waiting for it.
+// lastWords reads the output of ended jobs, by tag, within the step's budget of commands. The site's own jobs are
+// read first, because glideins wait for a site that is being set up.
 func (h *watch) lastWords(ctx context.Context, live []corral.Job, known statuses) (map[string]words, error) {
 	read := map[string]words{}
 	for _, pilots := range []bool{false, true} {
@@ -45,7 +45,7 @@ func (h *watch) lastWords(ctx context.Context, live []corral.Job, known statuses
 	return read, nil
 }
 
-// readEnded reads what jobs of one batch system left, with one command if it can do that.
+// readEnded reads the output of jobs of one batch system, with one command if that is supported.
 func (h *watch) readEnded(ctx context.Context, ended []corral.Job, read map[string]words) error {
 	many, ok := h.line.access.Batch(ended[0].Kind).(gridsite.Many)
 	if !ok {
@@ -55,7 +55,7 @@ func (h *watch) readEnded(ctx context.Context, ended []corral.Job, read map[stri
 		return nil
 	}
 	ended = h.line.some(ended)
-	ctx, done := h.line.asking(ctx, "reading what ended jobs left")
+	ctx, done := h.line.asking(ctx, "reading the output of ended jobs")
 	defer done()
 	files, err := many.ReadMany(ctx, tagsOf(ended), []string{jobfiles.ReportFile, "stderr", gridsite.NodeFile})
 	if err != nil {
@@ -68,7 +68,7 @@ func (h *watch) readEnded(ctx context.Context, ended []corral.Job, read map[stri
 	return nil
 }
 
-// readEach reads as many as the step has commands for, and at least one.
+// readEach reads as many jobs as the step has commands for, and at least one.
 func (h *watch) readEach(ctx context.Context, ended []corral.Job, read map[string]words) error {
 	for i, j := range ended {
 		if !h.line.take() && i > 0 {
@@ -89,7 +89,7 @@ func (h *watch) readEach(ctx context.Context, ended []corral.Job, read map[strin
 	return nil
 }
 
-// decode returns the report that an ended job left, or else the last line of its stderr.
+// decode returns the report of an ended job or, if there is none, the last line of its stderr.
 func (h *watch) decode(j corral.Job, w words) (*reconcile.Report, string) {
 	if w.report != nil {
 		r, err := jobfiles.DecodeReport(w.report)
@@ -104,8 +104,8 @@ func (h *watch) decode(j corral.Job, w words) (*reconcile.Report, string) {
 	return nil, gridsite.OneLine(gridsite.LastLine(w.stderr))
 }
 
-// noteWaits records why jobs wait in the site's queue, all that is new with one transaction: a queue may have other
-// reasons at each look. It remembers since when the site has said of some that it never starts them.
+// noteWaits records why jobs wait in the site's queue, all changes in one transaction: the reasons may change at each
+// poll. It remembers since when the site has reported that a job can never start.
 func (h *watch) noteWaits(ctx context.Context, now time.Time, live []corral.Job, known statuses) error {
 	hopeless := map[corral.JobID]time.Time{}
 	var changed []corral.Job
@@ -142,8 +142,8 @@ func (h *watch) noteWaits(ctx context.Context, now time.Time, live []corral.Job,
 	return nil
 }
 
-// noteWorkers records what the gate knows and a batch system does not: how many workers of each attempt are registered,
-// where it is more than ever, and on which hosts some came to life.
+// noteWorkers records data that the gate has and a batch system does not: the number of registered workers of each
+// attempt, if it is a new maximum, and the hosts on which workers started.
 func (h *watch) noteWorkers(ctx context.Context, glideins []corral.Glidein, live []corral.Job) error {
 	registered := h.clusters.Registered(glideins)
 	for _, j := range live {
@@ -163,7 +163,7 @@ func (h *watch) noteWorkers(ctx context.Context, glideins []corral.Glidein, live
 	return nil
 }
 
-// newHosts returns on which hosts workers have come to life since that was recorded last.
+// newHosts returns the hosts on which workers have registered since the last record.
 func (h *watch) newHosts(workers []corral.Worker) map[string]time.Time {
 	hosts := map[string]time.Time{}
 	for _, w := range workers {
@@ -174,8 +174,8 @@ func (h *watch) newHosts(workers []corral.Worker) map[string]time.Time {
 	return hosts
 }
 
-// noteLog writes what a pilot did into its attempt's history, if it had no link through which it could say so
-// while it did it. Each line begins with its time.
+// noteLog adds a pilot's log to its attempt's history if it had no link through which it could have reported its
+// actions at the time. Each line begins with its time.
 func noteLog(tx *store.Tx, job corral.Job, lines []string) error {
 	if len(lines) == 0 {
 		return nil

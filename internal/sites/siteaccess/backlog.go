@@ -9,16 +9,16 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// lookTime is for a look at a queue.
+// lookTime limits a query of a queue.
 const lookTime = time.Minute
 
-// Queues looks at the queues of sites. A look is a command or two at the site, and as old as it is: nobody follows a
-// queue.
+// Queues queries the queues of sites. A query takes a command or two at the site, and its result is a snapshot:
+// queues are not tracked continuously.
 type Queues struct{ Reach *Reach }
 
-// Backlog asks a site's batch system who holds the processors of a queue, and who waits for them; an empty name is the
-// site's own queue. A site without a batch system that shows that is an error of kind Unsatisfiable, one that does not
-// answer of kind Unavailable.
+// Backlog asks a site's batch system which jobs hold the processors of a queue and which wait for them; an empty name
+// means the site's own queue. If the batch system cannot show that, the error is Unsatisfiable; if it does not
+// answer, the error is Unavailable.
 func (r Queues) Backlog(ctx context.Context, site corral.Site, queue string) (seen corral.Backlog, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, lookTime,
 		corral.Errorf(corral.Unavailable, "site %s has given no answer for %s", site.Name, lookTime))
@@ -31,7 +31,7 @@ func (r Queues) Backlog(ctx context.Context, site corral.Site, queue string) (se
 	observer, ok := access.Pilots.(gridsite.Observer)
 	if !ok {
 		return seen, corral.ErrorAt(corral.Unsatisfiable, "site",
-			"%s has batch system %s, which is not asked who else is in its queue", site.Name, site.Batch)
+			"%s has batch system %s, for which corrald cannot list other jobs in the queue", site.Name, site.Batch)
 	}
 	return observer.Backlog(limited, cmp.Or(queue, site.Queue))
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/corral-pilot/corral/internal/sites/admission"
 )
 
-// CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or has files of others in
-// it, or its batch system takes no job with its options. It leaves nothing there; a host key that is accepted is
-// written into the user's known_hosts. The errors name the field of the request that would help: contact, root, batch
-// or an option. Whatever the site did not answer is Unavailable.
+// CheckSite reports why a site cannot be used: it is unreachable, its root is not writable or contains other files,
+// or its batch system accepts no job with its options. It leaves nothing at the site; an accepted host key is written
+// to the user's known_hosts. The errors name the request field to change: contact, root, batch or an option. If the
+// site did not answer, the error is Unavailable.
 func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
 	if !path.IsAbs(site.Root) || strings.ContainsFunc(site.Root, unicode.IsControl) {
 		return corral.ErrorAt(corral.Invalid, "root",
-			"%.80q is no absolute path, or has a control character in it", site.Root)
+			"%.80q must be an absolute path without control characters", site.Root)
 	}
 	access, err := r.enter(ctx, site, acceptHostKey)
 	if err != nil {
@@ -41,14 +41,14 @@ func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey b
 	return checkOptions(ctx, site, access.Pilots)
 }
 
-// Claim is how this corrald claims the root of a site.
+// Claim returns this corrald's claim to the root of a site.
 func (r *Reach) Claim(site corral.Site) gridsite.Claim {
 	return gridsite.Claim{Owner: r.owner, Before: site.PackageDigest != ""}
 }
 
-// CheckRoot returns why a site cannot have its root, empty if it can. It is asked twice: when the site is created, and
-// before the first file is put there, since somebody may have put files there in between, and a cleanup job removes all
-// that is below a root.
+// CheckRoot returns why a site cannot have its root, or "" if it can. It is called twice, when the site is created
+// and before the first file is written there, because others may have put files there in between, and a cleanup job
+// removes everything below a root.
 func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.Site) (string, error) {
 	err := head.Check(ctx, r.Claim(site))
 	var no *gridsite.Refused
@@ -58,8 +58,8 @@ func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.S
 	return "", err
 }
 
-// ExpandRoot returns the root of a site with the variable that it begins with, as $SCRATCH/corral does, expanded by
-// a login shell there. A variable that is not set, or no absolute path, is an Invalid error.
+// ExpandRoot returns a site's root after a login shell there has expanded the variable that it begins with, as in
+// $SCRATCH/corral. A variable that is unset or not an absolute path is an Invalid error.
 func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey bool) (string, error) {
 	access, err := r.enter(ctx, site, acceptHostKey)
 	if err != nil {
@@ -77,13 +77,13 @@ func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey 
 	root := path.Join(value, below)
 	if !path.IsAbs(value) || root == "/" || strings.ContainsFunc(value, unicode.IsControl) {
 		return "", corral.ErrorAt(corral.Invalid, "root",
-			"$%s is %.80q at %s, which is no absolute path: name the directory itself", variable, value, site.Contact)
+			"$%s is %.80q at %s, not an absolute path: name the directory itself", variable, value, site.Contact)
 	}
 	return root, nil
 }
 
-// Facts says what the batch system of a site has, which need not be recorded yet. Of one that tells nothing they have a
-// note that says so.
+// Facts returns the properties of a site's batch system; the site need not be recorded yet. If the batch system
+// cannot be queried, a note in the facts says so.
 func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
 	access, err := r.Open(ctx, site)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, 
 	s, ok := access.Pilots.(gridsite.Surveyor)
 	if !ok {
 		return corral.SiteFacts{At: time.Now().UTC(), Batch: site.Batch,
-			Notes: []string{"the queues are not known: " + site.Batch + " is not asked for them"}}, nil
+			Notes: []string{"the queues are unknown: corrald cannot query " + site.Batch + " for them"}}, nil
 	}
 	facts, err := s.Survey(ctx, site.BatchOptions)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, 
 	return facts, nil
 }
 
-// Options returns what the batch system of a site is told about a job with options of its own: what these do not say,
-// the site's do. The job's own lines come after the site's, which they may override.
+// Options returns the options for a site's batch system for a job with its own options: options that the job does not
+// set come from the site. The job's own lines follow the site's and may override them.
 func Options(site corral.Site, own corral.BatchOptions) corral.BatchOptions {
 	return corral.BatchOptions{
 		Queue: cmp.Or(own.Queue, site.Queue), Account: cmp.Or(own.Account, site.Account),
@@ -112,7 +112,8 @@ func Options(site corral.Site, own corral.BatchOptions) corral.BatchOptions {
 	}
 }
 
-// checkOptions reports why the batch system of a site would take no job with the site's options, if it can be asked.
+// checkOptions reports why a site's batch system would refuse all jobs with the site's options, if it supports such a
+// check.
 func checkOptions(ctx context.Context, site corral.Site, pilots gridsite.Batch) error {
 	c, ok := pilots.(gridsite.Checker)
 	if !ok {
@@ -127,9 +128,9 @@ func checkOptions(ctx context.Context, site corral.Site, pilots gridsite.Batch) 
 	var option *corral.Error
 	switch {
 	case errors.As(err, &refused):
-		return corral.ErrorAt(corral.Unsatisfiable, "batch", "%s at %s takes no job with these options: %s; "+
+		return corral.ErrorAt(corral.Unsatisfiable, "batch", "%s at %s accepts no job with these options: %s; "+
 			"change --queue, --account, --qos, --constraint or --site-opt", site.Batch, site.Contact, refused.Text)
-	case errors.As(err, &option) && option.Kind == corral.Invalid: // the option is named, and nobody was asked
+	case errors.As(err, &option) && option.Kind == corral.Invalid: // the error names the option
 		return option
 	case err != nil:
 		return corral.ErrorAt(corral.KindOf(err), "batch", "asking %s at %s: %w", site.Batch, site.Contact, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// A site that cannot be used says why in a sentence, and nothing is left of the attempt.
+// An unusable site is explained in one sentence, and the check leaves nothing behind.
 func TestSSHSiteIsChecked(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t)
@@ -69,7 +69,7 @@ func TestSSHSiteIsChecked(t *testing.T) {
 	}
 }
 
-// A root may begin with a variable, as a login at the site has it; nothing else in it means anything to a shell.
+// A root may begin with a variable, expanded as in a login at the site; nothing else in it is special to a shell.
 func TestRootWithAVariableOfTheSite(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t, "SetEnv SCRATCH=/big/ann RELATIVE=big/ann ALL=/")
@@ -93,7 +93,7 @@ func TestRootWithAVariableOfTheSite(t *testing.T) {
 	}
 }
 
-// A person logs in before there is a site: the connection is held, becomes the site's, and is closed with it.
+// A person logs in before the site exists: the connection is kept, becomes the site's, and is closed with it.
 func TestLoginBeforeTheSite(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t)
@@ -132,7 +132,7 @@ func TestLoginBeforeTheSite(t *testing.T) {
 	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
-	r.held.giveUp(planned, r.held.sites[keyOf(site)]) // too late: it is the site's
+	r.held.giveUp(planned, r.held.sites[keyOf(site)]) // too late: it belongs to the site
 	if _, err := r.JobFile(t.Context(), site, corral.Job{Kind: corral.PilotJob, Tag: "none"}, "stdout"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// Credentials are those by which corrald is logged in at sites.
+// Credentials gives access to the credentials of corrald's logins at sites.
 type Credentials struct{ held *connections }
 
-// Of returns those of the connection to a site, or of the last one, as they are now: one that was renewed is the new
-// one. Nothing is sent to the site for it.
+// Of returns the current credentials of the connection to a site, or of the last one; a renewed credential is the new
+// one. It sends nothing to the site.
 func (c Credentials) Of(site corral.Site) []credential.Credential {
 	if bearer, ok := c.held.of(site).(gridsite.Bearer); ok {
 		return bearer.Credentials()
@@ -20,8 +20,8 @@ func (c Credentials) Of(site corral.Site) []credential.Credential {
 	return nil
 }
 
-// Renew logs in at a site once more if the credential of the connection has expired: the site may take another one. If
-// it does not, the connection stays as it is.
+// Renew logs in at a site once more if the connection's credential has expired, because the site may accept another.
+// If it does not, the connection is unchanged.
 func (c Credentials) Renew(ctx context.Context, site corral.Site) error {
 	held := c.held.of(site)
 	if held == nil {

@@ -1,14 +1,15 @@
-// Package siteaccess is corrald's way to its sites.
+// Package siteaccess connects corrald to its sites.
 //
-// A Reach holds one connection for each site that is behind one: logging in may need a person, so all that corrald
-// does at the site goes over it, for as long as corrald runs. Everybody gets a gridsite.Access from it, and to close
-// that closes nothing that others use. Transports without a connection are dialled for each use.
+// A Reach holds one connection for each site that needs one: logging in may require a person, so all of corrald's
+// work at the site uses that connection as long as corrald runs. All callers get a gridsite.Access from it, and
+// closing that does not affect other users. Transports without connections are dialled for each use.
 //
-// Somebody may ask about a site before there is any: a person who creates it wants to hear at once what is wrong with
-// the contact, the root or the options (check.go). The connection of that visit waits for the site to be created.
+// A site can be checked before it exists: the person who creates it should learn at once what is wrong with the
+// contact, the root or the options (check.go). The connection of that check is kept until the site is created.
 //
-// A Prober measures what only a job at a site can see: it submits a small one, reads what that writes, and leaves
-// nothing (probe.go). It is asked by people, about the nodes of a site or about the network between them and a pool
-// (survey.go). A probe's tag is recorded before it is submitted, so that the next corrald ends what this one leaves
-// when it dies.
+// A Prober measures what only a job at a site can see: it submits a small one, reads its output, and leaves nothing
+// behind (probe.go). People use it to examine a site's nodes or the network between them and a pool (survey.go). A
+// probe's tag is recorded before it is submitted, so that if corrald dies, the next one ends the probe.
+//
+// A Relay is the way back, for workers whose nodes cannot reach corrald (relay.go).
 package siteaccess

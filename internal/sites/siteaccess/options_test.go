@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// An option that would be no option is named itself.
+// The error for an invalid option names that option.
 func TestBadOptionIsNamed(t *testing.T) {
 	t.Parallel()
 	site := corral.Site{Batch: "slurm", Contact: "local:", BatchOptions: corral.BatchOptions{SiteOptions: []string{"--nice=1", "--array=1-3"}}}

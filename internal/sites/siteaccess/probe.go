@@ -19,28 +19,29 @@ import (
 
 const (
 	probe         = admission.ProbeJob
-	probeTime     = 50 * time.Second // for all of a probe, its time in the site's queue too
-	probeWalltime = time.Minute      // a probe that nobody ends ends by itself
+	probeTime     = 50 * time.Second // for a whole probe, including its time in the site's queue
+	probeWalltime = time.Minute      // a probe that is not ended ends by itself
 	probeRequest  = "probe.json"     // in the job's directory
 	endTime       = 10 * time.Second // for ending a probe
 )
 
-// ExitNotFound is the exit status of a shell whose command was not there: of a job whose node does not see its program.
+// ExitNotFound is the exit status of a shell whose command was not found, as when a job's node cannot see its
+// program.
 const ExitNotFound = 127
 
-// A Prober measures, by small jobs, what only a job at a site can see. Its methods may be called from several
-// goroutines at once. A probe is no attempt: it has no glidein, takes no turn, and counts for no limit. Its tag is all
-// that is recorded of it, so that somebody ends it.
+// A Prober measures, with small jobs, what only a job at a site can see. Its methods may be called concurrently. A
+// probe is not an attempt: it has no glidein, waits for no turn, and counts toward no limit. Only its tag is
+// recorded, so that it is ended in any case.
 type Prober struct {
 	lg      *slog.Logger
 	db      *store.DB
 	reach   *Reach
 	address admission.Address
 
-	attended sync.Map // :: tag of a probe that a request of this process attends → true
+	attended sync.Map // :: tag of a probe attended by a request of this process → true
 }
 
-// NewProber returns a Prober. Its probes try to reach corrald at address.
+// NewProber returns a Prober whose probes try to reach corrald at address.
 func NewProber(lg *slog.Logger, db *store.DB, r *Reach, address admission.Address) *Prober {
 	return &Prober{lg: lg, db: db, reach: r, address: address}
 }
@@ -48,8 +49,8 @@ func NewProber(lg *slog.Logger, db *store.DB, r *Reach, address admission.Addres
 // A probeReader returns what a probe has written so far.
 type probeReader func(context.Context) ([]byte, error)
 
-// probe has a small job done at a READY site, while attend reads what it writes. The request is what the pilot of the
-// site's package, which is the job's program, is told to look at. However the probe ends, nothing of it is left.
+// probe runs a small job at a READY site while attend reads its output. The job's program is the pilot of the site's
+// package, and request tells it what to examine. However the probe ends, nothing of it is left.
 func (p *Prober) probe(ctx context.Context, site corral.Site, request any, attend func(probeReader) error) error {
 	spec, err := probeSpec(site, request)
 	if err != nil {
@@ -89,7 +90,7 @@ func (p *Prober) probe(ctx context.Context, site corral.Site, request any, atten
 	return nil
 }
 
-// probeSpec describes the job, which the pilot of the site's package does.
+// probeSpec describes the job, which runs the pilot of the site's package.
 func probeSpec(site corral.Site, request any) (gridsite.JobSpec, error) {
 	pilot, err := delivery.PilotProgram(site)
 	if err != nil {
@@ -106,21 +107,21 @@ func probeSpec(site corral.Site, request any) (gridsite.JobSpec, error) {
 	}, nil
 }
 
-// errMute is of a probe that complained of nothing.
+// errMute is the reason of a probe that printed no error.
 var errMute = errors.New("it wrote no reason")
 
-// errUnseen is of a probe whose program the node does not see, as the shell says by its exit status.
+// errUnseen is the reason of a probe whose program the node cannot see, according to the shell's exit status.
 var errUnseen = errors.New("the node does not see its program")
 
-// A probeOutput is what a probe has written so far.
+// A probeOutput reads the output of a probe.
 type probeOutput struct {
 	batch gridsite.Batch
 	tag   string
-	job   gridsite.JobStatus // when it was read last
+	job   gridsite.JobStatus // at the last read
 }
 
-// read returns what the probe has written so far. Its status is taken before its output: what is read after it was seen
-// to have ended is all there will be. Only the next call fails then, with the probe's own complaint if it left any.
+// read returns the output that the probe has written so far. It reads the status before the output, so the output
+// read after the end is complete. Only the next call fails, with the probe's own error message if there is one.
 func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
 	if o.job.Phase == gridsite.Ended {
 		said, err := o.batch.Read(ctx, o.tag, "stderr")
@@ -145,8 +146,8 @@ func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
 	return text, err
 }
 
-// Left returns the tags of the probes at a site that are to be ended: those that an earlier corrald left; and all, once
-// the site itself is to be left.
+// Left returns the tags of the probes at a site that must be ended: those that an earlier corrald left and, when the
+// site itself is being left, all of them.
 func (p *Prober) Left(ctx context.Context, site corral.Site) (left []string, err error) {
 	all, err := store.Read(ctx, p.db.Owner(site.Owner), func(tx *store.Tx) ([]string, error) {
 		return tx.Probes(site.ID)
@@ -162,7 +163,8 @@ func (p *Prober) Left(ctx context.Context, site corral.Site) (left []string, err
 	return left, nil
 }
 
-// End ends a probe at a site: when it returns without an error nothing of it is left, at the site or in the store.
+// End ends a probe at a site: when it returns without an error, nothing is left of the probe at the site or in the
+// store.
 func (p *Prober) End(ctx context.Context, site corral.Site, batch gridsite.Batch, tag string) error {
 	if err := errors.Join(batch.Cancel(ctx, tag, 0), batch.Forget(ctx, tag)); err != nil {
 		return fmt.Errorf("ending probe %s: %w", tag, err)

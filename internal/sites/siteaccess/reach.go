@@ -12,13 +12,13 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A Reach is how corrald gets to sites. Its methods may be called from several goroutines at once. It decides nothing
-// about sites: whether one that is not reached is tried again, and when, is for the loop that serves it.
+// A Reach connects corrald to sites. Its methods may be called concurrently. It makes no decisions about sites: the
+// loop that serves a site decides whether and when to try an unreachable one again.
 type Reach struct {
 	backends gridsite.Backends
-	owner    string // of the roots of our sites
+	owner    string // mark on the roots of our sites
 
-	// Credentials knows by what the connections were made.
+	// Credentials returns the credentials of the connections.
 	Credentials Credentials
 	held        *connections
 
@@ -26,8 +26,8 @@ type Reach struct {
 	loggedIn chan struct{} // closed and replaced after each login
 }
 
-// New returns a Reach that speaks to sites with these backends, and marks their roots as those of owner: something that
-// no other corrald has, a blank, and words for people.
+// New returns a Reach that uses these backends and marks sites' roots with owner: a value unique to this corrald, a
+// space, and a description for people.
 func New(backends gridsite.Backends, owner string) *Reach {
 	held := &connections{sites: map[reached]connection{}, persons: map[connection]bool{}}
 	return &Reach{
@@ -35,7 +35,7 @@ func New(backends gridsite.Backends, owner string) *Reach {
 	}
 }
 
-// Open reaches a site. To close what it returns closes nothing that others use.
+// Open connects to a site. Closing the result does not affect other users.
 func (r *Reach) Open(_ context.Context, site corral.Site) (gridsite.Access, error) {
 	access, _, err := r.open(site)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *Reach) Open(_ context.Context, site corral.Site) (gridsite.Access, erro
 	return access, nil
 }
 
-// open reaches a site, and returns the connection that is held for it; nil if its transport holds none.
+// open connects to a site and returns the shared connection, or nil if its transport has none.
 func (r *Reach) open(site corral.Site) (gridsite.Access, connection, error) {
 	conn, held, err := r.conn(site)
 	if err != nil {
@@ -54,9 +54,9 @@ func (r *Reach) open(site corral.Site) (gridsite.Access, connection, error) {
 	return access, held, err
 }
 
-// conn returns a Conn to the site: the one that is held, which logs in once it is used, or a new one where the
-// transport holds none. Dialling may run commands and read files, so it is done without the lock: of two that dial at
-// the same time one is kept.
+// conn returns a Conn to the site: the shared one, which logs in when it is first used, or a new one if the transport
+// has no connections. Dialling may run commands and read files, so it is done without the lock: if two callers dial
+// at the same time, one connection is kept.
 func (r *Reach) conn(site corral.Site) (gridsite.Conn, connection, error) {
 	if held := r.held.of(site); held != nil {
 		return shared{held}, held, nil
@@ -76,7 +76,7 @@ func (r *Reach) conn(site corral.Site) (gridsite.Conn, connection, error) {
 	return shared{kept}, kept, nil
 }
 
-// Another returns the head of a site on a second connection, which whoever asks for it closes.
+// Another returns the head of a site on a second connection, which the caller must close.
 func (r *Reach) Another(site corral.Site) (gridsite.Head, error) {
 	conn, err := r.backends.Dial(site.Owner, site.Contact)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Reach) Another(site corral.Site) (gridsite.Head, error) {
 	return r.backends.Head(conn, site.Root), nil
 }
 
-// enter reaches a site that somebody is busy with: it is tried now, whatever became of the last attempt.
+// enter connects to a site on behalf of a waiting person: it tries now, regardless of earlier failures.
 func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool) (gridsite.Access, error) {
 	access, held, err := r.open(site)
 	if held == nil || err != nil {
@@ -98,9 +98,9 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 	return access, nil
 }
 
-// Login logs in at a site with the answers of a person, and holds the connection; with those of a site that is to be
-// created it waits for it. The person may accept the key of an unknown host, too. Whether it succeeds or not, those who
-// wait for LoggedIn are woken: a login that failed is news for a site in trouble as well.
+// Login logs in at a site with a person's answers and holds the connection; if the site is still to be created, the
+// connection waits for it. The person may also accept the key of an unknown host. Whether or not it succeeds, the
+// callers that wait for LoggedIn are woken, because a failed login also matters to a site in trouble.
 func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error {
 	defer r.ring()
 	_, held, err := r.conn(site)
@@ -108,13 +108,13 @@ func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker,
 		return err
 	}
 	if held == nil {
-		return corral.ErrorAt(corral.Invalid, "contact", "%s is this machine, where nobody logs in", site.Contact)
+		return corral.ErrorAt(corral.Invalid, "contact", "%s is this machine, which needs no login", site.Contact)
 	}
 	if acceptHostKey {
 		err = held.Connect(ctx, true)
 	}
 	var login *gridsite.LoginError
-	if !acceptHostKey || errors.As(err, &login) { // the host is known by now, and asks
+	if !acceptHostKey || errors.As(err, &login) { // the host key is known by now, and the host asks for a login
 		if err = held.Login(ctx, ask); err == nil {
 			r.held.logged(site)
 		}
@@ -125,16 +125,16 @@ func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker,
 	return err
 }
 
-// Refuse closes the connection that was made to look at a site which is not created after all: the next try may come
-// after a change of groups, keys or configuration that only a new connection sees. One for which a person has logged in
-// stays for some minutes, since to log in once more may cost another password.
+// Refuse closes the connection that was made to check a site that is not created after all: the next try may follow a
+// change of groups, keys or configuration that only a new connection notices. A connection for which a person has
+// logged in stays open for some minutes, because another login may require another password.
 func (r *Reach) Refuse(site corral.Site) {
 	if held := r.held.of(site); held != nil && !r.held.byPerson(site) {
 		r.held.giveUp(site, held)
 	}
 }
 
-// LoggedIn returns a channel that is closed after the next login of a person, at any site.
+// LoggedIn returns a channel that is closed after a person's next login at any site.
 func (r *Reach) LoggedIn() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,28 +148,28 @@ func (r *Reach) ring() {
 	r.loggedIn = make(chan struct{})
 }
 
-// Stands reports whether the way to a site is open already: nothing that is asked there now waits for a login.
+// Stands reports whether requests to a site need no further login.
 func (r *Reach) Stands(site corral.Site) bool {
 	_, held, err := r.conn(site)
 	return err != nil || held == nil || held.Stands()
 }
 
-// Lost is closed when the connection that stands to a site has ended; nil if there is none.
+// Lost returns a channel that is closed when the open connection to a site ends; nil if there is none.
 func (r *Reach) Lost(id corral.SiteID) <-chan struct{} { return r.held.lost(id) }
 
-// LocalIP returns the address that this machine has on the way to the nodes of a site, as far as that can be told
-// without asking one of them.
+// LocalIP returns this machine's address on the route to a site's nodes, as far as that can be determined without
+// asking one of them.
 func (r *Reach) LocalIP(site corral.Site) netip.Addr {
 	if _, held, err := r.conn(site); held != nil && err == nil {
 		return held.LocalIP()
 	}
-	if site.System().Queueless { // its node is this machine
+	if site.System().Queueless { // the node is this machine
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	return gridsite.LocalIP()
 }
 
-// Leave closes the connection to a site that nothing is asked of any more.
+// Leave closes the connection to a site that is no longer used.
 func (r *Reach) Leave(id corral.SiteID) {
 	r.held.close(func(key reached, _ connection) bool { return key.site == id })
 }
@@ -179,21 +179,21 @@ func (r *Reach) Close() {
 	r.held.close(func(reached, connection) bool { return true })
 }
 
-// JobFile reads a file of a job's directory at its site; fs.ErrNotExist if there is none.
+// JobFile reads a file in a job's directory at its site; fs.ErrNotExist if there is none.
 func (r *Reach) JobFile(ctx context.Context, site corral.Site, job corral.Job, name string) ([]byte, error) {
 	access, err := r.Open(ctx, site)
 	if err != nil {
 		return nil, err
 	}
 	defer access.Head.Close()
-	if site.State == corral.SiteDeleted { // nobody else closes it
+	if site.State == corral.SiteDeleted { // nothing else closes it
 		defer r.Leave(site.ID)
 	}
 	return access.Batch(job.Kind).Read(ctx, job.Tag, name)
 }
 
-// Trouble says, in words that stay the same for as long as the trouble does, what keeps us from a site since now. So
-// whoever records it can tell whether there is anything new.
+// Trouble describes what prevents corrald from reaching a site since now. The description stays the same as long as
+// the cause does, so that the caller can tell whether the trouble is new.
 func Trouble(err error, now time.Time) corral.SiteTrouble {
 	t := corral.SiteTrouble{Why: err.Error(), Since: now.UTC()}
 	var key *gridsite.HostKeyError
@@ -204,30 +204,30 @@ func Trouble(err error, now time.Time) corral.SiteTrouble {
 		t.LoginNeeded, t.Why = true, key.Error()
 	case errors.As(err, &login):
 		t.LoginNeeded, t.Why = true, login.Error()
-	case errors.As(err, &paused): // the words around it have a time in them
+	case errors.As(err, &paused): // the wrapping text contains a time
 		t.Why = paused.Error()
 	}
 	return t
 }
 
-// keptForSite is how long a connection that was made before its site is created waits for that.
+// keptForSite is how long a connection made before its site exists is kept.
 const keptForSite = 10 * time.Minute
 
-// A connection is a Conn that is held for its site.
+// A connection is a Conn that is kept for its site.
 type connection interface {
 	gridsite.Conn
 	gridsite.Remote
 	gridsite.Streamer
 }
 
-// shared is a connection that others use too.
+// shared is a connection that others also use.
 type shared struct{ connection }
 
 func (shared) Close() error { return nil }
 
-// reached names a connection: a site's name may be used again, for another place. A site that is to be created has no
-// id; once it has, the connection that was made before is its own. Whoever else creates a site there does not get that
-// connection: it was opened with what only its owner knows.
+// reached identifies a connection, because a site's name may be reused for another place. A site that is still to be
+// created has id 0; once created, it takes over the connection made before. Another owner who creates a site at the
+// same place does not get that connection: it was opened with its owner's secrets.
 type reached struct {
 	site           corral.SiteID
 	owner, contact string
@@ -235,17 +235,17 @@ type reached struct {
 
 func keyOf(site corral.Site) reached { return reached{site.ID, site.Owner, site.Contact} }
 
-// before is the key of a connection to a site that has no id yet.
+// before returns the key of a connection to a site without an id.
 func (r reached) before() reached { return reached{0, r.owner, r.contact} }
 
-// Connections are those that a Reach holds, one for each site.
+// connections holds a Reach's connections, one for each site.
 type connections struct {
-	mu      sync.Mutex // guards following; nothing is dialled or closed while it is held
+	mu      sync.Mutex // guards the fields below; no connection is dialled or closed while it is held
 	sites   map[reached]connection
 	persons map[connection]bool // :: connection → a person logged in for it
 }
 
-// logged notes that a person has logged in for the connection to a site.
+// logged records that a person has logged in for the connection to a site.
 func (h *connections) logged(site corral.Site) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -261,8 +261,8 @@ func (h *connections) byPerson(site corral.Site) bool {
 	return h.persons[h.sites[keyOf(site)]]
 }
 
-// of returns the connection that is held for a site, nil if there is none. One that waited for the site to be created
-// is the site's from now on.
+// of returns the connection held for a site, or nil if there is none. A connection that waited for the site's
+// creation is assigned to the site.
 func (h *connections) of(site corral.Site) connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -279,7 +279,7 @@ func (h *connections) of(site corral.Site) connection {
 	return c
 }
 
-// keep holds a new connection for a site, unless another one is held by now, and returns the one that is.
+// keep holds a new connection for a site, unless another one is held by now, and returns the one that is held.
 func (h *connections) keep(site corral.Site, fresh connection) connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -294,14 +294,14 @@ func (h *connections) keep(site corral.Site, fresh connection) connection {
 	return fresh
 }
 
-// giveUp closes a connection that waits for its site to be created, unless it is that site's by now.
+// giveUp closes a connection that waits for its site's creation, unless it is assigned to the site by now.
 func (h *connections) giveUp(site corral.Site, c connection) {
 	if site.ID == 0 {
 		h.close(func(key reached, other connection) bool { return key == keyOf(site) && other == c })
 	}
 }
 
-// lost is closed when the connection that stands to a site has ended; nil if there is none.
+// lost returns a channel that is closed when the open connection to a site ends; nil if there is none.
 func (h *connections) lost(id corral.SiteID) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -313,7 +313,7 @@ func (h *connections) lost(id corral.SiteID) <-chan struct{} {
 	return nil
 }
 
-// close forgets the chosen connections, and then closes them.
+// close removes the chosen connections and then closes them.
 func (h *connections) close(chosen func(reached, connection) bool) {
 	var gone []connection
 	h.mu.Lock()
@@ -326,6 +326,6 @@ func (h *connections) close(chosen func(reached, connection) bool) {
 	}
 	h.mu.Unlock()
 	for _, c := range gone {
-		_ = c.Close() // nothing was left to be written
+		_ = c.Close() // there was nothing left to write
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// The removal of a site deletes all that is below its root, so a root must be nobody else's.
+// The removal of a site deletes everything below its root, so a root must not be shared.
 func TestRootIsOursAlone(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -49,7 +49,7 @@ func TestRootIsOursAlone(t *testing.T) {
 	}
 }
 
-// line is a transport that holds a connection, which counts itself; none of it is ever used.
+// line is a transport that holds a connection, which counts itself; it is never used.
 type line struct {
 	local.Conn
 	gridsite.Remote
@@ -60,8 +60,8 @@ func (l line) Close() error { l.open.Add(-1); return nil }
 
 func (line) Lost() <-chan struct{} { return nil }
 
-// However many come at once, and however long dialling takes, a site has one connection; a lock that was held meanwhile
-// would keep all others waiting here for good.
+// However many callers come at once, and however long dialling takes, a site has one connection; if a lock were held
+// during the dial, all others would block here forever.
 func TestConnectionIsOneForAll(t *testing.T) {
 	t.Parallel()
 	const n = 8
@@ -103,7 +103,7 @@ func TestConnectionIsOneForAll(t *testing.T) {
 	}
 }
 
-// A machine needs no login, and has no connection that could be lost.
+// This machine needs no login and has no connection that could be lost.
 func TestThisMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -137,7 +137,7 @@ func TestThisMachine(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A probe that a request attends is left alone, unless its site is to be left.
+// A probe that a request attends is left alone unless its site is being left.
 func TestProbesThatAreLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

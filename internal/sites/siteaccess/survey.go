@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	outputGap = 200 * time.Millisecond // between two looks at what a probe has written
+	outputGap = 200 * time.Millisecond // between two reads of a probe's output
 
-	// By clockSlack a node's clock may seem to be off: its file server may hide a line so long.
+	// A node's clock may appear to be off by clockSlack, because its file server may delay a line by that much.
 	clockSlack = 5 * time.Second
 )
 
-// Survey finds out what a site is like and records it. At a READY one a small job looks at a node, too, unless the
-// site's queue keeps it waiting. What could not be found out is among the notes of the facts; an error says that the
-// site, or its batch system, was not reached. The facts are recorded even if whoever asked has gone meanwhile: the job
-// has run, and the next glidein is checked by what it saw.
+// Survey determines the properties of a site and records them. At a READY site a small job also examines a node,
+// unless the site's queue delays it. Properties that could not be determined are mentioned in the facts' notes; an
+// error means that the site or its batch system was not reached. The facts are recorded even if the caller has gone
+// meanwhile: the job has run, and the next glidein is checked against them.
 func (p *Prober) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -37,7 +37,7 @@ func (p *Prober) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts
 		return facts, err
 	}
 	if err := p.surveyNode(ctx, site, &facts); err != nil {
-		facts.Notes = append(facts.Notes, Note("no worker node was looked at: "+err.Error()))
+		facts.Notes = append(facts.Notes, Note("no worker node was examined: "+err.Error()))
 	}
 	recorded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -46,9 +46,9 @@ func (p *Prober) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts
 		if err != nil {
 			return err
 		}
-		if !reflect.DeepEqual(now.BatchOptions, site.BatchOptions) { // whoever changed them has recorded what they give
+		if !reflect.DeepEqual(now.BatchOptions, site.BatchOptions) { // the change of options has recorded its own facts
 			return corral.ErrorAt(corral.Unavailable, "site",
-				"the options of %s changed while it was looked at: probe it again", site.Name)
+				"the options of %s changed during the survey: probe it again", site.Name)
 		}
 		_, err = tx.SetSite(site.ID, func(s *corral.Site) { s.Facts = &facts })
 		return err
@@ -56,10 +56,10 @@ func (p *Prober) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts
 	return facts, err
 }
 
-// surveyNode adds what a job sees of the node that it is on.
+// surveyNode adds what a job observes on its node.
 func (p *Prober) surveyNode(ctx context.Context, site corral.Site, facts *corral.SiteFacts) error {
 	if site.State != corral.SiteReady {
-		return corral.Errorf(corral.Conflict, "the site is %s, and only one that is %s can have a probe",
+		return corral.Errorf(corral.Conflict, "the site is %s: only a site that is %s can have a probe",
 			site.State, corral.SiteReady)
 	}
 	addresses, digest, err := p.address.For(site)
@@ -72,8 +72,8 @@ func (p *Prober) surveyNode(ctx context.Context, site corral.Site, facts *corral
 	})
 }
 
-// attendNode waits for what the probe says. It wrote that after the last look that did not show it, which is how its
-// clock is compared with ours.
+// attendNode waits for the probe's answer. The answer was written after the last read that did not contain it, which
+// bounds the comparison of its clock with ours.
 func attendNode(ctx context.Context, output probeReader, site corral.Site, facts *corral.SiteFacts) error {
 	tick := time.NewTicker(outputGap)
 	defer tick.Stop()
@@ -88,7 +88,7 @@ func attendNode(ctx context.Context, output probeReader, site corral.Site, facts
 			return corral.Errorf(corral.Failed, "the node does not see %s, where its pilots would be", site.Root)
 		case errors.Is(err, errMute) && !wrote:
 			facts.Shared = new(bool)
-			return corral.Errorf(corral.Failed, "the job ended, and nothing that it wrote to %s is to be seen from "+
+			return corral.Errorf(corral.Failed, "the job ended, and its output in %s is not visible from "+
 				"here: worker nodes may not see it", site.Root)
 		case err != nil:
 			return err
@@ -106,7 +106,7 @@ func attendNode(ctx context.Context, output probeReader, site corral.Site, facts
 	}
 }
 
-// nodeIn finds a node's answer among lines of others.
+// nodeIn finds a node's answer among other lines.
 func nodeIn(text []byte) (n jobfiles.Node, ok bool) {
 	for line := range bytes.Lines(text) {
 		if bytes.HasSuffix(line, []byte("\n")) && json.Unmarshal(line, &n) == nil && !n.Now.IsZero() {
@@ -116,7 +116,7 @@ func nodeIn(text []byte) (n jobfiles.Node, ok bool) {
 	return n, false
 }
 
-// compare adds a node's answer, which was written between two times of ours, and what is wrong with it.
+// compare adds a node's answer, which was written between two times of ours, and notes about problems.
 func compare(n jobfiles.Node, site corral.Site, facts *corral.SiteFacts, after, before time.Time) {
 	shared, outbound := true, n.Reached != ""
 	facts.Shared, facts.Outbound = &shared, &outbound
@@ -124,7 +124,7 @@ func compare(n jobfiles.Node, site corral.Site, facts *corral.SiteFacts, after, 
 	if outbound {
 		facts.Node += ", reaches corrald at " + n.Reached
 	} else {
-		facts.Notes = append(facts.Notes, Note("worker nodes do not reach corrald: "+n.Trouble))
+		facts.Notes = append(facts.Notes, Note("worker nodes cannot reach corrald: "+n.Trouble))
 	}
 	if n.Libc != site.Platform.Libc {
 		facts.Notes = append(facts.Notes, Note(fmt.Sprintf("the node %s has %s, where setup found %s: "+
@@ -143,17 +143,17 @@ func compare(n jobfiles.Node, site corral.Site, facts *corral.SiteFacts, after, 
 	}
 }
 
-// Note makes one line of limited length of a text that may have several, for notes and reasons.
+// Note turns a text, which may have several lines, into one line of limited length, for notes and reasons.
 func Note(text string) string {
 	return gridsite.OneLine(strings.ReplaceAll(text, "\n", "; "))
 }
 
-// probeHold is how long the node of a probe can be dialled; a probe that is read is ended before.
+// probeHold is how long a probe's node accepts connections; a probe whose result has been read is ended before.
 const probeHold = 20 * time.Second
 
-// ProbeNetwork measures how the pool of a cluster of kind condor would reach workers at a READY site: a small job there
-// dials the pool, and is dialled by us. Nothing of it is left; should we die before that, its row has it ended when we
-// are back.
+// ProbeNetwork measures how a condor cluster's pool would reach workers at a READY site: a small job there connects
+// to the pool, and corrald connects to the job. Nothing is left of it; if corrald dies first, the recorded tag lets
+// the next one end it.
 func (p *Prober) ProbeNetwork(
 	ctx context.Context, site corral.Site, cluster corral.Cluster,
 ) (corral.NetworkProbe, error) {
@@ -171,12 +171,12 @@ func (p *Prober) ProbeNetwork(
 	return concluded(site, cluster, findings), nil
 }
 
-// concluded says what workers of the cluster at the site would do with these findings. It is the choice that a pilot
-// makes on its node (broker.Findings.Decide), and what only corrald knows: a pool that listens on corrald's own machine
-// is reached from a site behind ssh by the relay, whatever was measured.
+// concluded returns how workers of the cluster at the site would connect, given these findings. It combines a pilot's
+// choice on its node (broker.Findings.Decide) with what only corrald knows: a pool that listens on corrald's own
+// machine is reached from a site behind ssh by the relay, whatever was measured.
 func concluded(site corral.Site, cluster corral.Cluster, findings broker.Findings) corral.NetworkProbe {
 	p := corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name}
-	if cluster.Attached { // as its pilots do, for their reason
+	if cluster.Attached { // as its pilots do, for the same reason
 		findings.Node = broker.Node{
 			Trouble: "the schedd of an attached pool may be elsewhere than corrald, which would dial",
 		}
@@ -191,14 +191,14 @@ func concluded(site corral.Site, cluster corral.Cluster, findings broker.Finding
 	}
 	p.Reason = "the pool listens on " + cluster.Collector + ", which no other machine reaches"
 	if site.RelayTrouble != "" {
-		p.Broker, p.Reason = "", p.Reason+", and the site's relay does not run: "+site.RelayTrouble
+		p.Broker, p.Reason = "", p.Reason+", and the site's relay is not running: "+site.RelayTrouble
 	} else {
 		p.Broker, p.Reason = corral.BrokerRelay, p.Reason+": the site's relay stands for it on each node"
 	}
 	return p
 }
 
-// OnLoopback reports whether a pool listens where only its own machine reaches it.
+// OnLoopback reports whether a pool listens only on a loopback address.
 func OnLoopback(collector string) bool {
 	a, err := netip.ParseAddrPort(collector)
 	return err == nil && a.Addr().IsLoopback()

@@ -73,7 +73,7 @@ func TestNodeIsCompared(t *testing.T) {
 		{name: "slow clock", node: jobfiles.Node{Libc: "glibc2.36", Reached: "tls:a:1", Now: now.Add(-90 * time.Second)}, outbound: true, notes: []string{"the clock of node n1 is -1m30s ahead"}},
 		{name: "fast clock", node: jobfiles.Node{Libc: "glibc2.36", Reached: "tls:a:1", Now: now.Add(time.Hour)}, outbound: true, notes: []string{"the clock of node n1 is 59m59s ahead"}},
 		{name: "no route", node: jobfiles.Node{Libc: "musl", Trouble: "tls:a:1: i/o timeout\ntls:b:1: refused", Now: now},
-			notes: []string{"do not reach corrald: tls:a:1: i/o timeout; tls:b:1: refused", "the node n1 has musl, where setup found glibc2.36"}},
+			notes: []string{"cannot reach corrald: tls:a:1: i/o timeout; tls:b:1: refused", "the node n1 has musl, where setup found glibc2.36"}},
 	} {
 		var facts corral.SiteFacts
 		tt.node.Host = "n1"
@@ -90,7 +90,7 @@ func TestNodeIsCompared(t *testing.T) {
 	}
 }
 
-// A node that does not see the site's root has nowhere to say so: its silence says it.
+// A node that cannot see the site's root cannot report it: its silence is the evidence.
 func TestNodeIsMute(t *testing.T) {
 	t.Parallel()
 	mute := corral.Errorf(corral.Failed, "ended: %w", errMute)
@@ -119,7 +119,7 @@ func TestNodeIsMute(t *testing.T) {
 	}
 }
 
-// Lines of others in a probe's output are no answer, and half a line is none yet.
+// Other lines in a probe's output are not an answer, nor is an incomplete line.
 func TestNodeIsFound(t *testing.T) {
 	t.Parallel()
 	const line = `{"node":"n1","libc":"musl","now":"2026-11-22T00:00:00Z"}`

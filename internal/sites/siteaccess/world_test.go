@@ -21,10 +21,10 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// mine is the owner of the roots of a test's sites.
+// mine marks the roots of a test's sites.
 const mine = "0123 me@here"
 
-// backends are those of corrald, with the ssh files of a home directory.
+// backends returns corrald's backends with the ssh files of a home directory.
 func backends(home string) gridsite.Backends {
 	return gridsite.Backends{
 		Transports: map[string]gridsite.Dialer{
@@ -47,7 +47,7 @@ type world struct {
 	prober *Prober
 }
 
-// door is where workers would dial in.
+// door is the address to which workers would connect.
 type door string
 
 func (d door) For(corral.Site) ([]string, string, error) {
@@ -60,7 +60,7 @@ func (d door) Dial(ctx context.Context) (net.Conn, error) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "r") // short: a socket is in it
+	dir, err := os.MkdirTemp("", "r") // short, because it contains a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// site makes a READY site on this machine, with the real pilot where its package would have it.
+// site creates a READY site on this machine with the real pilot in place of its package's.
 func (w *world) site(name string) (s corral.Site) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {

@@ -1,8 +1,8 @@
 package storetest
 
-// Whose rows point at whose. The store keeps the objects of many owners, and no row of one may point at an object of
-// another: not by a column, not by a label, and not from within a document. What follows asks the database file
-// itself, so that it does not see only what a transaction of somebody sees.
+// Ownership of references. The store keeps the objects of many owners, and no row of one owner may refer to an object
+// of another, whether by a column, by a label or from within a document. The checks below query the database file
+// directly, so that they are not limited to the rows that a transaction sees.
 
 import (
 	"context"
@@ -16,7 +16,8 @@ import (
 	"testing"
 )
 
-// ownerOf :: table → whose a row of it is, as an expression. A table that is not here has rows of no owner, or of all.
+// ownerOf :: table → expression for a row's owner. Tables that are not listed have rows without an owner or shared by
+// all.
 var ownerOf = map[string]string{
 	"sites": "owner", "clusters": "owner", "glideins": "owner", "runs": "owner", "plans": "owner", "ensembles": "owner",
 	"scales": "owner", "profiles": "owner", "tokens": "owner",
@@ -31,15 +32,15 @@ var ownerOf = map[string]string{
 	"pool_tokens":    via("clusters", "cluster_id"),
 }
 
-// via is the owner of a row that has none of its own: that of the object in one of its columns.
+// via returns the owner of a row without an owner column: that of the object named in one of its columns.
 func via(table, column string) string {
 	return "(select o.owner from " + table + " as o where o.id = r." + column + ")"
 }
 
-// shared are tables whose rows are everybody's, or corrald's own.
+// shared lists the tables whose rows are shared by all owners or belong to corrald.
 var shared = []string{"answers", "history", "mirrors", "owners", "packages", "replicas"}
 
-// targets :: name of a column or of a field that ends in it → the table of the object that it names.
+// targets :: name of a column, or of a field that ends with it → table of the object that it refers to.
 var targets = map[string]string{
 	"site_id": "sites", "cluster_id": "clusters", "glidein_id": "glideins", "follows_id": "glideins", "job_id": "jobs",
 	"run_id": "runs", "plan_id": "plans", "ensemble_id": "ensembles", "profile_id": "profiles", "token_id": "tokens",
@@ -48,15 +49,15 @@ var targets = map[string]string{
 // labels :: label → the table of the object whose id is its value.
 var labels = map[string]string{"plan": "plans", "scale": "clusters", "ensemble": "ensembles"}
 
-// unrelated are columns that end in _id and name no object of ours, or one that may be another owner's: administrators
-// make tokens for others.
+// unrelated lists columns that end with _id but refer to no object of ours, or to one that may belong to another
+// owner: administrators create tokens for others.
 var unrelated = []string{"jobs.site_job_id", "tokens.parent_id"}
 
-// CheckOwners fails the test for each row of one owner in the database at path that points at an object of another. The
+// CheckOwners reports a test error for each row in the database at path that refers to another owner's object. The
 // database may be in use.
 func CheckOwners(t testing.TB, path string) {
 	t.Helper()
-	strangers, err := Strangers(context.WithoutCancel(t.Context()), path) // also in a cleanup
+	strangers, err := Strangers(context.WithoutCancel(t.Context()), path) // it may run in a cleanup
 	if err != nil {
 		t.Errorf("looking for rows that point at what another owner has: %v", err)
 	}
@@ -65,8 +66,8 @@ func CheckOwners(t testing.TB, path string) {
 	}
 }
 
-// Strangers lists the rows of one owner in the database at path that point at an object of another, a sentence for
-// each. A table or a column that it does not know is an error: a change that adds one names its owner here.
+// Strangers lists the rows in the database at path that refer to another owner's object, one sentence for each. An
+// unknown table or column is an error: a change that adds one must declare its owner here.
 func Strangers(ctx context.Context, path string) (found []string, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
@@ -132,10 +133,11 @@ func texts(ctx context.Context, db *sql.DB, query string) (all []string, err err
 	return all, rows.Err()
 }
 
-// queries look for what a table's rows point at: by a column, by a label, by a field of a document. A reference that is
-// stored in one of these ways under a name of the usual form is found without a word here, also if it is new.
+// queries returns the queries that look for a table's references: by a column, by a label, by a field of a document.
+// A reference that is stored in one of these ways under the usual kind of name is found without an entry here, even
+// if it is new.
 func queries(table, owner string, columns []string, unknown *[]error) (all []string) {
-	if table == "scales" { // it has its cluster's id
+	if table == "scales" { // its id is the cluster's
 		all = append(all, query{table: table, owner: owner, where: "id", value: "r.id", to: "clusters"}.text())
 	}
 	for _, c := range columns {
@@ -153,7 +155,7 @@ func queries(table, owner string, columns []string, unknown *[]error) (all []str
 			}
 			continue
 		}
-		for field, to := range targets { // a column that is no document has none
+		for field, to := range targets { // a column that is not a document has none
 			all = append(all, query{table: table, owner: owner, where: c + " " + field, value: "f.value", to: to,
 				among: ", json_tree(case when json_valid(r." + c + ") then r." + c + " else 'null' end) as f",
 				if_:   "f.key = '" + field + "' and f.type = 'integer'"}.text())
@@ -166,12 +168,12 @@ func queries(table, owner string, columns []string, unknown *[]error) (all []str
 	return all
 }
 
-// A query looks for rows whose value is the id of what another owner has.
+// A query looks for rows whose value is the id of another owner's object.
 type query struct {
 	table, owner string // of the rows
-	where        string // in them the value is, in words
-	value, to    string // the id, and the table of what it names
-	among, if_   string // what else is joined, and a condition
+	where        string // the place of the value in the row, in words
+	value, to    string // the id, and the table that it refers to
+	among, if_   string // an additional join and condition
 }
 
 func (q query) text() string {

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// settle gives an owner one object of each kind that points at others.
+// settle gives an owner one object of each kind that refers to others.
 func settle(tx *store.Tx, owner string) error {
 	site, err := tx.CreateSite(corral.Site{Name: "hpc", Owner: owner, Contact: "local:", Batch: "fork", Root: "/srv/" + owner})
 	if err != nil {
@@ -54,8 +54,8 @@ func settle(tx *store.Tx, owner string) error {
 
 const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
 
-// Whatever of one owner points at what another has is found, and nothing else. Ann's objects have odd ids, but for
-// glideins and jobs, of which hers are 1 and 2.
+// Exactly the references to another owner's objects are found. Ann's objects have odd ids, except glideins and jobs,
+// of which hers are 1 and 2.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	db := storetest.OpenTest(t)
@@ -102,7 +102,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// do changes a database past the store.
+// do changes a database without the store.
 func do(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_pragma=busy_timeout(5000)")
@@ -115,7 +115,7 @@ func do(t *testing.T, path, statement string) {
 	}
 }
 
-// A table and a column whose owner is not declared do not pass.
+// A table or column whose owner is not declared is an error.
 func TestUnknownTables(t *testing.T) {
 	t.Parallel()
 	for _, change := range []string{"create table favourites (owner text, site_id integer)", "alter table plans add column queue_id integer"} {

@@ -10,11 +10,11 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// All opens transactions that see and change the rows of all owners, as an administrator's requests do.
+// All opens transactions that see and change the rows of all owners, like an administrator's requests.
 func All(db *store.DB) store.Owner { return db.Caller(access.Local) }
 
-// OpenTest opens a new database in a temporary directory of t and closes it when t ends. Inside a
-// synctest bubble call it within the bubble, so that its clock is the bubble's.
+// OpenTest opens a new database in a temporary directory of t and closes it when t ends. In a synctest test, call it
+// inside the bubble, so that it uses the bubble's clock.
 func OpenTest(t testing.TB) *store.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "corral.db")
@@ -32,9 +32,9 @@ func OpenTest(t testing.TB) *store.DB {
 	return db
 }
 
-var paths sync.Map // *store.DB :: where it is
+var paths sync.Map // *store.DB :: path
 
-// Path returns where the file of a database is that OpenTest has opened.
+// Path returns the file of a database that OpenTest has opened.
 func Path(db *store.DB) string {
 	path, _ := paths.Load(db)
 	return path.(string)

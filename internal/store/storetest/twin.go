@@ -1,11 +1,11 @@
 package storetest
 
-// Twins. What one owner sees, is told, is charged and is measured must not depend on what others have. So a test lets
-// one owner live twice: alone, and beside twins, who have an object of the same name for each of that owner's, in every
-// state of its life. The twins are copies of what the owner had at the end of the first life.
+// Twins. What one owner sees, is charged and has measured must not depend on other owners' objects. So a test lets
+// one owner live twice: alone, and beside twins, who have an object with the same name for each of that owner's, in
+// every state of its life. The twins are copies of the owner's objects at the end of the first life.
 //
-// Ids tell whose an object is: those of the first life begin with 7, of twins with 8, of the second life with 9, and
-// the second digit is the table's. So whatever a person is told can be searched for ids, in any text.
+// Ids show the owner of an object: ids of the first life begin with 7, twins' ids with 8, and ids of the second life
+// with 9; the second digit identifies the table. So any text shown to a person can be searched for ids.
 
 import (
 	"context"
@@ -20,24 +20,24 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// numbered :: second digit of ids → the table.
+// numbered :: second digit of an id → table.
 var numbered = []string{
 	"history", "sites", "clusters", "glideins", "jobs", "runs", "plans", "profiles", "tokens", "ensembles",
 }
 
 const (
-	decade  = 100_000   // ids of one table
-	life    = 1_000_000 // ids of one life
-	perTwin = 2_000     // ids that an owner may have used in one table
+	decade  = 100_000   // ids per table
+	life    = 1_000_000 // ids per life
+	perTwin = 2_000     // ids that an owner can use in one table
 )
 
-// IDs matches the ids of a life, which is 7, 8 or 9.
+// IDs matches the ids of a life: 7, 8 or 9.
 func IDs(life int) *regexp.Regexp { return regexp.MustCompile(fmt.Sprintf(`\b%d\d{6}\b`, life)) }
 
-// Noun is the table of an object with an id.
+// Noun returns the table of the object with an id.
 func Noun(id string) string { return numbered[id[1]-'0'] }
 
-// BeginLife makes a database at path whose ids begin with the digit of a life, 7 or 9.
+// BeginLife creates a database at path whose ids begin with the digit of a life, 7 or 9.
 func BeginLife(ctx context.Context, path string, digit int) error {
 	db, err := store.Open(ctx, path)
 	if err == nil {
@@ -79,23 +79,24 @@ func rawDB(path string) (*sql.DB, error) {
 	return raw, err
 }
 
-// ended has the attempts of a twin's glideins end.
+// ended ends the attempts of a twin's glideins.
 const ended = "update jobs set state = 'ENDED', outcome = 'expired', ended_at_ms = updated_at_ms " +
 	"where state <> 'ENDED' and glidein_id in (select id from glideins where owner = ?)"
 
-// running has them go on, those that had ended, too.
+// running makes the attempts of a twin's glideins RUNNING, including ended ones.
 const running = "update jobs set state = 'RUNNING', outcome = null, exit_status = null, transient = 0, failure = '', " +
 	"summed = 0, ended_at_ms = null, submitted_at_ms = created_at_ms, started_at_ms = created_at_ms " +
 	"where glidein_id in (select id from glideins where owner = ?)"
 
-// notBefore is far ahead, in milliseconds: a glidein that waits for it is not asked for by then.
+// notBefore is a time in the far future, in milliseconds: a glidein that waits for it is not requested during the
+// test.
 const notBefore = "4102444800000"
 
-// A stage is how far the objects of a twin are: statements that move them there, in which ? is the twin's owner.
+// stages are points in the life of a twin's objects: statements that move them there, in which ? is the twin's owner.
 var stages = [][]string{
-	{ // as the owner's were
+	{ // like the owner's objects
 	},
-	{ // all goes on
+	{ // everything is running
 		"update sites set state = 'READY' where owner = ?",
 		"update clusters set state = 'READY' where owner = ?",
 		running,
@@ -106,7 +107,7 @@ var stages = [][]string{
 		"update tokens set state = 'VALID' where owner = ? and name not in " +
 			"(select name from tokens where state = 'VALID')",
 	},
-	{ // all is new, or ends
+	{ // everything is new or ending
 		"update sites set state = 'NEW' where owner = ?",
 		"delete from jobs where site_id in (select id from sites where owner = ?)",
 		"update glideins set state = 'NEW', asked = '' where owner = ?",
@@ -114,30 +115,30 @@ var stages = [][]string{
 		"update plans set state = 'READY' where owner = ?",
 		"update ensembles set state = 'ENDING', ended_at_ms = null where owner = ?",
 	},
-	{ // all waits
+	{ // everything is waiting
 		"update sites set state = 'STAGING' where owner = ?",
 		ended,
 		"update glideins set state = 'WAITING', asked = '', not_before_at_ms = " + notBefore + " where owner = ?",
 		"update runs set state = 'STALLED', ended_at_ms = updated_at_ms where owner = ?",
 		"update plans set state = 'RELEASED' where owner = ?",
 	},
-	{ // all leaves
+	{ // everything is being removed
 		"update sites set state = 'EXITING' where owner = ?",
 		"update glideins set state = 'REMOVING', asked = 'cancel' where owner = ?",
 		"update runs set state = 'CANCELLED', ended_at_ms = updated_at_ms where owner = ?",
 	},
-	{ // all has failed
+	{ // everything has failed
 		"update sites set state = 'FAILED', reason = 'no such host' where owner = ?",
 		ended, "update glideins set state = 'FAILED', asked = '' where owner = ?",
 		"update runs set state = 'FAILED', ended_at_ms = updated_at_ms where owner = ?",
 		"update plans set state = 'INFEASIBLE' where owner = ?",
 	},
-	{ // the site goes, the rest is over
+	{ // the site is being removed, the rest has ended
 		"update sites set state = 'REMOVING' where owner = ?",
 		ended, "update glideins set state = 'FINISHED', asked = '' where owner = ?",
 		"update runs set state = 'SUCCEEDED', ended_at_ms = updated_at_ms where owner = ?",
 	},
-	{ // nothing is left but records
+	{ // only records are left
 		"update sites set state = 'DELETED' where owner = ?",
 		"update scales set report = 'gone' where owner = ?",
 		ended, "update glideins set state = 'DELETED', asked = 'cancel' where owner = ?",
@@ -149,19 +150,19 @@ var stages = [][]string{
 	},
 }
 
-// Twins says what twins are made of, and what of theirs differs.
+// Twins describes what twins are copied from and how they differ.
 type Twins struct {
-	Life    string // the database of the first life, which must not change meanwhile
-	Owner   string // who lived it
-	Contact string // of the twins' sites, in place of the owner's: nothing of theirs is to be done on this machine
-	Dir     string // below which their files would be
+	Life    string // the database of the first life, which must not change while it is copied
+	Owner   string // the owner in the first life
+	Contact string // of the twins' sites, in place of the owner's, so that none of their jobs run on this machine
+	Dir     string // the folder for their files
 }
 
-// Add copies what the owner has into the database at path, which no process has open: once for each stage, for owners
-// called twin0, twin1 and so on.
+// Add copies the owner's objects into the database at path, which no process may have open: once for each stage, for
+// owners called twin0, twin1 and so on.
 //
-// The rows are copied as they are, by the tables that ownerOf knows, and not by way of the store: so twins have
-// whatever the store has of an owner, also in a table that is new, and states that the store would leave at once.
+// The rows are copied unchanged from the tables that ownerOf lists, and not through the store: so twins have every
+// kind of row that an owner can have, including those of new tables, and states that the store would leave at once.
 func (w Twins) Add(ctx context.Context, path string) error {
 	raw, err := rawDB(path)
 	if err != nil {
@@ -195,21 +196,21 @@ func (w Twins) Add(ctx context.Context, path string) error {
 	return err
 }
 
-// A twin is being made.
+// A twin is an owner whose rows are being created.
 type twin struct {
 	Twins
 	ctx   context.Context
 	db    *sql.DB // with the first life attached as life
 	name  string
-	shift int // of ids: what is added to those of the first life
+	shift int // the number added to the ids of the first life
 }
 
-// rows is a condition for the rows of the first life that are the owner's.
+// rows returns a condition for the owner's rows of the first life.
 func (t twin) rows(table string) string {
 	switch owner, owned := ownerOf[table]; {
 	case table == "answers":
 		return "actor = '" + t.Owner + "'"
-	case table == "history": // of what is the owner's
+	case table == "history": // the entries about the owner's objects
 		var of []string
 		for i, noun := range numbered[1:] {
 			whose := fmt.Sprintf("(select %s from life.%s as r where r.id = object_id)", lives(ownerOf[noun]), noun)
@@ -222,7 +223,7 @@ func (t twin) rows(table string) string {
 	return "false"
 }
 
-// lives has an expression over tables be one over those of the first life.
+// lives turns an expression over tables into one over the tables of the first life.
 func lives(expression string) string { return strings.ReplaceAll(expression, "from ", "from life.") }
 
 // copy copies the rows of a table.
@@ -264,8 +265,9 @@ func (t twin) copy(table string) error {
 
 var tags = regexp.MustCompile(`corral-(pilot|setup|cleanup|probe)-[a-z2-7]+`)
 
-// value is what a twin has in a column where the owner had v: the same but for ids, for what was used and is charged,
-// which is a thousand times as much, and for waits, which are long. Code that takes it for the owner's shows that.
+// value returns the twin's value of a column in which the owner has v. Values are the same except ids, usage and
+// charges, which are a thousand times as large, and waits, which are long. Code that mistakes a twin's values for the
+// owner's thus becomes visible.
 func (t twin) value(table, column string, v any) any {
 	switch v := v.(type) {
 	case int64:
@@ -274,7 +276,7 @@ func (t twin) value(table, column string, v any) any {
 			return v + int64(t.shift)
 		case table == "usage" && strings.HasSuffix(column, "_ms"), table == "reservations" && column == "amount",
 			table == "spendings" && !strings.HasSuffix(column, "_id"):
-			return v*1000 + 1 // who is charged for it notices
+			return v*1000 + 1 // an owner who is wrongly charged for it notices
 		case table == "jobs" && column == "created_at_ms", table == "jobs" && column == "submitted_at_ms":
 			return v - 3_600_000 // it has waited for an hour
 		}
@@ -284,8 +286,8 @@ func (t twin) value(table, column string, v any) any {
 	return v
 }
 
-// text is what a twin has in a column of text: unlike the owner's where a text may be there only once, and with the
-// twin's ids and tags wherever the owner's are in it, as in labels and documents.
+// text returns the twin's value of a text column: different from the owner's where texts must be unique, and with the
+// twin's ids and tags in place of the owner's, as in labels and documents.
 func (t twin) text(table, column, v string) string {
 	switch {
 	case column == "owner" || column == "actor" && v == t.Owner:

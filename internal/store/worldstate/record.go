@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Record makes an action that changes nothing but what is recorded of a glidein.
+// Record applies an action that only changes the stored state of a glidein.
 func Record(tx *store.Tx, a reconcile.Action) error {
 	switch a := a.(type) {
 	case reconcile.AskGlidein:
@@ -17,5 +17,5 @@ func Record(tx *store.Tx, a reconcile.Action) error {
 	case reconcile.Settle:
 		return store.Done(tx.SettleGlidein(a.Glidein, a.Lack))
 	}
-	return fmt.Errorf("action %T is more than a record of a glidein", a) // unreachable
+	return fmt.Errorf("action %T does more than change the record of a glidein", a) // unreachable
 }

@@ -1,8 +1,9 @@
-// Package worldstate reads from the store what reconcile decides about, and writes down what it decides of glideins.
+// Package worldstate reads the data for reconcile's decisions from the store, and stores the decisions about
+// glideins.
 //
-// It is the one place where rows become a World, so that the engine, which decides, and the property that compares
-// the store with World.Apply read the same. It is apart from both because reconcile knows no store, and the store no
-// decision.
+// It is the one place where rows become a World, so that the engine, which decides, and the property test that
+// compares the store with World.Apply read the same data. It is a separate package because reconcile does not depend
+// on the store, and the store makes no decisions.
 package worldstate
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Of reads what the next step of one glidein depends on beside itself: the world as if its site had no other. It costs
-// as much with ten thousand glideins at the site as with one.
+// Of reads the data that one glidein's next step depends on, besides the glidein itself: the world as if it were the
+// only glidein at its site. The cost does not depend on the number of glideins at the site.
 func Of(tx *store.Tx, g corral.Glidein) (w reconcile.World, err error) {
 	if w.Glideins, err = withFollowed(tx, []corral.Glidein{g}); err != nil {
 		return w, err
@@ -32,8 +33,8 @@ func Of(tx *store.Tx, g corral.Glidein) (w reconcile.World, err error) {
 	return w, err
 }
 
-// withFollowed returns glideins with those that they wait to take over from, even if these are over: what becomes of a
-// follower depends on them.
+// withFollowed returns glideins together with those that they wait to take over from, even if these are over, because
+// a follower's future depends on them.
 func withFollowed(tx *store.Tx, glideins []corral.Glidein) ([]corral.Glidein, error) {
 	known := make(map[corral.GlideinID]bool, len(glideins))
 	for _, g := range glideins {
@@ -59,8 +60,8 @@ func withFollowed(tx *store.Tx, glideins []corral.Glidein) ([]corral.Glidein, er
 	return glideins, nil
 }
 
-// waits reads the latest waits of a site, if one of the glideins overlaps or follows another: only these have a use for
-// them.
+// waits reads the latest waits of a site if one of the glideins overlaps or follows another; otherwise they are not
+// needed.
 func waits(tx *store.Tx, id corral.SiteID, glideins ...corral.Glidein) ([]corral.Wait, error) {
 	if !slices.ContainsFunc(glideins, func(g corral.Glidein) bool { return g.Overlap > 0 || g.Follows != 0 }) {
 		return nil, nil
@@ -68,8 +69,8 @@ func waits(tx *store.Tx, id corral.SiteID, glideins ...corral.Glidein) ([]corral
 	return tx.Waits(store.WaitFilter{Site: id, Last: reconcile.WaitsKept})
 }
 
-// World reads what is recorded about a site, as of the transaction's time. What the engine alone knows of it is not
-// set.
+// World reads the recorded state of a site as of the transaction's time. It leaves the fields that only the engine
+// knows unset.
 func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 	if w.Site, err = tx.Site(id); err != nil {
 		return w, err
@@ -83,7 +84,7 @@ func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 		return w, err
 	}
 	awake := store.GlideinFilter{Site: id, Live: true, InBrief: true}
-	if w.Site.State == corral.SiteReady { // else something may be due with all of them
+	if w.Site.State == corral.SiteReady { // in other states, all glideins may have something due
 		awake.WakesBy = tx.Now().Add(reconcile.Ahead)
 		if w.Later, err = tx.NextToWake(id, awake.WakesBy); err != nil {
 			return w, err

@@ -18,8 +18,8 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// carryOut writes a decision down, in one transaction with the glideins that it asks for and lets go, and then makes
-// and cancels runs. A decision that was made of what is no longer so has no effect: another follows soon.
+// carryOut records a decision, in one transaction with the glideins that it requests and withdraws, and then creates
+// and cancels runs. A decision based on outdated state has no effect: another follows soon.
 func (c *carrier) carryOut(ctx context.Context, s Sight, x Decision) error {
 	after := c.progress(s, x)
 	if x.orders() || x.over() || !reflect.DeepEqual(after, s.Row.Progress) {
@@ -41,7 +41,7 @@ func (c *carrier) carryOut(ctx context.Context, s Sight, x Decision) error {
 	return nil
 }
 
-// progress is how far the ensemble is after a decision. What was spent is noted with what else is new.
+// progress returns the ensemble's progress after a decision. The money spent is recorded together with other changes.
 func (c *carrier) progress(s Sight, x Decision) record.Progress {
 	after := s.Row.Progress
 	after.Members = x.Members
@@ -54,29 +54,29 @@ func (c *carrier) progress(s Sight, x Decision) record.Progress {
 	return after
 }
 
-// orders reports whether pilots are to be asked for or to go.
+// orders reports whether pilots are requested or withdrawn.
 func (x Decision) orders() bool { return len(x.Start)+len(x.Stop) > 0 }
 
 // over reports whether the ensemble ends, or has ended.
 func (x Decision) over() bool { return x.Ending != "" || x.Ended }
 
-// noteEvery is how often what was spent is noted while nothing else is new.
+// noteEvery is how often the money spent is recorded while nothing else changes.
 const noteEvery = 5 * time.Second
 
-// write writes a decision down.
+// write records a decision.
 func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress) error {
 	row, err := tx.Ensemble(c.id)
 	if err != nil || row.State != s.Row.State || !reflect.DeepEqual(row.Progress, s.Row.Progress) {
 		return err
 	}
 	for _, id := range x.Stop {
-		if _, err := tx.AskGlidein(id, corral.AskCancel, fmt.Sprintf("ensemble %d lets it go", c.id)); err != nil {
+		if _, err := tx.AskGlidein(id, corral.AskCancel, fmt.Sprintf("ensemble %d releases it", c.id)); err != nil {
 			return err
 		}
 	}
 	for i, walltime := range x.Start {
 		err := c.ask(tx, s.Row, len(s.Glideins)+i, walltime)
-		if corral.KindOf(err) == corral.Forbidden { // as many as its owner may have
+		if corral.KindOf(err) == corral.Forbidden { // its owner's limit is reached
 			if err := c.limited(tx, err.Error()); err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress
 	return err
 }
 
-// limited writes into the ensemble's history why it gets no pilot, once for each reason.
+// limited records in the ensemble's history why it gets no pilot, once for each reason.
 func (c *carrier) limited(tx *store.Tx, why string) error {
 	if c.limit == why {
 		return nil
@@ -110,7 +110,7 @@ func (c *carrier) limited(tx *store.Tx, why string) error {
 	return tx.Log(corral.ObjectEnsemble, int64(c.id), "limited", why)
 }
 
-// told writes into the ensemble's history what is new about its workflows.
+// told records in the ensemble's history which of its workflows have changed.
 func told(tx *store.Tx, id record.ID, before, after []record.Member) error {
 	for k, m := range after {
 		if m.Standing == before[k].Standing {
@@ -127,10 +127,10 @@ func told(tx *store.Tx, id record.ID, before, after []record.Member) error {
 	return nil
 }
 
-// retries of a pilot that fails. It is asked for again after each.
+// retries is the number of times that a failed pilot is requested again.
 const retries = 3
 
-// ask asks for a pilot.
+// ask requests a pilot.
 func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime time.Duration) error {
 	p := row.Pilots
 	p.Walltime = corral.Seconds(walltime)
@@ -155,7 +155,7 @@ func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime ti
 	return err
 }
 
-// wanted is the request for a pilot.
+// wanted returns the request for a pilot.
 func wanted(p record.Pilots, cluster string) api.NewGlidein {
 	return api.NewGlidein{Site: p.Site, Cluster: cluster, Hosts: 1, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
 		Walltime: p.Walltime, Resubmission: api.Resubmission{Retries: retries}}
@@ -165,7 +165,7 @@ func labelled(id record.ID, what string, number int) map[string]string {
 	return map[string]string{record.Label: strconv.FormatInt(int64(id), 10), what: strconv.Itoa(number)}
 }
 
-// begin makes the run of a workflow. One that cannot be made is rejected with the reason.
+// begin creates the run of a workflow. A workflow whose run cannot be created is rejected with the reason.
 func (c *carrier) begin(ctx context.Context, member int) error {
 	row, err := store.Read(ctx, c.db, func(tx *store.Tx) (record.Ensemble, error) { return tx.Ensemble(c.id) })
 	if err != nil || row.State != record.Running || row.Members[member].Standing != record.Waiting {
@@ -179,7 +179,7 @@ func (c *carrier) begin(ctx context.Context, member int) error {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	maps.Copy(labels, labelled(c.id, "workflow", member)) // by which its own are found
+	maps.Copy(labels, labelled(c.id, "workflow", member)) // they identify the ensemble's runs
 	in.Labels = labels
 	var p *run.Prepared
 	flow, err := request.Workflow(ctx, in.Workflow, in.WorkflowName)
@@ -212,8 +212,8 @@ func (c *carrier) stands(ctx context.Context, member int, as record.Member) erro
 	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return c.stand(tx, member, as) })
 }
 
-// stand notes how a workflow stands that was waiting. That it does so still is for whoever asks to have seen: nobody
-// else begins one.
+// stand records the new standing of a waiting workflow. Its callers have checked that it waits, and only they begin
+// workflows; it returns a Conflict error if that has changed since.
 func (c *carrier) stand(tx *store.Tx, member int, as record.Member) error {
 	row, err := tx.Ensemble(c.id)
 	if err != nil {

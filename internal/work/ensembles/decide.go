@@ -14,22 +14,22 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Decision is what is to be done about an ensemble.
+// A Decision describes the actions for an ensemble.
 type Decision struct {
-	Members []record.Member    // as they stand from now on, but for those that are begun
-	Begin   []int              // workflows to make runs of, in this order
-	Start   []time.Duration    // the walltimes of pilots to ask for
-	Stop    []corral.GlideinID // pilots that are to go at once
-	Cancel  []corral.RunID     // runs that are to end
+	Members []record.Member    // their new standings, except for those that begin
+	Begin   []int              // workflows whose runs to create, in this order
+	Start   []time.Duration    // walltimes of the pilots to request
+	Stop    []corral.GlideinID // pilots to end at once
+	Cancel  []corral.RunID     // runs to cancel
 	Stepped bool               // the policy decided about pilots
-	Next    time.Duration      // when it is to decide again
-	Ending  string             // why nothing more is begun from now on; "": it goes on
+	Next    time.Duration      // time of its next decision
+	Ending  string             // why nothing more is begun from now on; "": the ensemble continues
 	Ended   bool               // nothing is left of it
 	Spent   cost.Money
 }
 
-// Decide says what follows from a sight. It is asked again and again: what it wanted and what was done is in the next
-// sight.
+// Decide returns the decision that follows from a sight. It is called repeatedly: the next sight contains the effects
+// of earlier decisions.
 func (d Direction) Decide(s Sight) Decision {
 	x := Decision{Members: slices.Clone(s.Row.Members), Next: s.Due, Spent: s.spent(d.Problem.Terms)}
 	d.settle(&x, s)
@@ -40,12 +40,12 @@ func (d Direction) Decide(s Sight) Decision {
 	v := s.view(d)
 	switch {
 	case s.since(s.Now) >= d.Problem.Deadline:
-		x.Ending = "its deadline is over"
+		x.Ending = "its deadline has passed"
 		return x
 	case s.Closed != "":
 		x.Ending = s.Closed
 		return x
-	case s.Refusal != "": // nothing is begun or asked for, and what was begun goes on
+	case s.Refusal != "": // nothing is begun or requested, and running work continues
 		return x
 	}
 	d.admit(&x, s, v)
@@ -54,7 +54,7 @@ func (d Direction) Decide(s Sight) Decision {
 		return x
 	}
 	if s.Row.Steps == 0 {
-		v.Now = 0 // the first step is made as at the beginning, whenever it comes
+		v.Now = 0 // the first step is made as at the beginning, whenever it happens
 	} else if v.Now+early < s.Due {
 		return x
 	}
@@ -62,7 +62,7 @@ func (d Direction) Decide(s Sight) Decision {
 	return x
 }
 
-// settle takes note of runs that are over. When one is, workflows that were deferred are asked about again.
+// settle records runs that have ended. When one has, the policy is consulted again about deferred workflows.
 func (d Direction) settle(x *Decision, s Sight) {
 	ended := false
 	for k := range x.Members {
@@ -88,27 +88,28 @@ func (d Direction) settle(x *Decision, s Sight) {
 	}
 }
 
-// why says why the ensemble ends, or ended.
+// why returns why the ensemble ends, or ended.
 func (s Sight) why() string {
 	if s.Row.State == record.Running {
-		return "its deadline is over"
+		return "its deadline has passed"
 	}
 	return s.Row.Reason
 }
 
-// wind lets an ensemble end that is ENDING: runs are cancelled, pilots go, and workflows that were not begun are not.
+// wind ends an ensemble that is ENDING: runs are cancelled, pilots are ended, and workflows that have not begun never
+// do.
 func (d Direction) wind(x *Decision, s Sight) {
 	x.Ended = true
 	for k := range x.Members {
 		m := &x.Members[k]
 		switch m.Standing {
 		case record.Waiting:
-			m.Standing, m.Reason = record.Rejected, "its turn had not come when the ensemble ended: "+s.Row.Reason
+			m.Standing, m.Reason = record.Rejected, "it had not begun when the ensemble ended: "+s.Row.Reason
 		case record.Deferred:
 			m.Standing = record.Rejected
 		case record.Begun:
 			r, known := s.Runs[m.Run]
-			if !known { // it was removed before it was seen to be over
+			if !known { // it was removed before its end was seen
 				m.Standing, m.Reason = record.Missed, fmt.Sprintf("its run %d is gone", m.Run)
 				continue
 			}
@@ -129,7 +130,7 @@ func (d Direction) wind(x *Decision, s Sight) {
 	}
 }
 
-// admit asks the policy about workflows, in the order of their priorities.
+// admit consults the policy about workflows, in the order of their priorities.
 func (d Direction) admit(x *Decision, s Sight, v ensemble.View) {
 	free, begun := s.free(v), s.Begun
 	for k := range x.Members {
@@ -157,12 +158,12 @@ func (d Direction) admit(x *Decision, s Sight, v ensemble.View) {
 	}
 }
 
-// held is for how long a pilot is held whose cpus take so much of tasks' time between them.
+// held returns how long a pilot is held if its cpus share this much task time.
 func (d Direction) held(runtime time.Duration) time.Duration {
 	return runtime / time.Duration(max(1, d.Problem.Machines.Slots))
 }
 
-// roots is how many tasks have no parents.
+// roots returns the number of tasks without parents.
 func roots(g *dag.Graph) (n int) {
 	for i := range g.Len() {
 		if len(g.Parents(i)) == 0 {
@@ -172,12 +173,12 @@ func roots(g *dag.Graph) (n int) {
 	return n
 }
 
-// end says how the workflows of an ensemble ended of which none is left that may be run.
+// end returns the reason for the end of an ensemble when none of its workflows may still run.
 func (x *Decision) end() string {
 	if (record.Progress{Members: x.Members}).Completed() == len(x.Members) {
 		return "all its workflows are completed"
 	}
-	return "no other workflow of it can be completed"
+	return "none of its other workflows can be completed"
 }
 
 // idle reports whether no task is left that may still run.
@@ -187,8 +188,8 @@ func (x *Decision) idle() bool {
 	})
 }
 
-// step asks the policy about pilots. Tasks that are about to be taken by a pilot count as if they had been. Without any
-// pilot, and without the money for one, nothing more will come of the ensemble.
+// step consults the policy about pilots. Tasks that a pilot is about to take count as taken. Without any pilot, and
+// without the money for one, the ensemble cannot make any more progress.
 func (d Direction) step(x *Decision, s Sight, v ensemble.View) {
 	ready := s.ready()
 	for _, k := range x.Begin {
@@ -207,16 +208,16 @@ func (d Direction) step(x *Decision, s Sight, v ensemble.View) {
 	}
 }
 
-// poor says that too little money is left.
+// poor returns the reason that too little money is left.
 func (d Direction) poor(spent cost.Money) string {
 	t, budget := d.Problem.Terms, d.Problem.Terms.Amount(d.Problem.Budget)
 	if spent >= d.Problem.Budget {
-		return fmt.Sprintf("its money is spent: %s", budget)
+		return fmt.Sprintf("its budget is spent: %s", budget)
 	}
-	return fmt.Sprintf("%s of its %s are spent, and the rest pays for no other pilot", t.Amount(spent), budget)
+	return fmt.Sprintf("%s of its %s are spent, and the rest does not pay for another pilot", t.Amount(spent), budget)
 }
 
-// taken is the view once pilots that are free have taken tasks that are ready.
+// taken returns the view after free pilots have taken the ready tasks.
 func taken(v ensemble.View, ready int) ensemble.View {
 	v.Machines = slices.Clone(v.Machines)
 	for i := range v.Machines {
@@ -228,10 +229,10 @@ func taken(v ensemble.View, ready int) ensemble.View {
 	return v
 }
 
-// lasting says how long each of n pilots is asked for: so that it is gone by the deadline, and no longer than the
-// budget pays for while all are held that are there. So it is kept by the batch system while nobody looks. The last one
-// may be paid for less, or for too little to ask for it. The pilots of a static plan, which are held for different
-// times, are let go by whoever looks.
+// lasting returns the walltimes with which n pilots are requested: each must be gone by the deadline, and last no
+// longer than the budget pays for while all existing pilots are held. So the batch system enforces the limit even
+// while corrald is not running. The last pilot may be affordable for a shorter time, or for too short a time to
+// request it. The pilots of a static plan, which are held for different times, are released by the keeper.
 func (d Direction) lasting(s Sight, v ensemble.View, n int) (walltimes []time.Duration) {
 	t := d.Problem.Terms
 	left := t.Affords(d.Problem.Budget - v.Ended.Plus(s.owed(d.Problem)))
@@ -250,7 +251,7 @@ func (d Direction) lasting(s Sight, v ensemble.View, n int) (walltimes []time.Du
 	return walltimes
 }
 
-// lengths is how long n periods are.
+// lengths returns the length of n periods.
 func lengths(n int64, period time.Duration) time.Duration {
 	if n > math.MaxInt64/int64(period) {
 		return math.MaxInt64
@@ -258,11 +259,11 @@ func lengths(n int64, period time.Duration) time.Duration {
 	return time.Duration(n) * period
 }
 
-// leastHeld is the least time for which a pilot is asked for.
+// leastHeld is the shortest time for which a pilot is requested.
 const leastHeld = 10 * time.Second
 
 // early is how long before its time a decision about pilots may be made: the next look would come after it.
 const early = lookEvery + 200*time.Millisecond
 
-// shortest is the least time between two decisions about pilots.
+// shortest is the shortest time between two decisions about pilots.
 const shortest = time.Second

@@ -25,7 +25,7 @@ func three(algorithm string) Direction {
 		Patient: algorithm == rehearsal.WADPDS}
 }
 
-// A scene is a sight in words: how the workflows stand, and what pilots and runs there are.
+// A scene is a compact notation for a sight: the standings of the workflows, and the existing pilots and runs.
 type scene struct {
 	at       time.Duration
 	state    record.State
@@ -42,7 +42,7 @@ var standings = map[byte]record.Standing{'w': record.Waiting, 'd': record.Deferr
 
 func (c scene) sight() Sight {
 	s := Sight{Now: began.Add(c.at), Due: c.due, Runs: c.runs, Closed: c.closed}
-	s.Row = record.Ensemble{ID: 7, State: c.state, CreatedAt: began, Reason: "its deadline is over",
+	s.Row = record.Ensemble{ID: 7, State: c.state, CreatedAt: began, Reason: "its deadline has passed",
 		Pilots: record.Pilots{CPUs: 1, Walltime: corral.Seconds(6*time.Hour + time.Minute)}, Progress: record.Progress{Steps: c.steps}}
 	for k := range c.standing {
 		m := record.Member{Workflow: "abc"[k : k+1], Standing: standings[c.standing[k]]}
@@ -75,7 +75,7 @@ func (c scene) sight() Sight {
 	return s
 }
 
-// told is a decision in words.
+// told returns a decision as text.
 func (x Decision) told() string {
 	var words []string
 	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
@@ -113,7 +113,7 @@ func over(state corral.RunState, at time.Duration) corral.Run {
 	return corral.Run{State: state, EndedAt: began.Add(at), Reason: "task t failed"}
 }
 
-// What is done about an ensemble, look by look.
+// TestDecide checks the decisions about an ensemble, look by look.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	going := corral.Run{State: corral.RunRunning}
@@ -147,11 +147,11 @@ func TestDecide(t *testing.T) {
 			}, steps: 1, due: 2 * time.Hour}, "mmb"},
 		{"nothing is left to run", rehearsal.DPDS, scene{at: time.Hour, standing: "bcr", pilots: "f",
 			runs: map[corral.RunID]corral.Run{1: over(corral.RunSucceeded, time.Hour)}, steps: 1},
-			"ccr; ending: no other workflow of it can be completed"},
+			"ccr; ending: none of its other workflows can be completed"},
 		{"all are completed", rehearsal.DPDS, scene{at: time.Hour, standing: "ccc", pilots: "f", steps: 1},
 			"ccc; ending: all its workflows are completed"},
 		{"the deadline is over", rehearsal.DPDS, scene{at: 6 * time.Hour, standing: "bbc", pilots: "bbb",
-			runs: map[corral.RunID]corral.Run{1: going, 2: going}, steps: 1}, "bbc; ending: its deadline is over"},
+			runs: map[corral.RunID]corral.Run{1: going, 2: going}, steps: 1}, "bbc; ending: its deadline has passed"},
 		{"then runs are cancelled and pilots go", rehearsal.DPDS, scene{at: 6 * time.Hour, state: record.Ending,
 			standing: "bwd", pilots: "bfto", runs: map[corral.RunID]corral.Run{1: going}, steps: 1},
 			"brr; stop [1 2]; cancel [1]"},
@@ -173,7 +173,7 @@ func TestDecide(t *testing.T) {
 		{"one that goes still costs money", rehearsal.DPDS, scene{at: 5*time.Hour + time.Minute, standing: "bbb",
 			pilots: "bbto", steps: 1}, "bbb"},
 		{"without pilots and money nothing is left to do", rehearsal.DPDS, scene{at: 5 * time.Hour, standing: "bbb",
-			pilots: strings.Repeat("o", 18), steps: 1}, "bbb; ending: its money is spent: 18USD"},
+			pilots: strings.Repeat("o", 18), steps: 1}, "bbb; ending: its budget is spent: 18USD"},
 	} {
 		if tt.state == "" {
 			tt.state = record.Running

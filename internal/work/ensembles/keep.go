@@ -18,31 +18,31 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// How often an ensemble is looked at: sooner while a workflow waits for a pilot that is free for it.
+// How often the keeper looks at an ensemble: more often while a workflow waits for a free pilot.
 const (
 	lookEvery = 500 * time.Millisecond
 	waitEvery = 200 * time.Millisecond
 	retry     = 5 * time.Second // after an error
 )
 
-// Workers tell which workers a cluster has: admission.Clusters does.
+// Workers returns the workers of a cluster; admission.Clusters implements it.
 type Workers interface {
 	Workers(corral.ClusterID) []corral.Worker
 }
 
-// A Keeper carries ensembles out. All that it decides by is in the store and in the ensembles' files: when to decide
-// about pilots again is all that it remembers, and a corrald that starts anew decides at once.
+// A Keeper carries out ensembles. Everything on which its decisions depend is in the store and in the ensembles'
+// files: it remembers only when to decide about pilots again, and a restarted corrald decides at once.
 type Keeper struct {
 	Log     *slog.Logger
 	DB      *store.DB
 	Runs    *run.Manager
 	Workers Workers
-	Machine corral.SiteQueue // this one, as the queue that the batch system fork has here
+	Machine corral.SiteQueue // this machine, as the fork batch system's queue here
 	Shelf   Shelf
 }
 
-// Run carries all ensembles out until ctx ends. Each has a goroutine, so that one whose cluster does not answer keeps
-// no other waiting.
+// Run carries out all ensembles until ctx ends. Each has a goroutine, so that one whose cluster does not answer does
+// not delay the others.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.sweep(ctx)
 	var all sync.WaitGroup
@@ -52,7 +52,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		changed := k.DB.Changed(store.Subject{Object: corral.ObjectEnsemble})
 		open, err := store.ReadWhole(ctx, k.DB, (*store.WholeTx).OpenEnsembles)
 		if err != nil && ctx.Err() == nil {
-			k.Log.Error("looking for ensembles: it is tried again", "error", err)
+			k.Log.Error("looking for ensembles failed; retrying", "error", err)
 		}
 		maps.DeleteFunc(ended, func(_ record.ID, done chan struct{}) bool { return closed(done) })
 		for _, row := range open {
@@ -88,7 +88,7 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-// keep carries one ensemble out until it has ended.
+// keep carries out one ensemble until it has ended.
 func (k *Keeper) keep(ctx context.Context, row record.Ensemble) {
 	ctx = access.With(ctx, access.For(row.Owner))
 	c := carrier{Keeper: k, db: k.DB.Owner(row.Owner), id: row.ID}
@@ -98,7 +98,7 @@ func (k *Keeper) keep(ctx context.Context, row record.Ensemble) {
 		case ctx.Err() != nil, errors.Is(err, errEnded):
 			return
 		case err != nil:
-			k.Log.Error("carrying an ensemble out: it is tried again", "ensemble", row.ID, "error", err)
+			k.Log.Error("carrying out an ensemble failed; retrying", "ensemble", row.ID, "error", err)
 			pause = retry
 		}
 		select {
@@ -109,20 +109,20 @@ func (k *Keeper) keep(ctx context.Context, row record.Ensemble) {
 	}
 }
 
-// errEnded says that nothing is left to do about an ensemble.
+// errEnded means that nothing is left to do about an ensemble.
 var errEnded = errors.New("the ensemble has ended")
 
-// A carrier carries one ensemble out.
+// A carrier carries out one ensemble.
 type carrier struct {
 	*Keeper
 	db        store.Owner // the ensemble's
 	id        record.ID
 	direction *Direction // nil: not read yet
 	due       time.Duration
-	limit     string // why no pilot was asked for, as the history says
+	limit     string // why no pilot was requested, as the history states
 }
 
-// look looks at the ensemble once, and does what follows. It returns when to look again.
+// look looks at the ensemble once, and carries out the resulting decision. It returns when to look again.
 func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	s, err := c.sight(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	return pause, nil
 }
 
-// sight reads what is known of the ensemble.
+// sight reads the known state of the ensemble.
 func (c *carrier) sight(ctx context.Context) (s Sight, err error) {
 	s = Sight{Due: c.due, Runs: map[corral.RunID]corral.Run{}}
 	err = c.db.View(ctx, func(tx *store.Tx) error {
@@ -202,7 +202,7 @@ func (c *carrier) sight(ctx context.Context) (s Sight, err error) {
 	return s, err
 }
 
-// begun is what the tasks take, as estimated, that have not ended of workflows that were begun.
+// begun returns the total estimated time of the unfinished tasks of begun workflows.
 func (c *carrier) begun(ctx context.Context, s Sight) (sum time.Duration, err error) {
 	for k, m := range s.Row.Members {
 		if m.Standing != record.Begun || s.Runs[m.Run].State.Over() {

@@ -26,21 +26,22 @@ import (
 // Rehearsal is the algorithm that chooses among the others.
 const Rehearsal = "rehearsal"
 
-// Algorithms are all that may be asked for.
+// Algorithms lists all algorithms that may be requested.
 var Algorithms = []string{Rehearsal, rehearsal.SPSS, rehearsal.WADPDS, rehearsal.DPDS, rehearsal.SPDS}
 
-// draws is how many outcomes a rehearsal plays besides the expected one, where runtimes are expected to err.
+// draws is the number of outcomes that a rehearsal plays besides the expected one, if runtimes are expected to be
+// inaccurate.
 const draws = 5
 
-// A Drafted is an ensemble that is checked and planned, and not kept yet.
+// A Drafted is an ensemble that has been checked and planned but not stored.
 type Drafted struct {
 	Row   record.Ensemble
-	Runs  []api.NewRun         // of its workflows, as they will be asked for
-	Flows []*workflow.Workflow // of the same
+	Runs  []api.NewRun         // of its workflows, as they will be requested
+	Flows []*workflow.Workflow // the workflows themselves
 }
 
-// Draft reads the workflows of a request, finds out how late pilots are, and chooses what decides. What is wrong with
-// the request is an Invalid or an Unsatisfiable error, whose place is its field or a place in a workflow's file.
+// Draft reads the workflows of a request, determines the delay of pilots, and chooses the policy. Problems of the
+// request are Invalid or Unsatisfiable errors, whose place is its field or a place in a workflow's file.
 func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now time.Time) (x Drafted, err error) {
 	x.Row = record.Ensemble{Name: in.Name, Progress: record.Progress{Spent: cost.Amount{Unit: in.Budget.Unit}.String()},
 		Goal: record.Goal{Budget: in.Budget.String(), Deadline: in.Deadline, DefaultRuntime: in.DefaultRuntime,
@@ -75,7 +76,7 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 	return x, err
 }
 
-// check refuses a static plan where pilots are not as it has them.
+// check refuses a static plan if the pilots do not meet its assumptions.
 func (d Direction) check(row record.Ensemble) error {
 	switch m := d.Problem.Machines; {
 	case row.Goal.Algorithm != rehearsal.SPSS:
@@ -90,7 +91,7 @@ func (d Direction) check(row record.Ensemble) error {
 	return nil
 }
 
-// fits refuses pilots that the site has not, and tasks that none of them could take.
+// fits refuses pilots that the site does not offer, and tasks that none of them could take.
 func fits(all ensemble.Ensemble, p record.Pilots, facts provision.Facts, now time.Time) error {
 	g, err := request.Glidein(wanted(p, ""), now)
 	if err == nil {
@@ -106,21 +107,21 @@ func fits(all ensemble.Ensemble, p record.Pilots, facts provision.Facts, now tim
 		for _, t := range w.Tasks {
 			if !t.Needs.FitIn(room) {
 				return corral.ErrorAt(corral.Unsatisfiable, w.Name, "task %s needs %s, and pilots of the ensemble "+
-					"have %s: give them more by --cpus or --memory", t.ID, t.Needs, has)
+					"have %s: request more with --cpus or --memory", t.ID, t.Needs, has)
 			}
 		}
 	}
 	return nil
 }
 
-// afford refuses a budget that is more than what may be spent at the site.
+// afford refuses a budget that exceeds the amount that may be spent at the site.
 func afford(d Direction, facts provision.Facts) error {
 	left := facts.Ledger.Left()
 	if left == nil || d.Problem.Budget <= *left {
 		return nil
 	}
 	return corral.ErrorAt(corral.Unsatisfiable, "budget",
-		"%s are left of the allocation at site %s, and %s are asked for", d.Problem.Terms.Amount(*left),
+		"%s are left of the allocation at site %s, and %s are requested", d.Problem.Terms.Amount(*left),
 		facts.Site.Name, d.Problem.Terms.Amount(d.Problem.Budget))
 }
 
@@ -133,7 +134,7 @@ func read(ctx context.Context, name string, document []byte) (*workflow.Workflow
 	return flow, cmp.Or(flow.Runnable(), flow.Schedulable())
 }
 
-// runOf is the request for the run of a workflow. What is ready and waits for a pilot may wait until the deadline.
+// runOf returns the request for the run of a workflow. Ready tasks may wait for a pilot until the deadline.
 func runOf(in api.NewEnsemble, m api.NewMember) api.NewRun {
 	r := api.NewRun{Cluster: in.Cluster, Workflow: m.Workflow, WorkflowName: cmp.Or(m.WorkflowName, "workflow"),
 		SourceDir: m.SourceDir, Options: in.Options, Labels: m.Labels}
@@ -142,7 +143,7 @@ func runOf(in api.NewEnsemble, m api.NewMember) api.NewRun {
 }
 
 // prioritise gives runs the order in which the policy has their tasks in the queue. Other runs of the cluster come
-// behind, unless they are given as much: the ensemble pays for its pilots.
+// behind unless they have the same priorities, because the ensemble pays for its pilots.
 func (x Drafted) prioritise(p ensemble.Policy) {
 	order := make([]int, len(x.Runs))
 	for k := range order {
@@ -154,7 +155,7 @@ func (x Drafted) prioritise(p ensemble.Policy) {
 	}
 }
 
-// pilots says which pilots an ensemble may have at a site.
+// pilots returns the kind of pilots that an ensemble may have at a site.
 func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.Pilots, err error) {
 	site := facts.Site
 	deadline := time.Duration(in.Deadline)
@@ -182,11 +183,12 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 		"%s takes no pilots of %d cpus now: see `corral site show %[1]s`", site.Name, p.CPUs)
 }
 
-// exactly is the period of a site that bills what is held as it is: a ten-thousandth of an hour, whose price is a whole
-// number of micro-units where that of an hour is in hundredths.
+// exactly is the billing period of a site that bills the actual time: a ten-thousandth of an hour, whose price is a
+// whole number of micro-units if that of an hour is in hundredths.
 const exactly = time.Hour / 10_000
 
-// terms says what a pilot costs. Of a least time that is billed all is reckoned in periods of it, which is more.
+// terms returns the cost of a pilot. If a minimum time is billed, all time is counted in periods of that length,
+// which overestimates the cost.
 func terms(p record.Pilots) (ensemble.Terms, error) {
 	tariff, err := cost.ParseTariff(p.Price, p.Billing)
 	if err != nil {
@@ -196,13 +198,13 @@ func terms(p record.Pilots) (ensemble.Terms, error) {
 	_, hour := tariff.Rate.Charge(cost.Holding{Hosts: 1, CPUs: p.CPUs, Held: time.Hour}, cost.Billing{})
 	if hour <= 0 {
 		return ensemble.Terms{}, corral.ErrorAt(corral.Invalid, "site",
-			"pilots at %s cost nothing: a budget is for those that do", p.Site)
+			"pilots at %s cost nothing: a budget needs pilots with a price", p.Site)
 	}
 	return ensemble.Terms{Price: ensemble.Terms{Price: hour, Period: time.Hour}.Of(period), Period: period,
 		Unit: tariff.Rate.Unit}, nil
 }
 
-// direct makes a direction of a row and the workflows of its members; what decides is chosen of it.
+// direct creates a direction, without its policy, from a row and the workflows of its members.
 func direct(row record.Ensemble, flows []*workflow.Workflow) (d Direction, err error) {
 	d.Problem = rehearsal.Problem{Deadline: time.Duration(row.Goal.Deadline), Delay: time.Duration(row.Pilots.Delay),
 		Draws: draws, Seed: row.Goal.Seed, Interval: time.Duration(row.Pilots.Interval),
@@ -238,7 +240,7 @@ func direct(row record.Ensemble, flows []*workflow.Workflow) (d Direction, err e
 	return d, nil
 }
 
-// choose chooses what decides.
+// choose chooses the policy.
 func choose(algorithm string, p rehearsal.Problem) rehearsal.Choice {
 	if algorithm == Rehearsal {
 		return rehearsal.Choose(p)[0].Choice
@@ -246,11 +248,11 @@ func choose(algorithm string, p rehearsal.Problem) rehearsal.Choice {
 	return rehearsal.Default(algorithm, p)
 }
 
-// with completes a direction by what was chosen.
+// with completes a direction by the choice that was made.
 func (d Direction) with(choice json.RawMessage) (Direction, error) {
 	var c rehearsal.Choice
 	if err := json.Unmarshal(choice, &c); err != nil {
-		return d, fmt.Errorf("reading what was chosen: %w", err)
+		return d, fmt.Errorf("reading the chosen policy: %w", err)
 	}
 	live := d.Problem
 	live.Machines.Ends = cmp.Or(live.Machines.Ends, live.Deadline) // any pilot may fail

@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/rehearsal"
 )
 
-// sleeping is a workflow of independent tasks of so many seconds.
+// sleeping returns a workflow of independent tasks that take that many seconds.
 func sleeping(name string, seconds float64, tasks int) json.RawMessage {
 	var spec, run []string
 	for i := range tasks {
@@ -53,8 +53,8 @@ func asked(change func(*api.NewEnsemble)) api.NewEnsemble {
 var here = provision.Facts{Machine: corral.SiteQueue{CPUs: 8, MemoryMiB: 8192},
 	Site: corral.Site{Name: "local", Contact: "local:", Batch: corral.ForkBatch, State: corral.SiteReady}}
 
-// What a request becomes: pilots of its site until the deadline, runs by priority, and a choice from which the same
-// policy is made again.
+// A request becomes pilots of its site until the deadline, runs by priority, and a choice from which the same policy
+// is recreated.
 func TestDraft(t *testing.T) {
 	t.Parallel()
 	x, err := Draft(t.Context(), asked(nil), here, began)
@@ -94,8 +94,8 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// A static plan's workflows come first; what it leaves out comes behind.
-func TestWhatIsPlannedComesFirst(t *testing.T) {
+// A static plan's workflows come first, and those that it omits come last.
+func TestPlannedWorkflowsComeFirst(t *testing.T) {
 	t.Parallel()
 	x, err := Draft(t.Context(), asked(func(in *api.NewEnsemble) {
 		in.Algorithm, in.Budget.Money = rehearsal.SPSS, 20_000 // 72 s
@@ -108,7 +108,7 @@ func TestWhatIsPlannedComesFirst(t *testing.T) {
 	}
 }
 
-// What is wrong with a request is said with its place.
+// Errors about a request name its place.
 func TestDraftRefuses(t *testing.T) {
 	t.Parallel()
 	hourly := here
@@ -129,20 +129,20 @@ func TestDraftRefuses(t *testing.T) {
 		{"unit", hourly, func(*api.NewEnsemble) {},
 			"budget: 1ch is in ch, and pilots at site local cost EUR: both need one unit"},
 		{"error", here, func(in *api.NewEnsemble) { in.Error = "5" },
-			`error: "5" is none of 0, uniform:SHARE with a share of at most 1, lognormal:S, transformation:S and host:S with S of at most 3`},
+			`error: "5" must be 0, uniform:SHARE with a share of at most 1, or lognormal:S, transformation:S or host:S with S of at most 3`},
 		{"spss and short pilots", here, func(in *api.NewEnsemble) {
 			in.Algorithm, in.Walltime = rehearsal.SPSS, corral.Seconds(10*time.Minute)
 		}, "algorithm: spss plans pilots that are held until the deadline, and at site local they have 10m0s: use another"},
 		{"spss and pilots of several cpus", here, func(in *api.NewEnsemble) { in.Algorithm, in.CPUs = rehearsal.SPSS, 2 },
 			"algorithm: spss plans pilots of one cpu: use another for those of 2"},
 		{"more than is left of the site's allocation", limited, func(*api.NewEnsemble) {},
-			"budget: 0.9ch are left of the allocation at site local, and 1ch are asked for"},
+			"budget: 0.9ch are left of the allocation at site local, and 1ch are requested"},
 		{"more memory than the site has", here, func(in *api.NewEnsemble) { in.MemoryMiB = 9000 },
 			"memory_mib: 1 hosts with 9000 MiB each; this machine, which all of them are, has 8192 MiB"},
 		{"a task that fits no pilot", here, func(in *api.NewEnsemble) {
 			in.Workflows[1].Workflow = json.RawMessage(strings.Replace(string(sleeping("b", 30, 2)),
 				`"runtimeInSeconds": 30`, `"runtimeInSeconds": 30, "coreCount": 2`, 1))
-		}, "b: task t0 needs 2 cpus, and pilots of the ensemble have 1 cpu, 1024 MiB of memory: give them more by --cpus or --memory"},
+		}, "b: task t0 needs 2 cpus, and pilots of the ensemble have 1 cpu, 1024 MiB of memory: request more with --cpus or --memory"},
 		{"a workflow without tasks", here, func(in *api.NewEnsemble) { in.Workflows[1].Workflow = sleeping("b", 1, 0) },
 			""},
 		{"no JSON", here, func(in *api.NewEnsemble) { in.Workflows[1].Workflow = json.RawMessage(`{"name": 1}`) }, ""},
@@ -158,7 +158,7 @@ func TestDraftRefuses(t *testing.T) {
 	}
 }
 
-// What a pilot costs: by its site's price, in the site's periods; a least time that is billed is the period.
+// A pilot's cost follows from its site's price and billing period; a billed minimum time counts as the period.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

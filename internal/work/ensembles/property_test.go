@@ -17,12 +17,12 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// A site of the property: pilots wait as long as chance says, fail when it does, and take a while to go.
+// A site is the site of the property test: pilots wait and fail at random, and take a while to leave.
 type site struct {
 	rng *rand.Rand
 	d   Direction
 	Sight
-	ends map[corral.GlideinID]time.Time // when one is over that was told to go, or that fails
+	ends map[corral.GlideinID]time.Time // when a glidein ends that was told to go, or that fails
 }
 
 // pass lets time pass.
@@ -58,13 +58,13 @@ func (w *site) pass(d time.Duration) {
 	}
 }
 
-// leavesAt is when a pilot has kept its walltime, less what it reserves for leaving.
+// leavesAt returns when a pilot has used its walltime, minus its reserve for leaving.
 func (w *site) leavesAt(g corral.Glidein) time.Time {
 	walltime := time.Duration(g.Walltime)
 	return g.Attempts[0].StartedAt.Add(walltime - jobfiles.Reserve(walltime))
 }
 
-// unattended is what all pilots will have cost if nobody looks any more.
+// unattended returns the total cost of all pilots if no look follows.
 func (w *site) unattended(p rehearsal.Problem) (sum cost.Money) {
 	for _, g := range w.Glideins {
 		a := g.Attempts[0]
@@ -85,7 +85,7 @@ func (w *site) unattended(p rehearsal.Problem) (sum cost.Money) {
 	return sum
 }
 
-// obey does what a decision says, as the keeper would.
+// obey carries out a decision, as the keeper would.
 func (w *site) obey(x Decision) {
 	for _, id := range x.Stop {
 		g := &w.Glideins[id-1]
@@ -112,7 +112,7 @@ func (w *site) obey(x Decision) {
 		w.Row.Steps++
 	}
 	if w.Due = x.Next; w.rng.IntN(50) == 0 {
-		w.Due = 0 // corrald was started anew
+		w.Due = 0 // corrald was restarted
 	}
 	if x.Ending != "" {
 		w.Row.State, w.Row.Reason = record.Ending, x.Ending
@@ -122,9 +122,9 @@ func (w *site) obey(x Decision) {
 	}
 }
 
-// Whatever pilots and runs do, and however often corrald starts anew: an ensemble ends, no workflow of it is left open,
-// no pilot held, and what they have cost never exceeds the budget. Where pilots are not held as a plan says, that is so
-// even if corrald is gone from any instant on.
+// Whatever pilots and runs do, and however often corrald restarts: an ensemble ends, none of its workflows stays
+// open, no pilot stays held, and their cost never exceeds the budget. Unless a plan determines how long pilots are
+// held, this is true even if corrald is gone from any instant on.
 func TestTheLedgerIsKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -26,8 +26,8 @@ func (s Shelf) path(files string, member int) string {
 	return filepath.Join(string(s), files, fmt.Sprintf("%d.json", member))
 }
 
-// Put keeps the workflows of a drafted ensemble, and names their folder in its row. A row that is not committed needs a
-// Remove.
+// Put stores the workflows of a drafted ensemble, and sets their folder in its row. If the row is not committed, the
+// caller must call Remove.
 func (s Shelf) Put(x *Drafted) error {
 	x.Row.Files = rand.Text()
 	dir := filepath.Join(string(s), x.Row.Files)
@@ -46,7 +46,7 @@ func (s Shelf) Put(x *Drafted) error {
 	return nil
 }
 
-// Remove forgets the workflows of an ensemble.
+// Remove deletes the workflows of an ensemble.
 func (s Shelf) Remove(files string) error { return os.RemoveAll(filepath.Join(string(s), files)) }
 
 // request returns the request for the run of a member.
@@ -61,7 +61,8 @@ func (s Shelf) request(files string, member int) (r api.NewRun, err error) {
 	return r, nil
 }
 
-// direction makes by what an ensemble is carried out, as it was when it was made. To end one takes no workflows.
+// direction recreates the direction of an ensemble as it was at the ensemble's creation. Ending an ensemble needs no
+// workflows.
 func (s Shelf) direction(ctx context.Context, row record.Ensemble) (Direction, error) {
 	if row.State == record.Ending {
 		return direct(row, nil)
@@ -85,10 +86,10 @@ func (s Shelf) direction(ctx context.Context, row record.Ensemble) (Direction, e
 	return d.with(row.Choice)
 }
 
-// forgotten is the age of files that no row names after which they belong to none that is about to be made.
+// forgotten is the age after which files without a row cannot belong to an ensemble that is about to be created.
 const forgotten = time.Hour
 
-// sweep removes files of ensembles that have ended, and of those that were not made after all.
+// sweep removes files of ensembles that have ended, and of those that were never created.
 func (k *Keeper) sweep(ctx context.Context) {
 	entries, err := os.ReadDir(string(k.Shelf))
 	if errors.Is(err, fs.ErrNotExist) {

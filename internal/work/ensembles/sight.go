@@ -11,34 +11,34 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/rehearsal"
 )
 
-// A Direction is by what an ensemble is carried out; it never changes.
+// A Direction defines how an ensemble is carried out; it never changes.
 type Direction struct {
-	Problem rehearsal.Problem // Machines.Most is the most pilots at a time
+	Problem rehearsal.Problem // Machines.Most limits the number of pilots at a time
 	Policy  ensemble.Policy
-	Patient bool // a workflow is asked about only when a pilot is free for it
-	Static  bool // the plan says until when a pilot is held
+	Patient bool // the policy is consulted about a workflow only when a pilot is free for it
+	Static  bool // the plan determines how long a pilot is held
 }
 
-// A Sight is what is known of an ensemble at an instant.
+// A Sight is the known state of an ensemble at an instant.
 type Sight struct {
 	Row      record.Ensemble
 	Now      time.Time
-	Glideins []corral.Glidein // its own, in the order in which they were asked for, with their attempts
+	Glideins []corral.Glidein // its own, in the order of their requests, with their attempts
 	Workers  []corral.Worker  // of its cluster
 	Runs     map[corral.RunID]corral.Run
-	Begun    time.Duration // what the tasks take that have not ended of workflows that were begun
-	Due      time.Duration // when to decide about pilots again
+	Begun    time.Duration // estimated time of the unfinished tasks of begun workflows
+	Due      time.Duration // time of the next decision about pilots
 	Closed   string        // why its site will never again take a pilot; "": it may
-	Refusal  string        // why nothing new is asked for on behalf of its owner; "": it may be
+	Refusal  string        // why nothing new is requested for its owner; "": it may be
 }
 
-// since is an instant as the ensemble counts.
+// since returns an instant as time since the ensemble's creation.
 func (s Sight) since(at time.Time) time.Duration { return max(0, at.Sub(s.Row.CreatedAt)) }
 
-// A room is what the workers of a glidein have.
+// A room is the capacity of a glidein's workers.
 type room struct{ slots, busy int }
 
-// rooms says what each glidein has that has workers.
+// rooms returns the room of each glidein that has workers.
 func (s Sight) rooms() map[corral.GlideinID]room {
 	all := map[corral.GlideinID]room{}
 	for _, w := range s.Workers {
@@ -51,8 +51,8 @@ func (s Sight) rooms() map[corral.GlideinID]room {
 	return all
 }
 
-// view is what the policy sees: a glidein is a machine, whose number is its place among those that were asked for. One
-// that was told to go counts in what was spent, for as long as it may still take to go.
+// view returns the policy's view: a glidein is a machine, whose number is its place in the order of requests. The
+// cost of a glidein that was told to leave counts as spent, including the time that it may still take to leave.
 func (s Sight) view(d Direction) ensemble.View {
 	v := ensemble.View{Now: s.since(s.Now), Asked: len(s.Glideins)}
 	rooms := s.rooms()
@@ -80,7 +80,7 @@ func (s Sight) view(d Direction) ensemble.View {
 	return v
 }
 
-// spent is what all pilots have cost until now.
+// spent returns the cost of all pilots until now.
 func (s Sight) spent(t ensemble.Terms) (sum cost.Money) {
 	for _, g := range s.Glideins {
 		for _, a := range g.Attempts {
@@ -96,7 +96,7 @@ func (s Sight) spent(t ensemble.Terms) (sum cost.Money) {
 	return sum
 }
 
-// free is how many tasks more would begin at once: slots without a task, less tasks that are ready.
+// free returns how many more tasks would begin at once: slots without a task, minus ready tasks.
 func (s Sight) free(v ensemble.View) (n int) {
 	for _, m := range v.Machines {
 		if m.Ready {
@@ -106,7 +106,7 @@ func (s Sight) free(v ensemble.View) (n int) {
 	return n - s.ready()
 }
 
-// ready is how many tasks of workflows that were begun wait for a pilot.
+// ready returns how many tasks of begun workflows wait for a pilot.
 func (s Sight) ready() (n int) {
 	for _, m := range s.Row.Members {
 		if r := s.Runs[m.Run]; m.Standing == record.Begun && !r.State.Over() {
@@ -116,7 +116,7 @@ func (s Sight) ready() (n int) {
 	return n
 }
 
-// owed is what the pilots that were not told to go will have cost when their walltimes are over.
+// owed returns the total cost of the pilots that were not told to leave if they use their whole walltimes.
 func (s Sight) owed(p rehearsal.Problem) (sum cost.Money) {
 	for _, g := range s.Glideins {
 		if g.State.Terminal() || g.Asked != corral.AskNothing {

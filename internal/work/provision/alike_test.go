@@ -6,7 +6,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/provision"
 )
 
-// TestAlike: a run says something of a workflow if one of them has all kinds of tasks that the other has.
+// TestAlike: a run provides information about a workflow if one of them has all kinds of tasks that the other has.
 func TestAlike(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

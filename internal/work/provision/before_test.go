@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/revision"
 )
 
-// TestBefore: decisions wait for what an earlier one has changed to show, but not because idle pilots were let go.
+// TestBefore: decisions wait for the effects of an earlier one, but not if it only released idle pilots.
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	drop := func(whys ...revision.Why) (r corral.Revision) {

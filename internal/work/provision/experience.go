@@ -13,26 +13,27 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// Experience is what is known of tasks beside what their workflow says of them. The runtime of a task is what the first
-// of these has of it: Given, the workflow, Earlier, Fallback. With Learn, Earlier comes before the workflow.
+// Experience holds estimates for tasks besides those in their workflow. The runtime of a task is taken from the first
+// of these sources that has it: Given, the workflow, Earlier, Fallback. With Learn, Earlier precedes the workflow.
 type Experience struct {
-	Given    *profile.Profile // that was asked for; nil: none
+	Given    *profile.Profile // on request; nil: none
 	Earlier  *profile.Profile // of earlier runs; nil: none
 	Learn    bool
-	Fallback time.Duration // for every task of which nothing else is known; 0: none
+	Fallback time.Duration // for every task without another estimate; 0: none
 
-	// Speeds are those of the hosts that profiles tell of; estimates are for their reference. Nil: all are as fast.
+	// Speeds are those of the hosts in the profiles; estimates are for their reference. Nil: all hosts are equally
+	// fast.
 	Speeds profile.Speeds
 }
 
-// A guess is what a source expects of a task.
+// A guess is a source's estimate for a task.
 type guess struct {
 	runtime   time.Duration // in whole milliseconds
-	known     bool          // the runtime is
-	memoryMiB int           // at most; 0: not known
+	known     bool          // whether the runtime is known
+	memoryMiB int           // upper limit; 0: unknown
 }
 
-// A source is one of the things that estimates come from.
+// A source provides estimates.
 type source struct {
 	name    string // as it follows "from"
 	guesses []guess
@@ -48,19 +49,19 @@ func newSource(name string, tasks int, of func(task int) guess) *source {
 	return s
 }
 
-// expectation is what is expected of the tasks of one workflow.
+// expectation holds the estimates for the tasks of one workflow.
 type expectation struct {
 	tasks   []workflow.Task
 	kinds   []string  // of the tasks
-	sources []*source // in the order in which they are asked
+	sources []*source // in the order in which they are consulted
 	remarks []string
 }
 
-// workflowItself is the name of the source that needs no mention where it is the only one.
+// workflowItself is the name of the source that is not mentioned if it is the only one.
 const workflowItself = "the workflow"
 
-// newExpectation asks the sources and puts them in their order. It fails if Given has a runtime of none of the tasks:
-// to plan without what was asked for would be a surprise.
+// newExpectation creates the sources in their order. It fails if Given has no runtime for any of the tasks: a plan
+// that ignored the requested profile would be a surprise.
 func newExpectation(w *workflow.Workflow, x Experience) (*expectation, error) {
 	o := &expectation{tasks: w.Tasks, kinds: make([]string, len(w.Tasks))}
 	var known []profile.Task
@@ -102,7 +103,7 @@ func newExpectation(w *workflow.Workflow, x Experience) (*expectation, error) {
 	return o, nil
 }
 
-// earlierRuns says of how many runs a profile is.
+// earlierRuns describes how many runs a profile covers.
 func earlierRuns(p *profile.Profile) string {
 	if n := len(p.Runs()); n > 1 {
 		return fmt.Sprintf("%d earlier runs", n)
@@ -110,8 +111,8 @@ func earlierRuns(p *profile.Profile) string {
 	return "an earlier run"
 }
 
-// learned is a source that estimates by a profile: the runtime that the model of a task's class gives for the size of
-// its input, and the most memory that a task of the class took.
+// learned returns a source that estimates by a profile: the runtime that the model of a task's class yields for the
+// size of its input, and the maximum memory used by a task of the class.
 func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile.Profile,
 	speeds profile.Speeds) *source {
 	estimator := profile.NewEstimator(p, speeds)
@@ -127,10 +128,10 @@ func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile
 	})
 }
 
-// noteworthy is by which factor earlier runs must differ from what the workflow says before it is mentioned.
+// noteworthy is the factor by which earlier runs must differ from the workflow's estimates to be mentioned.
 const noteworthy = 1.25
 
-// compare mentions it if earlier runs contradict the workflow, and which of the two is believed.
+// compare adds a remark if earlier runs contradict the workflow, and states which of the two is believed.
 func (o *expectation) compare(file, earlier *source, learn bool) {
 	var says, took float64
 	for i, g := range file.guesses {
@@ -143,15 +144,15 @@ func (o *expectation) compare(file, earlier *source, learn bool) {
 	}
 	then := "--learn plans with that"
 	if learn {
-		then = "that is planned with"
+		then = "the plan uses that"
 	}
 	o.remarks = append(o.remarks, fmt.Sprintf("by %s, tasks take %.2g × what the workflow says: %s", earlier.name,
 		took/says, then))
 }
 
-// task returns what a plan reads of a task; ok is false if nothing is known of its runtime. Memory is planned on the
-// most that a source before the runtime's, or that one, knows of. It is never less than the workflow says, because that
-// is what the task will ask for.
+// task returns a plan's view of a task; ok is false if its runtime is unknown. The planned memory is the largest
+// value known to the source of the runtime or those before it. It is never less than the workflow states, because the
+// task will request that much.
 func (o *expectation) task(i int) (planned plan.Task, ok bool) {
 	t := &o.tasks[i]
 	planned = plan.Task{ID: t.ID, Kind: o.kinds[i], Label: t.Label(), Needs: t.Resources}
@@ -168,7 +169,7 @@ func (o *expectation) task(i int) (planned plan.Task, ok bool) {
 	return planned, ok
 }
 
-// reasons says where the runtimes come from, unless all are the workflow's own.
+// reasons describes the sources of the runtimes, unless all come from the workflow.
 func (o *expectation) reasons() []string {
 	var parts []string
 	own := true

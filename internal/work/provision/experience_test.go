@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// took is a profile of tasks that each took so many seconds and MiB, two of a kind in each run.
+// took returns a profile of tasks that each took that many seconds and MiB, two of a kind in each run.
 func took(t *testing.T, runs []string, kind string, seconds, mib float64) *profile.Profile {
 	t.Helper()
 	var samples []profile.Sample
@@ -32,7 +32,7 @@ func took(t *testing.T, runs []string, kind string, seconds, mib float64) *profi
 	return p
 }
 
-// diamond is a workflow of one task of each of four kinds, of which three have an estimate in the file.
+// diamond returns a workflow of one task of each of four kinds, of which three have an estimate in the file.
 func diamond(t *testing.T) *workflow.Workflow {
 	t.Helper()
 	w := &workflow.Workflow{Name: "diamond"}
@@ -53,8 +53,8 @@ func diamond(t *testing.T) *workflow.Workflow {
 	return w
 }
 
-// TestExperience: the profile that was asked for goes first, then what the workflow says, then earlier runs, then the
-// runtime that is assumed of all others; and the plan says what came from where.
+// TestExperience: the requested profile comes first, then the workflow's own estimates, then earlier runs, then the
+// default runtime; and the plan states the source of each.
 func TestExperience(t *testing.T) {
 	t.Parallel()
 	earlier := took(t, []string{"r1", "r2", "r3"}, "split", 30, 400)
@@ -79,11 +79,11 @@ func TestExperience(t *testing.T) {
 		{"earlier runs first", provision.Experience{Earlier: earlier, Learn: true}, seconds{30, 10, 10, 5},
 			[4]int{400, 0, 0, 10}, []string{
 				"runtimes of 2 of 4 kinds of tasks from 5 earlier runs; 2 from the workflow",
-				"by 5 earlier runs, tasks take 3 × what the workflow says: that is planned with"}},
+				"by 5 earlier runs, tasks take 3 × what the workflow says: the plan uses that"}},
 		{"a profile before all", provision.Experience{Given: given, Earlier: earlier, Learn: true},
 			seconds{30, 20, 10, 5}, [4]int{400, 64, 0, 10}, []string{
 				"runtimes of 1 of 4 kinds of tasks from the profile; 2 from 5 earlier runs; 1 from the workflow",
-				"by 5 earlier runs, tasks take 3 × what the workflow says: that is planned with"}},
+				"by 5 earlier runs, tasks take 3 × what the workflow says: the plan uses that"}},
 	} {
 		work, reasons, err := provision.Work(diamond(t), tc.x)
 		if err != nil {
@@ -103,8 +103,8 @@ func TestExperience(t *testing.T) {
 	}
 }
 
-// TestReasonsGoWithoutSaying: a workflow that says everything, and that earlier runs bear out, needs no explanation.
-func TestReasonsGoWithoutSaying(t *testing.T) {
+// TestNoReasonsWithoutNeed: a workflow with complete estimates that earlier runs confirm needs no explanation.
+func TestNoReasonsWithoutNeed(t *testing.T) {
 	t.Parallel()
 	w := diamond(t)
 	w.Tasks[3].Estimate = time.Second
@@ -114,7 +114,7 @@ func TestReasonsGoWithoutSaying(t *testing.T) {
 	}
 }
 
-// TestProfileOfOtherTasks: a profile that was asked for and knows none of the tasks is a mistake.
+// TestProfileOfOtherTasks: a requested profile that contains none of the tasks is an error.
 func TestProfileOfOtherTasks(t *testing.T) {
 	t.Parallel()
 	_, _, err := provision.Work(diamond(t), provision.Experience{Given: took(t, []string{"g"}, "other", 1, 1)})

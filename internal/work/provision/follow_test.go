@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// The pilots of a plan that take each other's places become glideins that follow each other. When the first starts, two
-// hours before it was planned to, the second is wanted that much earlier, and a revision sees it so.
+// Pilots of a plan that take over from each other become glideins that follow each other. When the first starts two
+// hours earlier than planned, the second is wanted that much earlier, and a revision takes this into account.
 func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, inTime, true)
@@ -53,8 +53,8 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	}
 }
 
-// A damaged plan is refused, and asks for nothing.
-func TestAPilotFollowsOnlyOneBeforeIt(t *testing.T) {
+// A damaged plan is refused, and leads to no requests.
+func TestPilotFollowsOnlyAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, inTime, true)
 	for _, k := range []int{-1, 0, 7} {

@@ -11,11 +11,11 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// closed returns when all nodes of a queue are under maintenance, counted from now. Batch systems start no job whose
-// walltime would reach into a maintenance, and a pilot asks for more time than it is held: so each begins earlier by as
-// much as that may be.
+// closed returns when all nodes of a queue are under maintenance, relative to now. Batch systems start no job whose
+// walltime would extend into a maintenance, and a pilot requests more time than it is held: so each period begins
+// earlier by the largest such difference.
 func (f Facts) closed(q corral.SiteQueue, margin time.Duration, now time.Time) []plan.Span {
-	const shortest = 10*time.Minute + time.Minute // the least walltime that is asked for, and what it is rounded up by
+	const shortest = 10*time.Minute + time.Minute // the shortest walltime, and its rounding up
 	if f.Site.Facts == nil {
 		return nil
 	}
@@ -31,8 +31,8 @@ func (f Facts) closed(q corral.SiteQueue, margin time.Duration, now time.Time) [
 	return all
 }
 
-// ahead says, for the reasons of a plan, what is known of a site's maintenance and allowance, and what it does not
-// tell.
+// ahead describes, for the reasons of a plan, a site's known maintenance and allowance, and which of them it does not
+// report.
 func (f Facts) ahead(now time.Time) (said []string) {
 	facts := f.Site.Facts
 	if facts == nil {
@@ -45,7 +45,7 @@ func (f Facts) ahead(now time.Time) (said []string) {
 		}
 		effect := "no pilot is planned across it"
 		if n := f.queues()[i].Nodes; m.Nodes < n {
-			effect = fmt.Sprintf("%d of %d nodes; the others are planned with as if they were all", m.Nodes, n)
+			effect = fmt.Sprintf("%d of %d nodes; the plan uses the others as if they were all", m.Nodes, n)
 		}
 		said = append(said, fmt.Sprintf("queue %s at site %s has maintenance %s from %s to %s: %s", m.Queue,
 			f.Site.Name, m.Name, m.From.Format(time.RFC3339), m.To.Format(time.RFC3339), effect))
@@ -56,13 +56,13 @@ func (f Facts) ahead(now time.Time) (said []string) {
 	}
 	for _, note := range facts.Notes {
 		if strings.Contains(note, "account") || strings.Contains(note, "maintenance") {
-			said = append(said, fmt.Sprintf("site %s: %s; the prediction rests on its waits alone", f.Site.Name, note))
+			said = append(said, fmt.Sprintf("site %s: %s; the prediction uses only its waits", f.Site.Name, note))
 		}
 	}
 	return said
 }
 
-// CheckOpen refuses, within the transaction that begins the plan p of a row, a pilot that would be held during
+// CheckOpen refuses, within the transaction that begins p, the plan of a row, a pilot that would be held during a
 // maintenance that its site has announced: the plan may have been made before that, or may begin too late for it.
 func CheckOpen(tx *store.Tx, row corral.Plan, p *plan.Plan) error {
 	for i, q := range p.Pilots {

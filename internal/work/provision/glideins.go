@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Requests returns what pilots of a plan become: requests for glideins, with numbers from first. Times count from
-// BeganAt; a pilot that is due at once has none.
+// Requests converts pilots of a plan to requests for glideins, numbered from first. Times count from BeganAt; a pilot
+// that is due at once has none.
 func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein {
 	all := make([]api.NewGlidein, len(pilots))
 	for i, q := range pilots {
@@ -35,23 +35,23 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 	return all
 }
 
-// Begin asks for the pilots of p, the plan of a row, within the transaction that begins it; machine is as ReadFacts has
-// it. If one of them cannot be asked for, or a site's balance does not allow all of them, the transaction has to be
+// Begin requests the pilots of p, the plan of a row, within the transaction that begins it; machine is the same as for
+// ReadFacts. If one of them cannot be requested, or a site's balance does not allow all of them, the transaction must be
 // rolled back.
 func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue) error {
 	_, err := ask(tx, row, p.Pilots, asking{at: row.Sites, machine: machine})
 	return err
 }
 
-// asking is what pilots of a plan are asked for with, beside the plan.
+// asking holds the parameters of a request for pilots, besides the plan.
 type asking struct {
-	at      map[string]corral.SiteID // the sites that the pilots name
+	at      map[string]corral.SiteID // sites that the pilots name
 	first   int                      // number of the first pilot
 	machine corral.SiteQueue
-	why     string // after "pilot 1 of plan 2", in the history of each; empty: nothing
+	why     string // suffix of "pilot 1 of plan 2" in the history of each; may be empty
 }
 
-// ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves what they cost.
+// ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves their cost.
 func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, with asking) (all []corral.Glidein, err error) {
 	first := with.first
 	cluster, err := tx.Cluster(row.Cluster)
@@ -91,7 +91,8 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, with asking) (all [
 	return all, reserve(tx, row.ID, pilots, all)
 }
 
-// siteOf returns the site that a plan calls by a name: the one that it was made for, whatever has the name now.
+// siteOf returns the site that a plan refers to by a name: the one for which it was made, even if another site has
+// the name now.
 func siteOf(tx *store.Tx, at map[string]corral.SiteID, name string) (corral.Site, error) {
 	id, ok := at[name]
 	if !ok {

@@ -10,14 +10,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Hedges is what withdraws pilots. It knows of which plans it has to look: a plan's document never changes, and most
-// hedge nothing.
+// hedges withdraws pilots. It remembers which plans contain hedges: a plan's document never changes, and most contain
+// none.
 type hedges struct {
 	db *store.DB
 	is map[corral.PlanID]bool
 }
 
-// withdraw carries out the withdrawals of all plans whose pilots are asked for. Most looks find none, and only read.
+// withdraw carries out the withdrawals of all plans whose pilots have been requested. Most looks find none, and only
+// read.
 func (h hedges) withdraw(ctx context.Context) error {
 	var due []corral.Plan
 	err := h.db.Whole().View(ctx, func(tx *store.WholeTx) error {
@@ -45,7 +46,7 @@ func (h hedges) withdraw(ctx context.Context) error {
 	return err
 }
 
-// find lists which pilots of a plan are to leave now.
+// find lists the pilots of a plan to withdraw now.
 func (h hedges) find(tx *store.Tx, p corral.Plan) ([]hedging.Withdrawal, error) {
 	if _, known := h.is[p.ID]; !known {
 		row, err := tx.Plan(p.ID)

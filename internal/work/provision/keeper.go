@@ -14,36 +14,36 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Runs tells what is left of runs: run.Manager does.
+// Runs returns the remaining work of runs; run.Manager implements it.
 type Runs interface {
 	Left(context.Context, corral.RunID) (*workflow.Workflow, []execution.Progress, error)
 }
 
-// Workers tells of the workers that are there: admission.Clusters does. It does not ask the store, so that it can be
-// asked within a transaction.
+// Workers returns the present workers of a cluster; admission.Clusters implements it. It does not use the store, so
+// that it can be called within a transaction.
 type Workers interface {
 	Workers(corral.ClusterID) []corral.Worker
 }
 
-// A Reviser revises plans while their runs go on. All that it decides by is read again for each decision, from the
-// store and from the run, but for the plan's document, which never changes; what it remembers besides, which documents
-// cannot be read and for how long pilots have been seen idle, it learns again after a restart. So it may be killed at
-// any time.
+// A Reviser revises plans during their runs. Everything on which its decisions depend is read again for each
+// decision, from the store and from the run, except for the plan's document, which never changes. It also remembers
+// which documents cannot be read and how long pilots have been idle, but relearns that after a restart. So it may be
+// killed at any time.
 type Reviser struct {
 	lg      *slog.Logger
 	db      *store.DB
 	runs    Runs
 	workers Workers
-	machine corral.SiteQueue // this one
+	machine corral.SiteQueue // this machine
 
-	idle   map[corral.GlideinID]time.Time // since when it has been seen without a task
-	said   map[corral.PlanID]promise      // of plans that are under way
-	unread map[corral.PlanID]time.Time    // when reading what it promised failed
-	hurry  bool                           // a plan is so near its budget that it has to be looked at sooner
-	took   time.Duration                  // the look before
+	idle   map[corral.GlideinID]time.Time // since when it has been observed without a task
+	said   map[corral.PlanID]promise      // of plans that are in progress
+	unread map[corral.PlanID]time.Time    // when reading its promise failed
+	hurry  bool                           // a plan is so near its budget that the next look must come sooner
+	took   time.Duration                  // duration of the previous look
 }
 
-// NewReviser returns a reviser. machine is this machine, as the queue that the batch system fork has here.
+// NewReviser returns a reviser. machine is this machine, as the fork batch system's queue here.
 func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machine corral.SiteQueue) *Reviser {
 	return &Reviser{
 		lg: lg, db: db, runs: runs, workers: workers, machine: machine, idle: map[corral.GlideinID]time.Time{},
@@ -51,15 +51,15 @@ func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machi
 	}
 }
 
-// period is how often a plan is looked at while its run goes on; a look that takes long is followed by a pause ten
-// times as long.
+// period is how often a plan is looked at during its run; a long look is followed by a pause that is ten times as
+// long.
 const period = time.Second
 
-// hurried is how often it is while a pilot would have to end now if the next look came after a period: pilots may be
-// held for longer if it comes sooner, and a workflow that is nearly done gets done.
+// hurried replaces period while a pilot would otherwise have to end now because the next look comes too late: sooner
+// looks allow pilots to be held longer, and a workflow that is nearly done to finish.
 const hurried = 250 * time.Millisecond
 
-// Run revises all PROVISIONED plans that are to be, until ctx ends.
+// Run revises all PROVISIONED plans that should be revised, until ctx ends.
 func (r *Reviser) Run(ctx context.Context) error {
 	pause := period
 	for {
@@ -67,7 +67,7 @@ func (r *Reviser) Run(ctx context.Context) error {
 		began := time.Now()
 		busy, err := r.look(ctx, pause)
 		if err != nil && ctx.Err() == nil {
-			r.lg.Error("revising plans: it is tried again", "error", err)
+			r.lg.Error("revising plans failed; retrying", "error", err)
 		}
 		r.took = time.Since(began)
 		pause = after(r.took, pause)
@@ -85,7 +85,7 @@ func (r *Reviser) Run(ctx context.Context) error {
 	}
 }
 
-// next is when plans are looked at again, if none is in a hurry after so long.
+// next returns the pause before plans are looked at again, which is pause if none is in a hurry.
 func (r *Reviser) next(pause time.Duration) time.Duration {
 	if r.hurry && pause <= period {
 		return hurried
@@ -93,19 +93,20 @@ func (r *Reviser) next(pause time.Duration) time.Duration {
 	return pause
 }
 
-// after is the pause after a look that took so long, when the one before it was so long. The decisions of a look are
-// made before its length is known, and reckon with a pause that is twice the one before.
+// after returns the pause after a look with this duration, given the pause before it. The decisions of a look are
+// made before its duration is known, and assume a pause of at most twice the one before.
 func after(took, before time.Duration) time.Duration { return min(max(period, 10*took), 2*before) }
 
-// search is how long pilots to add may be sought in all plans of a look, if one has a budget. A search that needs more
-// finds none; but the pause after it, and with it the next search, may be twice as long.
+// search returns how long a look may search for pilots to add in all plans, if one has a budget. A search that needs
+// longer finds none; but the pause after it, and with it the next search, may be twice as long.
 func search(pause time.Duration) time.Duration { return pause / 3 }
 
-// horizon is when the decisions of the next look take hold at the latest, after a look that began after a pause, when
-// the look before it took so long: this look, the next pause and the next look, each of twice the length at most.
+// horizon returns the latest time at which the decisions of the next look take effect, counted from a look after this
+// pause, if the look before took this long: this look, the next pause and the next look, each of at most twice the
+// length.
 func horizon(pause, took time.Duration) time.Duration { return 2*pause + max(pause, 2*took) }
 
-// look looks at all plans once, and reports whether one has a run that goes on.
+// look looks at all plans once, and reports whether one has a run in progress.
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
 	all, err := store.ReadWhole(ctx, r.db, under)
 	r.forget(all)
@@ -114,14 +115,14 @@ func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err
 	for _, u := range all {
 		busy = true
 		if err := r.revise(ctx, u, time.Now(), pause, allotted); err != nil && ctx.Err() == nil {
-			r.lg.Warn("a plan is not revised now", "plan", u.plan.ID, "error", err)
+			r.lg.Warn("a plan could not be revised", "plan", u.plan.ID, "error", err)
 		}
 	}
 	return busy, err
 }
 
-// allotted is how long pilots may be sought for each plan of a look; 0: as long as it takes, as no plan has a budget
-// that the next look would come too late for.
+// allotted returns how long a look may search for pilots for each plan; 0: without limit, because no plan has a
+// budget for which the next look would come too late.
 func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Duration) time.Duration {
 	budget := slices.ContainsFunc(all, func(u underway) bool {
 		said, ok := r.read(ctx, u.plan, time.Now())
@@ -143,7 +144,7 @@ type underway struct {
 	run  corral.Run
 }
 
-// under lists the plans that are to be revised, each with the run that goes on.
+// under lists the plans to revise, each with its run in progress.
 func under(tx *store.WholeTx) (all []underway, err error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
@@ -162,7 +163,7 @@ func under(tx *store.WholeTx) (all []underway, err error) {
 	return all, err
 }
 
-// revise makes one decision about a plan, for which it seeks pilots no longer than allotted, and carries it out.
+// revise makes one decision about a plan, searching for pilots no longer than allotted, and carries it out.
 func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, allotted time.Duration) error {
 	said, ok := r.read(ctx, u.plan, now)
 	if !ok {
@@ -190,8 +191,8 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	return r.carryOut(ctx, s, v, d)
 }
 
-// decide decides what is to change when the next look comes after a pause. If pilots were to go for the budget's sake,
-// it asks whether they are to even if the next look is hurried. Looks that take long cannot be.
+// decide makes a decision if the next look comes after a pause. If pilots would be ended because of the budget, it
+// decides again under the assumption that the next look is hurried, which is impossible if looks take long.
 func (r *Reviser) decide(ctx context.Context, v revision.View, pause, allotted time.Duration) (revision.Decision,
 	error) {
 	v.Period = horizon(pause, r.took)
@@ -205,7 +206,7 @@ func (r *Reviser) decide(ctx context.Context, v revision.View, pause, allotted t
 	return within(ctx, hurried/2, v)
 }
 
-// within decides, and seeks pilots no longer than allotted, if there is one.
+// within makes a decision, searching for pilots no longer than allotted, if set.
 func within(ctx context.Context, allotted time.Duration, v revision.View) (revision.Decision, error) {
 	v.Context = ctx
 	if allotted > 0 {
@@ -216,7 +217,7 @@ func within(ctx context.Context, allotted time.Duration, v revision.View) (revis
 	return revision.Decide(v)
 }
 
-// note remembers since when pilots have been idle.
+// note records since when pilots have been idle.
 func (r *Reviser) note(s sight) {
 	busy := s.busy()
 	for _, g := range s.glideins {

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// joined is an attempt whose workers were there so long after its job's start; less than 0 is never.
+// joined returns an attempt whose workers were ready this long after its job's start; a negative time means never.
 func joined(after time.Duration) corral.Wait {
 	w := waited("normal", 4, 0)
 	if after >= 0 {
@@ -19,7 +19,7 @@ func joined(after time.Duration) corral.Wait {
 	return w
 }
 
-// TestStartUp: it is what earlier pilots of the site took, once there were a few of them.
+// TestStartUp: the start-up time is that of the site's earlier pilots, once there were a few of them.
 func TestStartUp(t *testing.T) {
 	t.Parallel()
 	few := []corral.Wait{joined(time.Second), joined(-1), joined(3 * time.Second)}
@@ -32,7 +32,7 @@ func TestStartUp(t *testing.T) {
 		says  string
 	}{
 		{"too few", few, 0.5, 10 * time.Second, ""},
-		{"typical", enough, 0.5, 3 * time.Second, "workers are there 3s after a job's start, as learned from 3 pilots"},
+		{"typical", enough, 0.5, 3 * time.Second, "workers are ready 3s after a job's start, as learned from 3 pilots"},
 		{"with confidence", enough, 0.9, 20 * time.Second, "20s"},
 	} {
 		f := hpc()
@@ -45,7 +45,8 @@ func TestStartUp(t *testing.T) {
 	}
 }
 
-// TestDefaultQueueWaits: a job that named no queue waited in the site's default one, and says nothing of others.
+// TestDefaultQueueWaits: a job that named no queue waited in the site's default one, and provides no information
+// about others.
 func TestDefaultQueueWaits(t *testing.T) {
 	t.Parallel()
 	f := hpc()
@@ -60,7 +61,7 @@ func TestDefaultQueueWaits(t *testing.T) {
 	}
 }
 
-// TestLearnedCluster: hops are averaged over runs by their tasks, and with ten that are assumed; starts a second never
+// TestLearnedCluster: hops are averaged over runs by their tasks, and with ten assumed ones; starts per second never
 // count as a limit.
 func TestLearnedCluster(t *testing.T) {
 	t.Parallel()
@@ -80,7 +81,7 @@ func TestLearnedCluster(t *testing.T) {
 	}
 }
 
-// TestJoin: a pilot's first task waits for the cluster, where one that follows another need not.
+// TestJoin: a pilot's first task waits for the cluster, while one that follows another need not.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

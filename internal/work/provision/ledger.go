@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A bill is what pilots of a plan cost at one site, by the present terms of that: a plan may have been made with
-// another price.
+// A bill is the cost of a plan's pilots at one site, by its current terms: the plan may have been made with another
+// price.
 type bill struct {
 	site corral.Site
 	unit cost.Unit
@@ -21,7 +21,7 @@ type bill struct {
 	sum  cost.Money
 }
 
-// bills says what pilots cost at each of some sites, in the order in which they name the sites.
+// bills returns the cost of pilots at each of their sites, in the order in which they name the sites.
 func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all []bill, err error) {
 	for i, q := range pilots {
 		k := slices.IndexFunc(all, func(b bill) bool { return b.site.Name == q.Site })
@@ -45,8 +45,8 @@ func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all 
 	return all, nil
 }
 
-// afford refuses pilots of a plan that the balance of one of their sites does not allow: a Conflict or an Unsatisfiable
-// error. It changes nothing.
+// afford refuses pilots of a plan that the balance of one of their sites does not allow, with a Conflict or an
+// Unsatisfiable error. It changes nothing.
 func afford(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, at map[string]corral.SiteID) error {
 	all, err := bills(tx, pilots, at)
 	for _, b := range all {
@@ -62,8 +62,9 @@ func afford(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, at map[string]c
 	return err
 }
 
-// reserve promises pilots of a plan, within the transaction that creates their glideins, what they cost. What a site's
-// balance does not allow is a Conflict or an Unsatisfiable error, and then nothing of the transaction may stay.
+// reserve reserves the cost of a plan's pilots, within the transaction that creates their glideins. If a site's
+// balance does not allow it, it returns a Conflict or an Unsatisfiable error, and the transaction must be rolled
+// back.
 func reserve(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, glideins []corral.Glidein) error {
 	at := map[string]corral.SiteID{}
 	for _, g := range glideins {
@@ -86,7 +87,7 @@ func reserve(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, glideins []cor
 	return err
 }
 
-// atSite says at which site something was refused.
+// atSite adds the site to an error.
 func atSite(s corral.Site, err error) error {
 	if err == nil {
 		return nil
@@ -94,7 +95,7 @@ func atSite(s corral.Site, err error) error {
 	return corral.ErrorAt(corral.KindOf(err), "site "+s.Name, "%w", err)
 }
 
-// Ledger returns the ledger of a site, with the terms that it is charged by.
+// Ledger returns the ledger of a site, with its terms.
 func Ledger(tx *store.Tx, site corral.Site) (api.Ledger, error) {
 	l, err := tx.Ledger(site.ID)
 	if err != nil {
@@ -105,17 +106,17 @@ func Ledger(tx *store.Tx, site corral.Site) (api.Ledger, error) {
 		Statement: l.Statement()}, err
 }
 
-// charge fills in what a site charges, and what is left to spend there.
+// charge fills in a site's charges, and the amount left to spend there.
 func (f Facts) charge(s *plan.Site) {
 	tariff, _, err := cost.TermsOf(f.Site.SiteTerms)
-	if err != nil { // unreachable: terms are checked before they are kept
+	if err != nil { // unreachable: terms are checked before they are stored
 		tariff = cost.CoreHours
 	}
 	s.Tariff, s.Left = plan.Tariff(tariff), f.Ledger.Left()
 }
 
-// CheckTerms refuses, within the transaction that sets them, terms of a site that do not go together, and a price in
-// another unit while pilots of plans have money reserved in the old one.
+// CheckTerms refuses, within the transaction that sets them, inconsistent terms of a site, and a price in another
+// unit while pilots of plans have money reserved in the old one.
 func CheckTerms(tx *store.Tx, before, after corral.Site) error {
 	old, _, err := cost.TermsOf(before.SiteTerms)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// TestLeftOfARun: what is over is gone, what runs stays at its worker for as long as it will take, and workers that the
-// run's own plan has asked for are there.
+// TestLeftOfARun: finished tasks are excluded, running ones stay at their workers for their remaining time, and
+// workers that the run's own plan has requested are present.
 func TestLeftOfARun(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)

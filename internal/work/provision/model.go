@@ -15,24 +15,24 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Facts are what corrald knows of one site when a plan is made.
+// Facts are corrald's data about one site when a plan is made.
 type Facts struct {
 	Site    corral.Site
-	Machine corral.SiteQueue // of a site without a batch system: the machine that it is
+	Machine corral.SiteQueue // the machine, for a site without a batch system
 	Waits   []corral.Wait
-	Load    corral.Load // attempts that are there already
-	Held    int         // cpus that glideins have there, or will have, that are not about to go
-	Ledger  cost.Ledger // what may still be spent there
+	Load    corral.Load // existing attempts
+	Held    int         // cpus of present and future glideins there that are not about to leave
+	Ledger  cost.Ledger // of the money that may still be spent there
 }
 
-// latestWaits is how many of a site's waits are looked at.
+// latestWaits is the number of a site's waits that are considered.
 const latestWaits = 4000
 
-// ReadFacts reads what corrald knows of a site; machine is what this machine is to a site without a batch system. The
-// pilots of one plan, whose revisions count them by themselves, are not among those that hold cpus; 0: of none.
+// ReadFacts reads corrald's data about a site; machine describes this machine for a site without a batch system. The
+// pilots of plan but, whose revisions count them themselves, do not count as holding cpus; 0: no exception.
 func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but corral.PlanID) (f Facts, err error) {
 	f = Facts{Site: site, Machine: request.Machine(site, machine)}
-	if site.System().Queueless { // batch systems tell themselves what is free
+	if site.System().Queueless { // batch systems report free resources themselves
 		f.Held, err = held(tx, site, but)
 	}
 	if err != nil {
@@ -48,8 +48,8 @@ func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but cor
 	return f, err
 }
 
-// held is how many cpus of a site glideins have that stay, but for those of one plan. Those of a plan whose run is over
-// are about to be let go.
+// held returns the number of a site's cpus held by glideins that stay, except those of one plan. Glideins of a plan
+// whose run is over are about to be released.
 func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err error) {
 	all, err := tx.HeldCPUs(site.ID)
 	for id, n := range all {
@@ -70,8 +70,8 @@ func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err erro
 	return cpus, err
 }
 
-// Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. A
-// site that takes no pilots is left out.
+// Sites returns a plan's model of each queue that a site's pilots may use, and describes the assumed or learned
+// values. A site that takes no pilots is omitted.
 func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []string) {
 	for _, f := range facts {
 		switch f.Site.State {
@@ -82,7 +82,7 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 		overhead, learned := f.overhead(c.Share)
 		queues := f.queues()
 		if learned > 0 && len(queues) > 0 {
-			guessed = append(guessed, fmt.Sprintf("at site %s workers are there %s after a job's start, as learned "+
+			guessed = append(guessed, fmt.Sprintf("at site %s workers are ready %s after a job's start, as learned "+
 				"from %s", f.Site.Name, overhead, counted(learned, "pilot")))
 		}
 		var few []string
@@ -106,11 +106,12 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 	return all, guessed
 }
 
-// queues are those that the site's own options name, else its default queue; a site without a batch system is one.
+// queues returns the queues that the site's own options name, or otherwise its default queue; a site without a batch
+// system is one queue.
 func (f Facts) queues() []corral.SiteQueue {
 	if f.Site.System().Queueless {
 		machine := f.Machine
-		machine.Name = "" // no pilot can ask for it by the name under which it was found
+		machine.Name = "" // the name under which it was found is not valid in requests
 		return []corral.SiteQueue{machine}
 	}
 	if f.Site.Facts == nil {
@@ -126,7 +127,7 @@ func (f Facts) queues() []corral.SiteQueue {
 	return all
 }
 
-// model is what a plan knows of one queue, without its waits.
+// model returns a plan's model of one queue, without its waits.
 func (f Facts) model(q corral.SiteQueue) plan.Site {
 	s := plan.Site{
 		Name: f.Site.Name, Queue: q.Name,
@@ -146,7 +147,7 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 	if f.Site.System().Queueless { // all hosts are the one machine, which has no queue to wait in
 		s.CPUs, s.Hosts = max(0, q.CPUs-f.Held), q.CPUs
 	}
-	if most := f.Site.Limits.MaxQueued; most > 0 { // of those that wait alone
+	if most := f.Site.Limits.MaxQueued; most > 0 { // counts only waiting attempts
 		s.Pilots = min(s.Pilots, max(0, most-f.Load.Queued))
 	}
 	limits := []int{f.Site.Limits.MaxRunning}
@@ -161,8 +162,9 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 	return s
 }
 
-// Work returns a workflow as a plan reads it, and says where the estimates come from unless all are the workflow's own.
-// A task of which nothing is known is an Unsatisfiable error that names it. Estimates are rounded to milliseconds.
+// Work returns a plan's view of a workflow, and describes the sources of the estimates unless all are the workflow's
+// own. If a task has no estimate, it returns an Unsatisfiable error that names the task. Estimates are rounded to
+// milliseconds.
 func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string, err error) {
 	e, err := newExpectation(w, x)
 	if err != nil {
@@ -181,10 +183,11 @@ func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string,
 	return work, e.reasons(), nil
 }
 
-// Cluster returns what a plan assumes of a cluster of each kind, above all how long a task takes beyond its runtime:
-// the embedded dispatcher's way is a millisecond or two; a job of HTCondor's waits for the negotiator, which looks
-// every other second in our pools, unless it waited already when another ended, whose claim it takes over. An HTCondor
-// worker that is let go takes another second until its daemons have ended. Tasks that stream are the dispatcher's.
+// Cluster returns a plan's assumptions about a cluster of each kind, above all how long a task takes beyond its
+// runtime: the embedded dispatcher takes a millisecond or two. A job of HTCondor's waits for the negotiator, which
+// looks every other second in our pools, unless it was already waiting when another job ended, whose claim it takes
+// over. An HTCondor worker that is released takes another second until its daemons have ended. Tasks that stream are
+// the dispatcher's.
 func Cluster(kind corral.ClusterKind, streamed bool) plan.Cluster {
 	switch {
 	case streamed:

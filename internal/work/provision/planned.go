@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// ReleaseOver releases those of the plans that wanted picks whose runs are over, so that none of them comes to life
-// again after what the caller is about to do. It ends at the first plan that still asks for workers, which it returns:
-// its run goes on, or it has none yet, as between the two requests of corral run --auto. 0 if there is none.
+// ReleaseOver releases those of the plans selected by wanted whose runs are over, so that the caller's next action
+// cannot revive any of them. It ends at the first plan that still requests workers, and returns it: its run
+// continues, or does not exist yet, as between the two requests of corral run --auto. It returns 0 if there is none.
 func ReleaseOver(tx *store.Tx, wanted func(corral.Plan) bool) (corral.PlanID, error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
@@ -28,7 +28,7 @@ func ReleaseOver(tx *store.Tx, wanted func(corral.Plan) bool) (corral.PlanID, er
 	return 0, err
 }
 
-// planned returns the first plan that a run is under way for, of those that wanted picks; none has the id 0.
+// planned returns the first of the plans selected by wanted that has a run in progress; the id is 0 if there is none.
 func planned(tx *store.Tx, wanted func(corral.Plan) bool) (corral.Plan, error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
@@ -46,22 +46,22 @@ func planned(tx *store.Tx, wanted func(corral.Plan) bool) (corral.Plan, error) {
 	return corral.Plan{}, err
 }
 
-// CheckNoEnsemble refuses a second controller of a cluster beside an ensemble that is carried out there. A Conflict
-// error.
+// CheckNoEnsemble returns a Conflict error if an ensemble is being carried out on the cluster, because the ensemble
+// controls the cluster's workers.
 func CheckNoEnsemble(tx *store.Tx, cluster corral.ClusterID) error {
 	open, err := tx.OpenEnsembles()
 	for _, e := range open {
 		if e.Cluster == cluster {
-			return corral.ErrorAt(corral.Conflict, "cluster", "ensemble %d asks for workers of %s until it has ended; "+
-				"`corral ensemble cancel %[1]d` ends it", e.ID, e.ClusterName)
+			return corral.ErrorAt(corral.Conflict, "cluster", "ensemble %d controls the workers of %s until it has "+
+				"ended; `corral ensemble cancel %[1]d` ends it", e.ID, e.ClusterName)
 		}
 	}
 	return err
 }
 
-// CheckAlone refuses a plan that is to be revised where another one is, for a run that is under way: tasks of either
-// run go to any worker of the cluster, so that each plan would count on, and pay for, what the other one uses. A
-// Conflict error.
+// CheckAlone refuses a plan to be revised if another one is revised on the cluster for a run in progress: tasks of
+// either run use any worker of the cluster, so that each plan would count on, and pay for, the workers that the other
+// one uses. It returns a Conflict error.
 func CheckAlone(tx *store.Tx, p corral.Plan) error {
 	if !p.Auto {
 		return nil
@@ -74,7 +74,7 @@ func CheckAlone(tx *store.Tx, p corral.Plan) error {
 		"its end, or give this run a cluster of its own (corral cluster create)", other.ID, p.ClusterName)
 }
 
-// CheckRun refuses a run with a label that says that corrald itself asked for it, and one whose label names a plan
+// CheckRun refuses a run with a label that is reserved for corrald's own requests, and one whose label names a plan
 // that is not its owner's, is for another cluster, is not PROVISIONED or, if it is to be revised, is not alone. A run
 // without the label is not refused.
 func CheckRun(tx *store.Tx, labels map[string]string, cluster corral.ClusterID, owner string) error {
@@ -98,7 +98,7 @@ func CheckRun(tx *store.Tx, labels map[string]string, cluster corral.ClusterID, 
 	case p.Cluster != cluster:
 		return corral.ErrorAt(corral.Invalid, "labels", "plan %d is for cluster %s", p.ID, p.ClusterName)
 	case p.State != corral.PlanProvisioned:
-		return corral.ErrorAt(corral.Conflict, "labels", "plan %d is %s: its pilots are not asked for", p.ID, p.State)
+		return corral.ErrorAt(corral.Conflict, "labels", "plan %d is %s: its pilots are not requested", p.ID, p.State)
 	}
 	return CheckAlone(tx, p)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Present lists the workers of a cluster that no plan has asked for, each as a pilot of one host: a plan uses them
-// first. What they run is left out of what they offer. glideins are those of the cluster; at says for each worker, by
-// its id, where it is in the list.
+// Present lists the workers of a cluster that were not requested by a plan, each as a pilot of one host: a plan uses
+// them first. Resources used by running tasks are not included. glideins are those of the cluster; at maps the id of
+// each worker to its place in the list.
 func Present(glideins []corral.Glidein, workers []corral.Worker, now time.Time) (all []plan.Present,
 	at map[string]int) {
 	return present(glideins, workers, "", now)
 }
 
-// present is Present, with the workers that one plan has asked for.
+// present is Present, including the workers that one plan has requested.
 func present(glideins []corral.Glidein, workers []corral.Worker, ours string, now time.Time) (all []plan.Present,
 	at map[string]int) {
 	free := map[corral.GlideinID]corral.Glidein{}

@@ -12,17 +12,18 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A promise is what a plan's document said, as far as revisions ask for it.
+// A promise holds the parts of a plan's document that revisions need.
 type promise struct {
 	document plan.Plan                // without the place and time of each task
-	runtimes map[string]time.Duration // :: task → estimate that the plan was made with
+	runtimes map[string]time.Duration // :: task → estimate with which the plan was made
 }
 
-// readAgain is after how long a plan is read again that could not be read.
+// readAgain is the delay before an unreadable plan is read again.
 const readAgain = time.Minute
 
-// read returns what a plan promised. A document of many tasks is large, and takes longer to read than all else that a
-// look reads; but it never changes. So it is read once. If it cannot be read, that is said once, and it is not ok.
+// read returns a plan's promise. A document of many tasks is large, and takes longer to read than everything else
+// that a look reads; but it never changes, so it is read once. If it cannot be read, one log entry says so, and ok is
+// false.
 func (r *Reviser) read(ctx context.Context, of corral.Plan, now time.Time) (said promise, ok bool) {
 	id := of.ID
 	if said, ok := r.said[id]; ok {
@@ -42,20 +43,20 @@ func (r *Reviser) read(ctx context.Context, of corral.Plan, now time.Time) (said
 	case ctx.Err() == nil:
 		r.unread[id] = now
 		if !again {
-			r.lg.Error("a plan cannot be read, and is not revised: it is tried again each minute", "plan", id,
+			r.lg.Error("a plan cannot be read and is not revised; retrying every minute", "plan", id,
 				"error", err)
 		}
 	}
 	return said, err == nil
 }
 
-// Runtimes returns how long tasks take, by their ids, where a plan has placed them.
+// Runtimes returns the durations of tasks, by their ids, according to a plan's schedule.
 func Runtimes(db *store.DB, row corral.Plan) (map[string]time.Duration, error) {
 	said, err := promised(db, row)
 	return said.runtimes, err
 }
 
-// promised reads a plan's document, and its schedule where that lies apart.
+// promised reads a plan's document, and its schedule if that is stored separately.
 func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 	document, err := plan.Decode(row)
 	if err != nil {
@@ -77,7 +78,7 @@ func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 	return said, nil
 }
 
-// forget drops what is known of the promises of plans that are no longer under way.
+// forget drops the data about promises of plans that are no longer in progress.
 func (r *Reviser) forget(all []underway) {
 	over := func(id corral.PlanID) bool {
 		return !slices.ContainsFunc(all, func(u underway) bool { return u.plan.ID == id })

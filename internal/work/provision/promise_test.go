@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// TestPromiseOfManyTasks: revisions read the estimates of a plan whose schedule lies apart, too.
+// TestPromiseOfManyTasks: revisions read the estimates of a plan even if its schedule is stored separately.
 func TestPromiseOfManyTasks(t *testing.T) {
 	t.Parallel()
 	db := storetest.OpenTest(t)

@@ -22,7 +22,7 @@ const (
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// hpc is a site with a batch system, whose default queue is normal.
+// hpc returns a site with a batch system, whose default queue is normal.
 func hpc() provision.Facts {
 	return provision.Facts{Site: corral.Site{
 		Name: "hpc", Batch: "slurm", State: corral.SiteReady,
@@ -30,12 +30,12 @@ func hpc() provision.Facts {
 			{Name: "normal", Default: true, MaxWalltime: 24 * hour, MaxNodes: 10, Nodes: 40, CPUs: 64, MemoryMiB: 512_000},
 			{Name: "short", MaxWalltime: 10 * minute, Nodes: 40, CPUs: 64},
 			{Name: "night", Closed: "only at night", Nodes: 40, CPUs: 64},
-			{Name: "dark"}, // nothing is known of it
+			{Name: "dark"}, // nothing is known about it
 		}},
 	}}
 }
 
-// here is the machine that corrald runs on.
+// here returns the machine that corrald runs on.
 func here() provision.Facts {
 	return provision.Facts{
 		Site:    corral.Site{Name: "local", Batch: corral.ForkBatch, State: corral.SiteReady},
@@ -43,7 +43,7 @@ func here() provision.Facts {
 	}
 }
 
-// normal is the default queue of hpc as a plan sees it.
+// normal returns a plan's view of hpc's default queue.
 func normal() plan.Site {
 	return plan.Site{
 		Name: "hpc", Queue: "normal",
@@ -53,7 +53,7 @@ func normal() plan.Site {
 	}
 }
 
-// short is the queue short of hpc as a plan sees it.
+// short returns a plan's view of hpc's queue short.
 func short() plan.Site {
 	s := normal()
 	s.Queue, s.Walltime, s.Margin, s.Hosts = "short", 10*time.Minute, 30*time.Second, 40
@@ -69,13 +69,13 @@ func local() plan.Site {
 	}
 }
 
-// with is a site whose model differs from the usual one.
+// with returns a site whose model differs from the usual one.
 func with(s plan.Site, edit func(*plan.Site)) []plan.Site {
 	edit(&s)
 	return []plan.Site{s}
 }
 
-// TestSites: a plan knows of a site what is known of the queues that its pilots may use, less what is used already.
+// TestSites: a plan uses the known limits of the queues that its pilots may use, minus current use.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -127,7 +127,7 @@ func TestSites(t *testing.T) {
 				{Name: "some", Queue: "normal", Nodes: 39, From: now.Add(7 * time.Hour), To: now.Add(8 * time.Hour)},
 				{Name: "other", Queue: "short", Nodes: 40, From: now.Add(7 * time.Hour), To: now.Add(8 * time.Hour)},
 			}
-		}, with(normal(), func(s *plan.Site) { // 12 minutes earlier: the margin, and what a walltime is longer by
+		}, with(normal(), func(s *plan.Site) { // 12 minutes earlier: the margin, and the amount by which a walltime is longer
 			s.Closed = []plan.Span{{From: 0, To: time.Hour + time.Millisecond},
 				{From: 5*time.Hour - 12*time.Minute, To: 6*time.Hour + time.Millisecond}}
 		})},
@@ -149,9 +149,9 @@ func TestSites(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestWhatIsAhead: a plan's reasons have maintenance and allowance of the queues that it may use, and what the site
-// hides.
-func TestWhatIsAhead(t *testing.T) {
+// TestAhead: a plan's reasons contain the maintenance and allowance of the queues that it may use, and what the
+// site hides.
+func TestAhead(t *testing.T) {
 	t.Parallel()
 	f := hpc()
 	f.Waits = []corral.Wait{waited("normal", 4, minute)}
@@ -162,28 +162,29 @@ func TestWhatIsAhead(t *testing.T) {
 		{Name: "other", Queue: "short", Nodes: 40, From: now.Add(time.Hour), To: now.Add(2 * time.Hour)},
 	}
 	f.Site.Facts.Allowance = &corral.Allowance{Account: "phys", CPUMinutes: 6000, Used: 600}
-	f.Site.Facts.Notes = []string{"what the account has left is not known: PrivateData hides usage", "the quota is not known"}
+	f.Site.Facts.Notes = []string{"the account's remaining allowance is not known: PrivateData hides usage", "the quota is not known"}
 	_, got := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
 	const span = "from 2026-11-20T13:00:00Z to 2026-11-20T14:00:00Z: "
 	want := []string{
 		"queue normal at site hpc has maintenance all " + span + "no pilot is planned across it",
-		"queue normal at site hpc has maintenance some " + span + "3 of 40 nodes; the others are planned with as if they were all",
+		"queue normal at site hpc has maintenance some " + span + "3 of 40 nodes; the plan uses the others as if they were all",
 		"account phys at site hpc had 90 of 100 cpu-hours left on 2026-11-20T12:00:00Z",
-		"site hpc: what the account has left is not known: PrivateData hides usage; the prediction rests on its waits alone",
+		"site hpc: the account's remaining allowance is not known: PrivateData hides usage; the prediction uses only its waits",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// waited is an attempt of so many cpus that waited so long.
+// waited returns an attempt with that many cpus that waited that long.
 func waited(queue string, cpus int, wait corral.Seconds) corral.Wait {
 	begin := now.Add(-24 * time.Hour)
 	return corral.Wait{Site: "hpc", Queue: queue, Hosts: 1, CPUs: cpus, Walltime: hour, SubmittedAt: begin,
 		StartedAt: begin.Add(time.Duration(wait)), EndedAt: now, Outcome: corral.OutcomeDone}
 }
 
-// TestWaits: a plan waits as attempts of like shape did in the same queue, and if there are none as all of the queue.
+// TestWaits: a plan assumes the waits of attempts of like shape in the same queue or, if there are none, of all in
+// the queue.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	f := hpc()
@@ -211,9 +212,9 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestWaitsOfAConfidence (F7C): a plan that promises a confidence waits as the bound of a quantile says, any other as its
-// estimate. Waits of like shape that are too few for a bound give way to all of the queue. Where those are too few as
-// well, the longest is planned with, and that is said.
+// TestWaitsOfAConfidence (F7C): a plan that promises a confidence assumes the bound of a quantile, any other its
+// estimate. If there are too few waits of like shape for a bound, all of the queue are used. If those are too few as
+// well, the longest is used, and a reason says so.
 func TestWaitsOfAConfidence(t *testing.T) {
 	t.Parallel()
 	sure := plan.Goal{Objective: plan.Cost, Deadline: 24 * hour, Confidence: 0.5}
@@ -230,8 +231,8 @@ func TestWaitsOfAConfidence(t *testing.T) {
 		}
 	}
 	few := func(what string) string {
-		return what + " at site hpc: for a bound that a share of 0.5 does not exceed it takes 100; " +
-			"the longest wait that was seen stands for it"
+		return what + " at site hpc: a bound that a share of 0.5 does not exceed needs 100; " +
+			"the longest observed wait is used instead"
 	}
 	for _, tc := range []struct {
 		name  string
@@ -265,8 +266,8 @@ func TestWaitsOfAConfidence(t *testing.T) {
 	}
 }
 
-// TestBoundsAscend: the bound of a larger quantile rests on more waits, which may be shorter ones. It is no shorter for
-// that, and what is planned with is the bound of its own quantile.
+// TestBoundsAscend: the bound of a larger quantile is based on more waits, which may be shorter. It is still not
+// shorter, and the planned value is the bound of its own quantile.
 func TestBoundsAscend(t *testing.T) {
 	t.Parallel()
 	f := hpc()
@@ -292,8 +293,8 @@ func TestBoundsAscend(t *testing.T) {
 	}
 }
 
-// TestWaitsThatAreNotKnown: that none is assumed is said, but not of a site where nothing waits.
-func TestWaitsThatAreNotKnown(t *testing.T) {
+// TestUnknownWaits: a reason states that no wait is assumed, but not for a site where pilots never wait.
+func TestUnknownWaits(t *testing.T) {
 	t.Parallel()
 	gone := hpc()
 	gone.Site.Name, gone.Site.State = "gone", corral.SiteExiting
@@ -308,7 +309,7 @@ func TestWaitsThatAreNotKnown(t *testing.T) {
 	}
 }
 
-// pair is a workflow of two tasks, of which the second may have no estimate.
+// pair returns a workflow of two tasks, of which the second may have no estimate.
 func pair(t *testing.T, second time.Duration) *workflow.Workflow {
 	t.Helper()
 	w := &workflow.Workflow{}
@@ -321,7 +322,7 @@ func pair(t *testing.T, second time.Duration) *workflow.Workflow {
 	return w
 }
 
-// TestWork: a task is planned with its estimate in whole milliseconds, and one without with the fallback.
+// TestWork: a task is planned with its estimate in whole milliseconds, and one without an estimate with the fallback.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ estimate, fallback, want time.Duration }{
@@ -348,7 +349,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestCluster: HTCondor takes longer from a task to the next than the embedded dispatcher, and starts fewer a second.
+// TestCluster: HTCondor takes longer from one task to the next than the embedded dispatcher, and starts fewer per
+// second.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	embedded, condor := provision.Cluster(corral.Embedded, false), provision.Cluster(corral.Condor, false)
@@ -357,7 +359,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestGlideins: a pilot becomes a request for what it is; one that is not due at once has its time.
+// TestGlideins: a pilot becomes a request with its properties; one that is not due at once includes its time.
 func TestGlideins(t *testing.T) {
 	t.Parallel()
 	p := &plan.Plan{Pilots: []plan.Pilot{
@@ -380,8 +382,9 @@ func TestGlideins(t *testing.T) {
 	}
 }
 
-// TestMachineBehindSSHIsNoQueue: pilots of a site without a batch system name no queue, whatever its machine is called.
-func TestMachineBehindSSHIsNoQueue(t *testing.T) {
+// TestMachineBehindSSHIsNotAQueue: pilots of a site without a batch system name no queue, whatever its machine is
+// called.
+func TestMachineBehindSSHIsNotAQueue(t *testing.T) {
 	t.Parallel()
 	f := provision.Facts{Site: corral.Site{Name: "far", Batch: corral.ForkBatch, State: corral.SiteReady},
 		Machine: corral.SiteQueue{Name: "node7", CPUs: 4}}

@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Release lets the glideins of a plan go, within the transaction that moves the plan: workers finish what they run, and
-// pilots that have not been asked for are not. What each may cost stays reserved until it is over. A plan that is
-// released stays as it is.
+// Release releases the glideins of a plan, within the transaction that moves the plan: workers finish their running
+// tasks, and pilots that have not been submitted never are. The possible cost of each stays reserved until it has
+// ended. A released plan stays unchanged.
 func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	if p.State == corral.PlanReleased {
 		return p, nil
@@ -31,34 +31,34 @@ func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	return tx.MovePlan(p.ID, corral.PlanRelease, reason)
 }
 
-// Why a plan is released that nobody asked to release.
+// Reasons for releasing a plan without a request.
 const (
 	overReason   = "its run is over"
 	orphanReason = "no run of it was made"
 	goneReason   = "all of its pilots have ended"
 )
 
-// orphanAge is after what time a plan that is for one run, and has none, is released: whoever was to make the run is
-// gone.
+// orphanAge is how long a plan that is meant for one run may exist without it before it is released: the client that
+// was to create the run is gone.
 const orphanAge = 2 * time.Minute
 
-// labelled is the label of what belongs to a plan: its glideins, and the run that it was made for.
+// labelled returns the label of a plan's objects: its glideins, and the run for which it was made.
 func labelled(p corral.Plan) map[string]string {
 	return map[string]string{corral.PlanLabel: strconv.FormatInt(int64(p.ID), 10)}
 }
 
-// Keep withdraws hedges once the other pilot is there, and releases each plan when the runs that were made for it are
-// over, or when all of its pilots have ended and no revision will ask for others, until ctx ends. Else a plan without a
-// run is left alone: it was provisioned by a person, who releases it, unless it is one of corral run --auto, whose run
-// follows at once. Keep looks at the store whenever a run or a glidein changes, each minute, and first at its start, so
-// that what ended while no corrald ran is released as well.
+// Keep withdraws hedges once the other pilot is present, and releases each plan when the runs that were made for it
+// are over, or when all of its pilots have ended and no revision will request others, until ctx ends. Otherwise a
+// plan without a run is left alone: a person provisioned it and will release it, unless it belongs to corral run
+// --auto, whose run follows at once. Keep looks at the store at its start, whenever a run or a glidein changes, and
+// every minute, so that plans whose runs ended while no corrald was running are released as well.
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 	pairs := hedges{db, map[corral.PlanID]bool{}}
 	for {
 		changed := db.Changed(store.Subject{Object: corral.ObjectRun})
 		left := db.Changed(store.Subject{Object: corral.ObjectGlidein})
 		if err := errors.Join(releaseEnded(ctx, db), pairs.withdraw(ctx)); err != nil && ctx.Err() == nil {
-			lg.Error("releasing plans and their pilots: it is tried again within a minute", "error", err)
+			lg.Error("releasing plans and their pilots failed; retrying within a minute", "error", err)
 		}
 		select {
 		case <-changed:
@@ -84,7 +84,7 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 		}
 		return err
 	})
-	// One plan that cannot be looked at, or let go, keeps no other from it.
+	// A plan that cannot be read or released does not affect the others.
 	for _, p := range ended {
 		err = errors.Join(err, db.Owner(p.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
 			reason, err := outlived(tx, p) // it may have been resumed meanwhile
@@ -97,8 +97,8 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 	return err
 }
 
-// outlived says why a plan's pilots are not needed any more, or nothing: none is left, and none will follow; it has
-// runs, and all of them are over; or none came.
+// outlived returns why a plan's pilots are not needed any more, or nothing: none is left, and none will follow; it
+// has runs, and all of them are over; or none came.
 func outlived(tx *store.Tx, p corral.Plan) (reason string, err error) {
 	if !p.Auto {
 		all, live, err := tx.PilotsOf(p.ID)

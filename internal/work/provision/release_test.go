@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// end has the scene's pilot come and leave again.
+// end makes the scene's pilot come and leave again.
 func (s *scene) end() {
 	s.t.Helper()
 	s.works(0)
@@ -23,7 +23,7 @@ func (s *scene) end() {
 	})
 }
 
-// kept looks at plans once as Keep does, and returns what became of the scene's.
+// kept looks at plans once as Keep does, and returns the scene's plan afterwards.
 func (s *scene) kept() corral.Plan {
 	s.t.Helper()
 	if err := releaseEnded(s.t.Context(), s.db); err != nil {
@@ -36,9 +36,9 @@ func (s *scene) kept() corral.Plan {
 	return p
 }
 
-// TestAPlanWithoutPilotsIsReleased: once all of its pilots have ended, and not before. One that is revised may get
-// others as long as its run goes on.
-func TestAPlanWithoutPilotsIsReleased(t *testing.T) {
+// TestPlanWithoutPilotsIsReleased: once all of its pilots have ended, and not before. A plan that is revised may get
+// others during its run.
+func TestPlanWithoutPilotsIsReleased(t *testing.T) {
 	t.Parallel()
 	for _, auto := range []bool{false, true} {
 		s := newScene(t, inTime, auto)

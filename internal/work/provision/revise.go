@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/revision"
 )
 
-// carryOut writes a decision down, as a revision, in one transaction with the glideins that it creates and lets go; the
-// engine does the rest. A decision that was made of what is no longer so has no effect: another follows soon.
+// carryOut records a decision as a revision, in one transaction with the glideins that it creates and releases; the
+// engine does the rest. A decision based on outdated state has no effect: another follows soon.
 func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revision.Decision) error {
 	var made corral.Revision
 	err := r.db.Owner(s.plan.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
@@ -39,7 +39,7 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 		}
 		if len(refused) > 0 {
 			text.Limits = append(text.Limits, refused...)
-			text.Reasons = append(text.Reasons, fmt.Sprintf("%d pilot(s) may not be asked for", len(d.Add)))
+			text.Reasons = append(text.Reasons, fmt.Sprintf("%d pilot(s) cannot be requested", len(d.Add)))
 			if d.News == revision.Nothing && !v.Before.Limited {
 				text.News = string(revision.Limited)
 			}
@@ -65,7 +65,7 @@ func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revi
 	return err
 }
 
-// amount is what the plan is predicted to cost, as --budget takes it.
+// amount returns the plan's predicted cost in the format of --budget.
 func amount(s sight, d revision.Decision) string {
 	return cost.Amount{Money: d.Predicted.Cost, Unit: s.document.Cost.Unit}.String()
 }
@@ -77,7 +77,7 @@ type change struct {
 	number int // of the revision
 }
 
-// drop lets pilots go. One that is to go because it is idle stays if it has a task by now.
+// drop releases pilots. A pilot to be released because it is idle stays if it has a task by now.
 func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.PilotChange, err error) {
 	for _, d := range drops {
 		i := slices.IndexFunc(c.sight.glideins, func(g corral.Glidein) bool {
@@ -105,8 +105,8 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 	return all, nil
 }
 
-// affordable returns pilots that are to be added, if the balances of their sites and the limits of the plan's owner
-// allow all of them, and that owner is not suspended. Otherwise none are added, and the revision lists the limit; the
+// affordable returns the pilots to add, if the balances of their sites and the limits of the plan's owner allow all
+// of them, and that owner is not suspended. Otherwise it returns none and the limit, which the revision lists; the
 // rest of the decision stands.
 func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
 	refusal, err := c.tx.Refusal(c.sight.plan.Owner)
@@ -124,8 +124,8 @@ func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []str
 	return pilots, nil, err
 }
 
-// add asks for pilots. Their numbers follow those that the plan has: no number is used twice, so that none is asked for
-// twice.
+// add requests pilots. Their numbers follow the plan's existing ones: no number is used twice, so that no pilot is
+// requested twice.
 func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral.PilotChange, err error) {
 	there, err := c.tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(c.sight.plan)})
 	if err != nil {

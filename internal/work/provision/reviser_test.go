@@ -24,8 +24,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A scene is a plan of one pilot of one cpu whose run goes on: two tasks of a minute that could run side by side. It is
-// what the run and the cluster tell of themselves, too.
+// A scene is a plan of one pilot of one cpu with a run in progress: two tasks of a minute that could run side by
+// side. It also implements the interfaces of the run and the cluster.
 type scene struct {
 	t        *testing.T
 	db       *store.DB
@@ -35,7 +35,7 @@ type scene struct {
 	flow     *workflow.Workflow
 	progress []execution.Progress
 	workers  []corral.Worker
-	asked    func() // before workers are told of
+	asked    func() // called before workers are returned
 }
 
 // Left implements Runs.
@@ -104,7 +104,7 @@ func newScene(t *testing.T, goal string, auto bool, others ...string) *scene {
 	return s
 }
 
-// ready is a new site without a batch system that takes pilots.
+// ready returns a new site without a batch system that takes pilots.
 func ready(tx *store.Tx, name, price string) (corral.Site, error) {
 	site, err := tx.CreateSite(corral.Site{Name: name, Owner: "ada", Contact: "local:", Batch: corral.ForkBatch,
 		Root: "/srv/" + name, SiteTerms: corral.SiteTerms{Price: price}})
@@ -124,7 +124,7 @@ func (s *scene) write(fn func(*store.Tx) error) {
 	}
 }
 
-// works has the plan's pilot come, with a worker that has so many tasks.
+// works makes the plan's pilot come, with a worker that has that many tasks.
 func (s *scene) works(tasks int) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -145,13 +145,13 @@ func (s *scene) works(tasks int) {
 		RunningTasks: tasks, Connected: true}}
 }
 
-// reviser is one that begins now: each has forgotten what those before it knew.
+// reviser returns a new reviser, which does not share the memory of earlier ones.
 func (s *scene) reviser() *Reviser {
 	machine := corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}
 	return NewReviser(slog.New(slog.DiscardHandler), s.db, s, s, machine)
 }
 
-// look has a reviser look once, so long after the plan's beginning.
+// look makes a reviser look once, this long after the plan's beginning.
 func (s *scene) look(r *Reviser, after time.Duration) {
 	s.t.Helper()
 	all, err := store.ReadWhole(s.t.Context(), s.db, under)
@@ -190,13 +190,13 @@ func (s *scene) pilots() []corral.Glidein {
 const inTime, tooLate = `{"objective":"cost","tradeoff":0,"deadline_s":600}`,
 	`{"objective":"cost","tradeoff":0,"deadline_s":90}`
 
-// TestBehindAPilotIsAdded: one pilot is too little for the deadline. The other is asked for once, by a label of its
-// own, whoever looks next.
+// TestBehindAPilotIsAdded: one pilot is not enough for the deadline. The other is requested once, with a label of its
+// own, whichever reviser looks next.
 func TestBehindAPilotIsAdded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, true)
 	s.look(s.reviser(), time.Second)
-	s.look(s.reviser(), 2*time.Second) // after a crash, say
+	s.look(s.reviser(), 2*time.Second) // after a crash, for example
 	s.look(s.reviser(), 10*time.Second)
 	all, pilots := s.revisions(), s.pilots()
 	if len(all) != 1 || len(all[0].Added) != 1 || len(pilots) != 2 || pilots[1].Labels["pilot"] != "1" ||
@@ -205,22 +205,23 @@ func TestBehindAPilotIsAdded(t *testing.T) {
 	}
 }
 
-// TestARevisionKeepsToWhatWasAsked: pilots are added at the sites that the plan was asked for, at the price and with the
-// start-up that it was made with. A site whose price is in another unit is left out, which is said where it would help.
-func TestARevisionKeepsToWhatWasAsked(t *testing.T) {
+// TestRevisionKeepsTheAssumptions: pilots are added at the sites that the plan was requested for, at the price and
+// with the start-up of its creation. A site whose price is in another unit is excluded, which the limits mention
+// where it would help.
+func TestRevisionKeepsTheAssumptions(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, asked string
 		price       string // of the site other
 		at          string // where a pilot is added
-		cost        string // what is predicted ends so
-		limits      string // has this in it
+		cost        string // end of the predicted cost
+		limits      string // part of the limits
 	}{
 		{"nothing", `{}`, "", "local", "ch", "[]"},
 		{"a site", `{"sites":["other"]}`, "", "other", "ch", "[]"},
 		{"a price", `{"price":"3EUR/cpu-hour"}`, "", "local", "EUR", "[]"},
 		{"one price for several units", `{"price":"3EUR/cpu-hour"}`, "1USD/cpu-hour", "local", "EUR", "[]"},
-		{"a start-up of two minutes", `{"overhead_s":120}`, "", "local", "ch", "the soonest ends after 3m0s"},
+		{"a start-up of two minutes", `{"overhead_s":120}`, "", "local", "ch", "the fastest ends after 3m0s"},
 		{"several units", `{}`, "1USD/cpu-hour", "local", "ch", "[]"},
 		{"a site of another unit", `{"sites":["other"]}`, "1USD/cpu-hour", "", "ch",
 			"[no site takes pilots site other: its price is in USD, the plan's in ch]"},
@@ -248,8 +249,8 @@ func TestARevisionKeepsToWhatWasAsked(t *testing.T) {
 	}
 }
 
-// TestWhatIsAddedIsReserved: what an added pilot costs is promised to the plan with it.
-func TestWhatIsAddedIsReserved(t *testing.T) {
+// TestAddedPilotsAreReserved: an added pilot's cost is reserved for the plan.
+func TestAddedPilotsAreReserved(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, true)
 	reserved := func() (sum cost.Money) {
@@ -271,8 +272,8 @@ func TestWhatIsAddedIsReserved(t *testing.T) {
 	}
 }
 
-// TestPilotsAreReservedAtAllSitesOrNone: where the balance of one site does not allow what is to be added, nothing is
-// reserved at the others.
+// TestPilotsAreReservedAtAllSitesOrNone: if the balance of one site does not allow the additions, nothing is reserved
+// at the others.
 func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, true, "")
@@ -307,9 +308,8 @@ func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
 	}
 }
 
-// TestABalanceThatIsSpentLeavesTheRestOfADecision: that the deadline will be missed is said although no pilot can be
-// added.
-func TestABalanceThatIsSpentLeavesTheRestOfADecision(t *testing.T) {
+// TestSpentBalanceKeepsTheRestOfADecision: a missed deadline is reported although no pilot can be added.
+func TestSpentBalanceKeepsTheRestOfADecision(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, true)
 	s.write(func(tx *store.Tx) error {
@@ -323,9 +323,9 @@ func TestABalanceThatIsSpentLeavesTheRestOfADecision(t *testing.T) {
 	}
 }
 
-// TestAFullSiteIsNamedOnce: a run that is behind while its site takes no more pilots says so, in a revision and in the
-// histories of the plan and of the run, once; and again when the site is full after pilots were added.
-func TestAFullSiteIsNamedOnce(t *testing.T) {
+// TestFullSiteIsNamedOnce: a run that is behind while its site takes no more pilots is reported, in a revision and in
+// the histories of the plan and of the run, once; and again when the site is full after pilots were added.
+func TestFullSiteIsNamedOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, `{"objective":"makespan","tradeoff":0}`, true)
 	limit := func(most int) {
@@ -371,9 +371,9 @@ func TestAFullSiteIsNamedOnce(t *testing.T) {
 	}
 }
 
-// TestAMachineIsSharedWithOthers: what others hold of a machine is not there for a revision, and its own pilots count
-// once. Those that were told to go, or are about to be because their run is over, count no longer.
-func TestAMachineIsSharedWithOthers(t *testing.T) {
+// TestMachineIsSharedWithOthers: cpus of a machine held by others are not available to a revision, and its own pilots
+// count once. Pilots that were told to go, or are about to be because their run is over, no longer count.
+func TestMachineIsSharedWithOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ stay, leave, over, added int }{ // cpus; the machine has 4, the plan's pilot 1
 		"room":                     {stay: 2, added: 1},
@@ -403,9 +403,9 @@ func TestRevisionsKnowSlowSites(t *testing.T) {
 	}
 }
 
-// TestWhatSlowHostsTook: of what a task took, also on a pilot that is gone, a decision sees what it would have taken on
-// the fastest hosts. So slow hosts are no reason to expect more of the other tasks.
-func TestWhatSlowHostsTook(t *testing.T) {
+// TestTimesOnSlowHosts: a decision sees a task's time as it would have been on the fastest hosts, even on a pilot
+// that is gone. So slow hosts do not raise the expected times of other tasks.
+func TestTimesOnSlowHosts(t *testing.T) {
 	t.Parallel()
 	at := func(site, tag string) corral.Glidein {
 		return corral.Glidein{SiteName: site, Attempts: []corral.Job{{Tag: tag}}}
@@ -425,8 +425,8 @@ func TestWhatSlowHostsTook(t *testing.T) {
 	}
 }
 
-// besides makes glideins of another cluster at the scene's site: of so many cpus that stay, that were told to go, and
-// that a plan has asked for whose run is over.
+// besides creates glideins of another cluster at the scene's site, with these numbers of cpus: some stay, some were
+// told to go, and some were requested by a plan whose run is over.
 func besides(tx *store.Tx, s *scene, stay, leave, over int) error {
 	k, err := tx.CreateCluster(corral.Cluster{Name: "other", Owner: "ada", Kind: corral.Embedded})
 	if err != nil {
@@ -491,9 +491,9 @@ func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 	}
 }
 
-// TestDecisionsReckonWithTheNextLook: however long looks take, what a look decides counts with the end of the next one,
+// TestDecisionsConsiderTheNextLook: however long looks take, a look's decision accounts for the end of the next one,
 // as long as looks take no longer than their searches may, or than the one before them.
-func TestDecisionsReckonWithTheNextLook(t *testing.T) {
+func TestDecisionsConsiderTheNextLook(t *testing.T) {
 	t.Parallel()
 	if got := horizon(period, 0); got != 3*time.Second {
 		t.Errorf("short looks count with %s", got)
@@ -514,7 +514,7 @@ func TestDecisionsReckonWithTheNextLook(t *testing.T) {
 	})
 }
 
-// TestSearchesAreBoundedForABudget: for the sake of one plan's budget those for all plans are.
+// TestSearchesAreBoundedForABudget: one plan's budget bounds the searches for all plans.
 func TestSearchesAreBoundedForABudget(t *testing.T) {
 	t.Parallel()
 	for goal, want := range map[string]time.Duration{
@@ -532,8 +532,8 @@ func TestSearchesAreBoundedForABudget(t *testing.T) {
 	}
 }
 
-// TestARevisionAssumesWhatItsPlanDid: what was learned of a cluster counts for both.
-func TestARevisionAssumesWhatItsPlanDid(t *testing.T) {
+// TestRevisionAssumesTheSameAsItsPlan: values learned about a cluster apply to both.
+func TestRevisionAssumesTheSameAsItsPlan(t *testing.T) {
 	t.Parallel()
 	learned := plan.Plan{Evidence: plan.Evidence{Assumed: &plan.Assumed{Hop: corral.Seconds(time.Second), Rate: 7}}}
 	if got, want := clusterOf(corral.Condor, false, learned), (plan.Cluster{Rate: 7, Hop: time.Second}); got != want {
@@ -544,8 +544,8 @@ func TestARevisionAssumesWhatItsPlanDid(t *testing.T) {
 	}
 }
 
-// TestOnlyPlansThatAreToBeAreRevised: one that a person provisioned is left alone, and one without a run.
-func TestOnlyPlansThatAreToBeAreRevised(t *testing.T) {
+// TestOnlyAutomaticPlansAreRevised: a plan that a person provisioned is left alone, and so is one without a run.
+func TestOnlyAutomaticPlansAreRevised(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, false)
 	s.look(s.reviser(), time.Second)
@@ -557,13 +557,13 @@ func TestOnlyPlansThatAreToBeAreRevised(t *testing.T) {
 	}
 }
 
-// TestAnIdlePilotIsDrained: the only task that is left runs elsewhere, and the pilot has nothing to come.
-func TestAnIdlePilotIsDrained(t *testing.T) {
+// TestIdlePilotIsDrained: the only task that is left runs elsewhere, and the pilot has none to expect.
+func TestIdlePilotIsDrained(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string
-		tasks   int // that it has when it is looked at
-		then    int // that it has when it is drained
+		tasks   int // number when it is looked at
+		then    int // number when it is drained
 		drained bool
 	}{{"idle", 0, 0, true}, {"busy", 1, 1, false}, {"given a task in between", 0, 1, false}} {
 		s := newScene(t, inTime, true)
@@ -594,8 +594,8 @@ func TestAnIdlePilotIsDrained(t *testing.T) {
 	}
 }
 
-// TestWhatPeopleHaveToKnow: that a deadline will be missed is in the histories of the plan and of the run, once.
-func TestWhatPeopleHaveToKnow(t *testing.T) {
+// TestNewsIsRecorded: the histories of the plan and of the run record once that a deadline will be missed.
+func TestNewsIsRecorded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, `{"objective":"cost","tradeoff":0,"deadline_s":30}`, true)
 	for k := range 4 {
@@ -623,7 +623,7 @@ func TestWhatPeopleHaveToKnow(t *testing.T) {
 	}
 }
 
-// TestPlanIsReadOnce: what a plan promised is read at the first look, and forgotten when its run is over.
+// TestPlanIsReadOnce: a plan's promise is read at the first look, and forgotten when its run is over.
 func TestPlanIsReadOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, `{}`, true)
@@ -639,9 +639,9 @@ func TestPlanIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestAPlanThatCannotBeRead: that is said once, not at every look; a minute later the plan is read again, and revised
-// if it can be.
-func TestAPlanThatCannotBeRead(t *testing.T) {
+// TestUnreadablePlan: the failure is logged once, not at every look; a minute later the plan is read again, and
+// revised if that succeeds.
+func TestUnreadablePlan(t *testing.T) {
 	t.Parallel()
 	var lines bytes.Buffer
 	apart, err := plan.WriteSchedule(&lines, []plan.Placement{{ID: "a", End: 60e9}, {ID: "b", End: 60e9}})

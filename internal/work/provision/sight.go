@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A sight is all that corrald knows of a plan and its run at an instant.
+// A sight is corrald's complete data about a plan and its run at an instant.
 type sight struct {
 	underway
 	promise
@@ -31,15 +31,15 @@ type sight struct {
 
 	cluster   corral.Cluster
 	facts     []Facts
-	glideins  []corral.Glidein // of the plan, with their attempts; DELETED ones, too
+	glideins  []corral.Glidein // of the plan, with their attempts, including DELETED ones
 	others    []corral.Glidein // of the cluster
-	transfers Transfers        // by which the plan was made
-	ours      string           // id of a plan whose workers are among the others; empty: those of none are
+	transfers Transfers        // with which the plan was made
+	ours      string           // id of a plan whose workers are among the others; empty: no plan
 	revisions []corral.Revision
 }
 
-// read reads what the store knows. Workers of an HTCondor pool may need a package that not every site has: such a plan
-// stays at the sites that it has pilots at.
+// read reads the store's data. Workers of an HTCondor pool may need a package that not every site has, so such a plan
+// stays at the sites where it has pilots.
 func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 	if s.cluster, err = tx.Cluster(s.plan.Cluster); err != nil {
 		return err
@@ -73,13 +73,14 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 	return err
 }
 
-// asksFor reports whether the plan is for a site. One that has the name of a site that the plan is for is another one.
+// asksFor reports whether the plan is for a site. A different site with the name of one of the plan's sites does not
+// count.
 func (s *sight) asksFor(site corral.Site) bool {
 	asked := s.document.Asked.Sites
 	return len(asked) == 0 || slices.Contains(asked, site.Name) && s.plan.Sites[site.Name] == site.ID
 }
 
-// at are the sites that pilots may be asked for at, by the names by which a decision calls them.
+// at returns the sites at which pilots may be requested, by the names that decisions use.
 func (s *sight) at() map[string]corral.SiteID {
 	all := map[string]corral.SiteID{}
 	for _, f := range s.facts {
@@ -88,14 +89,14 @@ func (s *sight) at() map[string]corral.SiteID {
 	return all
 }
 
-// sites returns the sites that pilots may be asked for at, as the plan was made for them, and why others are left out:
-// what costs something else cannot be added up with the plan.
+// sites returns the sites at which pilots may be requested, with the plan's assumptions, and why others are excluded:
+// costs in another unit cannot be added to the plan's.
 func (s *sight) sites() (all []plan.Site, without []string) {
 	share := cmp.Or(s.document.Goal.Confidence, 0.5)
 	facts := slices.DeleteFunc(slices.Clone(s.facts), func(f Facts) bool { return !s.asksFor(f.Site) })
 	all, _ = Sites(facts, CautionOf(s.document.Goal, share), s.now)
 	Join(all, clusterOf(s.cluster.Kind, s.run.Options.Stream, s.document))
-	_, _ = WhatIf(all, s.document.Asked.WhatIf) // it was read when the plan was made
+	_, _ = WhatIf(all, s.document.Asked.WhatIf) // it was checked when the plan was made
 	for i := range all {
 		all[i].Speed = s.document.SpeedAt(all[i].Name)
 	}
@@ -111,7 +112,7 @@ func (s *sight) sites() (all []plan.Site, without []string) {
 	return all, slices.Compact(without) // a site may have several queues
 }
 
-// tariff is what a site charges, as the plan reckons.
+// tariff returns a site's charges, with the plan's assumptions.
 func (s *sight) tariff(name string) plan.Tariff {
 	i := slices.IndexFunc(s.facts, func(f Facts) bool { return f.Site.Name == name })
 	if i < 0 {
@@ -124,7 +125,7 @@ func (s *sight) tariff(name string) plan.Tariff {
 	return sites[0].Tariff
 }
 
-// busy says which glideins have a worker with a task.
+// busy returns which glideins have a worker with a task.
 func (s sight) busy() map[corral.GlideinID]bool {
 	busy := map[corral.GlideinID]bool{}
 	for _, w := range s.workers {
@@ -135,17 +136,17 @@ func (s sight) busy() map[corral.GlideinID]bool {
 	return busy
 }
 
-// since is an instant as the plan counts.
+// since returns an instant as time since the plan's beginning.
 func (s sight) since(at time.Time) time.Duration { return at.Sub(s.plan.BeganAt) }
 
-// The time that a pilot still holds its hosts after it was told to go at once: until the order has reached it, its
-// tasks are killed and its job is gone from the queue.
+// The time for which a pilot still holds its hosts after it was told to leave at once: until the order has reached
+// it, its tasks are killed and its job has left the queue.
 const (
 	graceHere  = 2 * time.Second
 	graceThere = 15 * time.Second
 )
 
-// view makes of it what a decision reads.
+// view converts the sight to the input of a decision.
 func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) {
 	document := s.document
 	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
@@ -173,7 +174,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 			continue
 		}
 		before, follows := of[g.Follows]
-		follows = follows && v.Pilots[before].Phase != revision.Gone // it holds nothing that the other one does not
+		follows = follows && v.Pilots[before].Phase != revision.Gone // it holds nothing beyond the other one's
 		of[g.ID] = len(v.Pilots)
 		v.Pilots = append(v.Pilots, q)
 		for i := range v.Problem.Sites {
@@ -187,8 +188,8 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 	return v, nil
 }
 
-// take leaves of what a site gives what it does beyond a pilot. One that was submitted is in the site's load already,
-// which counts pilots, not cpus.
+// take subtracts a pilot from a site's capacity. A submitted pilot is already in the site's load, which counts
+// pilots, not cpus.
 func take(site *plan.Site, q revision.Pilot) {
 	if q.Phase != revision.Gone {
 		site.CPUs = max(0, site.CPUs-q.HeldCPUs())
@@ -198,7 +199,8 @@ func take(site *plan.Site, q revision.Pilot) {
 	}
 }
 
-// clusterOf is what the plan was made with: what was learned of the cluster by then, if its document says so.
+// clusterOf returns the cluster model with which the plan was made: the one learned by then, if its document contains
+// it.
 func clusterOf(kind corral.ClusterKind, streamed bool, document plan.Plan) plan.Cluster {
 	if a := document.Assumed; a != nil {
 		return a.Cluster()
@@ -206,8 +208,8 @@ func clusterOf(kind corral.ClusterKind, streamed bool, document plan.Plan) plan.
 	return Cluster(kind, streamed)
 }
 
-// ofTask is the cluster as it is for each task where tasks are clustered: of a job's hop each has a share. A revision
-// looks at tasks, of which some of a job may be done.
+// ofTask returns the cluster model per task if tasks are clustered: each has a share of a job's hop. A revision
+// considers tasks, because some tasks of a job may be done.
 func ofTask(p plan.Problem, how string) plan.Cluster {
 	c, err := clustering.Parse(how)
 	jobs := len(p.Work.Jobs(c))
@@ -222,7 +224,7 @@ func ofTask(p plan.Problem, how string) plan.Cluster {
 	return of
 }
 
-// asPlanned gives tasks the estimates that the plan was made with.
+// asPlanned gives tasks the estimates with which the plan was made.
 func (p promise) asPlanned(work plan.Work) plan.Work {
 	for i, t := range work.Tasks {
 		if d, ok := p.runtimes[t.ID]; ok {
@@ -232,12 +234,12 @@ func (p promise) asPlanned(work plan.Work) plan.Work {
 	return work
 }
 
-// before sums up the revisions that there are.
+// before summarises the existing revisions.
 func (s sight) before() (b revision.Before) {
 	for _, r := range s.revisions {
 		b.Number = r.Number
 		if len(r.Added) > 0 || slices.ContainsFunc(r.Dropped, func(c corral.PilotChange) bool {
-			return c.Why != string(revision.Workless) // no decision has to wait until that shows
+			return c.Why != string(revision.Workless) // no decision has to wait for its effects
 		}) {
 			b.At = s.since(r.At)
 		}
@@ -254,10 +256,12 @@ func (s sight) before() (b revision.Before) {
 	return b
 }
 
-// late reports whether a revision says that the deadline will be missed because of limits: it has one piece of news.
+// late reports whether a revision states that the deadline will be missed because of limits: it has only one piece of
+// news.
 func late(r corral.Revision) bool { return r.News == string(revision.Late) && len(r.Limits) > 0 }
 
-// pilot is a glidein of the plan as a decision sees it; ok is false if it has no number: then a person asked for it.
+// pilot returns a decision's view of a glidein of the plan; ok is false if it has no number: then a person requested
+// it.
 func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID]time.Time) (revision.Pilot, bool) {
 	number, err := strconv.Atoi(g.Labels["pilot"])
 	q := revision.Pilot{Number: number, Began: -1, Ended: -1, Keep: plan.Unbounded, Tariff: s.tariff(g.SiteName),
@@ -286,7 +290,7 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 	return q, err == nil
 }
 
-// phase says how far a pilot is, by its glidein's last attempt.
+// phase sets the progress of a pilot, from its glidein's last attempt.
 func (s sight) phase(q *revision.Pilot, g corral.Glidein) {
 	if len(g.Attempts) > 0 {
 		a := g.Attempts[len(g.Attempts)-1]
@@ -314,7 +318,7 @@ func (s sight) phase(q *revision.Pilot, g corral.Glidein) {
 	}
 }
 
-// tasks fills in how far the tasks are.
+// tasks fills in the progress of the tasks.
 func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 	where := make(map[string]corral.Worker, len(s.workers))
 	hosts := map[corral.GlideinID]int{} // :: glidein → hosts of it that were numbered
@@ -340,7 +344,7 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 				t.Pilot, t.Host = k, number[w.ID]
 			} else if k, there := at[w.ID]; there {
 				t.Pilot = len(v.Pilots) + k
-				room := &others[k].Host // without what it has of others
+				room := &others[k].Host // excludes the resources used by other tasks
 				room.CPUs = min(w.CPUs, room.CPUs+v.Problem.Work.Task(i).Needs.CPUs)
 			}
 		}
@@ -348,11 +352,11 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 	}
 }
 
-// whereabouts says at which site each attempt is, or was, that tasks of the run may have run on, by its tag.
+// whereabouts returns the site of each attempt, by its tag, that tasks of the run may have run on.
 func (s sight) whereabouts() map[string]string {
 	sites := map[string]string{}
 	if s.document.Assumed == nil || len(s.document.Assumed.Speeds) == 0 {
-		return sites // it does not matter
+		return sites // they are not needed
 	}
 	for _, list := range [][]corral.Glidein{s.glideins, s.others} {
 		for _, g := range list {
@@ -364,7 +368,7 @@ func (s sight) whereabouts() map[string]string {
 	return sites
 }
 
-// attemptOf is the tag of the attempt that a worker is of.
+// attemptOf returns the tag of a worker's attempt.
 func attemptOf(worker string) string {
 	tag, _, _ := strings.Cut(worker, "/")
 	return tag

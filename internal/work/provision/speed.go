@@ -10,12 +10,13 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// alikeSpeed is how near to the fastest hosts others must be to count as fast: by how much tasks differ by chance.
+// alikeSpeed is how near to the fastest hosts others must be to count as equally fast: tasks differ by this much by
+// chance.
 const alikeSpeed = 0.9
 
-// Speeds says how fast the hosts of sites are, as profiles tell that have tasks of the same kinds at several of them:
-// the profile that was asked for, or else the earlier runs. Nil: nothing is known of these sites, or all hosts are as
-// fast. Hosts of other sites count as well: what was measured there is normalised, whichever site is planned for.
+// Speeds returns the speeds of the sites' hosts, from profiles that have tasks of the same kinds at several of them:
+// the requested profile or otherwise the earlier runs. Nil: nothing is known about these sites, or all hosts are
+// equally fast. Hosts of other sites count as well: measurements there are normalised, whichever site is planned for.
 func Speeds(x Experience, sites []string) profile.Speeds {
 	for _, p := range []*profile.Profile{x.Given, x.Earlier} {
 		if p == nil {
@@ -35,7 +36,7 @@ func Speeds(x Experience, sites []string) profile.Speeds {
 	return nil
 }
 
-// differ reports whether hosts differ by more than chance does.
+// differ reports whether hosts differ by more than chance.
 func differ(speeds profile.Speeds) bool {
 	low, high := 1.0, 1.0 // the reference
 	for _, s := range speeds {
@@ -44,8 +45,8 @@ func differ(speeds profile.Speeds) bool {
 	return low < alikeSpeed*high
 }
 
-// Pace puts the speeds of sites into a problem, whose runtimes are for the reference of the speeds, and says what they
-// come to. A site of which nothing is known is as fast as the reference.
+// Pace applies the speeds of sites to a problem, whose runtimes are for the reference of the speeds, and describes
+// the result. An unknown site is as fast as the reference.
 func Pace(p *plan.Problem, speeds profile.Speeds) (said []string) {
 	if len(speeds) == 0 {
 		return nil
@@ -77,14 +78,14 @@ func Pace(p *plan.Problem, speeds profile.Speeds) (said []string) {
 	return compared(p.Sites, speeds)
 }
 
-// compared says how long tasks take at sites, beside the hosts on which most of them were measured.
+// compared describes how long tasks take at sites, compared with the hosts on which most of them were measured.
 func compared(sites []plan.Site, speeds profile.Speeds) (said []string) {
 	for i, s := range sites {
 		known, ok := speeds[profile.SiteHosts(s.Name)]
 		if !ok || i > 0 && sites[i-1].Name == s.Name || known.Factor == 1 { // another queue, or the reference itself
 			continue
 		}
-		said = append(said, fmt.Sprintf("at site %s tasks are taken to need %.2f × their estimates, as learned from "+
+		said = append(said, fmt.Sprintf("at site %s tasks are assumed to need %.2f × their estimates, as learned from "+
 			"%s that ran elsewhere, too", s.Name, 1/known.Factor, counted(known.Shared, "kind")))
 	}
 	return said

@@ -13,7 +13,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// ranAt is a profile of tasks called split that took so many seconds each at sites: five at the first, three at others.
+// ranAt returns a profile of tasks called split that took that many seconds each at sites: five at the first, three
+// at others.
 func ranAt(t *testing.T, seconds map[string]float64, most string) *profile.Profile {
 	t.Helper()
 	p := profile.New()
@@ -34,10 +35,10 @@ func ranAt(t *testing.T, seconds map[string]float64, most string) *profile.Profi
 	return p
 }
 
-// TestPace: the runtimes of a problem are for the fastest hosts there are, and sites say how much slower theirs are.
+// TestPace: the runtimes of a problem are for the fastest hosts, and sites state how much slower theirs are.
 func TestPace(t *testing.T) {
 	t.Parallel()
-	const reference = 30 * time.Second // what the tasks are estimated to take where most of them ran
+	const reference = 30 * time.Second // estimate of the tasks where most of them ran
 	for _, c := range []struct {
 		name    string
 		took    map[string]float64
@@ -48,16 +49,16 @@ func TestPace(t *testing.T) {
 		said    []string
 	}{
 		{"a slower site", map[string]float64{"fast": 10, "slow": 15}, "fast", []string{"fast", "slow"}, reference,
-			[]plan.Speed{0, 0.667}, []string{"at site slow tasks are taken to need 1.50 × their estimates, as learned " +
+			[]plan.Speed{0, 0.667}, []string{"at site slow tasks are assumed to need 1.50 × their estimates, as learned " +
 				"from 1 kind that ran elsewhere, too"}},
 		{"a faster site", map[string]float64{"fast": 10, "slow": 15}, "slow", []string{"fast", "slow"}, reference * 2 / 3,
-			[]plan.Speed{0, 0.667}, []string{"at site fast tasks are taken to need 0.67 × their estimates, as learned " +
+			[]plan.Speed{0, 0.667}, []string{"at site fast tasks are assumed to need 0.67 × their estimates, as learned " +
 				"from 1 kind that ran elsewhere, too"}},
 		{"the slow one alone", map[string]float64{"fast": 10, "slow": 15}, "fast", []string{"slow"}, reference * 3 / 2,
-			[]plan.Speed{0}, []string{"at site slow tasks are taken to need 1.50 × their estimates, as learned from " +
+			[]plan.Speed{0}, []string{"at site slow tasks are assumed to need 1.50 × their estimates, as learned from " +
 				"1 kind that ran elsewhere, too"}},
 		{"a site of which nothing is known", map[string]float64{"fast": 10, "slow": 20}, "slow", []string{"new", "fast"},
-			reference / 2, []plan.Speed{0.5, 0}, []string{"at site fast tasks are taken to need 0.50 × their estimates, " +
+			reference / 2, []plan.Speed{0.5, 0}, []string{"at site fast tasks are assumed to need 0.50 × their estimates, " +
 				"as learned from 1 kind that ran elsewhere, too"}},
 		{"the fast one alone", map[string]float64{"fast": 10, "slow": 15}, "fast", []string{"fast"}, reference,
 			[]plan.Speed{0}, nil},
@@ -85,8 +86,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceOfWhatIsThere: workers that are there count with their sites' speed, too.
-func TestPaceOfWhatIsThere(t *testing.T) {
+// TestPaceOfPresentWorkers: present workers also count with their sites' speed.
+func TestPaceOfPresentWorkers(t *testing.T) {
 	t.Parallel()
 	x := provision.Experience{Given: ranAt(t, map[string]float64{"fast": 10, "slow": 20}, "slow")}
 	problem := plan.Problem{Work: plan.Work{Tasks: []plan.Task{{ID: "t", Runtime: time.Minute}}},
@@ -98,7 +99,7 @@ func TestPaceOfWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestEstimatesAtTheReference: what was measured at slow hosts does not make the fast ones slower.
+// TestEstimatesAtTheReference: measurements on slow hosts do not make the fast ones slower.
 func TestEstimatesAtTheReference(t *testing.T) {
 	t.Parallel()
 	x := provision.Experience{Given: ranAt(t, map[string]float64{"fast": 10, "slow": 20}, "fast"), Fallback: time.Second}

@@ -10,18 +10,18 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Transfers is how files get to the sites of a cluster, by their names. Workers of others see runs' directories, or
-// nothing is known of them.
+// Transfers describes how files get to the sites of a cluster, by their names. Workers at other sites see runs'
+// directories, or nothing is known about them.
 type Transfers map[string]plan.Transfer
 
-// LearnedTransfers returns what the reports of a cluster's runs tell of the way of files to sites, and says what it
-// rests on. Latencies are averaged by jobs, bandwidths by bytes. A run whose files were so large that no latency shows
-// beside them tells of their bandwidth only.
+// LearnedTransfers returns the transfers to sites that a cluster's runs reported, and describes that basis. Latencies
+// are averaged by jobs, bandwidths by bytes. A run whose files were so large that their latency cannot be measured
+// contributes only their bandwidth.
 func LearnedTransfers(reports []*corral.RunReport) (known Transfers, learned []string) {
 	type sum struct {
 		latency     average
 		runs        int
-		bytes, took float64 // of runs that tell of a bandwidth
+		bytes, took float64 // of runs that report a bandwidth
 	}
 	sums := map[string]*sum{}
 	for _, r := range reports {
@@ -67,7 +67,7 @@ func LearnedTransfers(reports []*corral.RunReport) (known Transfers, learned []s
 	return known, learned
 }
 
-// Carry puts the ways of files into a problem.
+// Carry applies the transfers to a problem.
 func (t Transfers) Carry(p *plan.Problem) {
 	for i := range p.Sites {
 		p.Sites[i].Transfer = t[p.Sites[i].Name]
@@ -77,7 +77,7 @@ func (t Transfers) Carry(p *plan.Problem) {
 	}
 }
 
-// assumedTransfers is what a plan was made with.
+// assumedTransfers returns the transfers with which a plan was made.
 func assumedTransfers(document plan.Plan) Transfers {
 	t := Transfers{}
 	if a := document.Assumed; a != nil {
@@ -88,10 +88,10 @@ func assumedTransfers(document plan.Plan) Transfers {
 	return t
 }
 
-// mattering is which share of the time that tasks have workers the way of their files must be to be worth a sentence.
+// mattering is the smallest share of transfers in the time that tasks have workers which is worth a sentence.
 const mattering = 0.01
 
-// Travelling says how much of the time that a plan's tasks have workers the way of their files takes, if it matters.
+// Travelling states which share of the time that a plan's tasks have workers is spent on transfers, if it matters.
 func Travelling(work plan.Work, pl *plan.Plan) (said []string) {
 	var bytes int64
 	var took, all time.Duration

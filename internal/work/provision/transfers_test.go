@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// way is what a run tells of the way of files to a site.
+// way returns a run's report of the transfers to a site.
 func way(site string, jobs int, latency time.Duration, bytes int64, bandwidth float64) *corral.RunReport {
 	return &corral.RunReport{Transfers: []corral.SiteTransfer{{Site: site, Jobs: jobs, Bytes: bytes,
 		Latency: corral.Seconds(latency), Bandwidth: bandwidth}}}
 }
 
-// TestLearnedTransfers: of several runs latencies count by jobs, and bandwidths by what their bytes took; a run of small
-// files says nothing of a bandwidth, and one of large files nothing of a latency.
+// TestLearnedTransfers: latencies of several runs are weighted by jobs, and bandwidths by bytes; a run of small files
+// provides no bandwidth, and one of large files no latency.
 func TestLearnedTransfers(t *testing.T) {
 	t.Parallel()
 	known, said := provision.LearnedTransfers([]*corral.RunReport{
@@ -43,8 +43,8 @@ func TestLearnedTransfers(t *testing.T) {
 	}
 }
 
-// TestTravellingIsSaidWhereItMatters: a plan says how much time files take that it does not give to tasks.
-func TestTravellingIsSaidWhereItMatters(t *testing.T) {
+// TestTravellingIsReportedIfItMatters: a plan states how much time transfers take from tasks.
+func TestTravellingIsReportedIfItMatters(t *testing.T) {
 	t.Parallel()
 	work := plan.Work{Tasks: []plan.Task{{ID: "a", Bytes: 3 << 30}, {ID: "b", Bytes: 1 << 30}, {ID: "c", Bytes: plan.Here}}}
 	second := corral.Seconds(time.Second)

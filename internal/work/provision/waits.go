@@ -10,9 +10,9 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// waits answers with the waits of like shapes: those of the queue with at least half and at most twice as many cpus,
-// else all of the queue; none are known without records. What was asked for once is kept, because simulations ask for
-// each pilot of each outcome, from several goroutines.
+// waits returns a function for the waits of like shapes: those of the queue with at least half and at most twice as
+// many cpus, or otherwise all of the queue; none are known without records. Results are cached, because simulations
+// request them for each pilot of each outcome, from several goroutines.
 func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
 	here := queueing.In(queue, f.Waits)
 	if len(here) == 0 {
@@ -33,7 +33,7 @@ func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
 	}
 }
 
-// assumed is the wait that a share does not exceed; none where nothing is known.
+// assumed returns the wait that a share does not exceed, or none if nothing is known.
 func assumed(of plan.Waits, share float64) plan.Wait {
 	return func(shape plan.Shape) time.Duration {
 		if of == nil {
@@ -43,8 +43,8 @@ func assumed(of plan.Waits, share float64) plan.Wait {
 	}
 }
 
-// like returns the waits of pilots with at least half and at most twice so many cpus; all if there are none, or too few
-// for a bound where one is asked for.
+// like returns the waits of pilots with at least half and at most twice as many cpus; all if there are none, or too
+// few for a requested bound.
 func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
 	near := queueing.Near(cpus, waits)
 	if len(near) == 0 || c.Bound && !c.bounds(near) {
@@ -58,18 +58,18 @@ func (c Caution) bounds(waits []corral.Wait) bool {
 	return queueing.BoundRests(waits, c.Share) >= queueing.BoundNeeds(c.Share)
 }
 
-// A Caution is what is assumed of waits, and of the times that pilots take to start up.
+// A Caution determines the assumed waits, and the assumed start-up times of pilots.
 type Caution struct {
-	Share float64 // of them does not exceed what is planned with
-	Bound bool    // waits are bounds, which the true quantiles hardly exceed, and not estimates, which they may
+	Share float64 // share of waits that do not exceed the planned one
+	Bound bool    // waits are bounds, which the true quantiles rarely exceed, instead of estimates
 }
 
-// CautionOf returns what plans for a goal assume, of which a share is planned with: a plan that promises a confidence
-// rests on bounds.
+// CautionOf returns the assumptions of plans for a goal, which plan with a share: a plan that promises a confidence
+// uses bounds.
 func CautionOf(goal plan.Goal, share float64) Caution { return Caution{share, goal.Confidence > 0} }
 
-// spreadOf is how waits are spread. Of those that have not ended yet it is known that they are longer than so far: the
-// longest quantiles may be longer in truth than what is known of them.
+// spreadOf returns the distribution of waits. Waits that have not ended yet are known only to be longer than so far:
+// the true values of the longest quantiles may be longer than the known ones.
 func spreadOf(waits []corral.Wait, c Caution, now time.Time) plan.Spread {
 	quantile := queueing.Quantile
 	if c.Bound {
@@ -80,9 +80,9 @@ func spreadOf(waits []corral.Wait, c Caution, now time.Time) plan.Spread {
 	}))
 }
 
-// ascending has quantiles ascend, as estimates do. Bounds need not: that of a larger share rests on more waits, and
-// those may be shorter. What is planned with stays; of a larger share the longest bound so far counts, and of a smaller
-// one the shortest from there, because what bounds a quantile bounds those below it.
+// ascending makes quantiles ascend, as estimates do. Bounds may not: the bound of a larger share is based on more
+// waits, and those may be shorter. The planned quantile is unchanged; a larger share gets the longest bound so far,
+// and a smaller one the shortest from there, because a bound of a quantile also bounds those below it.
 func (c Caution) ascending(s plan.Spread) plan.Spread {
 	planned := int(c.Share * float64(len(s)-1))
 	for i := planned + 1; i < len(s); i++ {
@@ -94,7 +94,7 @@ func (c Caution) ascending(s plan.Spread) plan.Spread {
 	return s
 }
 
-// fewWaits says, for the reasons of a plan that rests on bounds, that a queue has seen too few waits for one.
+// fewWaits states, for the reasons of a plan that is based on bounds, that a queue has too few waits for one.
 func (f Facts) fewWaits(c Caution, queue string) []string {
 	here := queueing.In(queue, f.Waits)
 	if !c.Bound || len(f.Waits) == 0 || c.bounds(here) {
@@ -108,6 +108,6 @@ func (f Facts) fewWaits(c Caution, queue string) []string {
 		return []string{fmt.Sprintf("no wait %s is known yet: none is assumed", where)}
 	}
 	return []string{fmt.Sprintf("%s ended with a start %s: "+
-		"for a bound that a share of %g does not exceed it takes %d; the longest wait that was seen stands for it",
+		"a bound that a share of %g does not exceed needs %d; the longest observed wait is used instead",
 		counted(queueing.BoundRests(here, c.Share), "wait"), where, c.Share, queueing.BoundNeeds(c.Share))}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// WhatIf changes sites to what is to be planned with instead of what is known of them, and says so. The wait and
-// the start-up that --overhead stands for are counted as held: what is planned for costs as much at least.
+// WhatIf changes sites to the requested assumptions, and describes them. The wait and the start-up that --overhead
+// stands for count as held: the real cost is at most the planned one.
 //
-// What is left of an allocation is in the unit of the site's own price: for a price in another unit it does not count.
+// The amount left of an allocation is in the unit of the site's own price: it does not count for a price in another
+// unit.
 func WhatIf(sites []plan.Site, in plan.WhatIf) (said []string, err error) {
 	asked, err := cost.ParseTariff(in.Price, in.Billing)
 	if err != nil {
@@ -43,7 +44,7 @@ func WhatIf(sites []plan.Site, in plan.WhatIf) (said []string, err error) {
 	return said, nil
 }
 
-// assume returns a tariff with those parts of asked that were asked for.
+// assume returns a tariff with the requested parts of asked.
 func assume(t plan.Tariff, asked cost.Tariff, in plan.WhatIf) plan.Tariff {
 	if in.Price != "" {
 		t.Rate = asked.Rate

@@ -8,17 +8,17 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Past is what is known of an earlier run of a workflow.
+// A Past holds the known facts about an earlier run of a workflow.
 type Past struct {
 	Flow *workflow.Workflow     // nil: there was none
 	Done func(task int) bool    // by its index there
-	Same func(file string) bool // the workflow's own input is as it was then
-	Made func(file string) bool // what a task made is still there
+	Same func(file string) bool // whether an input of the whole workflow is unchanged since
+	Made func(file string) bool // whether a task's output still exists
 }
 
-// Outdated says why each task of a workflow has to run again; "": it has not. A task is up to date if it was done with
-// the same command and files, none of its inputs has changed, what it made is still there, and no task before it has to
-// run again: those might make something else this time.
+// Outdated returns why each task of a workflow has to run again; "": it does not. A task is up to date if it was done
+// with the same command and files, none of its inputs has changed, its outputs still exist, and no task before it has
+// to run again: those might produce different results this time.
 func Outdated(flow *workflow.Workflow, p Past) []string {
 	index := make(map[string]int)
 	if p.Flow != nil {
@@ -66,8 +66,8 @@ func Outdated(flow *workflow.Workflow, p Past) []string {
 	return why
 }
 
-// differs says in what a task is not the one that was done. What it needs and how often it is tried makes no difference
-// to what it makes.
+// differs returns how a task differs from the one that was done. Its needs and its number of tries do not affect its
+// results.
 func differs(t, old *workflow.Task) string {
 	switch {
 	case !slices.Equal(t.Argv, old.Argv), t.Streams != old.Streams:
@@ -75,12 +75,12 @@ func differs(t, old *workflow.Task) string {
 	case !maps.Equal(t.Env, old.Env):
 		return "its environment has changed"
 	case !slices.Equal(t.Inputs, old.Inputs), !slices.Equal(t.Outputs, old.Outputs), !maps.Equal(t.Names, old.Names):
-		return "its files are others"
+		return "its files have changed"
 	}
 	return ""
 }
 
-// Mark marks the tasks that need not run again as done, and says which they are.
+// Mark marks the tasks that need not run again as done, and returns them.
 func Mark(flow *workflow.Workflow, why []string) (done []int) {
 	for i, reason := range why {
 		if reason != "" {

@@ -7,13 +7,13 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A task is one of a workflow that a test makes.
+// A task is a task of a test's workflow.
 type task = workflow.Task
 
 // An edge is a parent and its child.
 type edge [2]string
 
-// flowOf makes a workflow.
+// flowOf creates a workflow.
 func flowOf(t *testing.T, tasks []task, edges ...edge) *workflow.Workflow {
 	t.Helper()
 	flow := &workflow.Workflow{Name: "w"}
@@ -32,7 +32,7 @@ func flowOf(t *testing.T, tasks []task, edges ...edge) *workflow.Workflow {
 	return flow
 }
 
-// chain is a workflow: in → a → m → b → out, c after a without a file of it, and d alone.
+// chain returns a workflow: in → a → m → b → out, c after a without a file of it, and d alone.
 func chain() []task {
 	return []task{
 		{ID: "a", Inputs: []string{"in"}, Outputs: []string{"m"}, Argv: []string{"one"}},
@@ -60,7 +60,7 @@ func TestOutdated(t *testing.T) {
 		"the command":  {now: func(s []task) []task { s[0].Argv = []string{"two"}; return s }, want: []string{"its command has changed", before, before, ""}},
 		"a stream":     {now: func(s []task) []task { s[3].Stdout = "x"; return s }, want: []string{"", "", "", "its command has changed"}},
 		"its needs":    {now: func(s []task) []task { s[0].MemoryMiB, s[1].Estimate = 7, 9; return s }, want: []string{"", "", "", ""}},
-		"a file more":  {now: func(s []task) []task { s[3].Outputs = []string{"n"}; return s }, want: []string{"", "", "", "its files are others"}},
+		"a file more":  {now: func(s []task) []task { s[3].Outputs = []string{"n"}; return s }, want: []string{"", "", "", "its files have changed"}},
 		"a new task":   {now: func(s []task) []task { return append(s, task{ID: "e"}) }, want: []string{"", "", "", "", "it is new"}},
 		"a task fewer": {now: func(s []task) []task { return slices.Delete(s, 1, 2) }, want: []string{"", "", ""}},
 		"a new parent": {now: func(s []task) []task { s[3].Inputs = nil; return append(s, task{ID: "e"}) }, want: []string{"", "", "", "task e before it runs", "it is new"}},

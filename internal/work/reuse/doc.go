@@ -1,7 +1,8 @@
-// Package reuse knows what of a workflow has to run again, and keeps what that takes: the origin of each run, in its
-// directory, and rescue files beside a .dag. Which tasks are out of date is a pure function of two workflows and of
-// what is known of the earlier run (Outdated); package run asks it, and marks the others as done.
+// Package reuse determines which parts of a workflow have to run again, and stores the data needed for that: the
+// origin of each run, in its directory, and rescue files beside a .dag. Which tasks are out of date is a pure
+// function of two workflows and of the facts about the earlier run (Outdated); package run calls it, and marks the
+// others as done.
 //
-// A task that is marked as done never runs, for whatever reason it was marked. So a run is independent of changes and
-// rescues.
+// A task that is marked as done never runs, whatever the reason for the mark. So a run itself is independent of
+// changes and rescues.
 package reuse

@@ -14,11 +14,11 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// OriginFile is where a run's directory has its origin.
+// OriginFile is the name of the file with a run's origin in its directory.
 const OriginFile = "origin.json"
 
-// An Origin says where a run's workflow came from, and what its inputs were like when the run was made. It is for runs
-// that come after it: one with the same origin may keep what has not changed since.
+// An Origin records where a run's workflow came from, and the state of its inputs when the run was created. Later
+// runs use it: a run with the same origin may keep results that have not changed since.
 type Origin struct {
 	SourceDir string           `json:"source_dir"`
 	Workflow  string           `json:"workflow"` // the name of its file
@@ -26,16 +26,16 @@ type Origin struct {
 	Inputs    map[string]Stamp `json:"inputs,omitempty"` // by their names in the workflow
 }
 
-// A Stamp tells two versions of a file apart as make does, without reading them.
+// A Stamp distinguishes two versions of a file as make does, without reading them.
 type Stamp struct {
 	Bytes    int64 `json:"bytes"`
 	Modified int64 `json:"modified_ns"` // since 1970
 }
 
-// maxOrigin bounds the file: as long as the request that it was made of.
+// maxOrigin limits the file to the size of the request from which it was created.
 const maxOrigin = api.MaxRunBody
 
-// StampOf looks at a file; ok is false if there is none.
+// StampOf returns the stamp of a file; ok is false if it does not exist.
 func StampOf(path string) (s Stamp, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func StampOf(path string) (s Stamp, ok bool) {
 	return Stamp{info.Size(), info.ModTime().UnixNano()}, true
 }
 
-// OriginOf is the origin of a run that is asked for; inputs are its files, by their names in the workflow.
+// OriginOf returns the origin of a requested run; inputs are its files, by their names in the workflow.
 func OriginOf(r api.NewRun, inputs map[string]string) Origin {
 	o := Origin{SourceDir: r.SourceDir, Workflow: filepath.Base(r.WorkflowName), Rescue: r.Rescue,
 		Inputs: make(map[string]Stamp, len(inputs))}
@@ -56,8 +56,8 @@ func OriginOf(r api.NewRun, inputs map[string]string) Origin {
 	return o
 }
 
-// Keep adds the inputs of an origin before that this one does not name: those that only tasks read which need not run
-// again, and which have not changed since. It returns o.
+// Keep adds the inputs of an earlier origin that this one does not name: those that are read only by tasks that need
+// not run again, and that have not changed since. It returns o.
 func (o Origin) Keep(before Origin) Origin {
 	for name, stamp := range before.Inputs {
 		if _, known := o.Inputs[name]; !known {
@@ -70,11 +70,11 @@ func (o Origin) Keep(before Origin) Origin {
 // Same reports whether both are of one workflow file.
 func (o Origin) Same(p Origin) bool { return o.SourceDir == p.SourceDir && o.Workflow == p.Workflow }
 
-// Write leaves the origin in a run's directory.
+// Write writes the origin into a run's directory.
 func (o Origin) Write(dir string) error {
 	text, err := json.Marshal(o)
 	if err != nil {
-		return err // unreachable: it is texts and numbers
+		return err // unreachable: it consists of strings and numbers
 	}
 	return os.WriteFile(filepath.Join(dir, OriginFile), append(text, '\n'), 0o600)
 }
@@ -91,8 +91,8 @@ func ReadOrigin(dir string) (o Origin, err error) {
 	return o, nil
 }
 
-// Latest finds the latest run of the same workflow file whose directory is there; the id 0: there is none. One that is
-// not over is a Conflict error: what it will have done is not known yet.
+// Latest finds the latest run of the same workflow file whose directory exists; the id is 0 if there is none. It
+// returns a Conflict error if that run is not over, because its results are not known yet.
 func Latest(rows []corral.Run, o Origin) (corral.Run, Origin, error) {
 	for _, row := range slices.Backward(rows) {
 		was, err := ReadOrigin(row.Dir)
@@ -103,7 +103,7 @@ func Latest(rows []corral.Run, o Origin) (corral.Run, Origin, error) {
 		case !was.Same(o):
 		case !row.State.Over():
 			return corral.Run{}, Origin{}, corral.ErrorAt(corral.Conflict, "changed",
-				"run %d of the same workflow is %s: what it will have done is not known yet", row.ID, row.State)
+				"run %d of the same workflow is %s: its results are not known yet", row.ID, row.State)
 		default:
 			return row, was, nil
 		}

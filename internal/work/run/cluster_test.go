@@ -22,7 +22,6 @@ import (
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/decide/execution"
-	"github.com/corral-pilot/corral/internal/work/output"
 )
 
 // Tests with the embedded personal cluster: its dispatcher behind a real socket, its workers, and tasks
@@ -145,7 +144,7 @@ func sh(script string) []string { return []string{"sh", "-c", script} }
 
 func (w *world) log(id corral.RunID, task string, attempt int, which string) string {
 	w.Helper()
-	f, err := w.manager.Log(asLocal(w), id, output.File{Task: task, Attempt: attempt, Name: which})
+	f, err := w.manager.Log(asLocal(w), id, File{Task: task, Attempt: attempt, Name: which})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -202,7 +201,7 @@ func TestFilesFlowThroughRun(t *testing.T) {
 		attempt     int
 		want        corral.Kind
 	}{{"nobody", LogStdout, 0, corral.NotFound}, {"join", LogStdout, 7, corral.NotFound}, {"join", "passwd", 0, corral.Invalid}} {
-		if _, err := w.manager.Log(asLocal(t), row.ID, output.File{Task: bad.task, Attempt: bad.attempt, Name: bad.which}); corral.KindOf(err) != bad.want {
+		if _, err := w.manager.Log(asLocal(t), row.ID, File{Task: bad.task, Attempt: bad.attempt, Name: bad.which}); corral.KindOf(err) != bad.want {
 			t.Errorf("Log(%q, %d, %q): %v, want %s", bad.task, bad.attempt, bad.which, err, bad.want)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/decide/execution"
-	"github.com/corral-pilot/corral/internal/work/output"
 )
 
 // quietAndLoud is a workflow of a task that leaves only its output, one that prints, one that fails at first, and one
@@ -89,7 +88,7 @@ func TestPackedTasksAreToldOf(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(row.Dir, executor.TasksDir)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.manager.Log(asLocal(t), row.ID, output.File{Task: "quiet", Attempt: 0, Name: LogStdout}); corral.KindOf(err) != corral.NotFound {
+		if _, err := w.manager.Log(asLocal(t), row.ID, File{Task: "quiet", Attempt: 0, Name: LogStdout}); corral.KindOf(err) != corral.NotFound {
 			t.Errorf("a run whose tasks are gone tells of one: %v", err)
 		}
 	}

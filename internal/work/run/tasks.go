@@ -14,7 +14,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
-	"github.com/corral-pilot/corral/internal/work/output"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -91,7 +90,7 @@ func ask(ctx context.Context, d *driver, fn func(*driver)) (asked bool, err erro
 // Log opens a file that an attempt at a task left, or its scripts: one of Logs. The caller
 // closes it. A task, an attempt or a file that is not there is a NotFound error. What a packed attempt would have left
 // is told from the journal.
-func (m *Manager) Log(ctx context.Context, id corral.RunID, of output.File) (io.ReadCloser, error) {
+func (m *Manager) Log(ctx context.Context, id corral.RunID, of File) (io.ReadCloser, error) {
 	var t logged
 	var r room
 	var asked error

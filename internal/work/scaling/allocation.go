@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// affordable is for how many workers, each for its whole walltime, a site's allocation has enough left, or why for
-// none. Pilots of no plan, for which nothing is reserved, count with what they may still cost.
+// affordable returns how many workers, each for its whole walltime, a site's allocation can pay for, or the reason if
+// it is none. Pilots without a plan, for which nothing is reserved, count with their possible remaining cost.
 func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, why string, err error) {
 	l, err := tx.Ledger(site.ID)
 	if err != nil || l.Left() == nil {
@@ -42,7 +42,7 @@ func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, wh
 	return int(min(max(0, left)/each, mostPilots)), why, nil
 }
 
-// owed is what a glidein may still cost beyond what is billed for it so far.
+// owed returns a glidein's possible cost beyond the amount billed for it so far.
 func owed(t cost.Tariff, g corral.Glidein, now time.Time) cost.Money {
 	sum := billed(t, g.Hosts, g.CPUs, time.Duration(g.Walltime))
 	for _, a := range g.Live() {
@@ -53,7 +53,7 @@ func owed(t cost.Tariff, g corral.Glidein, now time.Time) cost.Money {
 	return max(0, sum)
 }
 
-// billed is what hosts of so many cpus each cost for a time.
+// billed returns the cost of hosts, with this many cpus each, for a time.
 func billed(t cost.Tariff, hosts, cpus int, held time.Duration) cost.Money {
 	return t.Charge(cost.Holding{Hosts: hosts, CPUs: hosts * cpus, Held: held}, cost.Spending{}).Billed
 }

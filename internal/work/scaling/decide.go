@@ -11,47 +11,48 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A View is what a decision depends on.
+// A View holds everything on which a decision depends.
 type View struct {
-	Waiting []matching.Class // jobs in the queue that no worker has
-	Room    []Room           // workers that are there
-	Coming  []Coming         // workers that were asked for
-	Held    int              // cpus that the cluster's glideins hold or ask for, those that drain included
-	Longest time.Duration    // the longest job that a new worker takes
+	Waiting []matching.Class // queued jobs that are on no worker
+	Room    []Room           // present workers
+	Coming  []Coming         // requested workers
+	Held    int              // cpus that the cluster's glideins hold or request, including draining ones
+	Longest time.Duration    // the longest job that a new worker accepts
 	Sites   []Site
 }
 
-// A Coming is a worker that was asked for and is not there.
+// A Coming is a requested worker that is not present.
 type Coming struct {
 	Room
-	Own     corral.GlideinID // the scale's glidein that consists of it, if that waits at its site and may be withdrawn
+	Own     corral.GlideinID // the scale's glidein for it, if that waits at its site and may be withdrawn
 	SpareAt time.Time        // since when no job has needed it; zero: it was needed at the last look
 }
 
-// A Site is where workers may be asked for.
+// A Site is where workers may be requested.
 type Site struct {
 	Name   string
-	Pilots int                // that it takes beside those that are there
-	Closed string             // why it takes none now; empty: it takes some
-	Hosts  []corral.Resources // the largest host of each queue that takes such workers; none: nothing is known of them
+	Pilots int                // additional pilots that it takes
+	Closed string             // why it currently takes none; empty: it takes some
+	Hosts  []corral.Resources // the largest host of each queue that takes such workers; none: they are unknown
 }
 
-// A Decision says what to do. Spare are the pilots that no job needs now; they are withdrawn when that has lasted.
+// A Decision contains the actions to take. Spare are the pilots that no job needs now; they are withdrawn if that
+// lasts.
 type Decision struct {
 	Asks     []Ask
 	Withdraw []corral.GlideinID
 	Spare    []corral.GlideinID
-	Report   string // what was found, what follows, and the limit that cut it
+	Report   string // findings, consequences, and the limits that applied
 }
 
-// An Ask is a worker to ask for.
+// An Ask is a request for a worker.
 type Ask struct {
 	Site  string
-	Needs corral.Resources // of the jobs that it is for; memory and gpus are at least that
-	Keep  bool             // it stays without work: it is of the minimum
+	Needs corral.Resources // of the jobs that it is for; its memory and gpus are at least that
+	Keep  bool             // it stays without work, as part of the minimum
 }
 
-// Decide compares what waits with what is there and to come.
+// Decide compares the waiting jobs with the present and future workers.
 func Decide(now time.Time, s corral.Scale, v View) Decision {
 	p := &purchase{scale: s, longest: v.Longest, held: v.Held, sites: slices.Clone(v.Sites)}
 	waiting := matching.Merge(v.Waiting, p.takers)
@@ -62,7 +63,7 @@ func Decide(now time.Time, s corral.Scale, v View) Decision {
 	var d Decision
 	spare := v.fillComing(waiting, &f.coming)
 	spareCPUs := v.Held - s.Min
-	for _, c := range slices.Backward(spare) { // the newest go first
+	for _, c := range slices.Backward(spare) { // the newest are withdrawn first
 		d.Spare = append(d.Spare, c.Own)
 		cpus := c.Free.CPUs
 		if !c.SpareAt.IsZero() && now.Sub(c.SpareAt) >= time.Duration(s.Idle) && spareCPUs >= cpus {
@@ -76,13 +77,13 @@ func Decide(now time.Time, s corral.Scale, v View) Decision {
 	return d
 }
 
-// found is how many jobs wait, and what they fit.
+// found holds the number of waiting jobs, and of those that fit.
 type found struct {
 	jobs          int
 	there, coming filled
 }
 
-// report says what was found, and what follows.
+// report describes the findings, and their consequences.
 func (f found) report(d Decision) []string {
 	said := []string{"no job waits"}
 	if f.jobs > 0 {
@@ -114,8 +115,8 @@ func counted(n int, one, many string) string {
 
 func (f *filled) add(g filled) { f.jobs, f.guessed = f.jobs+g.jobs, f.guessed+g.guessed }
 
-// fillComing gives what waits to the workers that are to come, and returns those of the scale's own that get nothing
-// and may be withdrawn, oldest first.
+// fillComing assigns waiting jobs to the future workers, and returns the scale's own workers that get none and may be
+// withdrawn, oldest first.
 func (v *View) fillComing(waiting []matching.Class, all *filled) (spare []Coming) {
 	for i := range v.Coming {
 		c := v.Coming[i]
@@ -140,7 +141,8 @@ const (
 	retryMax = 30 * time.Minute
 )
 
-// RetryAt is when a site is asked again after so many pilots in a row have failed there, the last of them then.
+// RetryAt returns when a site may be used again after this many consecutive failures of pilots there, given the time
+// of the last.
 func RetryAt(failures int, last time.Time) time.Time {
 	if failures == 0 {
 		return time.Time{}

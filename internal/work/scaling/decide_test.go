@@ -13,7 +13,7 @@ import (
 
 var now = time.Unix(1e9, 0)
 
-// scaled keeps 0 to 8 cpus at two sites, in workers of 2.
+// scaled returns a scale of 0 to 8 cpus at two sites, in workers of 2.
 func scaled() corral.Scale {
 	return corral.Scale{Sites: []string{"near", "far"}, Max: 8, CPUs: 2, Walltime: corral.Seconds(time.Hour),
 		Idle: corral.Seconds(time.Minute)}
@@ -23,7 +23,7 @@ func waiting(jobs int) []matching.Class {
 	return []matching.Class{{Needs: matching.Resources{Resources: corral.Resources{CPUs: 1}, Time: time.Minute}, Jobs: jobs}}
 }
 
-// view has two open sites, and nothing else.
+// view returns a view with two open sites, and nothing else.
 func view(jobs int) View {
 	return View{Waiting: waiting(jobs), Longest: 50 * time.Minute,
 		Sites: []Site{{Name: "near", Pilots: 3}, {Name: "far", Pilots: 100}}}
@@ -33,7 +33,7 @@ func room(cpus int) Room {
 	return Room{corral.Resources{CPUs: cpus, MemoryMiB: 1000, DiskMiB: 1000}, time.Hour}
 }
 
-func TestWorkersAreAskedForWhatWaits(t *testing.T) {
+func TestWorkersAreRequestedForWaitingJobs(t *testing.T) {
 	t.Parallel()
 	d := Decide(now, scaled(), view(5))
 	if len(d.Asks) != 3 || d.Asks[0].Site != "near" || d.Asks[0].Needs.CPUs != 2 || d.Asks[2].Needs.CPUs != 1 {
@@ -44,15 +44,15 @@ func TestWorkersAreAskedForWhatWaits(t *testing.T) {
 	}
 }
 
-// What waits for its parents is in no queue: nothing waits, so nothing is asked for.
-func TestNoWorkerForATaskThatStillWaitsForItsParents(t *testing.T) {
+// Tasks that wait for their parents are in no queue: no job waits, so no worker is requested.
+func TestNoWorkerForATaskThatWaitsForItsParents(t *testing.T) {
 	t.Parallel()
 	if d := Decide(now, scaled(), view(0)); len(d.Asks) > 0 {
 		t.Errorf("%+v", d)
 	}
 }
 
-func TestNoWorkerForWhatFitsARunningOne(t *testing.T) {
+func TestNoWorkerForJobsThatFitARunningOne(t *testing.T) {
 	t.Parallel()
 	v := view(3)
 	v.Room, v.Held = []Room{room(2), room(1)}, 4
@@ -61,7 +61,7 @@ func TestNoWorkerForWhatFitsARunningOne(t *testing.T) {
 	}
 }
 
-func TestNoWorkerForWhatFitsOneThatIsToCome(t *testing.T) {
+func TestNoWorkerForJobsThatFitAFutureOne(t *testing.T) {
 	t.Parallel()
 	v := view(3)
 	v.Coming, v.Held = []Coming{{Room: room(2)}, {Room: room(2)}}, 4
@@ -92,7 +92,7 @@ func TestNeverOverTheMaximum(t *testing.T) {
 	})
 }
 
-func TestTheLimitThatCutIsNamed(t *testing.T) {
+func TestAppliedLimitIsNamed(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*corral.Scale, *View){
 		"the maximum of 8 cpus is reached: 8 are held": func(_ *corral.Scale, v *View) { v.Waiting = waiting(99) },
@@ -109,8 +109,8 @@ func TestTheLimitThatCutIsNamed(t *testing.T) {
 	}
 }
 
-// However many classes are counted together, none is taken for one that no host can have while its jobs each find one.
-func TestManyClassesAreAskedForWhereHostsCanHaveThem(t *testing.T) {
+// However many classes are merged, none is considered impossible for every host if each of its jobs fits one.
+func TestMergedClassesFindTheirHosts(t *testing.T) {
 	t.Parallel()
 	s, v := scaled(), view(0)
 	v.Sites = []Site{{Name: "near", Pilots: 100, Hosts: []corral.Resources{
@@ -127,7 +127,7 @@ func TestManyClassesAreAskedForWhereHostsCanHaveThem(t *testing.T) {
 	}
 }
 
-func TestTheMinimumIsKeptWithoutWork(t *testing.T) {
+func TestMinimumIsKeptWithoutWork(t *testing.T) {
 	t.Parallel()
 	s := scaled()
 	s.Min = 3
@@ -142,7 +142,7 @@ func TestTheMinimumIsKeptWithoutWork(t *testing.T) {
 	}
 }
 
-func TestWorkersHaveTheMemoryAndGPUsThatTheirJobsNeed(t *testing.T) {
+func TestWorkersHaveTheMemoryAndGPUsOfTheirJobs(t *testing.T) {
 	t.Parallel()
 	v := view(2)
 	v.Waiting[0].Needs.MemoryMiB, v.Waiting[0].Needs.GPUs = 3000, 1
@@ -153,8 +153,8 @@ func TestWorkersHaveTheMemoryAndGPUsThatTheirJobsNeed(t *testing.T) {
 	}
 }
 
-// A pilot that waits at its site is taken back, the newest first, when nothing has needed it for the scale's time.
-func TestPilotsThatNothingNeedsAreWithdrawn(t *testing.T) {
+// Pilots that wait at their site are withdrawn, the newest first, when no job has needed them for the scale's time.
+func TestUnneededPilotsAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	long, short := now.Add(-time.Minute), now.Add(-59*time.Second)
 	s, v := scaled(), view(1)
@@ -170,7 +170,7 @@ func TestPilotsThatNothingNeedsAreWithdrawn(t *testing.T) {
 	}
 }
 
-func TestASiteWhosePilotsFailIsLeftAloneLongerAndLonger(t *testing.T) {
+func TestSiteWithFailingPilotsIsAvoidedForGrowingTimes(t *testing.T) {
 	t.Parallel()
 	if !RetryAt(0, now).IsZero() || RetryAt(1, now) != now.Add(retryMin) || RetryAt(3, now) != now.Add(4*retryMin) ||
 		RetryAt(1000, now) != now.Add(retryMax) {

@@ -15,16 +15,16 @@ import (
 
 const (
 	lookEvery  = time.Second     // at an embedded queue, which is in this process
-	queryEvery = 5 * time.Second // at a schedd's: a question costs a process
+	queryEvery = 5 * time.Second // at a schedd's: a query costs a process
 )
 
-// Clusters say what waits in a cluster's queue, and which workers it has.
+// Clusters returns the waiting jobs of a cluster's queue, and its workers.
 type Clusters interface {
 	Waiting(ctx context.Context, cluster corral.ClusterID) ([]matching.Class, error)
 	Workers(cluster corral.ClusterID) []corral.Worker
 }
 
-// A keeper has what all clusters share.
+// A keeper holds the data shared by all clusters.
 type keeper struct {
 	lg       *slog.Logger
 	db       *store.DB
@@ -32,9 +32,8 @@ type keeper struct {
 	machine  corral.SiteQueue
 }
 
-// Keep carries out the scales of all clusters until ctx ends. machine is this machine, as the queue that the batch
-// system fork has here. Each cluster that is scaled has a goroutine, so that one whose pool does not answer keeps no
-// other waiting.
+// Keep carries out the scales of all clusters until ctx ends. machine is this machine, as the fork batch system's
+// queue here. Each scaled cluster has a goroutine, so that one whose pool does not answer does not delay the others.
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters, machine corral.SiteQueue) error {
 	k := &keeper{lg, db, clusters, machine}
 	var all sync.WaitGroup
@@ -44,7 +43,7 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters,
 		changed := db.Changed(store.Subject{Object: corral.ObjectCluster})
 		scales, err := store.ReadWhole(ctx, db, (*store.WholeTx).Scales)
 		if err != nil && ctx.Err() == nil {
-			lg.Error("looking for clusters that are scaled: it is tried again", "error", err)
+			lg.Error("looking for scaled clusters failed; retrying", "error", err)
 		}
 		for _, s := range scales {
 			if running(ended[s.Cluster]) {
@@ -79,20 +78,21 @@ func running(ended chan struct{}) bool {
 	}
 }
 
-// A scaler carries out the scale of one cluster. What it remembers beside the store only delays: after a new start of
-// corrald spare pilots are kept, and sites left alone whose pilots fail, from then on.
+// A scaler carries out the scale of one cluster. Losing the data that it keeps outside the store only causes delays:
+// after a restart of corrald, the times for which spare pilots are kept and sites with failing pilots are avoided
+// begin again.
 type scaler struct {
 	*keeper
 	db      store.Owner // the scale's
 	cluster corral.ClusterID
-	spare   map[corral.GlideinID]time.Time     // own pilots that nothing needs :: since when
+	spare   map[corral.GlideinID]time.Time     // own unneeded pilots :: since when
 	own     map[corral.GlideinID]corral.SiteID // live at the last look
 	failed  map[corral.SiteID]failures
 	had     map[corral.SiteID]corral.Resources // the most that own workers turned out to have there
-	less    map[corral.SiteID]corral.Resources // what was less than was asked for, and than had, at the last look
+	less    map[corral.SiteID]corral.Resources // values at the last look below both the requested ones and had
 }
 
-// failures are pilots in a row that failed at a site.
+// failures counts consecutive pilots that failed at a site.
 type failures struct {
 	n    int
 	last time.Time
@@ -114,7 +114,7 @@ func (k *scaler) run(ctx context.Context) {
 		case ctx.Err() != nil, corral.KindOf(err) == corral.NotFound:
 			return
 		case err != nil:
-			k.lg.Error("scaling a cluster: it is tried again", "cluster", k.cluster, "error", err)
+			k.lg.Error("scaling a cluster failed; retrying", "cluster", k.cluster, "error", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -124,8 +124,8 @@ func (k *scaler) run(ctx context.Context) {
 	}
 }
 
-// look compares once what waits with what is there, and does what follows. One that leads to nothing new only reads. It
-// returns when to look next, or a NotFound error if the cluster is not scaled any more.
+// look compares the waiting jobs with the workers once, and carries out the resulting decision. If nothing changes,
+// it only reads. It returns when to look next, or a NotFound error if the cluster is not scaled any more.
 func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
 	var o look
 	err = k.db.View(ctx, func(tx *store.Tx) error { return o.read(tx, k.cluster) })
@@ -136,10 +136,11 @@ func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
 	if o.cluster.Kind == corral.Condor {
 		next = queryEvery
 	}
-	// The workers come first: a job that one of them has taken meanwhile does not wait any more, and counts nowhere.
+	// The workers are read first: a job that one of them has taken meanwhile does not wait any more, and counts
+	// nowhere.
 	o.workers = k.clusters.Workers(k.cluster)
 	if o.waiting, err = k.clusters.Waiting(ctx, k.cluster); err != nil {
-		return queryEvery, k.report(ctx, o.scale, fmt.Sprintf("what waits is not known: %v", err))
+		return queryEvery, k.report(ctx, o.scale, fmt.Sprintf("the waiting jobs are not known: %v", err))
 	}
 	var d Decision
 	err = k.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -156,7 +157,7 @@ func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
 	return next, k.carryOut(ctx, o)
 }
 
-// carryOut decides once more, in the transaction that asks: glideins that were made meanwhile count.
+// carryOut decides again, in the transaction that makes the requests, so that glideins created meanwhile count.
 func (k *scaler) carryOut(ctx context.Context, o look) error {
 	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
 		d, err := k.ask(tx, &o)
@@ -172,8 +173,8 @@ func (k *scaler) carryOut(ctx context.Context, o look) error {
 	})
 }
 
-// ask decides, and creates the glideins of the workers that are asked for. A site that refuses one is out of the
-// question for this look; what it was asked for is decided again.
+// ask decides, and creates the glideins of the requested workers. A site that refuses one is excluded from this look,
+// and the decision is made again without it.
 func (k *scaler) ask(tx *store.Tx, o *look) (d Decision, err error) {
 	for again := true; again; {
 		if d, err = k.decide(tx, o); err != nil {
@@ -197,7 +198,7 @@ func (k *scaler) ask(tx *store.Tx, o *look) (d Decision, err error) {
 	return d, nil
 }
 
-// report notes why nothing can be decided.
+// report records why no decision is possible.
 func (k *scaler) report(ctx context.Context, s corral.Scale, why string) error {
 	if s.Report == why {
 		return nil
@@ -205,7 +206,7 @@ func (k *scaler) report(ctx context.Context, s corral.Scale, why string) error {
 	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return tx.ReportScale(s.Cluster, why) })
 }
 
-// remember notes since when pilots are spare.
+// remember records since when pilots are spare.
 func (k *scaler) remember(d Decision) {
 	before := k.spare
 	k.spare = map[corral.GlideinID]time.Time{}
@@ -216,7 +217,7 @@ func (k *scaler) remember(d Decision) {
 	}
 }
 
-// Release ends a cluster's scale and lets its pilots go, in one transaction: workers finish what they run.
+// Release ends a cluster's scale and releases its pilots, in one transaction: workers finish their running tasks.
 func Release(tx *store.Tx, s corral.Scale, reason string) error {
 	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: s.Cluster, Labels: labels(s), Live: true})
 	for _, g := range glideins {
@@ -230,7 +231,7 @@ func Release(tx *store.Tx, s corral.Scale, reason string) error {
 	return tx.EndScale(s, reason)
 }
 
-// labels are those of the glideins of a scale.
+// labels returns the labels of a scale's glideins.
 func labels(s corral.Scale) map[string]string {
 	return map[string]string{store.ScaleLabel: label(s.Cluster)}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// A scene is clusters that are scaled at two sites with Slurm, small with hosts of 2 cpus and 8000 MiB and large with
-// hosts of 16 cpus, 64000 MiB and 2 GPUs. It is what the clusters tell of themselves, too.
+// A scene contains clusters that are scaled at two sites with Slurm, small with hosts of 2 cpus and 8000 MiB and
+// large with hosts of 16 cpus, 64000 MiB and 2 GPUs. It also implements Clusters.
 type scene struct {
 	t       *testing.T
 	db      *store.DB
@@ -66,7 +66,7 @@ func (s *scene) write(fn func(*store.Tx) error) {
 	}
 }
 
-// scaled makes a cluster that is scaled at both sites.
+// scaled creates a cluster that is scaled at both sites.
 func (s *scene) scaled(name string, cpus int) *scaler {
 	s.t.Helper()
 	var made corral.Scale
@@ -90,12 +90,12 @@ func (s *scene) scaled(name string, cpus int) *scaler {
 	return s.keeper.scaler(made)
 }
 
-// wait has jobs of a cluster wait.
+// wait adds waiting jobs to a cluster.
 func (s *scene) wait(k *scaler, jobs int, needs corral.Resources) {
 	s.waiting[k.cluster] = []matching.Class{{Needs: matching.Resources{Resources: needs, Time: time.Minute}, Jobs: jobs}}
 }
 
-// look has a cluster looked at, and returns its glideins and the report.
+// look takes one look at a cluster, and returns its glideins and the report.
 func (s *scene) look(k *scaler) (asked []corral.Glidein, report string) {
 	s.t.Helper()
 	if _, err := k.look(s.t.Context()); err != nil {
@@ -113,7 +113,7 @@ func (s *scene) look(k *scaler) (asked []corral.Glidein, report string) {
 	return asked, report
 }
 
-// brief is glideins as people compare them.
+// brief describes glideins as people compare them.
 func brief(all []corral.Glidein) string {
 	var said []string
 	for _, g := range all {
@@ -122,7 +122,7 @@ func brief(all []corral.Glidein) string {
 	return strings.ReplaceAll(strings.Join(said, "; "), ", 1073741824 MiB of disk", "")
 }
 
-func TestAWorkerIsAskedForWhereAHostCanHaveIt(t *testing.T) {
+func TestWorkerIsRequestedWhereAHostFits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		cpus, jobs int
@@ -151,7 +151,7 @@ func TestAWorkerIsAskedForWhereAHostCanHaveIt(t *testing.T) {
 			s := newScene(t)
 			k := s.scaled("mine", test.cpus)
 			s.wait(k, test.jobs, test.needs)
-			for range 3 { // however often it is looked
+			for range 3 { // the result is the same for each look
 				if got, report := s.look(k); brief(got) != test.want || !strings.Contains(report, test.says) {
 					t.Fatalf("asked for %q, want %q; %s", brief(got), test.want, report)
 				}
@@ -160,7 +160,7 @@ func TestAWorkerIsAskedForWhereAHostCanHaveIt(t *testing.T) {
 	}
 }
 
-// works has a cluster's glideins work, each as one worker that has so much.
+// works makes a cluster's glideins work, each as one worker with these resources.
 func (s *scene) works(k *scaler, all []corral.Glidein, host, free corral.Resources) {
 	s.t.Helper()
 	for _, g := range all {
@@ -183,7 +183,7 @@ func (s *scene) works(k *scaler, all []corral.Glidein, host, free corral.Resourc
 }
 
 // A worker with half of its cpus free may have all of its memory free, or none.
-func TestWhatIsFreeOfAWorkerIsWhatItSays(t *testing.T) {
+func TestFreeResourcesAreTheReportedOnes(t *testing.T) {
 	t.Parallel()
 	host := corral.Resources{CPUs: 2, MemoryMiB: 2000, GPUs: 2, DiskMiB: 100}
 	for name, test := range map[string]struct {
@@ -214,8 +214,8 @@ func TestWhatIsFreeOfAWorkerIsWhatItSays(t *testing.T) {
 	}
 }
 
-// Disk cannot be asked for. What workers have of it is known when the first is there, and after it has left.
-func TestNoWorkerIsAskedForDiskThatWorkersDoNotHave(t *testing.T) {
+// Disk cannot be requested. The disk of a site's workers is known once the first is present, and after it has left.
+func TestNoWorkerIsRequestedForUnavailableDisk(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	k := s.scaled("mine", 2)
@@ -250,8 +250,8 @@ func TestNoWorkerIsAskedForDiskThatWorkersDoNotHave(t *testing.T) {
 	}
 }
 
-// A site may give less than it was asked for. It is not asked for that again.
-func TestNoWorkerIsAskedForWhatASiteDidNotGive(t *testing.T) {
+// A site may provide less than requested. The same request is not made again there.
+func TestNoWorkerIsRequestedBeyondSiteLimits(t *testing.T) {
 	t.Parallel()
 	for name, needs := range map[string]corral.Resources{
 		"2 gpus": {CPUs: 1, GPUs: 2}, "9000 MiB of memory": {CPUs: 1, MemoryMiB: 9000},
@@ -278,12 +278,12 @@ func TestNoWorkerIsAskedForWhatASiteDidNotGive(t *testing.T) {
 	}
 }
 
-// What one look alone saw of a worker that has left since may be a hiccup: it is asked for again. What two looks in a row
-// saw is what the site gives: the more of the two.
-func TestWhatASiteGivesIsWhatTwoLooksSaw(t *testing.T) {
+// A value seen at only one look, of a worker that has left since, may be a hiccup: the worker is requested again.
+// Values seen at two consecutive looks are the site's limit: the larger of the two.
+func TestSiteLimitNeedsTwoLooks(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		seen    []int // MiB of memory, at one look after the other; 9000 were asked for
+		seen    []int // MiB of memory, at one look after the other; 9000 were requested
 		needs   int   // of a job then
 		workers int   // in the end
 	}{
@@ -321,8 +321,9 @@ func TestWhatASiteGivesIsWhatTwoLooksSaw(t *testing.T) {
 	}
 }
 
-// An allocation is what all pilots of a site may cost: workers are asked for as far as it goes, whoever spends it.
-func TestWorkersAreAskedForAsFarAsTheAllocationGoes(t *testing.T) {
+// An allocation limits the cost of all pilots of a site: workers are requested as far as it allows, whoever spends
+// it.
+func TestWorkersAreRequestedWithinTheAllocation(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	k := s.scaled("mine", 2)
@@ -432,7 +433,7 @@ func TestTwoScalesDoNotMix(t *testing.T) {
 	}
 }
 
-func TestPilotsThatOneHiccupEndsCountAsOneFailure(t *testing.T) {
+func TestPilotsEndedByOneHiccupCountAsOneFailure(t *testing.T) {
 	t.Parallel()
 	failed := func(asked, ended time.Duration) corral.Glidein {
 		return corral.Glidein{State: corral.GlideinFailed, CreatedAt: now.Add(asked), UpdatedAt: now.Add(ended)}

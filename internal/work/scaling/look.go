@@ -18,18 +18,18 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A look is what one look at a cluster has found so far.
+// A look holds the findings of one look at a cluster so far.
 type look struct {
 	scale   corral.Scale
 	cluster corral.Cluster
 	waiting []matching.Class
 	workers []corral.Worker
-	refused map[string]string // :: site → why it took no worker, against what was known of it
+	refused map[string]string // :: site → why it unexpectedly took no worker
 
-	measured bool // what the workers have is noted
+	measured bool // the workers' resources have been recorded
 }
 
-// read reads the scale and its cluster; a NotFound error if there is none.
+// read reads the scale and its cluster; it returns a NotFound error if there is no scale.
 func (l *look) read(tx *store.Tx, cluster corral.ClusterID) (err error) {
 	if l.scale, err = tx.Scale(cluster); err == nil {
 		l.cluster, err = tx.Cluster(cluster)
@@ -37,7 +37,7 @@ func (l *look) read(tx *store.Tx, cluster corral.ClusterID) (err error) {
 	return err
 }
 
-// refuse notes that a site is out of the question for this look.
+// refuse excludes a site from this look.
 func (l *look) refuse(site string, why error) {
 	if l.refused == nil {
 		l.refused = map[string]string{}
@@ -45,7 +45,7 @@ func (l *look) refuse(site string, why error) {
 	l.refused[site] = fmt.Sprintf("refuses a worker: %v", why)
 }
 
-// decide makes a view of a look and of the store as it is now, and decides.
+// decide creates a view from a look and the current store, and decides.
 func (k *scaler) decide(tx *store.Tx, l *look) (d Decision, err error) {
 	if err := l.read(tx, k.cluster); err != nil {
 		return d, err
@@ -69,7 +69,7 @@ func (k *scaler) decide(tx *store.Tx, l *look) (d Decision, err error) {
 	}
 	now := time.Now()
 	v := k.view(now, l, glideins)
-	if count(v.Waiting) == 0 && v.Held >= l.scale.Min { // then no site is asked, and none has to be looked at
+	if count(v.Waiting) == 0 && v.Held >= l.scale.Min { // no worker is needed, so the sites need not be read
 		return Decide(now, l.scale, v), nil
 	}
 	for _, id := range l.scale.SiteIDs {
@@ -82,7 +82,7 @@ func (k *scaler) decide(tx *store.Tx, l *look) (d Decision, err error) {
 	return Decide(now, l.scale, v), nil
 }
 
-// view says what there is and what is to come.
+// view returns the present and future workers.
 func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 	walltime := time.Duration(l.scale.Walltime)
 	v := View{Waiting: l.waiting, Longest: attempt.Longest(walltime-jobfiles.Reserve(walltime)) - time.Second}
@@ -90,7 +90,7 @@ func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 	for _, g := range glideins {
 		static[g.ID] = g.Slots == corral.SlotsStatic
 	}
-	present := map[corral.JobID]int{} // :: attempt → cpus registered
+	present := map[corral.JobID]int{} // :: attempt → registered cpus
 	for _, w := range l.workers {
 		if w.Connected && !w.Draining {
 			present[w.Attempt] += w.CPUs
@@ -114,10 +114,10 @@ func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 	return v
 }
 
-// isOwn reports whether a glidein was asked for by its cluster's scale.
+// isOwn reports whether a glidein was requested by its cluster's scale.
 func isOwn(g corral.Glidein) bool { return g.Labels[store.ScaleLabel] == label(g.Cluster) }
 
-// rooms are the rooms of a worker. One whose slots are static has one for each cpu that is free, with a share of the
+// rooms returns the rooms of a worker. If its slots are static, it has one for each free cpu, with a share of the
 // rest: no job gets parts of two.
 func rooms(free corral.Resources, left time.Duration, static bool) []Room {
 	if !static || free.CPUs < 2 {
@@ -130,7 +130,7 @@ func rooms(free corral.Resources, left time.Duration, static bool) []Room {
 	return all
 }
 
-// ofEachCPU is one cpu's part of what is free.
+// ofEachCPU returns one cpu's share of the free resources.
 func ofEachCPU(free corral.Resources) corral.Resources {
 	c := components(free)
 	for i := range c {
@@ -141,7 +141,7 @@ func ofEachCPU(free corral.Resources) corral.Resources {
 	return resources(c)
 }
 
-// host is what a worker that is to come will have, as far as those before it tell.
+// host returns the expected resources of a future worker, based on earlier ones.
 func (k *scaler) host(g corral.Glidein) corral.Resources {
 	host := g.Host()
 	host.MemoryMiB = cmp.Or(host.MemoryMiB, corral.Unlimited) // 0: its site decides
@@ -151,10 +151,10 @@ func (k *scaler) host(g corral.Glidein) corral.Resources {
 	return host
 }
 
-// anything is resources of which nothing is known.
+// anything represents unknown resources.
 var anything = resources([4]int{corral.Unlimited, corral.Unlimited, corral.Unlimited, corral.Unlimited})
 
-// known is what is kept of a site, else anything.
+// known returns the recorded resources of a site, or otherwise anything.
 func known(of map[corral.SiteID]corral.Resources, site corral.SiteID) corral.Resources {
 	if r, ok := of[site]; ok {
 		return r
@@ -162,15 +162,15 @@ func known(of map[corral.SiteID]corral.Resources, site corral.SiteID) corral.Res
 	return anything
 }
 
-// most is the most that workers of the scale have at a site, Unlimited where nothing says so.
+// most returns the maximum resources of the scale's workers at a site, Unlimited where they are unknown.
 func (k *scaler) most(site corral.SiteID) corral.Resources {
 	return least(known(k.had, site), known(k.less, site))
 }
 
-// measure notes, once a look, what the scale's workers have at each site: how much disk, which cannot be asked for, and
-// how much memory and how many GPUs if that is less than was asked for. What is known from earlier ones stays until
-// others come, or the same worker would be asked for again and again. Less than was asked for counts at this look; it
-// stays if the look before saw that, too, since one alone may be a hiccup.
+// measure records, once per look, the resources of the scale's workers at each site: their disk, which cannot be
+// requested, and their memory and GPUs if these are below the request. Values from earlier workers are kept until
+// other workers come; otherwise the same worker would be requested repeatedly. A value below the request counts at
+// this look; it is kept if the previous look saw it, too, since a single one may be a hiccup.
 func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
 	own, disk := map[corral.GlideinID]corral.Glidein{}, map[corral.SiteID]int{}
 	for _, g := range glideins {
@@ -199,17 +199,17 @@ func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
 	}
 }
 
-// given notes that a worker got so much of something: less than was asked for, or all though that was more than the
-// most that the site gave so far.
+// given records the amount of a resource that a worker received: less than requested, or the full request although
+// that exceeds the known maximum of the site.
 func given(most, less *int, asked, got int) {
 	if got < asked {
 		*less = min(*less, got)
-	} else if asked > min(*most, *less) { // it gives more after all
+	} else if asked > min(*most, *less) { // it provides more after all
 		*most, *less = corral.Unlimited, corral.Unlimited
 	}
 }
 
-// toCome is how many workers of a glidein are not there.
+// toCome returns how many workers of a glidein are not present.
 func toCome(g corral.Glidein, present map[corral.JobID]int) int {
 	hosts := g.Hosts
 	for _, a := range g.Live() {
@@ -228,10 +228,10 @@ func begun(g corral.Glidein) bool {
 	return false
 }
 
-// mostPilots bounds what is asked of one site at one look.
+// mostPilots limits the number of requests to one site at one look.
 const mostPilots = 1000
 
-// site says what a site takes now.
+// site returns the workers that a site currently takes.
 func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (Site, error) {
 	s, err := tx.Site(id)
 	if err != nil {
@@ -267,7 +267,7 @@ func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (S
 	return open, err
 }
 
-// pilotsAt is how many further workers a site takes by its limits and its allocation, or why none.
+// pilotsAt returns how many more workers a site takes by its limits and its allocation, or the reason if none.
 func pilotsAt(tx *store.Tx, s corral.Site, of corral.Scale) (pilots int, why string, err error) {
 	load, err := tx.Load(s.ID)
 	if err != nil {
@@ -288,7 +288,7 @@ func pilotsAt(tx *store.Tx, s corral.Site, of corral.Scale) (pilots int, why str
 	return min(pilots, paid), why, err
 }
 
-// countFailures takes in how pilots of the scale ended that were alive at the last look.
+// countFailures processes the ends of the scale's pilots that were live at the last look.
 func (k *scaler) countFailures(tx *store.Tx, live []corral.Glidein) error {
 	before := maps.Clone(k.own)
 	clear(k.own)
@@ -313,8 +313,8 @@ func (k *scaler) countFailures(tx *store.Tx, live []corral.Glidein) error {
 	return nil
 }
 
-// and takes in how a pilot ended. One that was asked for before the last failure says nothing more by failing: a hiccup
-// of a site ends many at once. One that was asked to end says nothing at all.
+// and adds the end of a pilot. A failed pilot that was requested before the last failure does not count: a hiccup of
+// a site ends many at once. Nor does a pilot whose end was requested.
 func (f failures) and(g corral.Glidein) failures {
 	switch {
 	case g.Asked != corral.AskNothing, g.State == corral.GlideinFailed && g.CreatedAt.Before(f.last):
@@ -325,7 +325,7 @@ func (f failures) and(g corral.Glidein) failures {
 	return failures{}
 }
 
-// worker is the request for a worker.
+// worker returns the request for a worker.
 func worker(s corral.Scale, a Ask) api.NewGlidein {
 	in := api.NewGlidein{Site: a.Site, Cluster: s.ClusterName, Hosts: 1, CPUs: s.CPUs, GPUs: a.Needs.GPUs,
 		Walltime: s.Walltime, Labels: labels(s)}
@@ -335,7 +335,7 @@ func worker(s corral.Scale, a Ask) api.NewGlidein {
 	return in
 }
 
-// Check reports why none of the sites can give the workers of a scale, whatever waits; nil if one of them may.
+// Check returns why none of the sites can provide the workers of a scale, whatever waits; nil if one of them may.
 func Check(s corral.Scale, sites []corral.Site, cluster corral.Cluster, machine corral.SiteQueue) error {
 	var reasons []error
 	for _, site := range sites {
@@ -363,7 +363,7 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	}
 	in := worker(l.scale, a)
 	g, err := placed(in, site, l.cluster, k.machine)
-	if err == nil && g.MemoryMiB < a.Needs.MemoryMiB { // than the share of its cpus
+	if err == nil && g.MemoryMiB < a.Needs.MemoryMiB { // its cpus' share is too small
 		in.MemoryMiB = a.Needs.MemoryMiB
 		g, err = placed(in, site, l.cluster, k.machine)
 	}
@@ -376,7 +376,7 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	return err
 }
 
-// placed is the glidein of a request, with what its site adds; an error if the site cannot give it.
+// placed returns the glidein for a request, with its site's additions; an error if the site cannot provide it.
 func placed(in api.NewGlidein, at corral.Site, to corral.Cluster, machine corral.SiteQueue) (corral.Glidein, error) {
 	g, err := request.Glidein(in, time.Now())
 	if err == nil {

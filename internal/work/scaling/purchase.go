@@ -12,21 +12,21 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A purchase is the workers that are asked for at one look.
+// A purchase collects the workers requested at one look.
 type purchase struct {
 	scale   corral.Scale
-	longest time.Duration // the longest job that a worker takes
+	longest time.Duration // the longest job that a worker accepts
 	sites   []Site
 	held    int // cpus
 	asks    []Ask
 	limits  []string
 }
 
-// buy asks for workers for what waits and fits one, then for what the minimum lacks. A class that no site can serve
-// now stands back for those after it.
+// buy requests workers for the waiting jobs that fit one, then for the rest of the minimum. A class that no site can
+// currently serve does not block those after it.
 func (p *purchase) buy(waiting []matching.Class) {
 	p.leaveOut(waiting)
-	wait, of := 0, []Site{} // jobs that no site can serve now, and the sites that could at another time
+	wait, of := 0, []Site{} // number of jobs that no site can serve now, and the sites that could at another time
 	for i := range waiting {
 		for w := &waiting[i]; w.Jobs > 0; {
 			if p.full() {
@@ -46,7 +46,7 @@ func (p *purchase) buy(waiting []matching.Class) {
 	p.keepMinimum()
 }
 
-// keepMinimum asks for workers that need no work to stay.
+// keepMinimum requests workers that stay without work.
 func (p *purchase) keepMinimum() {
 	for p.held < p.scale.Min && !p.full() {
 		if _, ok := p.order(Ask{Keep: true}, corral.Resources{}); !ok {
@@ -56,9 +56,9 @@ func (p *purchase) keepMinimum() {
 	}
 }
 
-// leaveOut takes the jobs out that no worker of these terms at any of the sites could take, and says why.
+// leaveOut removes the jobs that no worker with these terms at any of the sites could take, and records the reason.
 func (p *purchase) leaveOut(waiting []matching.Class) {
-	jobs := map[string]int{} // :: why → so many
+	jobs := map[string]int{} // :: why → number of jobs
 	var reasons []string
 	for i := range waiting {
 		w := &waiting[i]
@@ -77,7 +77,7 @@ func (p *purchase) leaveOut(waiting []matching.Class) {
 	}
 }
 
-// impossible says what such jobs need that no worker has; empty: some worker may have it.
+// impossible returns the needs of such jobs that no worker satisfies; empty: some worker may.
 func (p *purchase) impossible(needs matching.Resources) string {
 	switch {
 	case needs.CPUs > p.scale.CPUs:
@@ -90,8 +90,8 @@ func (p *purchase) impossible(needs matching.Resources) string {
 	return ""
 }
 
-// takers names the hosts at which a worker may have what a job needs; without one, what it has too much of. Two jobs of
-// which it says the same find the same hosts, and so does one that needs the most of each.
+// takers identifies the hosts at which a worker may satisfy a job's needs; without any, the excessive need. Two jobs
+// with the same result fit the same hosts, and so does a job that needs the larger amount of each resource.
 func (p *purchase) takers(needs matching.Resources) string {
 	switch {
 	case needs.CPUs > p.scale.CPUs:
@@ -99,7 +99,7 @@ func (p *purchase) takers(needs matching.Resources) string {
 	case needs.Time > p.longest:
 		return "time"
 	}
-	var fit []byte // of each host whether it does
+	var fit []byte // for each host whether the job fits
 	for _, s := range p.sites {
 		for _, h := range s.Hosts {
 			fit = strconv.AppendBool(fit, h.CPUs >= p.scale.CPUs && needs.FitIn(h))
@@ -108,7 +108,7 @@ func (p *purchase) takers(needs matching.Resources) string {
 	return string(fit)
 }
 
-// fitting are the sites at which a worker may have what a job needs.
+// fitting returns the sites at which a worker may satisfy a job's needs.
 func (p *purchase) fitting(needs corral.Resources) (all []Site) {
 	for _, s := range p.sites {
 		if _, ok := s.room(p.scale.CPUs, needs); ok {
@@ -118,8 +118,8 @@ func (p *purchase) fitting(needs corral.Resources) (all []Site) {
 	return all
 }
 
-// serve asks for a worker for the first of the classes that wait, with as many others as it has room for. It takes out
-// what the worker is for. The worker's memory, gpus and disk are what that needs.
+// serve requests a worker for the first of the waiting classes, and for as many other jobs as it has room for. It
+// removes these jobs from waiting. The worker's memory, gpus and disk are those that the jobs need.
 func (p *purchase) serve(waiting []matching.Class) bool {
 	host, ok := p.order(Ask{}, waiting[0].Needs.Resources)
 	if ok {
@@ -129,7 +129,8 @@ func (p *purchase) serve(waiting []matching.Class) bool {
 	return ok
 }
 
-// room is what a worker of so many cpus may have at the site whose host can take this job; not ok if none can.
+// room returns the resources that a worker with this many cpus may have at the site whose host can take this job; ok
+// is false if none can.
 func (s Site) room(cpus int, job corral.Resources) (host corral.Resources, ok bool) {
 	if len(s.Hosts) == 0 {
 		return corral.Resources{CPUs: cpus, MemoryMiB: corral.Unlimited, GPUs: corral.Unlimited,
@@ -155,7 +156,8 @@ func (p *purchase) full() bool {
 	return true
 }
 
-// order asks the first site that takes another pilot, and has a host for such a job, for a worker. It returns the host.
+// order requests a worker from the first site that takes another pilot, and has a host for such a job. It returns the
+// host.
 func (p *purchase) order(a Ask, job corral.Resources) (host corral.Resources, ok bool) {
 	for i := range p.sites {
 		s := &p.sites[i]
@@ -175,7 +177,7 @@ func (p *purchase) limit(format string, args ...any) {
 
 func (p *purchase) limitJobs(n int) { p.limit("%s on", counted(n, "job waits", "jobs wait")) }
 
-// limitSites says why sites take nothing more, each once.
+// limitSites records why sites take no more pilots, each reason once.
 func (p *purchase) limitSites(sites []Site) {
 	for _, s := range sites {
 		why := fmt.Sprintf("site %s %s", s.Name, cmp.Or(s.Closed, "takes no more pilots by its limits"))
@@ -185,10 +187,10 @@ func (p *purchase) limitSites(sites []Site) {
 	}
 }
 
-// mostReasons bounds a report: a queue may have as many kinds of jobs as it has jobs.
+// mostReasons limits a report: a queue may have as many kinds of jobs as it has jobs.
 const mostReasons = 8
 
-// reasons are the limits that cut what was asked for.
+// reasons returns the limits that reduced the requests.
 func (p *purchase) reasons() []string {
 	if more := len(p.limits) - mostReasons; more > 0 {
 		last := p.limits[len(p.limits)-1]
@@ -197,7 +199,7 @@ func (p *purchase) reasons() []string {
 	return p.limits
 }
 
-// largest says what the largest hosts of each site have of what a job needs.
+// largest describes which of a job's needs the largest hosts of each site offer.
 func (p *purchase) largest(needs corral.Resources) string {
 	var all []string
 	for _, s := range p.sites {
@@ -212,7 +214,7 @@ func (p *purchase) largest(needs corral.Resources) string {
 	return strings.Join(all, ", ")
 }
 
-// hasOf names what a host has of each component that is needed, as far as it is known.
+// hasOf describes a host's amount of each needed component, as far as it is known.
 func hasOf(host, needs corral.Resources) string {
 	var said []string
 	words, has := [4][2]string{{"cpu", "cpus"}, {"MiB of memory", "MiB of memory"}, {"gpu", "gpus"},

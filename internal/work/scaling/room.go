@@ -7,21 +7,21 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A Room is what is free of a worker. A component of which nothing is known is Unlimited: a job is taken to fit there,
-// since a worker that is there may be all it needs.
+// A Room is the free part of a worker. An unknown component is Unlimited: a job is assumed to fit there, since a
+// present worker may be all that it needs.
 type Room struct {
 	Free corral.Resources
-	Left time.Duration // the longest job that it takes
+	Left time.Duration // the longest job that it accepts
 }
 
-// filled is what a room was given.
+// filled holds the jobs assigned to a room.
 type filled struct {
 	jobs    int
-	guessed int // of them, those that need something of which it is not known how much is free
+	guessed int // of them, those that need a component whose free amount is unknown
 	used    corral.Resources
 }
 
-// fill takes as many jobs as the room has place for, in their order, out of waiting.
+// fill moves as many jobs from waiting as the room can hold, in their order.
 func (r *Room) fill(waiting []matching.Class) (f filled) {
 	for i := range waiting {
 		w := &waiting[i]
@@ -43,7 +43,7 @@ func (r *Room) fill(waiting []matching.Class) (f filled) {
 	return f
 }
 
-// The functions below look at resources component by component.
+// The functions below process resources component by component.
 
 func components(r corral.Resources) [4]int { return [4]int{r.CPUs, r.MemoryMiB, r.GPUs, r.DiskMiB} }
 
@@ -51,7 +51,7 @@ func resources(c [4]int) corral.Resources {
 	return corral.Resources{CPUs: c[0], MemoryMiB: c[1], GPUs: c[2], DiskMiB: c[3]}
 }
 
-// times is how often needs fit into room.
+// times returns how often needs fit into room.
 func times(needs, room corral.Resources) int {
 	n, has := corral.Unlimited, components(room)
 	for i, need := range components(needs) {
@@ -70,7 +70,7 @@ func multiple(r corral.Resources, n int) corral.Resources {
 	return resources(c)
 }
 
-// less is what is left of a room. What is Unlimited stays so.
+// less returns the rest of a room. An Unlimited component remains Unlimited.
 func less(room, used corral.Resources) corral.Resources {
 	c := components(room)
 	for i, u := range components(used) {
@@ -81,7 +81,7 @@ func less(room, used corral.Resources) corral.Resources {
 	return resources(c)
 }
 
-// least is the smaller of each component.
+// least returns the component-wise minimum.
 func least(a, b corral.Resources) corral.Resources {
 	c := components(a)
 	for i, other := range components(b) {
@@ -90,7 +90,7 @@ func least(a, b corral.Resources) corral.Resources {
 	return resources(c)
 }
 
-// unknown reports whether something is needed of which the room is not known to have enough.
+// unknown reports whether a component is needed whose amount in the room is unknown.
 func unknown(needs, room corral.Resources) bool {
 	has := components(room)
 	for i, need := range components(needs) {

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A world is a cluster that is scaled, in which what is asked for comes.
+// A world is a scaled cluster in which all requested workers come.
 type world struct {
 	scale corral.Scale
 	now   time.Time
@@ -27,7 +27,7 @@ func newWorld() *world {
 	return &world{scale: scaled(), now: now, View: View{Longest: 50 * time.Minute}}
 }
 
-// look decides. What is asked for is to come then, with the disk that its site's workers have; what is withdrawn is not.
+// look decides. Requested workers are then expected, with the disk of their site's workers; withdrawn ones are not.
 func (w *world) look() Decision {
 	v := w.View
 	v.Room = slices.Clone(w.Room)
@@ -53,7 +53,7 @@ func (w *world) look() Decision {
 	return d
 }
 
-// come has what is to come be there, and take jobs.
+// come makes the expected workers present, and gives them jobs.
 func (w *world) come() {
 	for _, c := range w.Coming {
 		w.Room = append(w.Room, c.Room)
@@ -64,8 +64,8 @@ func (w *world) come() {
 	}
 }
 
-// A transcript is a table of looks: what waits, what is there, and what follows. `go test -run Transcripts -rewrite`
-// rewrites the answers; commit them only if you understand why they changed.
+// A transcript is a table of looks: the waiting jobs, the workers, and the decision. `go test -run Transcripts
+// -rewrite` rewrites the answers; commit them only if you understand why they changed.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -84,11 +84,11 @@ func TestTranscripts(t *testing.T) {
 //
 //	scale [min=0] [max=8] [cpus=2]                               the terms; pilots are spare for a minute
 //	site NAME [pilots=100] [cpus=N] [memory=N] [gpus=0] [disk=N] [closed=WHY]   a queue of a site with its largest host
-//	worker [cpus=2] [memory=1000] [gpus=0] [disk=1000] [left=50m]   what is free of one that is there
+//	worker [cpus=2] [memory=1000] [gpus=0] [disk=1000] [left=50m]   free resources of a present worker
 //	queue JOBS [cpus=1] [memory=0] [gpus=0] [disk=0] [time=1m]   more jobs wait
 //	empty                                                        no job waits
-//	come                                                         what is to come is there, and takes jobs
-//	look [after=TIME]                                            what follows, and the report
+//	come                                                         expected workers become present, and take jobs
+//	look [after=TIME]                                            the decision, and the report
 func (w *world) command(t *testing.T, d *datadriven.TestData) string {
 	numbers := map[string]int{"min": 0, "max": 8, "pilots": 100}
 	set := func(key string, value int) { numbers[key] = value }
@@ -151,7 +151,7 @@ func (w *world) command(t *testing.T, d *datadriven.TestData) string {
 	return "ok\n"
 }
 
-// site changes a site, or adds a queue to it, or makes it.
+// site changes a site, or adds a queue to it, or creates it.
 func (w *world) site(name string, pilots int, closed string, host corral.Resources) {
 	i := slices.IndexFunc(w.Sites, func(s Site) bool { return s.Name == name })
 	if i < 0 {
@@ -164,7 +164,7 @@ func (w *world) site(name string, pilots int, closed string, host corral.Resourc
 	}
 }
 
-// told is a decision, a line for each order.
+// told returns a decision as text, with a line for each order.
 func told(d Decision) string {
 	var text strings.Builder
 	for _, a := range d.Asks {
@@ -183,7 +183,7 @@ func told(d Decision) string {
 	return text.String()
 }
 
-// drawn is a world of any kind.
+// drawn returns a random world.
 func drawn(t *rapid.T) *world {
 	n := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	of := func(what string, cpus int) corral.Resources {
@@ -211,7 +211,7 @@ func drawn(t *rapid.T) *world {
 		w.Room = append(w.Room, Room{of("free", n("free cpus", 0, w.scale.CPUs)), time.Hour})
 		w.Held += w.scale.CPUs
 	}
-	w.Held += n("others", 0, 6) // cpus of workers that drain
+	w.Held += n("others", 0, 6) // cpus of draining workers
 	for range n("classes", 0, 6) {
 		w.Waiting = append(w.Waiting, matching.Class{Jobs: n("jobs", 1, 30), Needs: matching.Resources{
 			Resources: of("job", n("job cpus", 1, 5)), Time: time.Duration(n("minutes", 1, 60)) * time.Minute}})
@@ -219,8 +219,8 @@ func drawn(t *rapid.T) *world {
 	return w
 }
 
-// Whatever there is: no more than the maximum is asked for, nothing for what fits a worker that is there, and nothing
-// that a site does not have.
+// In any world: requests do not exceed the maximum, none is made for jobs that fit a present worker, and none exceeds
+// the resources of its site.
 func TestOrdersKeepToTheTerms(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -249,8 +249,8 @@ func TestOrdersKeepToTheTerms(t *testing.T) {
 	})
 }
 
-// unplaced counts the jobs that are left when each takes the first worker that has room for it, as the cluster would
-// have it: one worker after the other, in the order of the queue.
+// unplaced returns the number of jobs left after each takes the first worker that has room for it, as in the cluster:
+// one worker after the other, in the order of the queue.
 func (w *world) unplaced() (left int) {
 	waiting := slices.Clone(w.Waiting)
 	for _, r := range w.Room {
@@ -263,8 +263,8 @@ func (w *world) unplaced() (left int) {
 	return count(waiting)
 }
 
-// A queue that stays as it is leads to orders once. When what was asked for has come, and when all jobs have ended, it
-// comes to rest again.
+// An unchanged queue leads to orders once. After the requested workers have come, and after all jobs have ended,
+// there are no orders either.
 func TestOrdersComeToRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

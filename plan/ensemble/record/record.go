@@ -1,5 +1,5 @@
-// Package record has ensembles as corrald keeps them while it carries them out: many workflows with one budget and one
-// deadline, the pilots that may be held for them, and how each workflow stands.
+// Package record defines the record that corrald keeps of an ensemble while it runs: many workflows with one budget and
+// one deadline, the pilots that may be held for them, and the status of each workflow.
 package record
 
 import (
@@ -9,26 +9,26 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// ID identifies an ensemble that corrald carries out.
+// ID identifies an ensemble that corrald runs.
 type ID int64
 
-// Label is the label by which glideins and runs name the ensemble that they are of.
+// Label is the key of the label that links glideins and runs to their ensemble.
 const Label = "ensemble"
 
-// A State says what an ensemble is doing.
+// A State is the lifecycle state of an ensemble.
 type State string
 
 const (
-	Running State = "RUNNING" // workflows are begun, pilots are asked for and let go
-	Ending  State = "ENDING"  // nothing more is begun; what runs is cancelled, its pilots are let go
-	Ended   State = "ENDED"   // no run and no pilot of it is left
+	Running State = "RUNNING" // workflows are begun; pilots are requested and released
+	Ending  State = "ENDING"  // no workflow is begun; runs are cancelled and pilots are released
+	Ended   State = "ENDED"   // all its runs and pilots have ended
 	Deleted State = "DELETED" // tombstone
 )
 
-// States lists all states in their order of life.
+// States lists all states in lifecycle order.
 var States = []State{Running, Ending, Ended, Deleted}
 
-// A Move names an event of an ensemble's life.
+// A Move names a transition between states.
 type Move string
 
 const (
@@ -37,8 +37,8 @@ const (
 	Remove Move = "remove"
 )
 
-// An Ensemble is many workflows, the one of the highest priority first, that corrald carries out with one budget and
-// one deadline: which of them are run, and on how many pilots, is decided while it goes on.
+// An Ensemble is a list of workflows, by descending priority, that corrald runs with one budget and one deadline. While
+// they run, it decides which of them to begin and how many pilots to hold.
 type Ensemble struct {
 	ID          ID               `json:"id"`
 	Owner       string           `json:"owner"`
@@ -47,8 +47,8 @@ type Ensemble struct {
 	ClusterName string           `json:"cluster"`
 	Goal        Goal             `json:"goal"`
 	Pilots      Pilots           `json:"pilots"`
-	Choice      json.RawMessage  `json:"choice"` // the algorithm with its parameters; see package rehearsal
-	Files       string           `json:"-"`      // the folder of its workflows, below that of all ensembles
+	Choice      json.RawMessage  `json:"choice"` // the algorithm and its parameters; see package rehearsal
+	Files       string           `json:"-"`      // the folder of its workflows, relative to the folder of all ensembles
 	Progress
 	State     State     `json:"state"`
 	Reason    string    `json:"reason,omitempty"`
@@ -57,14 +57,14 @@ type Ensemble struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// Progress is how far an ensemble is.
+// Progress is the progress of an ensemble.
 type Progress struct {
 	Members []Member `json:"workflows"` // by priority
 	Steps   int      `json:"steps"`     // decisions about pilots that were carried out
-	Spent   string   `json:"spent"`     // what its pilots have cost, such as 1.25ch
+	Spent   string   `json:"spent"`     // cost of its pilots so far, such as 1.25ch
 }
 
-// Completed is how many workflows are.
+// Completed returns the number of completed workflows.
 func (p Progress) Completed() (n int) {
 	for _, m := range p.Members {
 		if m.Standing == Completed {
@@ -74,58 +74,59 @@ func (p Progress) Completed() (n int) {
 	return n
 }
 
-// A Goal is what an ensemble is to keep to.
+// A Goal holds the constraints of an ensemble.
 type Goal struct {
-	Budget         string         `json:"budget"`     // as in 40ch: what its pilots may cost
-	Deadline       corral.Seconds `json:"deadline_s"` // what ends later does not count
-	Algorithm      string         `json:"algorithm"`  // as it was asked for
-	Error          string         `json:"error"`      // by which runtimes were expected to err: see sim.ParseSpread
+	Budget         string         `json:"budget"`     // maximum cost of its pilots, such as 40ch
+	Deadline       corral.Seconds `json:"deadline_s"` // workflows that end later do not count
+	Algorithm      string         `json:"algorithm"`  // as requested
+	Error          string         `json:"error"`      // the assumed error of runtime estimates: see sim.ParseSpread
 	Seed           uint64         `json:"seed"`
-	DefaultRuntime corral.Seconds `json:"default_runtime_s,omitempty"` // of tasks without an estimate
+	DefaultRuntime corral.Seconds `json:"default_runtime_s,omitempty"` // for tasks without an estimate
 }
 
-// Pilots are those that an ensemble may ask for. Each is of one host.
+// Pilots describes the pilots that an ensemble may request. Each has one host.
 type Pilots struct {
 	Site      string         `json:"site"`
 	SiteID    corral.SiteID  `json:"site_id"`
 	CPUs      int            `json:"cpus"`
 	MemoryMiB int            `json:"memory_mib,omitempty"`
 	Walltime  corral.Seconds `json:"walltime_s"`
-	Most      int            `json:"most"`       // at a time
-	Delay     corral.Seconds `json:"delay_s"`    // from the request to its workers, as it was expected
-	Leaving   corral.Seconds `json:"leaving_s"`  // that one takes to go, at most, and is billed for
-	Price     string         `json:"price"`      // the site's when the ensemble was made: all is reckoned by it
-	Billing   string         `json:"billing"`    // its periods
-	Interval  corral.Seconds `json:"interval_s"` // between two decisions about pilots, at most
+	Most      int            `json:"most"`      // maximum at a time
+	Delay     corral.Seconds `json:"delay_s"`   // expected time from the request until its workers are ready
+	Leaving   corral.Seconds `json:"leaving_s"` // maximum time, also billed, that a released pilot takes to end
+	// The site's price when the ensemble was created, which applies throughout.
+	Price    string         `json:"price"`
+	Billing  string         `json:"billing"`    // the site's billing periods
+	Interval corral.Seconds `json:"interval_s"` // maximum time between two decisions about pilots
 }
 
 // A Member is a workflow of an ensemble.
 type Member struct {
 	Workflow string         `json:"workflow"`
 	Tasks    int            `json:"tasks"`
-	Runtime  corral.Seconds `json:"runtime_s"` // of all its tasks, as estimated
+	Runtime  corral.Seconds `json:"runtime_s"` // sum of its tasks' estimates
 	Standing Standing       `json:"standing"`
-	Reason   string         `json:"reason,omitempty"` // why it stands so
-	Run      corral.RunID   `json:"run_id,omitempty"` // once it was begun
+	Reason   string         `json:"reason,omitempty"` // reason for its standing
+	Run      corral.RunID   `json:"run_id,omitempty"` // set once it has begun
 }
 
-// A Standing says what becomes of a workflow of an ensemble.
+// A Standing is the status of a workflow in an ensemble.
 type Standing string
 
 const (
-	Waiting   Standing = "waiting"   // its turn has not come
-	Deferred  Standing = "deferred"  // it was not begun, and is asked about again when another has ended
-	Rejected  Standing = "rejected"  // it is not begun
-	Begun     Standing = "running"   // it was begun
+	Waiting   Standing = "waiting"   // pending
+	Deferred  Standing = "deferred"  // not admitted; considered again when another workflow has ended
+	Rejected  Standing = "rejected"  // not admitted
+	Begun     Standing = "running"   // running
 	Completed Standing = "completed" // all its tasks ended by the deadline
-	Missed    Standing = "missed"    // it was begun, and not completed by the deadline
+	Missed    Standing = "missed"    // begun, but not completed by the deadline
 )
 
-// Standings lists all.
+// Standings lists all standings.
 var Standings = []Standing{Waiting, Deferred, Rejected, Begun, Completed,
 	Missed}
 
-// Apply moves the ensemble by one event; no other code sets State.
+// Apply performs one transition; no other code sets State.
 func (e Ensemble) Apply(move Move, reason string, now time.Time) (Ensemble, []corral.Entry, error) {
 	from := e.State
 	next, err := Moves.Next(from, move)
@@ -143,7 +144,7 @@ func (e Ensemble) Apply(move Move, reason string, now time.Time) (Ensemble, []co
 		From: string(from), To: string(next), Reason: reason}}, nil
 }
 
-// later returns the later one: time does not run backwards for an ensemble when a clock is set back.
+// later returns the later time, so that the timestamps of an ensemble do not decrease when a clock is set back.
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -151,10 +152,10 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// Moves is the life of an ensemble.
+// Moves is the transition table of an ensemble.
 var Moves = corral.Table[State, Move]{
 	{From: []State{Running}, Event: Stop, To: Ending,
-		Means: "its workflows are over, its deadline or its money is, or that was asked for"},
-	{From: []State{Ending}, Event: End, To: Ended, Means: "no run and no pilot of it is left"},
+		Means: "its workflows have ended, its deadline has passed, its budget is spent, or a user stopped it"},
+	{From: []State{Ending}, Event: End, To: Ended, Means: "all its runs and pilots have ended"},
 	{From: []State{Ended}, Event: Remove, To: Deleted, Means: "the record is hidden"},
 }

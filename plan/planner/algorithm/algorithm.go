@@ -1,21 +1,21 @@
-// Package algorithm has the algorithms by which a plan can be sought, and chooses among them by playing what each has
-// made in the queues of the sites as they are now.
+// Package algorithm implements the planning algorithms, and chooses among them by simulating their plans in the current
+// queues of the sites.
 //
-//	staircase  pilots come and go with the width of the graph, after waits as earlier pilots had them (planner)
-//	moga       pilots are in the best choice of the slots that the queues have room for, found by a genetic search
-//	greedy     the graph is cut into stages, and each takes the place and the width that weigh least for it
-//	var        as staircase, but pilots for later stages are asked for so early that they are most probably in time
-//	combined   as var, but a pilot that the queue has room for at its time waits for that and holds nothing idle
+//	staircase  pilots follow the width of the graph, with waits from the history of pilots (planner)
+//	moga       a genetic search for the best slots in the free capacity of the queues
+//	greedy     the graph is cut into stages; each takes the place and the width with the lowest weight
+//	var        as staircase, but pilots for later stages are requested early enough to be in time most probably
+//	combined   as var, but a pilot that fits the queue's free capacity at its time is queued for it and not held idle
 //	auto       all of them
 //
-// They differ in what they know. The first and var go by waits that have ended, the others by who is in line now; the
-// queue tells more, of this hour, as long as nobody comes who may go first. So moga and greedy, and the rooms of
-// combined, need a queue that was looked at: of a site without one they take its waits.
+// They differ in the information that they use. staircase and var use past waits, the others use the current queue. The
+// queue is more accurate for the near future, as long as no jobs with a higher priority arrive. Therefore moga, greedy,
+// and combined need a queue that was examined; for a site without one they use its waits.
 //
 // The searches are those of Singh (PhD thesis, University of Southern California, 2008): chapter 4 for moga, equation
-// 20 for greedy, chapter 6 for var and combined. There they reserve, one task at a time; here all of them end as
-// pilots, by the list schedule of package planner, which has each checked. No pilot is asked for before its time
-// because of a promise: a site that has room keeps it for nobody who is not in line (plan.Line).
+// 20 for greedy, chapter 6 for var and combined. There, each task gets a reservation; here, the result is always a set
+// of pilots, made by the list schedule of package planner, which checks each plan. No site reserves its free capacity
+// for a pilot that is not queued, so pilots are queued in time (plan.Line).
 package algorithm
 
 import (
@@ -32,22 +32,22 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/virtual"
 )
 
-// A Question is what plans are sought for.
+// A Question is a problem with a goal, for which a plan is wanted.
 type Question struct {
-	Model   montecarlo.Model // of the problem, whose sites have rooms where their queues are known
+	Model   montecarlo.Model // of the problem; its sites have rooms if their queues are known
 	Goal    plan.Goal
-	Options planner.Options // but for slots
+	Options planner.Options // except Slots
 
-	// Odds predicts whether pilots start in time at a queue of a site; nil: nothing is known of it.
+	// Odds returns the predictor of whether pilots in a queue of a site start in time; nil: there is none.
 	Odds func(site, queue string) virtual.Predictor
 }
 
-// mostSearched is how many tasks a workflow may have for the searches in slots: each of their trials schedules them
-// all.
+// mostSearched is the maximum number of tasks of a workflow for searches in slots, because each trial schedules all
+// tasks.
 const mostSearched = 20_000
 
-// Make returns the plan that an algorithm makes. Errors are the planner's and the cause with which ctx has ended; of
-// kind Unsatisfiable, if the algorithm cannot be used here.
+// Make returns the plan of an algorithm. An error is the planner's, the cause of the cancelled ctx, or of kind
+// Unsatisfiable if the algorithm is not applicable.
 func (q Question) Make(ctx context.Context, by plan.Algorithm) (made *plan.Plan, err error) {
 	switch by {
 	case plan.Auto:
@@ -65,7 +65,7 @@ func (q Question) Make(ctx context.Context, by plan.Algorithm) (made *plan.Plan,
 	return made, err
 }
 
-// staircase makes the plan of the planner, which knows waits alone.
+// staircase returns the planner's plan, which uses waits only.
 func (q Question) staircase(ctx context.Context) (*plan.Plan, error) {
 	q.Model.Sites = slices.Clone(q.Model.Sites)
 	for i := range q.Model.Sites {
@@ -74,10 +74,10 @@ func (q Question) staircase(ctx context.Context) (*plan.Plan, error) {
 	return q.Model.Make(ctx, q.Goal, q.Options)
 }
 
-// inSlots makes a plan in slots of one of some choices.
+// inSlots makes a plan in the slots of one of several choices.
 func (q Question) inSlots(ctx context.Context, by plan.Algorithm) (*plan.Plan, error) {
 	if n := len(q.Model.Work.Tasks); n > mostSearched {
-		return nil, corral.ErrorAt(corral.Unsatisfiable, "algorithm", "%s takes workflows of %d tasks at most, and "+
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "algorithm", "%s accepts workflows of at most %d tasks, but "+
 			"this one has %d", by, mostSearched, n)
 	}
 	choices, err := greedily(q), error(nil)
@@ -85,12 +85,12 @@ func (q Question) inSlots(ctx context.Context, by plan.Algorithm) (*plan.Plan, e
 		choices, err = search(ctx, q)
 	}
 	if err == nil && len(choices) == 0 {
-		err = corral.ErrorAt(corral.Unsatisfiable, "algorithm", "%s has found no room for all tasks in the queues "+
+		err = corral.ErrorAt(corral.Unsatisfiable, "algorithm", "%s found no room for all tasks in the queues "+
 			"that are known", by)
 	}
 	if corral.KindOf(err) == corral.Unsatisfiable {
 		if plain, failed := q.staircase(ctx); failed != nil || !plain.Feasible {
-			return plain, failed // nothing can be done at all, which the planner says best
+			return plain, failed // there is no plan at all, and the planner explains why
 		}
 	}
 	if err != nil {
@@ -101,19 +101,19 @@ func (q Question) inSlots(ctx context.Context, by plan.Algorithm) (*plan.Plan, e
 	if err != nil || !made.Feasible {
 		return made, err
 	}
-	if q.Goal.Confidence == 0 { // else it is known of this plan how often it comes out, and no other was looked at so
+	if q.Goal.Confidence == 0 { // with a confidence, only this plan was judged
 		made, err = q.best(ctx, by, choices, made)
 	}
 	if err == nil {
-		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are where the queues had room by now (%s): whoever "+
-			"comes later may take it unless they are in line", by))
+		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots use the current room of the queues (%s): jobs that "+
+			"arrive before they are queued may take it", by))
 	}
 	return made, err
 }
 
-// best replays the plan of each choice, and returns the one that the goal likes best, with what was found out when all
-// were considered together. If those that come out do not keep to the goal it is out of reach; if none comes out at
-// all, that is an error of kind Unsatisfiable.
+// best replays the plan of each choice and returns the best one for the goal, with the front and the bounds of whole.
+// If no feasible plan meets the goal, the goal is unreachable; if no plan is feasible, that is an error of kind
+// Unsatisfiable.
 func (q Question) best(ctx context.Context, by plan.Algorithm, choices [][]planner.Slot, whole *plan.Plan) (*plan.Plan,
 	error) {
 	var all, others []*plan.Plan
@@ -134,8 +134,8 @@ func (q Question) best(ctx context.Context, by plan.Algorithm, choices [][]plann
 		}
 	}
 	if len(all)+len(others) == 0 {
-		return nil, corral.ErrorAt(corral.Unsatisfiable, "algorithm", "with %s some task would come too late for its "+
-			"slot, as corrald matches tasks and pilots: take another algorithm", by)
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "algorithm", "with %s a task would be too late for its "+
+			"slot when corrald matches tasks and pilots: use another algorithm", by)
 	}
 	front := frontOf(slices.Concat(all, others))
 	if len(all) == 0 {
@@ -143,7 +143,7 @@ func (q Question) best(ctx context.Context, by plan.Algorithm, choices [][]plann
 		near.Front = front
 		return &plan.Plan{Workflow: whole.Workflow, Goal: q.Goal, LowerBound: whole.LowerBound, Limits: whole.Limits,
 			Pilots: []plan.Pilot{}, Alternatives: plan.Alternatives{Front: front, Nearest: near},
-			Reasons: []string{fmt.Sprintf("of the plans that %s has found none keeps to the goal: the soonest ends "+
+			Reasons: []string{fmt.Sprintf("none of the plans that %s found meets the goal: the fastest ends "+
 				"after %s and costs %s", by, round(near.Makespan), near.Cost.Brief())}}, nil
 	}
 	best := liked(q.Goal, all)
@@ -152,7 +152,7 @@ func (q Question) best(ctx context.Context, by plan.Algorithm, choices [][]plann
 	return best, nil
 }
 
-// frontOf are plans of which no other is both sooner and cheaper, by makespan.
+// frontOf returns the plans that are not dominated in both makespan and cost, by makespan.
 func frontOf(all []*plan.Plan) []plan.Point {
 	slices.SortStableFunc(all, func(a, b *plan.Plan) int {
 		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost.Money, b.Cost.Money))
@@ -166,13 +166,13 @@ func frontOf(all []*plan.Plan) []plan.Point {
 	return front
 }
 
-// beyond reports whether a plan does not keep to its goal.
+// beyond reports whether a plan violates its goal.
 func beyond(goal plan.Goal, p *plan.Plan) bool {
 	return goal.Deadline > 0 && p.Makespan > goal.Deadline ||
 		goal.Budget != nil && p.Cost.Money > goal.Budget.Money
 }
 
-// liked is the plan that a goal likes best: of equal ones the cheaper, and the first.
+// liked returns the best plan for a goal: among equal ones the cheapest, then the first.
 func liked(goal plan.Goal, all []*plan.Plan) *plan.Plan {
 	soonest, cheapest := all[0].Makespan, all[0].Cost.Money
 	for _, p := range all {
@@ -195,12 +195,12 @@ func liked(goal plan.Goal, all []*plan.Plan) *plan.Plan {
 	})
 }
 
-// lasts is what a task takes at a site, its way to a worker included.
+// lasts returns how long a task takes at a site, including the time until a worker starts it.
 func lasts(p plan.Problem, s *plan.Site, t plan.Task) time.Duration {
 	return s.Takes(t) + p.Cluster.Hop
 }
 
-// stays is how long workers can be there in a time in which a pilot holds its place.
+// stays returns how long workers are present while a pilot is held.
 func stays(p plan.Problem, s *plan.Site, held time.Duration) time.Duration {
 	return held - s.Overhead - s.Margin - p.Cluster.Leave
 }

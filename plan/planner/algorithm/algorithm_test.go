@@ -27,8 +27,8 @@ import (
 
 const processors = 64
 
-// question is a drawn workflow and a queue with other people's jobs, which run for as long as they have requested, at
-// an instant from which on nobody else comes.
+// question returns a generated workflow and a queue with other users' jobs, which run for as long as requested. No
+// further jobs arrive.
 func question(k uint64) algorithm.Question {
 	jobs := workload.Draw(600, processors, 0.75, k)
 	for i := range jobs {
@@ -61,8 +61,8 @@ func question(k uint64) algorithm.Question {
 	}
 }
 
-// With exact runtimes the tasks are done when the plan says, and cost what it says, if pilots start as planned (F33).
-// Where no choice of slots comes out in time as corrald matches tasks and pilots there is no plan.
+// With exact runtimes the tasks finish as planned, at the planned cost, if pilots start as planned (F33). If no choice
+// of slots is feasible with corrald's matching of tasks and pilots, there is no plan.
 func TestPlansInSlotsComeTrue(t *testing.T) {
 	t.Parallel()
 	const n = 12
@@ -92,7 +92,7 @@ func TestPlansInSlotsComeTrue(t *testing.T) {
 	}
 }
 
-// The same question has the same bytes for an answer, whatever the algorithm (F35).
+// The same question yields the same bytes, for each algorithm (F35).
 func TestSameQuestionSameBytes(t *testing.T) {
 	t.Parallel()
 	for _, by := range plan.Algorithms {
@@ -112,7 +112,7 @@ func TestSameQuestionSameBytes(t *testing.T) {
 	}
 }
 
-// Auto takes what comes out best of all, as its list says, and says why.
+// Auto takes the best plan according to its list, and explains the choice.
 func TestAutoTakesTheBest(t *testing.T) {
 	t.Parallel()
 	for k := range uint64(3) {
@@ -150,8 +150,8 @@ func TestAutoTakesTheBest(t *testing.T) {
 	}
 }
 
-// A staircase that goes by short waits keeps a deadline that the queue as it is does not allow: auto has played it, and
-// says so, with what is within reach.
+// A staircase that assumes short waits meets a deadline that the current queue does not allow: auto simulates it,
+// reports that, and suggests a feasible deadline.
 func TestAutoKnowsTheQueue(t *testing.T) {
 	t.Parallel()
 	q := question(17)
@@ -170,7 +170,7 @@ func TestAutoKnowsTheQueue(t *testing.T) {
 		!strings.Contains(made.Reasons[0], "--deadline ") {
 		t.Errorf("%+v, %v", made, err)
 	}
-	// A budget of nearly nothing is out of reach for any.
+	// A tiny budget is unreachable for every algorithm.
 	little := cost.Amount{Money: 1, Unit: plain.Cost.Unit}
 	q = question(0)
 	q.Goal = plan.Goal{Objective: plan.Makespan, Budget: &little}
@@ -179,8 +179,8 @@ func TestAutoKnowsTheQueue(t *testing.T) {
 	}
 }
 
-// A chain of a wide and a narrow stage on a queue whose waits are an hour: the pilot of the second is asked for at once
-// where only that is sure to be in time, and is held idle from the hour on.
+// A chain of a wide and a narrow stage in a queue with waits of an hour: the pilot of the second stage is requested at
+// once if only that is certain to be in time, and is held idle until its stage begins.
 func TestVirtualReservationOfALaterPilot(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -213,7 +213,7 @@ func TestVirtualReservationOfALaterPilot(t *testing.T) {
 	}
 }
 
-// What the queue has room for is in line for its time, and costs no more than planned.
+// A pilot that fits the room of its queue is queued for its time, and costs no more than planned.
 func TestCombinedHoldsNothingIdleWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -233,7 +233,7 @@ func TestCombinedHoldsNothingIdleWhereThereIsRoom(t *testing.T) {
 	}
 }
 
-// A stage goes where its tasks find what they need: of two sites the one with GPUs, although the other is free at once.
+// A stage is placed where its tasks fit: of two sites the one with GPUs, although the other one is free at once.
 func TestGreedyLooksAtHosts(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -253,7 +253,7 @@ func TestGreedyLooksAtHosts(t *testing.T) {
 	}
 }
 
-// Two queues of one site have its cpus together.
+// Two queues of one site share its cpus.
 func TestSeveralQueues(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -268,7 +268,7 @@ func TestSeveralQueues(t *testing.T) {
 	}
 }
 
-// What an algorithm cannot do is said, and Auto goes on with the others.
+// An algorithm that is not applicable reports the reason, and Auto continues with the others.
 func TestWhatCannotBeSearched(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -283,7 +283,7 @@ func TestWhatCannotBeSearched(t *testing.T) {
 	}
 	impossible := question(0)
 	impossible.Model.Work.Tasks[0].Needs.CPUs = 2 * processors
-	for _, by := range plan.Algorithms { // all say the same, and what the planner says
+	for _, by := range plan.Algorithms { // all return the planner's reason
 		if made, err := impossible.Make(t.Context(), by); err != nil || made.Feasible ||
 			!strings.Contains(made.Reasons[0], "no host has that") {
 			t.Errorf("%s: %+v, %v", by, made, err)

@@ -1,11 +1,11 @@
 package algorithm
 
-// The contest. What a plan says of itself cannot be compared with what another says: one assumes waits as they were,
-// the other that nobody comes, a third pays for certainty. So all are played in the same queues, as they are now, with
-// the same runtimes. That is still a forecast: who has not come by now does not come.
+// The contest. The figures of plans by different algorithms are not comparable: one assumes past waits, another that no
+// jobs arrive, a third pays for certainty. Therefore all plans are simulated in the same current queues with the same
+// runtimes. This is still a forecast: it assumes that no further jobs arrive.
 //
-// A plan that leaves work undone when its pilots have gone is not thrown away for it: corrald would ask for another,
-// and so does the simulation (montecarlo.Model.Ended).
+// A plan whose pilots leave before all tasks are done is not rejected: corrald would request another pilot, and the
+// simulation does the same (montecarlo.Model.Ended).
 
 import (
 	"cmp"
@@ -21,19 +21,18 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 )
 
-// entrants are the algorithms that Auto compares, in the order in which equal ones are preferred: the fewest
-// assumptions first.
+// entrants lists the algorithms that Auto compares. Ties are resolved in this order: the fewest assumptions first.
 var entrants = []plan.Algorithm{plan.Staircase, plan.Greedy, plan.MOGA, plan.VAR, plan.Combined}
 
-// Outcomes that are played of each plan, and how many tasks they may have together.
+// mostPlayed is the maximum number of simulated outcomes per plan, and playedTasks of their tasks in total.
 const (
 	mostPlayed  = 20
 	playedTasks = 400_000
 )
 
-// contest has each algorithm make a plan, plays them all in the same outcomes, and returns the one that comes out best
-// by the goal, with what each has come to. An algorithm that makes no plan is in the list with the reason. If none
-// makes one, the planner's answer stands.
+// contest has each algorithm make a plan, simulates all plans in the same outcomes, and returns the best one for the
+// goal, with the results of all. An algorithm without a plan is listed with the reason. If there is no plan at all, it
+// returns the planner's answer.
 func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	var all []plan.Entrant
 	var plans []*plan.Plan
@@ -56,7 +55,7 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	}
 	best := choose(q.Goal, all)
 	if best < 0 {
-		if plans[0].Feasible { // what has become of it when it was played is to be seen
+		if plans[0].Feasible { // the contest shows the results of its simulation
 			plans[0].Contest = all
 		}
 		return plans[0], nil
@@ -70,18 +69,18 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	return won, nil
 }
 
-// mostMissed is in which share of outcomes a plan may miss its deadline or its budget that is taken all the same, if no
-// confidence was asked for.
+// mostMissed is the maximum share of outcomes in which an accepted plan may miss its deadline or its budget, if no
+// confidence was requested.
 const mostMissed = 0.5
 
 func bounded(goal plan.Goal) bool { return goal.Deadline > 0 || goal.Budget != nil }
 
-// A plan's own figures are those of its assumptions, and stay in it. What auto has found out by playing it is in the
-// contest; only where it is about the goal does it decide whether there is a plan at all.
+// A plan's own figures follow from its assumptions and remain unchanged. The results of the simulation are in the
+// contest; they affect only whether there is a plan for the goal at all.
 
-// outOfReach is the answer where every plan misses the goal more often than not, whatever it says of itself: of the
-// queues as they are it is known better. The nearest is the one that ends soonest, or, if only the budget is missed,
-// that costs least.
+// outOfReach returns the answer if every plan misses the goal in most outcomes, whatever its own figures are, because
+// the current queues are more accurate. The nearest plan is the one that ends first or, if only the budget is missed,
+// the cheapest.
 func outOfReach(goal plan.Goal, all []plan.Entrant, plans []*plan.Plan) *plan.Plan {
 	by, most := plan.Goal{Objective: plan.Makespan}, "soonest"
 	if goal.Deadline == 0 {
@@ -102,12 +101,12 @@ func outOfReach(goal plan.Goal, all []plan.Entrant, plans []*plan.Plan) *plan.Pl
 	nearest := plans[k]
 	pl := &plan.Plan{Workflow: nearest.Workflow, Goal: goal, LowerBound: nearest.LowerBound,
 		Alternatives: plan.Alternatives{Front: nearest.Front, Nearest: nearest}, Pilots: []plan.Pilot{},
-		Reasons: []string{"in the queues as they are every plan misses the goal more often than not: " + reach}}
+		Reasons: []string{"in the current queues every plan misses the goal in most outcomes: " + reach}}
 	pl.Algorithm, pl.Contest = plan.Auto, all
 	return pl
 }
 
-// play fills in what a plan comes to.
+// play simulates a plan and stores its results.
 func (q Question) play(ctx context.Context, made *plan.Plan, e *plan.Entrant) {
 	n := max(1, min(mostPlayed, playedTasks/len(q.Model.Work.Tasks)))
 	outcomes := q.Model.Ended(ctx, made, n, q.Options.Seed)
@@ -124,7 +123,7 @@ func (q Question) play(ctx context.Context, made *plan.Plan, e *plan.Entrant) {
 		}
 	}
 	if len(makespans) == 0 {
-		e.Why, e.PeakCPUs = "its pilots, and others like them, leave tasks undone", 0
+		e.Why, e.PeakCPUs = "its pilots, and their replacements, leave tasks undone", 0
 		return
 	}
 	slices.Sort(makespans)
@@ -133,15 +132,15 @@ func (q Question) play(ctx context.Context, made *plan.Plan, e *plan.Entrant) {
 	e.Missed = float64(missed) / float64(n)
 }
 
-// misses reports whether an outcome is not what was asked for.
+// misses reports whether an outcome misses the goal.
 func misses(goal plan.Goal, o montecarlo.Outcome) bool {
 	return !o.Finished || goal.Deadline > 0 && o.Makespan > time.Duration(goal.Deadline) ||
 		goal.Budget != nil && o.Cost > goal.Budget.Money
 }
 
-// choose weighs those that have made plans, and returns the best one, -1 if there is none. One that misses the goal in
-// fewer outcomes is better; of those that differ by less than one in twenty the goal's objective decides, and of equal
-// ones the first is taken. The staircase is what the others are weighed against, or the first that there is.
+// choose returns the index of the best entrant with a plan, or -1. An entrant that misses the goal in fewer outcomes is
+// better; if the shares differ by less than 5 %, the goal's objective decides, and ties go to the first. The weights
+// are relative to the first entrant with a plan, usually the staircase.
 func choose(goal plan.Goal, all []plan.Entrant) (best int) {
 	best = -1
 	var unit plan.Entrant
@@ -171,14 +170,14 @@ func choose(goal plan.Goal, all []plan.Entrant) (best int) {
 	return best
 }
 
-// weighed reports whether a goal weighs cost against makespan.
+// weighed reports whether a goal trades cost against makespan.
 func weighed(goal plan.Goal) bool { return goal.Objective == plan.Tradeoff || goal.Objective == "" }
 
-// weight is α × cost + (1 − α) × makespan, both as parts of another's.
+// weight returns α × cost + (1 − α) × makespan, both relative to those of unit.
 func weight(goal plan.Goal, e, unit plan.Entrant) float64 {
 	part := func(a, b float64) float64 {
 		if b == 0 {
-			return a // nothing costs anything, or takes any time
+			return a // the cost or the makespan of unit is 0
 		}
 		return a / b
 	}
@@ -186,7 +185,7 @@ func weight(goal plan.Goal, e, unit plan.Entrant) float64 {
 		(1-goal.Tradeoff)*part(time.Duration(e.Makespan).Seconds(), time.Duration(unit.Makespan).Seconds())
 }
 
-// byObjective compares two by what the goal makes small.
+// byObjective compares two entrants by the quantity that the goal minimizes.
 func byObjective(goal plan.Goal, a, b plan.Entrant) int {
 	switch goal.Objective {
 	case plan.Makespan:
@@ -199,18 +198,18 @@ func byObjective(goal plan.Goal, a, b plan.Entrant) int {
 	return cmp.Compare(a.Weight, b.Weight)
 }
 
-// why says in a sentence why one was taken.
+// why explains the choice in one sentence.
 func why(goal plan.Goal, all []plan.Entrant, best int) string {
 	w := all[best]
-	by := map[plan.Objective]string{plan.Makespan: "it ends soonest", plan.Cost: "it costs least",
+	by := map[plan.Objective]string{plan.Makespan: "it ends first", plan.Cost: "it costs least",
 		plan.CPUs: "it holds the fewest cpus"}[goal.Objective]
 	if by == "" {
-		by = fmt.Sprintf("it weighs least by --tradeoff %g", goal.Tradeoff)
+		by = fmt.Sprintf("it has the lowest weight with --tradeoff %g", goal.Tradeoff)
 	}
-	said := fmt.Sprintf("%s is taken: played in the queues as they are %s, %s for %s", w.Algorithm, by,
+	said := fmt.Sprintf("%s is chosen: simulated in the current queues, %s, %s for %s", w.Algorithm, by,
 		round(w.Makespan), w.Cost.Brief())
 	if w.Missed > 0 {
-		said += fmt.Sprintf(", and misses the goal in %.0f %% of outcomes", 100*w.Missed)
+		said += fmt.Sprintf(", but misses the goal in %.0f %% of outcomes", 100*w.Missed)
 	}
 	return said
 }

@@ -1,9 +1,8 @@
 package algorithm
 
-// Virtual reservations of a plan's later pilots. The staircase asks for each so early that it comes in time if it waits
-// as long as the median of earlier pilots: half of them come later. Where the stage before must not wait for nothing,
-// being there beforehand is worth idle cpus. How many is known beforehand, by the waits that have ended; whether it was
-// worth it, the contest says.
+// Virtual reservations for the later pilots of a plan. The staircase requests each pilot at a time that suits the
+// median wait of earlier pilots, so half of the pilots are late. If the next stage must not be delayed, an early pilot
+// is worth some idle cpus. Past waits determine how early; the contest shows whether it paid off.
 
 import (
 	"cmp"
@@ -19,10 +18,10 @@ import (
 	"github.com/corral-pilot/corral/plan/validator"
 )
 
-// early makes the planner's plan, and has pilots that are wanted later than now asked for when the odds are best that
-// they run by then (virtual.Plan). Each asks for as long as from its submission to its end, and is held idle until it
-// has work: that is what the certainty costs. If room is looked for, one that the queue has room for at its time is
-// asked for so that it gets that, and none earlier. Those that follow each other stay as they are.
+// early takes the planner's plan and moves the submission of later pilots to the time with the best odds that they run
+// when needed (virtual.Plan). Such a pilot requests the time from its start to its planned end, and is held idle until
+// it has work, which is the price of certainty. With room set, a pilot that fits the queue's free capacity at its time
+// is queued for that instead, and not moved. Pilots that follow each other are not changed.
 func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 	made, err := q.staircase(ctx)
 	if err != nil || !made.Feasible {
@@ -32,7 +31,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 	p.Pilots = slices.Clone(made.Pilots)
 	e := hurry{Question: q, rooms: map[*plan.Site]*availability.Profile{}, last: map[*plan.Site]corral.Seconds{}}
 	for i := range p.Pilots {
-		if ctx.Err() != nil { // of thousands of pilots each takes milliseconds
+		if ctx.Err() != nil { // plans have thousands of pilots, each of which takes milliseconds
 			return nil, context.Cause(ctx)
 		}
 		x := &p.Pilots[i]
@@ -40,7 +39,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 		if x.Submit > 0 && !chained(p.Pilots, i) && !(room && e.wait(s, x)) {
 			was := *x
 			if e.advance(s, x); peak(p.Pilots, x.Site) > s.CPUs {
-				*x = was // the site does not give so many cpus at once
+				*x = was // the site does not allow that many cpus at once
 			} else if x.Submit < was.Submit {
 				e.early++
 			}
@@ -49,36 +48,37 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 	}
 	before := made.Cost
 	if e.early+e.waiting == 0 {
-		made.Reasons = append(made.Reasons, "no pilot is asked for earlier: none is wanted later than now, or no wait "+
-			"that is known says when one would be in time")
+		made.Reasons = append(made.Reasons, "no pilot is requested earlier: all are needed now, or no known "+
+			"wait shows when one would be in time")
 		return made, nil
 	}
 	measure(q.Model.Problem, &p)
 	if err := validator.Check(q.Model.Problem, &p); err != nil {
-		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are not asked for earlier: %s", err))
+		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are not requested earlier: %s", err))
 		return made, nil
 	}
 	p.Assumed = plan.Assume(q.Model.Problem, &p, q.Model.Spread.String())
-	p.Reasons = append(slices.Clone(p.Reasons), fmt.Sprintf("%d pilots are asked for early, to be there in time, and "+
-		"%d wait for room at theirs: %s instead of %s", e.early, e.waiting, p.Cost.Brief(), before.Brief()))
+	p.Reasons = append(slices.Clone(p.Reasons), fmt.Sprintf("%d pilots are requested early, to be in time, and "+
+		"%d are queued for room at their time: %s instead of %s", e.early, e.waiting, p.Cost.Brief(), before.Brief()))
 	return &p, nil
 }
 
-// A hurry is pilots being advanced.
+// A hurry is the state of moving pilots to earlier times.
 type hurry struct {
 	Question
-	rooms          map[*plan.Site]*availability.Profile // what is left of them
-	last           map[*plan.Site]corral.Seconds        // when the latest is in line that waits for room
-	early, waiting int                                  // pilots
+	rooms          map[*plan.Site]*availability.Profile // remaining capacity
+	last           map[*plan.Site]corral.Seconds        // latest submission of a pilot that is queued for room
+	early, waiting int                                  // numbers of pilots
 }
 
-// wait has a pilot wait for the place that its queue has at its start, if it has one.
+// wait queues a pilot for the free place at its start, if its queue has one.
 func (e *hurry) wait(s *plan.Site, x *plan.Pilot) bool {
 	if !e.fits(s, x) {
 		return false
 	}
 	arrival := e.rooms[s].Arrival(time.Duration(x.Start), time.Duration(x.Walltime), x.HeldCPUs())
-	x.Submit = max(corral.Seconds(arrival), e.last[s]) // pilots come in the order of their starts, as in plan.Line
+	// Pilots are submitted in the order of their starts, as in plan.Line.
+	x.Submit = max(corral.Seconds(arrival), e.last[s])
 	x.Early, e.last[s] = x.Submit < x.Start, x.Submit
 	e.waiting++
 	return true
@@ -95,14 +95,14 @@ func (e *hurry) fits(s *plan.Site, x *plan.Pilot) bool {
 	return e.rooms[s].Least(time.Duration(x.Start), time.Duration(x.Start+x.Walltime)) >= x.HeldCPUs()
 }
 
-// take leaves of the room of a queue what a pilot does.
+// take removes a pilot's resources from the room of its queue.
 func (e *hurry) take(s *plan.Site, x *plan.Pilot) {
 	if e.fits(s, x) {
 		e.rooms[s].Take(time.Duration(x.Start), time.Duration(x.Start+x.Walltime), x.HeldCPUs())
 	}
 }
 
-// advance has a pilot asked for earlier, if the odds of an earlier instant are better.
+// advance moves the submission of a pilot to an earlier time if the odds are better.
 func (e *hurry) advance(s *plan.Site, x *plan.Pilot) {
 	odds := e.odds(x.Site, x.Queue)
 	if odds == nil {
@@ -119,7 +119,7 @@ func (e *hurry) advance(s *plan.Site, x *plan.Pilot) {
 	}
 	wait := s.Wait(plan.Shape{Hosts: x.Hosts, Host: host, Walltime: early.Walltime})
 	if early.At+wait > time.Duration(x.Start) {
-		return // it is expected to be late all the same
+		return // it is expected to be late anyway
 	}
 	x.Submit, x.Start = corral.Seconds(early.At), corral.Seconds(early.At+wait)
 	x.Walltime = corral.Seconds(early.Walltime)
@@ -133,7 +133,7 @@ func (e *hurry) odds(site, queue string) virtual.Predictor {
 	return e.Odds(site, queue)
 }
 
-// measure computes again what a plan's pilots hold and cost, after they were changed.
+// measure recomputes the held resources and the cost of a plan after its pilots were changed.
 func measure(p plan.Problem, made *plan.Plan) {
 	var held, billed, work time.Duration
 	made.Cost.Money = 0
@@ -155,7 +155,7 @@ func measure(p plan.Problem, made *plan.Plan) {
 	}
 }
 
-// peak is how many cpus pilots hold at once, at one site or, if that is empty, at all.
+// peak returns the maximum number of cpus that pilots hold at once, at one site or, if site is empty, in total.
 func peak(pilots []plan.Pilot, site string) (most int) {
 	type change struct {
 		at   corral.Seconds

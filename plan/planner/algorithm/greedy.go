@@ -1,7 +1,7 @@
 package algorithm
 
-// The greedy algorithm looks at a place for one stage at a time, and never goes back: what a wide pilot for this stage
-// does to the start of the next it does not ask. So it is quick, and its plans have few pilots.
+// The greedy algorithm places one stage at a time and never revises a placement, even if a wide pilot for one stage
+// delays the start of the next. It is therefore fast, and its plans have few pilots.
 
 import (
 	"math/bits"
@@ -19,18 +19,18 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A stage is levels of a graph, one after another, that are about as wide as each other.
+// A stage is a sequence of consecutive levels of a graph with similar widths.
 type stage struct {
 	work  plan.Work
-	needs corral.Resources // that its tasks need at most, in each respect
-	most  int              // cpus that are of use at once
+	needs corral.Resources // maximum of its tasks' needs in each component
+	most  int              // maximum number of cpus that are useful at once
 	takes map[int]time.Duration
 }
 
-// stages cuts a workflow into stages, for each site as it runs there: a level belongs to the one before it if the
-// powers of two of their widths are the same, or if that one takes less than the shortest walltime at the first site.
+// stages cuts a workflow into stages for each site. A level joins the previous one if their widths round to the same
+// power of two, or if the previous stage takes less than shortestStage at the first site.
 func stages(p plan.Problem) [][]*stage {
-	parts := make([][]*stage, len(p.Sites)) // :: site, stage
+	parts := make([][]*stage, len(p.Sites)) // :: site → stages
 	cpus := make([]int, len(p.Work.Graph.LevelSizes()))
 	for i, level := range p.Work.Graph.Levels() {
 		cpus[level] += max(1, p.Work.Task(i).Needs.CPUs)
@@ -57,10 +57,10 @@ func stages(p plan.Problem) [][]*stage {
 	return parts
 }
 
-// shortestStage is how long a stage takes at least, if another follows: the walltimes of pilots are no shorter.
+// shortestStage is the minimum duration of a stage that has a successor, because pilots have no shorter walltimes.
 const shortestStage = 10 * time.Minute
 
-// stageOf is the stage of some levels at a site.
+// stageOf returns the stage of the given levels at a site.
 func stageOf(p plan.Problem, s *plan.Site, from, to int) *stage {
 	of := p.Work.Graph.Levels()
 	st := &stage{takes: map[int]time.Duration{}}
@@ -74,9 +74,8 @@ func stageOf(p plan.Problem, s *plan.Site, from, to int) *stage {
 	return st
 }
 
-// on is how long a stage takes on so many cpus that it has for itself, and as much more as its longest task, since a
-// pilot has its cpus in hosts, and takes tasks in another order. What it does not need it gives back. ok is false if a
-// task has no place there.
+// on returns how long a stage takes on its own cpus, plus the duration of its longest task as a reserve: a pilot's cpus
+// are divided into hosts, and tasks run in another order. Unused time is released. ok is false if a task does not fit.
 func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 	if d, known := s.takes[cpus]; known {
 		return d, d >= 0
@@ -96,14 +95,14 @@ func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 	return takes, ok
 }
 
-// On a machine that has room for one stage at a time walltimes matter: the next stage's place begins behind the
-// walltime of the one before, however early that ends. So short stages are joined rather than followed by others, and
-// the last word, of whether it was worth it, is the replay's.
+// On a machine with room for only one stage at a time walltimes matter: the place of the next stage begins after the
+// previous walltime, even if the previous stage ends early. Therefore short stages are joined, and the replay decides
+// whether this paid off.
 
-// weighings are the trade-offs by which the greedy algorithm makes choices. Of these the goal has the last word.
+// weighings lists the trade-offs with which the greedy algorithm makes choices. The goal decides among the results.
 var weighings = []ensemble.Share{0, ensemble.Whole / 4, ensemble.Whole / 2, ensemble.Whole * 3 / 4, ensemble.Whole}
 
-// greedily returns a choice of slots for each weighing with which every stage has found a place.
+// greedily returns a choice of slots for each trade-off with which every stage has a place.
 func greedily(q Question) (choices [][]planner.Slot) {
 	p := q.Model.Problem
 	parts := stages(p)
@@ -115,8 +114,8 @@ func greedily(q Question) (choices [][]planner.Slot) {
 	return choices
 }
 
-// placed gives each stage in turn the place that weighs least: of all sites, and of widths that double, the earliest at
-// which the pilot's workers are there when the stage before has ended.
+// placed assigns each stage in turn the place with the lowest weight. It considers all sites and doubling widths, and
+// for each the earliest place at which the pilot's workers are ready after the previous stage.
 func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []planner.Slot, ok bool) {
 	rooms := make([]*availability.Profile, len(p.Sites))
 	for i := range p.Sites {
@@ -156,17 +155,18 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []plann
 	return all, true
 }
 
-// asked is what a pilot asks for that is there for so long: half as much again, in whole minutes, as far as the queue
-// allows.
+// asked returns the walltime to request for a pilot that is needed for the given length: half as much again, in whole
+// minutes, within the queue's maximum.
 func asked(length, most time.Duration) time.Duration {
 	enough := max(shortestStage, (length*3/2 + time.Minute - 1).Truncate(time.Minute))
 	return max(length, min(enough, most))
 }
 
-// held is for how long a pilot is there without taking tasks.
+// held returns how long a pilot is held without running tasks.
 func held(p plan.Problem, s *plan.Site) time.Duration { return -stays(p, s, 0) }
 
-// joined adds a slot, to the last one if that is as wide, reaches to it, and both are no longer than a walltime.
+// joined appends a slot, or merges it with the last one if that has the same width, ends where the slot begins, and
+// both fit one walltime.
 func joined(all []planner.Slot, one planner.Slot, walltime time.Duration) []planner.Slot {
 	if n := len(all); n > 0 {
 		last := &all[n-1]

@@ -12,17 +12,16 @@ import (
 	"github.com/corral-pilot/corral/plan/validator"
 )
 
-// Hedge asks for each pilot of a plan at another site, too, where one like it is expected soonest: corrald withdraws
-// the one whose workers are later. The plan's times and its schedule stay those of the first. The second one is there
-// in time for the first one's work, if it waits as expected, and not before: whichever comes first is the one that
-// stays.
+// Hedge adds a second pilot at another site for each pilot of a plan, where it is expected first. corrald withdraws the
+// one whose workers are later. The plan's times and schedule remain those of the first pilot. The second one is
+// submitted so that it is expected in time for the work of the first, but not earlier; the one that starts first stays.
 //
-// What it costs is expected to be what the second one holds until it is withdrawn, its start-up. If it is the second
-// that works, its own price is paid for the work: the reasons say what all of it may come to at most, and that stays
-// within the goal's budget and what is left at each site, or nothing is hedged.
+// The expected cost is what the second pilot holds until it is withdrawn, which is its start-up. If the second pilot
+// does the work instead, its own price applies. The reasons report the maximum total cost, which must be within the
+// goal's budget and the rest of each site's allocation; otherwise nothing is hedged.
 //
-// A pilot that takes the place of another, or whose place is taken, is not hedged: it is at its site for that. Where no
-// other site has its hosts, or gives so many cpus, there is no second one either. The plan says how many there are.
+// A pilot that replaces another, or is replaced, is not hedged, because it depends on its site. There is no second
+// pilot, either, if no other site has such hosts or enough cpus. The plan reports the number of hedged pilots.
 func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 	if !made.Feasible {
 		return made
@@ -35,8 +34,8 @@ func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 	}
 	hedged, twins := h.plan(), len(h.seconds)
 	if twins == 0 {
-		made.Reasons = append(made.Reasons, "no pilot is hedged: no other site gives hosts like theirs beside what "+
-			"the plan has there, or they follow each other; leave --hedge out, or name other sites by --site")
+		made.Reasons = append(made.Reasons, "no pilot is hedged: no other site has such hosts in addition to what "+
+			"the plan uses there, or they follow each other; omit --hedge, or name other sites with --site")
 		return made
 	}
 	if err := validator.Check(p, hedged); err != nil {
@@ -45,23 +44,23 @@ func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 	}
 	most := cost.Amount{Money: h.most(), Unit: made.Cost.Unit}
 	if budget := made.Goal.Budget; budget != nil && most.Money > budget.Money {
-		made.Reasons = append(made.Reasons, fmt.Sprintf("its pilots are not hedged: if the second ones work it may "+
-			"cost %s, and the budget is %s", most.Brief(), budget.Brief()))
+		made.Reasons = append(made.Reasons, fmt.Sprintf("its pilots are not hedged: if the second ones do the work, it may "+
+			"cost %s, but the budget is %s", most.Brief(), budget.Brief()))
 		return made
 	}
-	hedged.Reasons = append(slices.Clone(made.Reasons), fmt.Sprintf("of %d pilots %d are asked for at another site, "+
-		"too, and the later one is withdrawn: %s is expected instead of %s, and %s at most", len(made.Pilots), twins,
+	hedged.Reasons = append(slices.Clone(made.Reasons), fmt.Sprintf("%[2]d of %[1]d pilots are requested at another site, "+
+		"too, and the later one is withdrawn: %[3]s is expected instead of %[4]s, and at most %[5]s", len(made.Pilots), twins,
 		hedged.Cost.Brief(), made.Cost.Brief(), most.Brief()))
 	return hedged
 }
 
-// A hedging is the second pilots of a plan on their way.
+// A hedging is the state of adding second pilots to a plan.
 type hedging struct {
 	plan.Problem
 	made    *plan.Plan
-	held    []plan.Pilot // all of them, as if each were the one that works
+	held    []plan.Pilot // all pilots, each with the times for doing its work
 	seconds []plan.Pilot
-	rooms   map[*plan.Site]*availability.Profile // what all of them leave
+	rooms   map[*plan.Site]*availability.Profile // capacity that all of them leave
 }
 
 func newHedging(p plan.Problem, made *plan.Plan) *hedging {
@@ -81,7 +80,7 @@ func newHedging(p plan.Problem, made *plan.Plan) *hedging {
 	return h
 }
 
-// take leaves of a room what a pilot does that fits there.
+// take removes a pilot from the room of its queue if it fits.
 func (h *hedging) take(s *plan.Site, q plan.Pilot) {
 	from, to := time.Duration(q.Start), time.Duration(q.Start+q.Walltime)
 	if room := h.rooms[s]; room != nil && room.Least(from, to) >= q.HeldCPUs() {
@@ -89,13 +88,13 @@ func (h *hedging) take(s *plan.Site, q plan.Pilot) {
 	}
 }
 
-// plan is the plan with the second pilots behind the others.
+// plan returns the plan with the second pilots appended.
 func (h *hedging) plan() *plan.Plan {
 	p := *h.made
 	p.Pilots, p.Schedule = append(slices.Clone(p.Pilots), h.seconds...), slices.Clone(p.Schedule)
 	for i := range p.Schedule {
 		if at := &p.Schedule[i]; at.Pilot >= len(h.made.Pilots) {
-			at.Pilot += len(h.seconds) // one that is present: they are numbered after the plan's
+			at.Pilot += len(h.seconds) // a present pilot: they are numbered after the plan's own
 		}
 	}
 	measure(h.Problem, &p)
@@ -105,7 +104,8 @@ func (h *hedging) plan() *plan.Plan {
 	return &p
 }
 
-// most is what all may cost at most: of each pair the dearer one works, and the other is withdrawn as late as can be.
+// most returns the maximum total cost: in each pair the more expensive pilot works, and the other is withdrawn as late
+// as possible.
 func (h *hedging) most() (sum cost.Money) {
 	bill := func(q plan.Pilot) cost.Money {
 		_, money := h.Site(q.Site, q.Queue).Tariff.Bill(q)
@@ -129,7 +129,8 @@ func (h *hedging) most() (sum cost.Money) {
 	return sum
 }
 
-// affords reports whether what is left at a site allows all of the plan's pilots there, and one more, to work.
+// affords reports whether the rest of a site's allocation covers all pilots of the plan there, and one more, if all of
+// them work.
 func (h *hedging) affords(s *plan.Site, more plan.Pilot) bool {
 	if s.Left == nil {
 		return true
@@ -144,15 +145,15 @@ func (h *hedging) affords(s *plan.Site, more plan.Pilot) bool {
 	return spent <= *s.Left
 }
 
-// chained reports whether a pilot takes another's place, or another takes its.
+// chained reports whether a pilot replaces another or is replaced.
 func chained(pilots []plan.Pilot, k int) bool {
 	return pilots[k].Follows != nil || slices.ContainsFunc(pilots, func(q plan.Pilot) bool {
 		return q.Follows != nil && *q.Follows == k
 	})
 }
 
-// twin adds a pilot like another at the site, of the others that give so many cpus beside all that are there, where its
-// workers are expected first, and not before the other's are.
+// twin adds a second pilot for pilot k. Of the other sites with enough cpus in addition to all pilots there, it takes
+// the one where the workers are expected first, but not before those of pilot k.
 func (h *hedging) twin(k int) {
 	of := h.made.Pilots[k]
 	var best, whole plan.Pilot
@@ -183,7 +184,7 @@ func (h *hedging) twin(k int) {
 	}
 }
 
-// time sets when a second pilot is there: as soon as it can be, but not before the first one starts.
+// time sets the times of a second pilot: as early as possible, but not before the first one starts.
 func (h *hedging) time(s *plan.Site, q *plan.Pilot, of plan.Pilot) {
 	host := of.Host()
 	if host.MemoryMiB == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Each pilot has a second one at the other site where it is expected soonest, and as many tasks as before are where
-// they were; it costs what the second one holds while it comes up. A site with too few cpus has none.
+// Each pilot has a second one at the other site where it is expected first, and tasks stay where they were; the
+// additional cost is the start-up of the second pilots. A site with too few cpus gets none.
 func TestHedge(t *testing.T) {
 	t.Parallel()
 	q := question(3)
@@ -63,7 +63,8 @@ func TestHedge(t *testing.T) {
 	}
 }
 
-// two is a plan of two pilots of four cpus at site a, which work for an hour from the third on, and site b beside it.
+// two returns a plan of two pilots with four cpus at site a, which work for an hour from the third hour on, and a site
+// b.
 func two(change func(b *plan.Site)) (plan.Problem, *plan.Plan) {
 	q := question(0)
 	a := q.Model.Sites[0]
@@ -82,8 +83,8 @@ func two(change func(b *plan.Site)) (plan.Problem, *plan.Plan) {
 	return p, made
 }
 
-// Second pilots are in what room there is one beside the other, have the site's cpus for as long as the first would
-// work, and are not asked for where all of it may cost more than the budget, or than is left there.
+// Second pilots use separate parts of the room, need the site's cpus for as long as the first pilots work, and are not
+// requested if the total may exceed the budget or the rest of the site's allocation.
 func TestHedgesKeepLimits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -113,7 +114,7 @@ func TestHedgesKeepLimits(t *testing.T) {
 
 func dear(b *plan.Site) { b.Tariff.Rate.Price *= 10 }
 
-// A pilot that follows another stays at its site alone.
+// A pilot that follows another is not hedged.
 func TestFollowersAreNotHedged(t *testing.T) {
 	t.Parallel()
 	q := question(0)

@@ -1,8 +1,8 @@
 package algorithm
 
-// Slots for the search. What the queue has room for is cut level by level (plan/sim/advertiser), and each level into
-// walltimes. The search sees of each part only when workers can be there: it starts later by what a pilot takes to come
-// up, and ends earlier by what it keeps of its walltime.
+// Slots for the search. The room of a queue is cut into levels (plan/sim/advertiser), and each level into walltimes.
+// The search sees only the part of a slot in which workers can be present: it starts later by the pilot's start-up
+// time, and ends earlier by its margin.
 
 import (
 	"context"
@@ -21,16 +21,16 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// An offer is the slots of all sites, as the search reads them: without the time in which a pilot has no workers.
+// An offer holds the slots of all sites as the search sees them: without the time in which a pilot has no workers.
 type offer struct {
 	sites []slotted.Site
-	slots [][]planner.Slot // :: site, slot → the whole of it
+	slots [][]planner.Slot // :: site, slot → the whole slot
 }
 
-// mostParts is into how many walltimes a long slot is divided.
+// mostParts is the maximum number of walltimes into which a slot is divided.
 const mostParts = 24
 
-// offered lists the slots of a problem. Of a queue that is not known there is one, from its wait on.
+// offered lists the slots of a problem. A queue that is not known has a single slot, which begins after its wait.
 func offered(p plan.Problem) (o offer) {
 	enough := horizon(p)
 	for i := range p.Sites {
@@ -58,8 +58,8 @@ func offered(p plan.Problem) (o offer) {
 	return o
 }
 
-// roomOf is the room of a site's queue, of which it gives no more than it does, or, where that is not known, what it
-// gives after its wait.
+// roomOf returns the room of a site's queue, limited to the site's maximum. If it is not known, the room is that
+// maximum after the queue's wait.
 func roomOf(s *plan.Site) *availability.Profile {
 	if s.Room != nil {
 		return s.Room.AtMost(s.CPUs)
@@ -69,8 +69,8 @@ func roomOf(s *plan.Site) *availability.Profile {
 	return room
 }
 
-// horizon is how far slots are looked at beyond all that queues have planned: twice as long as the work takes on the
-// largest site, and its longest chain, but a day at least.
+// horizon returns how far slots extend beyond the last planned change of the queues: twice the time of the work on the
+// largest site plus that of its longest chain, but at least a day.
 func horizon(p plan.Problem) time.Duration {
 	most := 1
 	for _, s := range p.Sites {
@@ -80,7 +80,7 @@ func horizon(p plan.Problem) time.Duration {
 	return max(24*time.Hour, (2 * (work + p.Work.Graph.CriticalPath(p.Work.Runtimes()))).Truncate(time.Millisecond))
 }
 
-// hourly is what a cpu costs for an hour; where nothing has a price it is a core-hour.
+// hourly returns the price of a cpu-hour; for sites without prices it is a core-hour.
 func hourly(s *plan.Site) cost.Money {
 	_, money := s.Tariff.Bill(plan.Pilot{Hosts: 1, CPUs: 1, End: corral.Seconds(time.Hour)})
 	return max(1, money)
@@ -95,14 +95,16 @@ func divided(s *plan.Site, free slot.Slot) (parts []planner.Slot) {
 	return parts
 }
 
-// mostPlaced is how many tasks the search schedules in all of its trials together, at most: some ten seconds.
+// mostPlaced is the maximum number of tasks that the search schedules in all its trials together; it takes about ten
+// seconds.
 const mostPlaced = 4_000_000
 
-// mostChoices is how many of the search's choices are made plans of, evenly from the soonest to the cheapest.
+// mostChoices is the maximum number of the search's choices for which plans are made, evenly spaced from the fastest to
+// the cheapest.
 const mostChoices = 10
 
-// search returns the choices of slots of which no other that the search has met is both sooner and cheaper, and all
-// slots together.
+// search returns the choices of slots that are not dominated in both makespan and cost among those that the search met,
+// and all slots together.
 func search(ctx context.Context, q Question) (choices [][]planner.Slot, err error) {
 	o := offered(q.Model.Problem)
 	s, err := slotted.New(slotted.Problem{Work: q.Model.Work, Sites: o.sites})
@@ -124,14 +126,14 @@ func search(ctx context.Context, q Question) (choices [][]planner.Slot, err erro
 	return narrowed(q.Model.Work, append(choices, o.whole(q.Model.Work.MostCPUs())...)), err
 }
 
-// How many choices of slots are made plans of, and of how many tasks these may be together.
+// mostNarrowed is the maximum number of choices for which plans are made, and narrowedTasks of their tasks in total.
 const (
 	mostNarrowed  = 30
 	narrowedTasks = 60_000
 )
 
-// narrowed adds to choices of slots the same with half the cpus, a quarter of them and so on, as long as the widest
-// task fits: what a few wide slots are for whoever is in a hurry, narrow ones are for whoever counts cpu-hours.
+// narrowed adds the same choices with half the cpus, a quarter of them and so on, as long as the widest task fits: a
+// few wide slots suit goals with little time, narrow ones suit goals with little money.
 func narrowed(w plan.Work, choices [][]planner.Slot) [][]planner.Slot {
 	widest := 1
 	for _, t := range w.Tasks {
@@ -160,8 +162,9 @@ func narrowed(w plan.Work, choices [][]planner.Slot) [][]planner.Slot {
 	}
 }
 
-// whole are all slots together, none wider than what is of use, and those of each queue alone: limits of a site hold
-// for its queues together, whose slots do not know of each other, and one site may be the cheapest by itself.
+// whole returns all slots together, none wider than useful, and the slots of each queue alone. The latter are needed
+// because a site's limits apply to its queues together, whose slots are independent, and because a single site may be
+// the cheapest.
 func (o offer) whole(most int) (choices [][]planner.Slot) {
 	var all []planner.Slot
 	for _, slots := range o.slots {
@@ -175,10 +178,10 @@ func (o offer) whole(most int) (choices [][]planner.Slot) {
 	return append([][]planner.Slot{all}, choices...)
 }
 
-// used are the slots of which there are pieces, each twice as wide as those are together at most: the list schedule
-// puts tasks where they fit first, and not where the search has put them.
+// used returns the slots of the pieces, each twice as wide as the maximum of its pieces at once: the list schedule
+// places tasks by first fit, not where the search placed them.
 func (o offer) used(pieces []slotted.Piece) (all []planner.Slot) {
-	for len(pieces) > 0 { // they come by site and slot
+	for len(pieces) > 0 { // they are sorted by site and slot
 		site, number, n := pieces[0].Site, pieces[0].Slot, 0
 		for n < len(pieces) && pieces[n].Site == site && pieces[n].Slot == number {
 			n++
@@ -190,7 +193,7 @@ func (o offer) used(pieces []slotted.Piece) (all []planner.Slot) {
 	return all
 }
 
-// atOnce is how many processors pieces have together at most, which come in the order of their starts.
+// atOnce returns the maximum number of processors that pieces use at once; the pieces must be sorted by start.
 func atOnce(pieces []slotted.Piece) (most int) {
 	ends := heap.New(func(a, b slot.Piece) bool { return a.End() < b.End() })
 	held := 0

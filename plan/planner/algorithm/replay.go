@@ -1,13 +1,13 @@
 package algorithm
 
-// The replay of a plan. Planner and dispatcher follow the same rule, the first task by rank to the first place where it
-// fits, but look at places in another order, and the dispatcher keeps a place free for a task that was overtaken for
-// too long. Where pilots stay for as long as they are needed that moves tasks by seconds. Where slots end it decides
-// whether a task is done: so the plan says what the dispatcher does.
+// The replay of a plan. Planner and dispatcher follow the same rule, the first task by rank on the first place where it
+// fits, but they examine places in a different order, and the dispatcher reserves a place for a task that was overtaken
+// for too long. If pilots stay as long as they are needed, this moves tasks by seconds. If slots end, it decides
+// whether a task completes. Therefore the plan records what the dispatcher does.
 //
-// The simulator runs corrald's own code for that (sim), and is the only judge: no second matching is written down here.
-// So of what a plan in slots says of itself nothing is guessed: neither where its tasks run, nor for how long its
-// pilots stay, nor what that costs.
+// The simulator runs corrald's own code for this (sim), and is the only reference: there is no second implementation of
+// matching. A plan in slots therefore contains no guesses about where its tasks run, how long its pilots stay, or what
+// they cost.
 
 import (
 	"maps"
@@ -24,10 +24,10 @@ import (
 	"github.com/corral-pilot/corral/plan/validator"
 )
 
-// replayed is a plan as it comes out with the tasks where corrald's own matching puts them, if each of its pilots
-// starts when it says: in slots, whose ends cut, that is not where a list schedule has them, and a task may find no
-// place at all. Then, or if tasks do not all run once, ok is false. Where files travel, or pilots are there already, it
-// is not tried, and the plan is returned as it is.
+// replayed returns a plan with its tasks where corrald's matching places them, provided that each pilot starts as
+// planned. In slots, which have a fixed end, this differs from the list schedule, and a task may find no place at all.
+// Then, and if a task does not run exactly once, ok is false. If files are transferred, or pilots are present already,
+// it returns the plan unchanged.
 func replayed(m montecarlo.Model, made *plan.Plan) (*plan.Plan, bool) {
 	if len(m.Present) > 0 || slices.ContainsFunc(m.Sites, func(s plan.Site) bool {
 		return s.Transfer != (plan.Transfer{})
@@ -41,7 +41,7 @@ func replayed(m montecarlo.Model, made *plan.Plan) (*plan.Plan, bool) {
 		return nil, false
 	}
 	number := map[string]int{}                    // :: tag → index of the pilot
-	left := make([]corral.Seconds, len(p.Pilots)) // when pilots have left, which they do when idle for long
+	left := make([]corral.Seconds, len(p.Pilots)) // when pilots have left, due to long idleness
 	for _, h := range trace.Pilots {
 		k := int(h.Glidein) - 1
 		number[h.Tag], left[k] = k, corral.Seconds(h.End)
@@ -77,7 +77,7 @@ func replayed(m montecarlo.Model, made *plan.Plan) (*plan.Plan, bool) {
 	return &p, validator.Check(m.Problem, &p) == nil
 }
 
-// AsReserved is an outcome in which each pilot of a plan starts when the plan says, and runtimes are as estimated.
+// AsReserved returns a scenario in which each pilot of a plan starts as planned and runtimes are as estimated.
 func AsReserved(m montecarlo.Model, made *plan.Plan) sim.Scenario {
 	m.Spread, m.Queues = sim.Spread{}, nil
 	s := m.Scenario(made, 0)
@@ -99,7 +99,7 @@ func AsReserved(m montecarlo.Model, made *plan.Plan) sim.Scenario {
 	return s
 }
 
-// bySubmission are the indices of pilots in the order in which they are asked for.
+// bySubmission returns the indices of pilots in order of submission.
 func bySubmission(pilots []plan.Pilot) []int {
 	order := make([]int, len(pilots))
 	for i := range order {

@@ -3,20 +3,20 @@ package baseline
 import "time"
 
 // COBalD is the linear controller of COBalD (cobald 0.14, controller/linear.py), which TARDIS uses: the demand grows at
-// a constant rate while what is there is used, and shrinks while it is not. It sees no queue.
+// a constant rate while the resources are used, and shrinks while they are not. It does not use the queue.
 type COBalD struct {
-	Low, High float64 // utilisation below which the demand shrinks, allocation above which it grows
-	Rate      float64 // cpus a second
+	Low, High float64 // utilization below which the demand shrinks, allocation above which it grows
+	Rate      float64 // cpus per second
 
 	demand float64
 	last   time.Duration
 }
 
-// DefaultCOBalD has the controller's defaults.
+// DefaultCOBalD returns the controller's defaults.
 func DefaultCOBalD() *COBalD { return &COBalD{Low: 0.5, High: 0.5, Rate: 1} }
 
-// Decide moves the demand, and asks for as many pilots as it takes. Without workers both utilisation and allocation are
-// 1. Of one resource they are the same.
+// Decide adjusts the demand and requests the pilots that it needs. Utilization and allocation are the same for a single
+// resource, and 1 without workers.
 func (p *COBalD) Decide(s Sight) int {
 	used := 1.0
 	if s.CPUs > 0 {
@@ -30,8 +30,8 @@ func (p *COBalD) Decide(s Sight) int {
 	case used > p.High:
 		p.demand += by
 	}
-	// Without a bound the demand grows for as long as pilots wait in their queue. COBalD leaves that to a decorator;
-	// ours keeps it to twice what was asked for, and one pilot.
+	// Without a limit the demand would grow as long as pilots wait in their queue. COBalD leaves this to a decorator;
+	// here it is limited to twice the requested pilots plus one.
 	p.demand = min(p.demand, float64((2*s.Pilots()+1)*s.Each))
 	return s.pilots(int(p.demand+0.999)) - s.Pilots()
 }

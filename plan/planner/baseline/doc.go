@@ -1,18 +1,17 @@
-// Package baseline has the policies that a plan is compared with: those of systems that see a queue of tasks and not
-// the workflow behind it. Each is a pure function of what it sees and of its parameters, in a file of its own with its
-// source; Control makes a sim.Control of it.
+// Package baseline implements the policies with which a plan is compared: those of systems that see a queue of tasks,
+// not the workflow behind it. Each is a pure function of its observations and parameters, in a file of its own with its
+// source; Control turns it into a sim.Control.
 //
 //	static.go       a fixed number of pilots for the whole run
 //	greedy.go       a pilot for each queued task
-//	falkon.go       Falkon: the queue decides how many, idle time when they go
+//	falkon.go       Falkon: the queue determines the number, idle time the release
 //	glideinwms.go   glideinWMS: a frontend's requests
-//	cobald.go       COBalD's linear controller: feedback from utilisation
+//	cobald.go       COBalD's linear controller: feedback from utilization
 //	hyperqueue.go   HyperQueue: a backlog of allocations
 //	parsl.go        Parsl: blocks by the ratio of slots to tasks
 //	single.go       pilots that run one task each: a batch job for each task (none), and Pinchak's placeholders
 //
-// All of them ask for pilots of one shape at one site. Other work of their programs (validation, data, several users)
-// is not here, so that only decisions are compared; parameters that nothing here corresponds to are left out. The rules
-// are those that the projects' documents and papers describe; where they leave something open, the file says what is
-// assumed.
+// All of them request pilots of one shape at one site. Other functions of the systems (validation, data, several users)
+// are omitted, so that only decisions are compared; parameters without an equivalent here are omitted, too. The rules
+// follow the projects' documentation and papers; if these leave something open, the file states the assumption.
 package baseline

@@ -1,27 +1,27 @@
 package baseline
 
 // GlideinWMS is the request of a glideinWMS frontend to one entry of a factory (frontend/glideinFrontendElement.py,
-// compute_glidein_min_idle, v3.11), and the factory's answer: it keeps so many glideins waiting.
+// compute_glidein_min_idle, v3.11), and the factory's response: it keeps that number of glideins queued.
 type GlideinWMS struct {
-	Attenuation int     // by which idle jobs are divided: it takes a few cycles to stabilise
-	Reserve     int     // glideins that wait for jobs that have been idle for long
-	MaxIdle     int     // glideins that wait at the entry
-	CurbIdle    int     // workers without work beyond which half is asked for
-	MostIdle    int     // workers without work beyond which nothing is
-	MaxRunning  int     // glideins of the entry
-	Fraction    float64 // by which the running ones may be exceeded
+	Attenuation int     // divisor of idle jobs: the number stabilizes over a few cycles
+	Reserve     int     // maximum of glideins queued for jobs that have been idle for long
+	MaxIdle     int     // maximum of glideins queued at the entry
+	CurbIdle    int     // idle workers above which half the number is requested
+	MostIdle    int     // idle workers above which none is requested
+	MaxRunning  int     // maximum of glideins of the entry
+	Fraction    float64 // factor by which the running ones may be exceeded
 
-	before int // jobs that were idle at the last look
+	before int // jobs that were idle in the previous call
 }
 
-// DefaultGlideinWMS has the defaults of the documentation.
+// DefaultGlideinWMS returns the documented defaults.
 func DefaultGlideinWMS() *GlideinWMS {
 	return &GlideinWMS{Attenuation: 3, Reserve: 5, MaxIdle: 100, CurbIdle: 20, MostIdle: 100, MaxRunning: 2000,
 		Fraction: 1.15}
 }
 
-// Decide keeps as many glideins waiting as minIdle says, and no more running than maxRun. Jobs that were idle at the
-// last look, too, count as old.
+// Decide keeps minIdle glideins queued, within maxRun in total. Jobs that were already idle in the previous call count
+// as old.
 func (p *GlideinWMS) Decide(s Sight) int {
 	old := min(p.before, s.Queued)
 	p.before = s.Queued
@@ -29,9 +29,9 @@ func (p *GlideinWMS) Decide(s Sight) int {
 	return max(0, min(want, p.maxRun(s)-s.Pilots()))
 }
 
-// minIdle is how many glideins are to wait at the entry.
+// minIdle returns the number of glideins to keep queued at the entry.
 func (p *GlideinWMS) minIdle(s Sight, old int) int {
-	free := s.pilots(s.CPUs-s.Busy+1) - 1 // whole pilots without work
+	free := s.pilots(s.CPUs-s.Busy+1) - 1 // whole idle pilots
 	idle := s.pilots(s.Queued) - free
 	headroom := p.MaxRunning - s.Pilots()
 	if idle <= 0 || headroom <= 0 || free >= p.MostIdle {
@@ -45,7 +45,7 @@ func (p *GlideinWMS) minIdle(s Sight, old int) int {
 	return n
 }
 
-// maxRun is how many glideins may be there: those that run, and one for each idle job that has none.
+// maxRun returns the maximum number of glideins: the running ones, and one for each idle job without a glidein.
 func (p *GlideinWMS) maxRun(s Sight) int {
 	free := max(0, s.CPUs-s.Busy)
 	return int(float64(s.pilots(max(0, s.Queued-free))+s.Present)*p.Fraction) + 1

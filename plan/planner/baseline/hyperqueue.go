@@ -1,14 +1,14 @@
 package baseline
 
-// HyperQueue is its automatic allocation (v0.26, docs/deployment/allocation.md): as long as tasks wait that neither
-// present nor asked-for workers could take, a backlog of allocations is kept in the queue of the batch system.
+// HyperQueue is HyperQueue's automatic allocation (v0.26, docs/deployment/allocation.md): while there are tasks that
+// neither present nor requested workers could take, it keeps a backlog of allocations in the batch system's queue.
 type HyperQueue struct {
-	Backlog int // allocations that wait
-	Workers int // of an allocation; 0: 1
-	Most    int // workers at once; 0: no limit
+	Backlog int // queued allocations
+	Workers int // workers per allocation; 0: 1
+	Most    int // maximum of workers at once; 0: no limit
 }
 
-// Decide fills the backlog. An allocation of several workers is as many pilots here.
+// Decide fills the backlog. An allocation of several workers is represented by as many pilots.
 func (p HyperQueue) Decide(s Sight) int {
 	workers := max(1, p.Workers)
 	missing := s.pilots(s.Queued-max(0, s.CPUs-s.Busy)) - s.Pending

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A Family is a policy at its defaults, and with other parameters of a small sweep.
+// A Family is a policy with its defaults, and with the other parameters of a small sweep.
 type Family struct {
 	Default Method
 	Sweep   []Method
 }
 
-// Families returns the policies that ask for pilots, for a workflow that can use so many pilots at once. Without
-// defaults of their own, static holds as many as that, and others look every 10 s.
+// Families returns the policies that request pilots, for a workflow that can use width pilots at once. Parameters
+// without a published default are set here: static holds width pilots, and most policies decide every 10 s.
 func Families(width int) []Family {
 	return []Family{
 		staticFamily(width), greedyFamily(), falkonFamily(), glideinWMSFamily(), cobaldFamily(), hyperQueueFamily(),

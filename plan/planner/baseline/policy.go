@@ -8,46 +8,46 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// A Sight is what a policy sees of the cluster: tasks that are ready, and its own pilots.
+// A Sight is a policy's view of the cluster: the ready tasks and its own pilots.
 type Sight struct {
 	Now     time.Duration
-	Queued  int // cpus that tasks want which are ready and do not run
-	Busy    int // cpus of tasks that run
-	CPUs    int // of the workers that are there
-	Each    int // cpus of a pilot
-	Pending int // pilots that wait, or whose workers are not there yet
+	Queued  int // cpus needed by tasks that are ready but not running
+	Busy    int // cpus of running tasks
+	CPUs    int // cpus of the present workers
+	Each    int // cpus per pilot
+	Pending int // pilots that are queued, or whose workers are not present yet
 	Present int // pilots with workers
 }
 
-// Pilots is how many pilots wait or run.
+// Pilots returns the number of pilots that are queued or running.
 func (s Sight) Pilots() int { return s.Pending + s.Present }
 
-// pilots returns how many pilots have so many cpus together, at least.
+// pilots returns the number of pilots that have at least the given number of cpus in total.
 func (s Sight) pilots(cpus int) int { return (max(0, cpus) + s.Each - 1) / s.Each }
 
-// A Policy says, each time it looks, by how many pilots there should be more, or with a negative number fewer. It may
-// remember what it saw: one Policy serves one run.
+// A Policy decides, each time it is called, how many pilots to add or, if the number is negative, to remove. It may
+// keep state: a Policy serves a single run.
 type Policy interface {
 	Decide(s Sight) (more int)
 }
 
-// A Setting is what all policies ask for: pilots of one shape, of which there are never more than Most.
+// A Setting holds the request of all policies: pilots of one shape, and never more than Most.
 type Setting struct {
 	Pilot plan.Pilot // Site, Queue, CPUs, MemoryMiB, GPUs, Walltime; one host
-	Most  int        // pilots that wait or run at once
+	Most  int        // maximum of pilots that are queued or running at once
 }
 
 // A Method is a policy with its parameters.
 type Method struct {
 	Name       string
-	Parameters string        // empty: its defaults
-	Every      time.Duration // how often it looks
-	Idle       time.Duration // after which a pilot without work leaves; 0: never
+	Parameters string        // empty: the defaults
+	Every      time.Duration // interval between decisions
+	Idle       time.Duration // idle time after which a pilot leaves; 0: never
 	New        func() Policy
 }
 
-// Control returns a method as the simulator calls it. Of pilots that are too many those that still wait go first, the
-// last one asked for before the others; of the others the last one is drained: it finishes what it runs.
+// Control converts a method for the simulator. To remove pilots, it cancels queued ones first, starting with the most
+// recent request; after these, it drains the most recent pilot, which finishes its running tasks.
 func (m Method) Control(s Setting) sim.Control {
 	policy := m.New()
 	leaving := map[corral.GlideinID]bool{}
@@ -79,7 +79,7 @@ func (m Method) Control(s Setting) sim.Control {
 	}
 }
 
-// last returns which pilot is let go first.
+// last returns the pilot to remove first.
 func last(alive []sim.Held) int {
 	for i := len(alive) - 1; i >= 0; i-- {
 		if alive[i].Ready < 0 {

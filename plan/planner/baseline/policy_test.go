@@ -7,7 +7,8 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// What each policy decides, worked out by hand from its source. Pilots have 4 cpus unless a case says otherwise.
+// The decisions of each policy, worked out by hand from its source. Pilots have 4 cpus unless a case specifies
+// otherwise.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	wms := func(change func(*GlideinWMS)) *GlideinWMS {
@@ -81,7 +82,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Of what is too much those go first that still wait, and each only once.
+// Of surplus pilots, queued ones are removed first, and each only once.
 func TestWhoGoesFirst(t *testing.T) {
 	t.Parallel()
 	m := Method{New: func() Policy { return &shrinking{} }}

@@ -9,20 +9,21 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// A Result is what a run on pilots of one task each came to.
+// A Result is the outcome of a run with pilots of one task each.
 type Result struct {
 	Makespan time.Duration
 	Held     time.Duration // cpus × time
-	Work     time.Duration // of that, in tasks
+	Work     time.Duration // part of Held in which tasks run
 	Requests int
 }
 
-// Single plays a scenario's work on pilots that run one task each. With no placeholders each task is a batch job of its
-// own, asked for when it is ready: what a workflow system without pilots does. With placeholders (Pinchak, Lu and
-// Goldenberg: Practical heterogeneous placeholder scheduling in overlay metacomputers, JSSPP 2002) so many jobs at most
-// wait or run: each takes the first ready task when it starts, and asks for itself again while the queue is not empty.
+// Single simulates a scenario with pilots that run one task each. Without placeholders each task is a batch job of its
+// own, submitted when the task is ready, as in a workflow system without pilots. With placeholders (Pinchak, Lu and
+// Goldenberg: Practical heterogeneous placeholder scheduling in overlay metacomputers, JSSPP 2002) at most that number
+// of jobs are queued or running: each takes the first ready task when it starts, and resubmits itself while the queue
+// is not empty.
 //
-// Waits, runtimes and the overhead are those of the scenario's first site. cpus limits what is held at once.
+// Waits, runtimes and the overhead are those of the scenario's first site. cpus limits the cpus held at once.
 func Single(s sim.Scenario, placeholders, cpus int) Result {
 	x := &single{Scenario: s, placeholders: placeholders, free: cpus, missing: make([]int, len(s.Work.Tasks)),
 		events: heap.New(func(a, b event) bool { return a.at < b.at })}
@@ -50,23 +51,23 @@ func Single(s sim.Scenario, placeholders, cpus int) Result {
 type single struct {
 	sim.Scenario
 	placeholders int
-	free         int   // cpus of the site
+	free         int   // free cpus of the site
 	ready        []int // tasks, first come first served
-	missing      []int // :: task → parents that are not done
-	waiting      int   // jobs in the queue
-	here         int   // jobs whose wait is over, without a task
+	missing      []int // :: task → number of unfinished parents
+	waiting      int   // queued jobs
+	here         int   // started jobs without a task
 	running      int
 	events       heap.Heap[event]
 	out          Result
 }
 
-// An event is the end of a task, or with task −1 the end of a job's wait.
+// An event is the end of a task or, if task is −1, the end of a job's wait.
 type event struct {
 	at   time.Duration
 	task int
 }
 
-// ask asks for a job for each ready task that has none.
+// ask submits a job for each ready task that has none.
 func (x *single) ask(now time.Duration) {
 	for len(x.ready) > x.waiting+x.here &&
 		(x.placeholders == 0 || x.waiting+x.here+x.running < x.placeholders) {
@@ -78,7 +79,7 @@ func (x *single) ask(now time.Duration) {
 	}
 }
 
-// start lets jobs whose wait is over take tasks, as far as the site has cpus.
+// start lets started jobs take tasks, as far as the site has free cpus.
 func (x *single) start(now time.Duration) {
 	for x.here > 0 && len(x.ready) > 0 {
 		i := x.ready[0]
@@ -106,7 +107,7 @@ func (x *single) start(now time.Duration) {
 		x.events.Push(event{now + held, i})
 	}
 	if x.placeholders > 0 && len(x.ready) == 0 {
-		x.here = 0 // a placeholder that finds nothing ends
+		x.here = 0 // a placeholder without a task ends
 	}
 }
 

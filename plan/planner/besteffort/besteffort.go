@@ -1,14 +1,15 @@
-// Package besteffort plays a workflow as users without slots run it: each task is a job of its own in a site's queue,
-// submitted as soon as its parents have ended. It is what plans on slots are compared with (Singh, PhD thesis,
-// University of Southern California, 2008, section 4.7).
+// Package besteffort simulates a workflow without slots: each task is a job of its own in a site's queue, submitted as
+// soon as its parents have ended. Plans with slots are compared with it (Singh, PhD thesis, University of Southern
+// California, 2008, section 4.7).
 //
-// It is a real competitor: it meets the same queue in the same state, other people's jobs go on coming while it runs,
-// and its jobs wait among them and make them wait. Jobs that become ready together are submitted in the order of their
-// ranks, which is that of plans on slots.
+// The comparison is fair: the workflow meets the same queue in the same state, other users' jobs continue to arrive,
+// and its jobs compete with them. Jobs that become ready at the same time are submitted by rank, as in plans with
+// slots.
 //
-// With several sites a task goes to the one that has the fewest jobs, waiting and running, when it becomes ready
-// (section 4.9); its job is submitted there once its data has come. The thesis does not say whether data may travel
-// while a job waits: here it may not, since a job that started without its inputs would hold processors for nothing.
+// With several sites, a task is assigned to the site with the fewest queued and running jobs when it becomes ready
+// (section 4.9); its job is submitted there once its data has arrived. The thesis does not state whether data may be
+// transferred while a job is queued. Here it may not, because a job that started without its inputs would hold
+// processors for nothing.
 package besteffort
 
 import (
@@ -20,13 +21,13 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// ours is the user of the workflow's jobs: no other has this number.
+// ours is the user of the workflow's jobs; no other user has this number.
 const ours = -3
 
-// A moment is when a task ends, or when its job is submitted.
+// A moment is the end of a task, or the submission of its job.
 type moment struct {
 	at   time.Duration
-	rank int // of the task in the order of submission
+	rank int // of the task in order of submission
 	ends bool
 }
 
@@ -40,23 +41,23 @@ func (m moment) before(n moment) bool {
 	return m.rank < n.rank
 }
 
-// A play is a workflow on its way through the queues.
+// A play is the state of a simulated workflow.
 type play struct {
 	slotted.Problem
 	queues  []*queue.Queue
-	order   []int // of the tasks, by rank
-	place   []int // :: task → its place in order
-	missing []int // :: task → parents that have not ended
-	site    []int // :: task → where it runs
-	coming  []int // :: site → jobs that are to be submitted there
+	order   []int // task indices by rank
+	place   []int // :: task → index in order
+	missing []int // :: task → number of unfinished parents
+	site    []int // :: task → its site
+	coming  []int // :: site → number of jobs to be submitted there
 	next    heap.Heap[moment]
 	left    int
 	end     time.Duration
 }
 
-// Run plays the problem's workflow in a queue for each site and returns its makespan, from the instant that the queues
-// have reached, which is the same, to the end of the last task. The queues are not changed. A task that no site takes
-// is an error of kind Unsatisfiable, and so is one that waits for ever. What it costs is the tasks' processor time,
+// Run simulates the problem's workflow in a queue for each site and returns its makespan: the time from the queues'
+// current instant, which must be the same for all, to the end of the last task. The queues are not changed. If no site
+// accepts a task, or a task waits forever, the error is of kind Unsatisfiable. The cost is the tasks' processor time,
 // slotted.Work.
 func Run(p slotted.Problem, queues []*queue.Queue) (makespan time.Duration, err error) {
 	n := len(p.Work.Tasks)
@@ -81,13 +82,13 @@ func Run(p slotted.Problem, queues []*queue.Queue) (makespan time.Duration, err 
 	return r.end - origin, nil
 }
 
-// run lets time pass until all tasks have ended. What ends at an instant releases tasks that are submitted at the same
-// instant, before the queues make their passes.
+// run advances the time until all tasks have ended. Tasks that end at an instant release other tasks, which are
+// submitted at the same instant, before the queues schedule.
 func (r *play) run() error {
 	for r.left > 0 {
 		at, ok := r.soonest()
 		if !ok {
-			return corral.Errorf(corral.Unsatisfiable, "%d tasks wait for ever", r.left)
+			return corral.Errorf(corral.Unsatisfiable, "%d tasks wait forever", r.left)
 		}
 		for s := range r.queues {
 			r.queues[s].Reach(at, r.started)
@@ -106,7 +107,7 @@ func (r *play) run() error {
 	return nil
 }
 
-// soonest is when something happens next, in the workflow or in a queue.
+// soonest returns the time of the next event in the workflow or in a queue.
 func (r *play) soonest() (at time.Duration, ok bool) {
 	at = queue.Open
 	if r.next.Len() > 0 {
@@ -120,7 +121,7 @@ func (r *play) soonest() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// release chooses the site of a task whose parents have ended, and has it submitted when its data is there.
+// release chooses the site of a task whose parents have ended, and submits it once its data is there.
 func (r *play) release(i int, now time.Duration) {
 	fewest, best := 0, -1
 	for s, q := range r.queues {
@@ -129,7 +130,7 @@ func (r *play) release(i int, now time.Duration) {
 			fewest, best = jobs, s
 		}
 	}
-	r.site[i] = max(best, 0) // if none is large enough, the first one refuses it
+	r.site[i] = max(best, 0) // if no site is large enough, the first one rejects it
 	r.coming[r.site[i]]++
 	at := now
 	for _, p := range r.Work.Graph.Parents(i) {
@@ -153,19 +154,19 @@ func (r *play) submit(i int) error {
 	}
 	j := queue.Job{ID: i, User: ours, Processors: t.Needs.CPUs, Requested: runtime, Runtime: runtime}
 	if why := r.queues[r.site[i]].Submit(j); why != "" {
-		return corral.Errorf(corral.Unsatisfiable, "no site takes task %.80s: %s", t.ID, why)
+		return corral.Errorf(corral.Unsatisfiable, "no site accepts task %.80s: %s", t.ID, why)
 	}
 	return nil
 }
 
-// started notes when a task's job will end.
+// started registers the end of a task's job.
 func (r *play) started(j queue.Job, at time.Duration) {
 	if j.User == ours {
 		r.next.Push(moment{at + j.Runtime, r.place[j.ID], true})
 	}
 }
 
-// finish releases the children of a task whose last parent it was.
+// finish releases the children whose last unfinished parent was this task.
 func (r *play) finish(i int, at time.Duration) {
 	r.left--
 	r.end = max(r.end, at)

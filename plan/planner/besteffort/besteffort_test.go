@@ -18,7 +18,7 @@ import (
 
 const h = time.Hour
 
-// machine is a queue in which jobs of others come, each {at, processors, length} in hours.
+// machine returns a queue with other users' jobs, each {arrival, processors, length} in hours.
 func machine(processors int, jobs ...[3]int) *queue.Queue {
 	var all []queue.Job
 	for _, j := range jobs {
@@ -48,8 +48,8 @@ func problem(w plan.Work, processors ...int) slotted.Problem {
 	return p
 }
 
-// A task is submitted when its last parent has ended, and waits behind what others submitted by then (F17): the second
-// one of a chain behind a job that came at 1 h and takes all of the machine from 2 h to 5 h.
+// A task is submitted when its last parent has ended, and waits behind earlier jobs of others (F17): the second task of
+// a chain waits for a job that arrived at 1 h and takes the whole machine from 2 h to 5 h.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	p := problem(tasks([][2]int{{1, 2}, {1, 1}}, [2]int{0, 1}), 4)
@@ -61,7 +61,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// What is ready together is submitted by rank: the long chain first, though it has the higher numbers.
+// Tasks that are ready at the same time are submitted by rank: the long chain first, although it has the higher
+// numbers.
 func TestRank(t *testing.T) {
 	t.Parallel()
 	p := problem(tasks([][2]int{{2, 1}, {2, 2}, {2, 2}}, [2]int{1, 2}), 2)
@@ -70,7 +71,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// A task goes to the site with the fewest jobs, and its data travels there before it is submitted.
+// A task is assigned to the site with the fewest jobs, and its data is transferred there before it is submitted.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	p := problem(tasks([][2]int{{1, 1}, {1, 1}, {1, 1}}, [2]int{0, 2}, [2]int{1, 2}), 1, 1)
@@ -87,8 +88,8 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// Nothing is faster than the longest chain, nor than the work allows, and the queue stays as it is; tasks without a
-// runtime hold up nothing.
+// The makespan is at least that of the longest chain and of the total work, and the queue is not changed; tasks without
+// a runtime delay nothing.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,6 +1,7 @@
-// Package bound tells with how few cpus no plan can meet a deadline: the largest of the energetic bound, of a packing
-// bound with dual-feasible functions, and of both for tasks of several cpus. It looks at nothing but the time in which
-// each task has to run, so that it holds for any shape of pilots, any number of sites and any order of the tasks.
+// Package bound computes a lower bound on the cpus of a plan that meets a deadline: the maximum of the energetic bound,
+// a packing bound with dual-feasible functions, and both for tasks that need several cpus. It uses only the time
+// windows in which tasks have to run, so that it holds for any shape of pilots, any number of sites and any order of
+// the tasks.
 package bound
 
 import (
@@ -11,24 +12,25 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A job is a task as the bound sees it. Times are in units of at least a millisecond, from the beginning of the plan.
+// A job is a task for the bound. Times are in units of at least a millisecond, from the beginning of the plan.
 type job struct {
 	need   int64 // cpus
-	length int64 // above 0: what takes no time takes no cpu
-	head   int64 // no schedule starts it earlier: the longest path to it
-	latest int64 // and none that meets the deadline starts it later: the deadline less the longest path from its start
+	length int64 // positive: a task without duration needs no cpu
+	head   int64 // its earliest start in any schedule: the longest path to it
+	// Its latest start in a schedule that meets the deadline: the deadline less the longest path from its start.
+	latest int64
 }
 
-// within is the least time that a job runs inside a window, wherever it is between its head and its deadline: what is
-// left when it is shifted as far to the left, or as far to the right, as it goes.
+// within returns the minimum time that a job runs inside a window, anywhere between its head and its deadline: the job
+// is shifted as far as possible to the left or to the right.
 func (j job) within(w interval) int64 {
 	return max(0, min(j.length, w.length(), j.head+j.length-w.from, w.to-j.latest))
 }
 
-// CPUs returns a number of cpus such that with fewer no plan can meet the deadline, if the first pilot can have its
-// workers in the cluster at first; not ok if it cannot be met with any number. Between a task and one that waits for it
-// lies the cluster's hop. Pilots hold cpus before they are ready, too, which the bound leaves out; it may therefore be
-// lower than what can be reached, and never higher.
+// CPUs returns a number of cpus below which no plan can meet the deadline, given that the first pilot can have its
+// workers in the cluster at first. ok is false if no number of cpus suffices. Between a task and its child lies the
+// cluster's hop. The bound ignores that pilots hold cpus before they are ready; it may therefore be too low, but is
+// never too high.
 func CPUs(p plan.Problem, first, deadline time.Duration) (cpus int, ok bool) {
 	jobs, ok := jobsOf(p, first, deadline)
 	if !ok {
@@ -37,8 +39,8 @@ func CPUs(p plan.Problem, first, deadline time.Duration) (cpus int, ok bool) {
 	return int(fewest(jobs, boundWork)), true
 }
 
-// Energetic is the energetic bound alone, 0 if the deadline cannot be met: the most that the tasks of some window of
-// time need in it, wherever they are placed.
+// Energetic returns the energetic bound alone, or 0 if the deadline cannot be met: the maximum over all windows of time
+// of the cpus that the tasks need in the window, wherever they are placed.
 func Energetic(p plan.Problem, first, deadline time.Duration) int {
 	jobs, ok := jobsOf(p, first, deadline)
 	if loads := energetic(jobs, boundWork); ok && len(loads) > 0 {
@@ -47,8 +49,8 @@ func Energetic(p plan.Problem, first, deadline time.Duration) int {
 	return 0
 }
 
-// jobsOf returns the tasks that take time, with the windows in which each must run; ok is false if one has too little
-// time.
+// jobsOf returns the tasks with a duration and the windows in which they must run; ok is false if a window is too
+// short.
 func jobsOf(p plan.Problem, first, deadline time.Duration) (all []job, ok bool) {
 	work := quickest(p)
 	tasks, graph := work.Tasks, work.Graph
@@ -81,8 +83,8 @@ func jobsOf(p plan.Problem, first, deadline time.Duration) (all []job, ok bool) 
 	return all, true
 }
 
-// quickest is the work with each task as it is where it takes the least time, but for the latency of its files: tasks
-// that share a job have that once, and which do is not known.
+// quickest returns the work with the shortest time of each task, without the latency of file transfers: tasks that
+// share a job have it once, and the grouping is not known.
 func quickest(p plan.Problem) plan.Work {
 	p.Sites, p.Present = slices.Clone(p.Sites), slices.Clone(p.Present)
 	for i := range p.Sites {
@@ -94,8 +96,8 @@ func quickest(p plan.Problem) plan.Work {
 	return plan.Quickest(p)
 }
 
-// unitOf is the unit of time of a bound: a millisecond, or more if the work would otherwise be too large a number.
-// Runtimes are rounded down to it and the deadline up, so that the bound stays one.
+// unitOf returns the unit of time of a bound: a millisecond, or more to avoid an overflow of the total work. Runtimes
+// are rounded down to it and the deadline is rounded up, so that the bound remains valid.
 func unitOf(w plan.Work) time.Duration {
 	unit := time.Millisecond
 	var high, low, carry uint64
@@ -111,11 +113,11 @@ func unitOf(w plan.Work) time.Duration {
 	return unit
 }
 
-// boundWork is how many steps a bound may take, each some nanoseconds.
+// boundWork is the maximum number of steps of a bound; each takes a few nanoseconds.
 const boundWork = 400_000_000
 
-// fewest returns a number of cpus that jobs cannot do without: the most that the energetic bound, the packing bound,
-// and both for needs of several cpus show within some steps of work.
+// fewest returns a lower bound on the cpus for jobs: the maximum of the energetic bound, the packing bound, and both
+// for needs of several cpus, within a number of steps.
 func fewest(jobs []job, steps int) int64 {
 	cpus := int64(0)
 	for _, j := range jobs {

@@ -13,13 +13,13 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// bounded returns the lower bound of a workflow with a deadline; 0: none.
+// bounded returns the lower bound for a workflow with a deadline; 0: none.
 func bounded(w plan.Work, deadline time.Duration) int {
 	cpus, _ := CPUs(plan.Problem{Work: w}, 0, deadline)
 	return cpus
 }
 
-// stages returns levels of tasks of one length, each of which waits for all of the level before.
+// stages returns levels of tasks of equal length; each task depends on all tasks of the previous level.
 func stages(t *testing.T, runtime time.Duration, widths ...int) plan.Work {
 	t.Helper()
 	var w plan.Work
@@ -87,7 +87,7 @@ func randomJobs(rng *rand.Rand) []job {
 	return jobs
 }
 
-// The windows that are looked at have the most energy of all windows.
+// The windows tried include the one with the most energy of all windows.
 func TestEnergeticBoundLooksAtAllWindowsThatMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		jobs := randomJobs(seeded(rt))
@@ -114,7 +114,7 @@ func TestEnergeticBoundLooksAtAllWindowsThatMatter(t *testing.T) {
 	})
 }
 
-// Sizes that sum to at most a whole have images that sum to at most one, and larger sizes have no smaller images.
+// Sizes that sum to at most a whole have images that sum to at most one, and larger sizes do not have smaller images.
 func TestScalesAreDualFeasible(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)
@@ -142,7 +142,7 @@ func TestScalesAreDualFeasible(t *testing.T) {
 	})
 }
 
-// tiny is a workflow of at most six tasks that take at most five seconds.
+// tiny returns a workflow of at most six tasks of at most five seconds.
 func tiny(t testing.TB, rng *rand.Rand) plan.Work {
 	t.Helper()
 	var w plan.Work
@@ -161,8 +161,8 @@ func tiny(t testing.TB, rng *rand.Rand) plan.Work {
 	return w
 }
 
-// shortest returns the length of the shortest schedule of a tiny workflow on some cpus. Taking the tasks in some order,
-// each as early as it fits, makes it: all orders are tried.
+// shortest returns the makespan of the shortest schedule of a tiny workflow on a number of cpus. Some order of the
+// tasks, each placed as early as it fits, yields it, so all orders are tried.
 func shortest(w plan.Work, cpus int) int {
 	best := 1 << 30
 	start := make([]int, len(w.Tasks))
@@ -207,7 +207,7 @@ func shortest(w plan.Work, cpus int) int {
 	return best
 }
 
-// No schedule meets a deadline with fewer cpus than the bound, which in turn is no less than work ÷ time.
+// No schedule meets a deadline with fewer cpus than the bound, and the bound is at least work ÷ time.
 func TestLowerBoundIsOne(t *testing.T) {
 	tight := 0
 	rapid.Check(t, func(rt *rapid.T) {

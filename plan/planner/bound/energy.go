@@ -5,39 +5,38 @@ import (
 	"slices"
 )
 
-// An interval is a window in time of a bound.
+// An interval is a window of time.
 type interval struct{ from, to int64 }
 
 func (w interval) length() int64 { return w.to - w.from }
 
-// A load is a window, and the part of its cpus that jobs use wherever they are put.
+// A load is a window with the minimum energy that jobs use in it, wherever they are placed.
 type load struct {
 	interval
 	energy int64 // cpus × time
 }
 
-// roundUp returns the least whole number of cpus that has the load's energy.
+// roundUp returns the load's average number of cpus, rounded up.
 func (l load) roundUp() int64 { return (l.energy + l.length() - 1) / l.length() }
 
 func (l load) cpus() float64 { return float64(l.energy) / float64(l.length()) }
 
-// An energy finds the windows with the most energy for their length. This is the energetic reasoning of Baptiste, Le
-// Pape and Nuijten (Satisfiability tests and time-bound adjustments for cumulative scheduling problems, Annals of
-// Operations Research 92, 1999; "left-shift/right-shift"): energy ÷ length is a number of cpus that no schedule does
-// without.
+// An energy finds the windows with the highest energy per length. This is the energetic reasoning of Baptiste, Le Pape
+// and Nuijten (Satisfiability tests and time-bound adjustments for cumulative scheduling problems, Annals of Operations
+// Research 92, 1999; "left-shift/right-shift"): energy ÷ length is a lower bound on the cpus of any schedule.
 //
-// Which windows matter: with the beginning fixed, energy is piecewise linear in the end, and the quotient can be
-// greatest only where some job ceases to add to it. That is the job's deadline if its head is in the window; head +
-// deadline − beginning if it may be under way at the beginning, but need not; head + length if it must be. Time can be
-// mirrored, so the same holds for the beginning with the end fixed. Where both are of the second kind, the window can
-// be made wider or narrower at both ends by the same time, without loss, until one is not. So every head and every
-// latest start is tried as a beginning, with all ends, and then the same in mirrored time: 4n sweeps over n jobs.
+// The relevant windows: with a fixed beginning, energy is piecewise linear in the end, and the quotient can be maximal
+// only where a job ceases to contribute. This is the job's deadline if its head is in the window; head + deadline −
+// beginning if it may run at the beginning, but need not; head + length if it must. Time can be mirrored, so the same
+// holds for the beginning with a fixed end. If both are of the second kind, the window can be widened or narrowed at
+// both ends by the same time, without loss, until one of them is not. So every head and every latest start is tried as
+// a beginning, with all ends, and then the same in mirrored time: 4n sweeps over n jobs.
 type energy struct {
 	byLatest, byEnd, bySum, byDeadline []mark
-	beginnings                         []int64 // the different heads and latest starts, ascending
+	beginnings                         []int64 // the distinct heads and latest starts, ascending
 }
 
-// A mark is an instant that belongs to a job, with what a sweep asks of the job.
+// A mark is an instant of a job, with the job's values that a sweep needs.
 type mark struct {
 	at, head, latest, end, need int64
 }
@@ -65,19 +64,19 @@ func newEnergy(jobs []job) *energy {
 	return e
 }
 
-// after returns the marks that are later than an instant.
+// after returns the marks later than an instant.
 func after(marks []mark, at int64) []mark {
 	i, _ := slices.BinarySearchFunc(marks, at+1, func(m mark, at int64) int { return cmp.Compare(m.at, at) })
 	return marks[i:]
 }
 
-// A cursor goes through marks in their order and stops only at those that count.
+// A cursor iterates over marks in order and skips those that do not count.
 type cursor struct {
 	marks  []mark
 	counts func(mark) bool
 }
 
-// next returns the first mark that counts; ok is false at the end.
+// next returns the next mark that counts; ok is false at the end.
 func (c *cursor) next() (m mark, ok bool) {
 	for ; len(c.marks) > 0; c.marks = c.marks[1:] {
 		if c.counts(c.marks[0]) {
@@ -87,22 +86,22 @@ func (c *cursor) next() (m mark, ok bool) {
 	return mark{}, false
 }
 
-// A sweep moves the end of a window away from its beginning.
+// A sweep moves the end of a window with a fixed beginning.
 type sweep struct {
 	load
-	slope int64 // by which energy grows with the end
+	slope int64 // growth of energy per unit of time
 }
 
-// reach moves the end; beyond it the slope is different.
+// reach moves the end; the slope changes there.
 func (s *sweep) reach(at, change int64) {
 	s.energy += s.slope * (at - s.to)
 	s.to = at
 	s.slope += change
 }
 
-// most returns the window from an instant with the most energy for its length; its length is 0 if nothing can run
-// after the instant. A job adds to the energy from its latest start, or from the instant if that is later, until it
-// ceases to.
+// most returns the window with the given beginning that has the highest energy per length; its length is 0 if no job
+// can run after the beginning. A job contributes from its latest start, or from the beginning if that is later, until
+// it ceases to.
 func (e *energy) most(from int64) (best load) {
 	s := sweep{load: load{interval{from, from}, 0}}
 	running, begins := after(e.byEnd, from), after(e.byLatest, from)
@@ -143,8 +142,8 @@ func (e *energy) most(from int64) (best load) {
 	}
 }
 
-// loads returns for each beginning the window with the most energy for its length. If all beginnings would take more
-// than so many steps, it looks at some that are spread evenly over them, and then at those next to the best one.
+// loads returns for each beginning the window with the highest energy per length. If all beginnings would take more
+// than the given number of steps, it samples them evenly, and then tries those next to the best one.
 func (e *energy) loads(steps int) (all []load) {
 	look := func(beginnings []int64) {
 		for _, at := range beginnings {
@@ -170,7 +169,7 @@ func (e *energy) loads(steps int) (all []load) {
 
 func byCPUs(a, b load) int { return cmp.Compare(a.cpus(), b.cpus()) }
 
-// mirrored returns jobs as they are in a time that runs backward.
+// mirrored returns the jobs in reversed time.
 func mirrored(jobs []job) []job {
 	all := make([]job, len(jobs))
 	for i, j := range jobs {
@@ -179,8 +178,8 @@ func mirrored(jobs []job) []job {
 	return all
 }
 
-// energetic returns windows in which jobs use many cpus, the most first. The first has the most of all windows, unless
-// that would take more than so many steps.
+// energetic returns windows in which jobs need many cpus, in descending order. The first is the maximum over all
+// windows, unless finding it would take more than the given number of steps.
 func energetic(jobs []job, steps int) []load {
 	if len(jobs) == 0 {
 		return nil

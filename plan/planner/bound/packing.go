@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// A scale is a dual-feasible function: it maps sizes such that those that sum to at most a whole have images that sum
-// to at most one (Fekete and Schepers: New classes of fast lower bounds for bin packing problems, Mathematical
-// Programming 91, 2001). Items whose images sum to more than m × one do not fit m bins, though their sizes may sum to
-// less. Here a bin is one cpu for the length of a window, and a size the least time that a job runs in it, see
-// job.within: a job is not moved once it runs, so what one cpu runs in a window sums to no more than its length. Every
-// function is monotone: a job that runs longer in the window has no smaller image.
+// A scale is a dual-feasible function: it maps sizes such that sizes with a sum of at most a whole have images with a
+// sum of at most one (Fekete and Schepers: New classes of fast lower bounds for bin packing problems, Mathematical
+// Programming 91, 2001). Items whose images sum to more than m × one do not fit m bins, even if their sizes do. Here a
+// bin is one cpu for the length of a window, and a size is the minimum time that a job runs in the window, see
+// job.within: a job does not move once it runs, so the jobs of one cpu in a window sum to no more than its length.
+// Every function is monotone: a job that runs longer in the window has no smaller image.
 type scale struct {
 	one   int64
 	image func(size int64) int64
 }
 
-// cut is U^(ε) of Fekete and Schepers for ε = t ÷ whole, with 0 < ε ≤ ½: what leaves less than ε counts as a whole,
-// what is less than ε as nothing. With it the bound is L2 of Martello and Toth.
+// cut is U^(ε) of Fekete and Schepers for ε = t ÷ whole, with 0 < ε ≤ ½: sizes above whole − t count as a whole, and
+// sizes below t as 0. With it the bound is L2 of Martello and Toth.
 func cut(t, whole int64) scale {
 	return scale{whole, func(size int64) int64 {
 		switch {
@@ -31,8 +31,8 @@ func cut(t, whole int64) scale {
 	}}
 }
 
-// rounded is u^(k) of Fekete and Schepers: it rounds (k+1) × size down to a whole number of k parts, and keeps sizes of
-// which that is one already.
+// rounded is u^(k) of Fekete and Schepers: it rounds (k+1) × size down to a multiple of whole, and keeps sizes for
+// which it is one already.
 func rounded(k, whole int64) scale {
 	return scale{k * whole, func(size int64) int64 {
 		if size*(k+1)%whole == 0 {
@@ -44,7 +44,8 @@ func rounded(k, whole int64) scale {
 
 // counted is f_CCM,1 of Carlier, Clautiaux and Moukrim (New reduction procedures and lower bounds for the
 // two-dimensional bin packing problem with fixed orientation, Computers & Operations Research 34, 2007), for 0 < t ≤ ½:
-// how many parts of length t lie in a size up to one half, and for a larger one, how many do not lie in what it leaves.
+// for a size up to one half, the number of parts of length t that it contains; for a larger one, the number that its
+// complement does not contain.
 func counted(t, whole int64) scale {
 	all := whole / t
 	return scale{2 * all, func(size int64) int64 {
@@ -58,14 +59,14 @@ func counted(t, whole int64) scale {
 	}}
 }
 
-// thresholds is how many parameters of cut and counted are tried, parts how many of rounded.
+// thresholds is the number of parameters to try for cut and counted, parts for rounded.
 const (
 	thresholds = 40
 	parts      = 12
 )
 
-// scales returns functions that are worth a try on some sizes. What they make of the sizes changes at few parameters:
-// at the sizes themselves, and at what they leave of a whole, in one, two or three parts.
+// scales returns functions that are promising for the given sizes. Their images change only at a few parameters: at the
+// sizes themselves, and at their complements, divided by one, two or three.
 func scales(sizes []int64, whole int64) []scale {
 	all := []scale{{whole, func(size int64) int64 { return size }}}
 	var at []int64
@@ -90,10 +91,10 @@ func scales(sizes []int64, whole int64) []scale {
 	return all
 }
 
-// An item is cpus that are used for some part of a window.
+// An item is a number of cpus in use for a part of a window.
 type item struct{ size, cpus int64 }
 
-// items returns what jobs use in a window, equal sizes as one.
+// items returns the usage of jobs in a window, with equal sizes merged.
 func items(jobs []job, w interval) []item {
 	var all []item
 	for _, j := range jobs {
@@ -113,8 +114,8 @@ func items(jobs []job, w interval) []item {
 	return different
 }
 
-// packed returns the packing bound: the most cpus that any scale shows to be used in one of some windows. Windows are
-// looked at in their order for about so many steps.
+// packed returns the packing bound: the maximum number of cpus that any scale proves for one of the windows. It tries
+// the windows in order, for about the given number of steps.
 func packed(jobs []job, loads []load, steps int) int64 {
 	cpus := int64(0)
 	for _, l := range loads {
@@ -138,15 +139,15 @@ func packed(jobs []job, loads []load, steps int) int64 {
 	return cpus
 }
 
-// roundUp returns the least whole number that is not below x, whose last digits may be wrong.
+// roundUp rounds x up to an integer, with a tolerance for floating-point errors.
 func roundUp(x float64) int64 { return int64(math.Ceil(x * (1 - 1e-9))) }
 
-// wide returns a bound that is at least cpus, and more where jobs of several cpus leave cpus that others cannot use. It
-// puts needs through the functions, as parts of m cpus: what runs at one time needs at most m, so the images sum to at
-// most one, and the energetic and the packing bound hold with the images for needs and one for m. (A function on needs
-// and one on times together are a conservative scale of Fekete and Schepers: A general framework for bounds for
-// higher-dimensional orthogonal packing problems, Mathematical Methods of Operations Research 60, 2004.) m begins with
-// cpus and grows until no function shows that it does not suffice. After so many steps it is left where it is.
+// wide returns a bound of at least cpus, which is higher if jobs that need several cpus leave cpus that others cannot
+// use. It applies the functions to needs, as fractions of m cpus: jobs that run at the same time need at most m, so
+// their images sum to at most one, and the energetic and the packing bound hold with the images as needs and one as m.
+// (A function on needs combined with one on times is a conservative scale of Fekete and Schepers: A general framework
+// for bounds for higher-dimensional orthogonal packing problems, Mathematical Methods of Operations Research 60, 2004.)
+// m starts at cpus and grows until no function refutes it, or until the steps are used up.
 func wide(jobs []job, cpus int64, loads []load, steps int) int64 {
 	var needs []int64
 	var length int64
@@ -178,7 +179,7 @@ func wide(jobs []job, cpus int64, loads []load, steps int) int64 {
 	return cpus
 }
 
-// refute reports whether jobs whose needs are put through a scale use more than one in some window.
+// refute reports whether jobs with scaled needs use more than one in some window.
 func (s scale) refute(jobs []job, loads []load, steps int) bool {
 	var scaled []job
 	for _, j := range jobs {

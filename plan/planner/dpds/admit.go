@@ -5,11 +5,11 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// Admit says whether a workflow is begun whose first task is next while a machine is free (Juve 2012, Algorithm 3); if
-// not, why. SPDS and DPDS begin all.
+// Admit decides whether to begin a workflow whose first task is next while a machine is free, and gives the reason if
+// not (Juve 2012, Algorithm 3). SPDS and DPDS begin all workflows.
 //
-// The money is what is left for new machines, and what has been paid for running ones and is not used yet, less what
-// the admitted workflows take and a margin. The workflow is admitted if its runtimes cost less than that.
+// The available money is the rest of the budget plus the unused paid time of running machines, less the demand of the
+// admitted workflows and a margin. A workflow is admitted if its runtimes cost less than that.
 func (r Rules) Admit(v ensemble.View, c ensemble.Claim) ensemble.Verdict {
 	if !r.Aware {
 		return ensemble.Verdict{Begin: true}
@@ -23,8 +23,8 @@ func (r Rules) Admit(v ensemble.View, c ensemble.Claim) ensemble.Verdict {
 	return ensemble.Verdict{Begin: true}
 }
 
-// money is what can be spent on running tasks from now on: what is left for new machines, and what those that are there
-// have been paid and did not use yet.
+// money returns the amount that can be spent on running tasks from now on: the rest of the budget, and the unused part
+// of the paid time of present machines.
 func (r Rules) money(v ensemble.View) cost.Money {
 	p := r.pool(v)
 	sum := max(0, r.Budget-p.spent)

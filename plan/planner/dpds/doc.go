@@ -1,15 +1,15 @@
-// Package dpds decides online how many machines an ensemble of workflows has, and which workflows are begun: the
+// Package dpds decides online on the number of machines of a workflow ensemble and on the workflows to begin: the
 // dynamic algorithms of Juve 2012, section 6.3 (also Malawski, Juve, Deelman and Nabrzyski: Cost- and
 // deadline-constrained provisioning for scientific workflow ensembles in IaaS clouds, SC 2012).
 //
-//	SPDS     as many machines as spend the budget until the deadline, from the beginning to the end
-//	DPDS     as many at first; then more while nearly all are busy, and fewer while many are idle
-//	WA-DPDS  DPDS that begins a workflow only if the money that is left pays for it
+//	SPDS     a constant number of machines that spend the budget by the deadline
+//	DPDS     the same number at first; more while nearly all are busy, fewer while many are idle
+//	WA-DPDS  DPDS that begins a workflow only if the remaining money pays for it
 //
-// In all of them a free machine takes a ready task of the workflow of the highest priority; those of others fill what
-// is left. The keeper of the queue does that: here are the two decisions, as pure functions. Step is asked about
-// machines at each interval, Admit when the first task of a workflow is next. The simulator and a real run call them
-// alike.
+// In all of them a free machine takes a ready task of the workflow with the highest priority; other workflows fill the
+// gaps. The owner of the queue implements that; this package makes the two decisions as pure functions. Step decides
+// about machines at each interval, Admit when the first task of a workflow is next. The simulator and real runs call
+// the same functions.
 //
-// The published rules and ours differ in what Fixes names; each fix has its switch.
+// The differences from the published rules are listed in Fixes; each fix has its switch.
 package dpds

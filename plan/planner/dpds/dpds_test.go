@@ -11,7 +11,7 @@ import (
 
 const dollar = 1_000_000
 
-// machines are some that have been billed from the beginning, of which the first are busy.
+// machines returns n machines that have been billed from the beginning, the first of which are busy.
 func machines(n, busy int) (all []ensemble.Machine) {
 	for id := range n {
 		m := ensemble.Machine{ID: id, Held: true, Ready: true, Slots: 1}
@@ -23,17 +23,17 @@ func machines(n, busy int) (all []ensemble.Machine) {
 	return all
 }
 
-// What a step does, by the published rules and by ours.
+// TestStep checks the decisions of a step, by the published rules and by ours.
 func TestStep(t *testing.T) {
 	t.Parallel()
-	const soon = time.Hour - 80*time.Second // 80 s are left of the first hour of all
+	const soon = time.Hour - 80*time.Second // 80 s before the end of the first hour of all machines
 	booting := ensemble.Machine{ID: 9, Held: true}
 	for _, tt := range []struct {
 		name            string
 		view            ensemble.View
 		rules           func(*Rules)
 		published, ours ensemble.Orders
-		next            time.Duration // 0: as always
+		next            time.Duration // 0: the interval
 	}{
 		{name: "all are busy: one more", view: ensemble.View{Now: time.Minute, Machines: machines(2, 2)},
 			published: ensemble.Orders{Start: 1}, ours: ensemble.Orders{Start: 1}},
@@ -109,7 +109,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// At the beginning as many are asked for as spend the budget.
+// At the beginning, the number of machines that spend the budget is requested.
 func TestBegin(t *testing.T) {
 	t.Parallel()
 	got := Default(18*dollar, 6*time.Hour, ensemble.Hourly).Step(ensemble.View{})
@@ -118,7 +118,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// Whether a workflow is begun, and whether it may be asked about again.
+// TestAdmit checks whether a workflow is begun, and whether it may be considered again.
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	start := ensemble.View{Machines: machines(3, 0)}
@@ -150,7 +150,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// As published, a workflow that was rejected is not asked about again, and paths are not looked at (traps T26, T27).
+// As published, a rejected workflow is not considered again, and critical paths are ignored (traps T26, T27).
 func TestAdmitAsPublished(t *testing.T) {
 	t.Parallel()
 	r := Published(18*dollar, 6*time.Hour, ensemble.Hourly)

@@ -7,43 +7,43 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// Rules are what the algorithms are run with.
+// Rules are the parameters of the algorithms.
 type Rules struct {
 	Budget   cost.Money
 	Deadline time.Duration
 	Terms    ensemble.Terms
-	Machines int            // at first: N_VM of eq. 6.1
-	Fixed    bool           // SPDS: their number follows nothing but the budget
-	Aware    bool           // WA-DPDS: a workflow is begun only if it can be paid
-	Once     bool           // a machine is billed for one period, and ends by itself with it
-	Ends     bool           // a machine may end by itself, as a pilot does with its walltime: another takes its place
-	Scaling  ensemble.Share // v_max: never more than this times Machines
-	High     ensemble.Share // u_h: utilisation above which there is one more
-	Low      ensemble.Share // u_l: below which half of the idle ones go
+	Machines int            // initial number: N_VM of eq. 6.1
+	Fixed    bool           // SPDS: their number depends only on the budget
+	Aware    bool           // WA-DPDS: a workflow begins only if it is affordable
+	Once     bool           // a machine is billed for one period, and ends by itself after it
+	Ends     bool           // a machine may end by itself, like a pilot at its walltime, and is replaced
+	Scaling  ensemble.Share // v_max: upper limit relative to Machines
+	High     ensemble.Share // u_h: utilization above which a machine is added
+	Low      ensemble.Share // u_l: utilization below which half of the idle machines are ended
 	Interval time.Duration  // between two decisions
-	Leaving  time.Duration  // that a machine may take to end; it is billed meanwhile
-	Margin   cost.Money     // r_m: money that no workflow is admitted for
+	Leaving  time.Duration  // maximum time that a machine takes to end; it is billed during this time
+	Margin   cost.Money     // r_m: money that is not used for admitting workflows
 	Fixes    Fixes
 }
 
-// Fixes are what is corrected of the published rules, each for itself.
+// Fixes are corrections of the published rules; each can be enabled separately.
 type Fixes struct {
-	Leaving   bool // a period is spent that begins before a machine can end
+	Leaving   bool // a period that begins before a machine can end counts as spent
 	Booting   bool // machines that are not ready yet count in number and cost (trap T23)
-	Afford    bool // one more is started only if all that are there can be kept besides
-	Path      bool // no workflow is begun whose critical path is longer than the time that is left (T27)
-	Again     bool // a workflow that was rejected is asked about again when money comes free (T26)
-	RoundDown bool // half of the idle ones is rounded down, but for the last one (T24)
-	Finish    bool // all machines go when no task is left
-	Idle      bool // of machines that may go, those go first that have no task
+	Afford    bool // a machine is added only if all present machines remain affordable
+	Path      bool // workflows with a critical path longer than the remaining time are not begun (T27)
+	Again     bool // a rejected workflow is considered again when money is freed (T26)
+	RoundDown bool // half of the idle machines is rounded down, except for the last one (T24)
+	Finish    bool // all machines are ended when no task is left
+	Idle      bool // of the machines that may be ended, those without a task are ended first
 }
 
-// AllFixes are all of them.
+// AllFixes enables all fixes.
 var AllFixes = Fixes{Leaving: true, Booting: true, Afford: true, Path: true, Again: true, RoundDown: true, Finish: true,
 	Idle: true}
 
 // Default returns the published constants (the authors' program; corral-thesis, §1.6.7 and 1.6.8) for a budget, a
-// deadline and the terms of machines, with all fixes. It is DPDS; set Fixed or Aware for the others.
+// deadline and the terms of machines, with all fixes. It configures DPDS; set Fixed or Aware for the others.
 func Default(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Rules {
 	return Rules{
 		Budget: budget, Deadline: deadline, Terms: terms, Machines: terms.Machines(budget, deadline),
@@ -52,15 +52,15 @@ func Default(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Ru
 	}
 }
 
-// margin is that of the authors' program, ten cents; of a budget of less than ten dollars a hundredth is enough.
+// margin is that of the authors' program, ten cents; for budgets below ten dollars, 1 % is used.
 const margin cost.Money = 100_000
 
-// Published returns the same as the authors' program has it, without fixes.
+// Published returns the rules of the authors' program, without fixes.
 func Published(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Rules {
 	r := Default(budget, deadline, terms)
 	r.Machines, r.Margin, r.Fixes = terms.MachinesPublished(budget, deadline), margin, Fixes{}
 	return r
 }
 
-// Place is where a ready task stands in the queue: behind all of workflows of a higher priority.
+// Place returns the key of a ready task in the queue: behind all tasks of workflows with a higher priority.
 func (r Rules) Place(workflow, _ int) int64 { return int64(workflow) }

@@ -9,22 +9,22 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// A pool is what a step knows of the machines that count.
+// A pool classifies the machines that count.
 type pool struct {
 	all        []ensemble.Machine
-	completing []ensemble.Machine // whose next period would begin before the next step could end them
-	idle       []ensemble.Machine // of those that are ready
-	dues       cost.Money         // what those that complete cost more until the next step's orders are carried out
-	due        cost.Money         // the most that one of them does
-	busy       int                // slots of those that are ready and have a task
-	slots      int                // of those that are ready
-	spent      cost.Money         // whatever is decided
+	completing []ensemble.Machine // machines whose next period would begin before the next step could end them
+	idle       []ensemble.Machine // ready machines without a task
+	dues       cost.Money         // additional cost of the completing machines until the next step's orders take effect
+	due        cost.Money         // maximum of these per machine
+	busy       int                // busy slots of ready machines
+	slots      int                // slots of ready machines
+	spent      cost.Money         // regardless of the decision
 }
 
-// Step decides about the machines (Juve 2012, Algorithm 2): the first Machines at the beginning, then every Interval. A
-// machine is ended only shortly before another period of it would begin, so that no money is thrown away. Where periods
-// are shorter than the interval, which the thesis does not have, machines cost several of them until the next step; it
-// comes sooner when the money would not last for that.
+// Step decides about the machines (Juve 2012, Algorithm 2): it starts the initial machines, then decides at every
+// Interval. A machine is ended only shortly before its next period would begin, so that no paid time is wasted. If
+// periods are shorter than the interval, which the thesis does not consider, a machine costs several of them until the
+// next step; the next step is earlier if the money would not last.
 func (r Rules) Step(v ensemble.View) ensemble.Orders {
 	if v.Now == 0 {
 		n := min(int64(r.Machines), r.affords(r.Budget))
@@ -38,10 +38,10 @@ func (r Rules) Step(v ensemble.View) ensemble.Orders {
 	return orders
 }
 
-// ahead is for how long a machine is held, at least, that is not ended now.
+// ahead returns the minimum time that a machine is held if it is not ended now.
 func (r Rules) ahead() time.Duration { return r.Interval + r.Leaving }
 
-// late is for how long a machine is held whatever is decided about it now.
+// late returns the time that a machine is held regardless of the decision.
 func (r Rules) late() time.Duration {
 	if r.Once || !r.Fixes.Leaving {
 		return 0
@@ -49,7 +49,7 @@ func (r Rules) late() time.Duration {
 	return r.Leaving
 }
 
-// costs is what new machines cost until then.
+// costs returns the cost of new machines until the next decision takes effect.
 func (r Rules) costs(machines int) cost.Money {
 	if r.Once {
 		return r.Terms.Times(int64(machines))
@@ -57,7 +57,7 @@ func (r Rules) costs(machines int) cost.Money {
 	return r.Terms.Times(int64(machines) * r.Terms.Periods(r.ahead()))
 }
 
-// affords is for how many of them money suffices.
+// affords returns the number of new machines that are affordable.
 func (r Rules) affords(money cost.Money) int64 {
 	if r.Terms.Price <= 0 {
 		return math.MaxInt64
@@ -65,13 +65,13 @@ func (r Rules) affords(money cost.Money) int64 {
 	return int64(max(0, money) / r.costs(1))
 }
 
-// short reports whether the money does not last until the next step for the machines that are there.
+// short reports whether the money does not last until the next step for the present machines.
 func (r Rules) short(v ensemble.View) bool {
 	p := r.pool(v)
 	return r.Budget-p.spent < p.dues
 }
 
-// firstLook is when machines are looked at first: when the first tasks have begun.
+// firstLook is the time of the second decision: when the first tasks have begun.
 const firstLook = time.Millisecond
 
 func (r Rules) step(v ensemble.View) ensemble.Orders {
@@ -99,8 +99,8 @@ func (r Rules) step(v ensemble.View) ensemble.Orders {
 	return ensemble.Orders{}
 }
 
-// lacking reports whether machines that have ended are lacking: none is left that is ready, or those that are left are
-// busy. Of machines that are billed once, none was let go; of others some may have been, for want of work.
+// lacking reports whether ended machines have to be replaced: no ready machine is left, or the remaining ones are busy.
+// With machines billed once, none was ended by a decision; otherwise some may have been, for lack of work.
 func (r Rules) lacking(p pool) bool {
 	if r.Once {
 		return p.slots == 0 || r.Low.Compare(p.busy, p.slots) <= 0
@@ -108,7 +108,7 @@ func (r Rules) lacking(p pool) bool {
 	return len(p.all) == 0 || r.High.Compare(p.busy, p.slots) < 0 && p.slots > 0
 }
 
-// more is how many machines are asked for, one or none, where there are so many.
+// more returns the number of machines to add, one or none.
 func (r Rules) more(machines int, left cost.Money) int {
 	need := int64(1)
 	if r.Fixes.Afford {
@@ -120,8 +120,8 @@ func (r Rules) more(machines int, left cost.Money) int {
 	return 1
 }
 
-// fewer are half of the idle machines, as far as their periods end. The published rule takes any half, and of it those
-// whose periods end.
+// fewer returns half of the idle machines, among those whose periods end. The published rule takes half of all idle
+// machines, and ends those of them whose periods end.
 func (r Rules) fewer(p pool) []int {
 	n := (len(p.idle) + 1) / 2
 	if r.Fixes.RoundDown && len(p.all) > 1 {
@@ -136,7 +136,7 @@ func (r Rules) fewer(p pool) []int {
 	return ids(first(only(p.idle, goes), n))
 }
 
-// pool sorts the machines of a view.
+// pool classifies the machines of a view.
 func (r Rules) pool(v ensemble.View) (p pool) {
 	for _, m := range v.Machines {
 		if !m.Ready && !r.Fixes.Booting {
@@ -167,7 +167,7 @@ func (r Rules) pool(v ensemble.View) (p pool) {
 func free(m ensemble.Machine) bool     { return m.Busy == 0 }
 func occupied(m ensemble.Machine) bool { return m.Busy > 0 }
 
-// only returns the machines of which something holds.
+// only returns the machines that satisfy a condition.
 func only(machines []ensemble.Machine, holds func(ensemble.Machine) bool) (some []ensemble.Machine) {
 	for _, m := range machines {
 		if holds(m) {

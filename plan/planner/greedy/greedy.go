@@ -1,13 +1,14 @@
-// Package greedy reserves processors for a workflow, task by task, at sites that price what is asked of them (Singh,
-// PhD thesis, University of Southern California, 2008, chapter 7, figure 51). Tasks come in the order of their ranks;
-// for each all sites are asked for reservations that start when its parents have ended and their data has come, and of
-// what they offer the one is taken that weighs cost against the end of the task as the user does.
+// Package greedy reserves processors for a workflow, task by task, at sites that price reservations (Singh, PhD thesis,
+// University of Southern California, 2008, chapter 7, figure 51). Tasks are handled by rank. For each task all sites
+// are asked for reservations that start once its parents have ended and their data has arrived, and the offer with the
+// best trade-off between cost and the task's end is taken.
 //
-// It weighs for each task by itself: the trade-off is of that task's offers, not of whole plans, so only the mean
-// makespan grows and the mean cost falls with it. With the least cost every reservation is one that delays nobody.
+// Each task is weighed separately: the trade-off applies to that task's offers, not to whole plans. Therefore a higher
+// weight of cost increases the makespan and reduces the cost only on average. With the lowest cost, no reservation
+// delays other jobs.
 //
-// A plan has one reservation for each task, which suits workflows of some hundred tasks at most. Others are planned in
-// pilots, for which jobs of many tasks stand here.
+// A plan has one reservation for each task, which suits workflows of up to a few hundred tasks. Larger ones are planned
+// with pilots; a task of this package then stands for a job of many tasks.
 package greedy
 
 import (
@@ -23,29 +24,29 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A Plan is what was reserved on trial, and for which task. Who carries it out reserves all of it in this order; the
-// fees are as told as long as nothing else happens at the sites.
+// A Plan lists trial reservations and their tasks. To carry it out, make all reservations in this order; the fees
+// remain valid as long as nothing else changes at the sites.
 type Plan struct {
 	cost.Point                   // the makespan counts from now
-	Fees       cost.Money        // of the cost, what others' waits are priced at
-	Taken      []Taken           // in the order in which they were reserved
-	Schedule   []slotted.Running // of each task
+	Fees       cost.Money        // the part of the cost that compensates for others' waits
+	Taken      []Taken           // in the order of reservation
+	Schedule   []slotted.Running // for each task
 }
 
-// A Taken is the reservation of a task.
+// A Taken is a reservation for a task.
 type Taken struct {
 	Site, Task int
 	slot.Slot
 }
 
-// Make plans a problem now, with a market for each of its sites, which stay as they are; the offers of the sites are
-// not looked at, only how many processors they have. The trade-off of 0 asks for the earliest end of each task, of 1
-// for the least cost; another one is an error of kind Invalid. A task that no site can run is one of kind
-// Unsatisfiable.
+// Make plans a problem at the current time, with a market for each of its sites. The markets are not changed. The
+// offers of the sites are ignored, except for their numbers of processors. A trade-off of 0 selects the earliest end of
+// each task, and 1 the lowest cost; values outside this range are an error of kind Invalid. A task that no site can run
+// is an error of kind Unsatisfiable.
 func Make(p slotted.Problem, markets []slot.Market, now time.Duration, tradeoff ensemble.Share) (Plan, error) {
 	if tradeoff < 0 || tradeoff > ensemble.Whole {
-		return Plan{}, corral.Errorf(corral.Invalid, "the trade-off is %s: give a number between 0, for the shortest "+
-			"makespan, and 1, for the least cost", tradeoff)
+		return Plan{}, corral.Errorf(corral.Invalid, "the trade-off is %s: it must be between 0, for the shortest "+
+			"makespan, and 1, for the lowest cost", tradeoff)
 	}
 	m := maker{Problem: p, now: now, tradeoff: tradeoff, work: map[cost.Money]int64{},
 		plan: Plan{Schedule: make([]slotted.Running, len(p.Work.Tasks))}}
@@ -72,24 +73,24 @@ type maker struct {
 	markets  []slot.Market
 	now      time.Duration
 	tradeoff ensemble.Share
-	work     map[cost.Money]int64 // :: price for an hour → milliseconds of a processor: they are rounded once
+	work     map[cost.Money]int64 // :: price per hour → milliseconds of a processor, which are rounded once
 	plan     Plan
 }
 
-// An offer is a reservation that a task may have.
+// An offer is a possible reservation for a task.
 type offer struct {
 	site int
 	slot.Slot
-	comes cost.Point // to: when the task ends, and what the reservation costs
+	comes cost.Point // the end of the task and the cost of the reservation
 }
 
-// place reserves for a task.
+// place makes a reservation for a task.
 func (m *maker) place(task int) error {
 	t := &m.Work.Tasks[task]
 	var all []offer
 	for site := range m.markets {
 		ready, takes := m.ready(task, site), m.takes(task, site)
-		if takes <= 0 { // nothing has to be reserved
+		if takes <= 0 { // no reservation is needed
 			all = append(all, offer{site, slot.Slot{Start: ready}, cost.Point{Makespan: ready}})
 			continue
 		}
@@ -126,7 +127,7 @@ func points(all []offer) (points []cost.Point) {
 	return points
 }
 
-// ready is when a task's parents have ended, and their data is at a site.
+// ready returns when a task's parents have ended and their data is at a site.
 func (m *maker) ready(task, site int) time.Duration {
 	at := m.now
 	for _, p := range m.Work.Graph.Parents(task) {
@@ -140,7 +141,7 @@ func (m *maker) ready(task, site int) time.Duration {
 	return at
 }
 
-// takes is a task's runtime at a site.
+// takes returns a task's runtime at a site.
 func (m *maker) takes(task, site int) time.Duration {
 	if own := m.Sites[site].Runtimes; own != nil {
 		return own[task]
@@ -148,15 +149,16 @@ func (m *maker) takes(task, site int) time.Duration {
 	return m.Work.Task(task).Runtime
 }
 
-// Choose returns the index of the point with the least α × cost + (1 − α) × end, both as parts of what all points span
-// (Singh 2008, equation 20). Of equal ones the earlier is taken, then the cheaper, then the first. There has to be one.
+// Choose returns the index of the point with the lowest α × cost + (1 − α) × end, both relative to the range of all
+// points (Singh 2008, equation 20). Ties go to the earliest, then the cheapest, then the first point. all must not be
+// empty.
 func Choose(all []cost.Point, tradeoff ensemble.Share) int {
 	byEnd := func(a, b cost.Point) int { return cmp.Compare(a.Makespan, b.Makespan) }
 	byCost := func(a, b cost.Point) int { return cmp.Compare(a.Cost, b.Cost) }
 	ends := int64(slices.MaxFunc(all, byEnd).Makespan - slices.MinFunc(all, byEnd).Makespan)
 	costs := int64(slices.MaxFunc(all, byCost).Cost - slices.MinFunc(all, byCost).Cost)
 	if ends == 0 {
-		ends = 1 // all are the same: whatever they are divided by
+		ends = 1 // all ends are equal, so any divisor works
 	}
 	if costs == 0 {
 		costs = 1

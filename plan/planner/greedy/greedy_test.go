@@ -47,7 +47,7 @@ func work(t rapid.TB, tasks ...task) plan.Work {
 	return w
 }
 
-// sites are queues of so many processors, at the same instant, as markets and as places of a problem.
+// sites returns queues, which must be at the same instant, as markets and as sites of a problem.
 func sites(queues ...*queue.Queue) (places []slotted.Site, markets []slot.Market) {
 	for i, q := range queues {
 		places = append(places, slotted.Site{Offer: slot.Offer{Site: fmt.Sprint(i), At: q.Now(), Processors: q.Free().Processors()}})
@@ -66,14 +66,15 @@ func job(processors int, length time.Duration) queue.Job {
 	return queue.Job{Processors: processors, Requested: length, Runtime: length}
 }
 
-// A chain of two on a machine where one job runs and another waits: before it for a fee, or behind it for none.
+// A chain of two tasks on a machine where one job runs and another waits: before the waiting job for a fee, or behind
+// it for none.
 func TestTradeOff(t *testing.T) {
 	t.Parallel()
 	for tradeoff, want := range map[ensemble.Share]struct {
 		makespan   time.Duration
 		cost, fees cost.Money
 	}{
-		0:              {4 * h, 10 * su, 6 * su}, // what waits starts three hours later
+		0:              {4 * h, 10 * su, 6 * su}, // the waiting job starts three hours later
 		ensemble.Whole: {6 * h, 4 * su, 0},
 	} {
 		places, markets := sites(busy(2, job(2, h), job(2, 2*h)))
@@ -85,7 +86,8 @@ func TestTradeOff(t *testing.T) {
 	}
 }
 
-// A task goes where it ends first: where its data is, though it waits there, if the way is long.
+// A task is placed where it ends first: if the transfer takes long, at the site of its data, even though it waits
+// there.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -107,7 +109,7 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// A task that takes no time, as those do that only join others, runs where its parents' data is.
+// A task without a duration, such as one that only joins others, runs where its parents' data is.
 func TestNoTime(t *testing.T) {
 	t.Parallel()
 	first, second := busy(1), busy(1)
@@ -138,9 +140,9 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A plan's tasks start when their parents have ended and their data has come, each where its reservation is; all
-// reservations can be had at the sites, in their order and at the fees that were told; and who looks at the cost alone
-// pays no fee, so that the plan costs what best effort does.
+// A plan's tasks start once their parents have ended and their data has arrived, each where its reservation is. All
+// reservations are available at the sites, in their order and for the stated fees. With the lowest cost there are no
+// fees, so the plan costs the same as best effort.
 func TestPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }

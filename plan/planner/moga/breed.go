@@ -2,8 +2,8 @@ package moga
 
 import "sort"
 
-// breed returns the next population: parents are drawn in proportion to their fitness (Singh 2008, equation 14), put
-// into pairs at random, and have two children each.
+// breed returns the next population: parents are drawn in proportion to their fitness (Singh 2008, equation 14) and
+// paired at random; each pair has two children.
 func (s *search) breed(all []member) []member {
 	pool := s.draw(all)
 	s.rng.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })
@@ -18,7 +18,7 @@ func (s *search) breed(all []member) []member {
 	return next[:len(all)]
 }
 
-// draw draws as many parents as there are members, each as likely as its part of all fitness, with replacement.
+// draw draws as many parents as there are members, in proportion to fitness, with replacement.
 func (s *search) draw(all []member) []Set {
 	upTo, sum := make([]float64, len(all)), 0.0
 	for i, f := range fitness(all, s.Sharing) {
@@ -34,7 +34,7 @@ func (s *search) draw(all []member) []Set {
 	return pool
 }
 
-// cross swaps the bits of two sets between two points that are drawn.
+// cross swaps the bits of two sets between two random points.
 func (s *search) cross(a, b Set) {
 	from, to := s.rng.IntN(s.Slots+1), s.rng.IntN(s.Slots+1)
 	for i := min(from, to); i < max(from, to); i++ {
@@ -45,7 +45,7 @@ func (s *search) cross(a, b Set) {
 	}
 }
 
-// mutate turns each bit with a probability of 1 ÷ bits.
+// mutate flips each bit with a probability of 1 ÷ bits.
 func (s *search) mutate(a Set) {
 	for i := range s.Slots {
 		if s.rng.IntN(s.Slots) == 0 {

@@ -6,13 +6,14 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// dominates reports whether a is no worse than b in both objectives, and better in one (Singh 2008, section 4.3).
+// dominates reports whether a is no worse than b in both objectives, and better in at least one (Singh 2008, section
+// 4.3).
 func dominates(a, b cost.Point) bool {
 	return a.Makespan <= b.Makespan && a.Cost <= b.Cost && a != b
 }
 
-// ranks returns the rank of each member: one more than how many dominate it (equation 8). One that is not feasible is
-// dominated by all that are.
+// ranks returns the rank of each member: one more than the number of members that dominate it (equation 8). An
+// infeasible member is dominated by all feasible ones.
 func ranks(all []member) []int {
 	r, feasible := make([]int, len(all)), 0
 	for _, m := range all {
@@ -34,8 +35,8 @@ func ranks(all []member) []int {
 	return r
 }
 
-// averages returns the fitness of each rank before it is shared: as if members were sorted by rank, and those of one
-// rank had the mean of N, N−1, … of their places (equations 9 and 10). many says how many members have each rank.
+// averages returns the fitness of each rank before sharing: members are sorted by rank, places have the values N, N−1,
+// …, and each rank gets the mean of its places (equations 9 and 10). many is the number of members of each rank.
 func averages(rank []int) (fitness, many []float64) {
 	n := len(rank)
 	fitness, many = make([]float64, n+2), make([]float64, n+2)
@@ -52,10 +53,11 @@ func averages(rank []int) (fitness, many []float64) {
 	return fitness, many
 }
 
-// fitness returns the shared fitness of each member, by which parents are drawn (equations 11 to 13): that of its rank,
-// divided by how many of the same rank are closer to it than sharing, and scaled so that the members of a rank have the
-// same sum as before. Distances are in objectives, each as a part of what the feasible members span. Products are
-// rounded before they are added, so that no processor fuses them and gets another number.
+// fitness returns the shared fitness of each member, in proportion to which parents are drawn (equations 11 to 13): the
+// fitness of its rank, divided by the weighted number of members of the same rank within the distance sharing, and
+// scaled so that the sum over a rank is unchanged. Distances are in objectives, relative to the range of the feasible
+// members. Products are rounded before they are added, so that fused operations of some processors do not change the
+// result.
 func fitness(all []member, sharing float64) []float64 {
 	rank := ranks(all)
 	average, many := averages(rank)
@@ -71,7 +73,7 @@ func fitness(all []member, sharing float64) []float64 {
 				niche += 1 - float64(d/sharing)
 			}
 		}
-		shared[i] = average[rank[i]] / niche // at least 1: a member is closest to itself
+		shared[i] = average[rank[i]] / niche // niche is at least 1: a member is closest to itself
 		sum[rank[i]] += shared[i]
 	}
 	for i, r := range rank {
@@ -80,7 +82,7 @@ func fitness(all []member, sharing float64) []float64 {
 	return shared
 }
 
-// A spread is how far the feasible members of a population reach.
+// A spread is the range of the feasible members of a population.
 type spread struct{ makespan, cost float64 }
 
 func span(all []member) (s spread) {
@@ -99,7 +101,7 @@ func span(all []member) (s spread) {
 	return spread{float64(high.Makespan - low.Makespan), float64(high.Cost - low.Cost)}
 }
 
-// distance is that of two members of one rank. An objective in which nobody differs counts for nothing.
+// distance returns the distance of two members with the same rank. An objective without differences is ignored.
 func (s spread) distance(a, b member) float64 {
 	part := func(difference, of float64) float64 {
 		if of == 0 {

@@ -11,14 +11,14 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// at is a member of a population that takes so many hours and costs so much.
+// at returns a member with the given makespan in hours and cost.
 func at(hours, money int) member {
 	p := cost.Point{Makespan: time.Duration(hours) * time.Hour, Cost: cost.Money(money)}
 	return member{point: p, feasible: true}
 }
 
-// TestFigure9 is the thesis's figure 9: three plans that do not dominate each other, one that is dominated by the
-// second and one by the second and the third.
+// TestFigure9 is figure 9 of the thesis: three plans that do not dominate each other, one that is dominated by the
+// second, and one that is dominated by the second and the third.
 func TestFigure9(t *testing.T) {
 	t.Parallel()
 	all := []member{at(1, 9), at(3, 5), at(7, 2), at(4, 8), at(8, 6)}
@@ -36,7 +36,7 @@ func TestFigure9(t *testing.T) {
 	}
 }
 
-// A plan that cannot be carried out ranks behind all others, and has no part in what they span.
+// An infeasible plan ranks behind all others, and does not affect their range.
 func TestInfeasible(t *testing.T) {
 	t.Parallel()
 	all := []member{at(1, 9), {}, at(3, 9), {}}
@@ -48,8 +48,8 @@ func TestInfeasible(t *testing.T) {
 	}
 }
 
-// Sharing takes nothing from a rank as a whole, and members that are alike have alike shares; all fitness is positive,
-// so that the parts by which parents are drawn sum up to one (F12).
+// Sharing does not change the sum of a rank, and equal members have equal shares; all fitness is positive, so that the
+// probabilities of parents sum to one (F12).
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -85,7 +85,7 @@ func TestSharing(t *testing.T) {
 	})
 }
 
-// A member in a crowd has less than one that stands alone.
+// A member in a crowd has a lower fitness than an isolated one.
 func TestNiche(t *testing.T) {
 	t.Parallel()
 	all := []member{at(0, 100_000), at(100, 1_000), at(101, 999), at(5_000, 0)}

@@ -11,16 +11,17 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// A Member is a choice of slots that no known one dominates.
+// A Member is a choice of slots that no other known one dominates.
 type Member struct {
 	cost.Point
 	Chosen Set
 }
 
-// A Front is members by makespan, the shortest first, and thereby by cost, the highest first.
+// A Front is a list of members by ascending makespan, and thereby descending cost.
 type Front []Member
 
-// with returns the front with a member, unless one dominates or equals it, and without those that it dominates.
+// with returns the front with a new member and without those that it dominates, or unchanged if a member dominates or
+// equals the new one.
 func (f Front) with(m Member) Front {
 	i, _ := slices.BinarySearchFunc(f, m, func(a, b Member) int { return cmp.Compare(a.Makespan, b.Makespan) })
 	if i > 0 && f[i-1].Cost <= m.Cost || i < len(f) && f[i].Makespan == m.Makespan && f[i].Cost <= m.Cost {
@@ -33,7 +34,7 @@ func (f Front) with(m Member) Front {
 	return slices.Replace(f, i, end, m)
 }
 
-// Limits bound what is chosen. Zero is no bound.
+// Limits restrict the choice. Zero means no limit.
 type Limits struct {
 	Deadline time.Duration // for the makespan
 	Budget   cost.Money    // for the cost
@@ -43,14 +44,14 @@ func (l Limits) allow(p cost.Point) bool {
 	return (l.Deadline == 0 || p.Makespan <= l.Deadline) && (l.Budget == 0 || p.Cost <= l.Budget)
 }
 
-// Choose returns the member with the least α × cost + (1 − α) × makespan among those within the limits, both as parts
-// of what the whole front spans (Singh 2008, equation 15): α of 0 asks for the shortest makespan alone, of 1 for the
-// least cost. Of equal ones the faster is taken. An α above 1 is an error of kind Invalid. If there is no member within
-// the limits, or none at all, the error is of kind Unsatisfiable and names the closest ones.
+// Choose returns the member with the lowest α × cost + (1 − α) × makespan within the limits, both relative to the range
+// of the whole front (Singh 2008, equation 15): an α of 0 selects the shortest makespan, 1 the lowest cost. Ties go to
+// the faster member. An α outside this range is an error of kind Invalid. If no member is within the limits, or the
+// front is empty, the error is of kind Unsatisfiable and names the closest members.
 func (f Front) Choose(alpha ensemble.Share, limits Limits) (Member, error) {
 	if alpha < 0 || alpha > ensemble.Whole {
-		return Member{}, corral.Errorf(corral.Invalid, "the trade-off is %s: give a number between 0, for the "+
-			"shortest makespan, and 1, for the least cost", alpha)
+		return Member{}, corral.Errorf(corral.Invalid, "the trade-off is %s: it must be between 0, for the "+
+			"shortest makespan, and 1, for the lowest cost", alpha)
 	}
 	if len(f) == 0 {
 		return Member{}, corral.Errorf(corral.Unsatisfiable, "no choice of the slots has room for all tasks")
@@ -73,8 +74,8 @@ func (f Front) Choose(alpha ensemble.Share, limits Limits) (Member, error) {
 	return *best, nil
 }
 
-// weigh is the weighted sum of a point's objectives times both spans, which are the same for all points: exact, and
-// without a division. A front of one point spans nothing, and weighs nothing.
+// weigh returns the weighted sum of a point's objectives times both ranges, which are the same for all points: this is
+// exact and avoids a division. For a front of one point the ranges and the weight are 0.
 func (f Front) weigh(alpha ensemble.Share, p cost.Point) *big.Int {
 	low, high := f[0].Makespan, f[len(f)-1].Makespan
 	cheap, dear := f[len(f)-1].Cost, f[0].Cost

@@ -23,7 +23,8 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )
 
-// offered returns the scheduler of a workflow of so many tasks on what a machine of 64 processors offers at an instant.
+// offered returns the scheduler of a workflow with the given number of tasks for the offer of a machine with 64
+// processors at an instant.
 func offered(t testing.TB, tasks int, at time.Duration) *slotted.Scheduler {
 	t.Helper()
 	m := queue.Machine{Processors: 64, Policy: queue.Conservative}
@@ -40,7 +41,7 @@ func offered(t testing.TB, tasks int, at time.Duration) *slotted.Scheduler {
 	return s
 }
 
-// exact returns the front of all choices.
+// exact returns the front over all choices.
 func exact(p moga.Problem) []cost.Point {
 	score := p.Evaluator()
 	var all []cost.Point
@@ -58,7 +59,7 @@ func exact(p moga.Problem) []cost.Point {
 	return front
 }
 
-// volume is what a front dominates of the box up to twice the worst of an exact one.
+// volume returns the area that a front dominates in the box up to twice the worst point of an exact front.
 func volume(front, of []cost.Point) (sum float64) {
 	right, top := 2*of[len(of)-1].Makespan.Seconds(), 2*of[0].Cost.Units()
 	for _, p := range front {
@@ -68,8 +69,8 @@ func volume(front, of []cost.Point) (sum float64) {
 	return sum
 }
 
-// Where all choices can be tried, the search comes to nearly all that there is: at least 98 % of what the exact front
-// dominates (F13), and never to what there is not.
+// If all choices can be tried, the search finds nearly the whole front: at least 98 % of the area that the exact front
+// dominates (F13), and nothing beyond it.
 func TestQuality(t *testing.T) {
 	t.Parallel()
 	tried, wide := 0, 0
@@ -107,8 +108,8 @@ func points(f moga.Front) (all []cost.Point) {
 	return all
 }
 
-// The same seed gives the same front, byte by byte, with any number of workers, and another seed may give another
-// (F35). Given the cheapest choice the front ends with it: it costs what the tasks do.
+// The same seed yields the same front, byte for byte, for any number of workers; another seed may yield another one
+// (F35). With the cheapest choice given, the front ends with it: its cost is that of the tasks.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	s := offered(t, 40, 40*time.Hour)
@@ -127,8 +128,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// No member of a front dominates or equals another, whatever comes in which order, and it is all that is not dominated
-// (F11).
+// No member of a front dominates or equals another, for any members in any order, and the front has all members that
+// are not dominated (F11).
 func TestDominance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -142,7 +143,7 @@ func TestDominance(t *testing.T) {
 				if i := int(chosen[0]); i < len(all) {
 					return all[i], true
 				}
-				return cost.Point{}, false // better than all, if it counted
+				return cost.Point{}, false // it would be better than all if it were feasible
 			}
 		}}, moga.Options{Population: 2000, Generations: -1})
 		var want []cost.Point
@@ -156,7 +157,7 @@ func TestDominance(t *testing.T) {
 	})
 }
 
-// A search ends with its context, before it begins or on its way, and says with which cause.
+// A search ends when its context is cancelled, before or during the search, and returns the cause.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("the user has left")
@@ -177,7 +178,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// front is one of three points.
+// front has three points.
 var front = moga.Front{
 	{Point: cost.Point{Makespan: 10 * time.Hour, Cost: 100}},
 	{Point: cost.Point{Makespan: 12 * time.Hour, Cost: 50}},
@@ -221,7 +222,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The more α cares for cost, the less the choice costs, and the longer it takes (F15); what it chooses is of the front.
+// The higher α, the lower the cost of the choice, and the longer its makespan (F15); the choice is a member of the
+// front.
 func TestTradeOff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -246,7 +248,7 @@ func TestTradeOff(t *testing.T) {
 	})
 }
 
-// BenchmarkSearch is a search of the thesis's size: 100 chromosomes and 10 generations, 100 tasks.
+// BenchmarkSearch is a search of the thesis's size: 100 chromosomes, 10 generations, 100 tasks.
 func BenchmarkSearch(b *testing.B) {
 	s := offered(b, 100, 30*time.Hour)
 	b.ReportMetric(float64(s.Slots()), "slots")

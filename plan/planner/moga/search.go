@@ -10,25 +10,25 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A Problem is what is searched.
+// A Problem is the input of a search.
 type Problem struct {
 	Slots int   // bits of a chromosome
-	Given []Set // members of the first population; they are not changed
+	Given []Set // members of the first population; not modified
 
-	// Evaluator returns a function that says what a choice comes to, false if it is not feasible. Each worker has one
-	// of its own. All must say the same.
+	// Evaluator returns a function that evaluates a choice; its second result is false if the choice is infeasible.
+	// Each worker has its own function. All must return the same results.
 	Evaluator func() func(chosen Set) (cost.Point, bool)
 }
 
-// Options are the constants of a search. The zero value has the thesis's.
+// Options are the parameters of a search. The zero value selects those of the thesis.
 type Options struct {
-	Context     context.Context // ends the search, which then fails with the context's cause; nil: nothing does
+	Context     context.Context // cancels the search, which then returns the context's cause; nil: never
 	Population  int             // 0: 100
 	Generations int             // after the first one; 0: 10; negative: none
-	Sharing     float64         // σ: how close neighbours are, as a part of the population's range; 0: 0.041
+	Sharing     float64         // σ: maximum distance of neighbours, relative to the population's range; 0: 0.041
 	Seed        uint64
-	Workers     int  // that evaluate side by side; 0: one for each processor
-	Published   bool // no chromosome of the first population is given: all are drawn
+	Workers     int  // evaluate in parallel; 0: one per processor
+	Published   bool // draw the whole first population, without given chromosomes
 }
 
 func (o Options) defaults() Options {
@@ -50,25 +50,25 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// A member is a chromosome of a population, with what it comes to.
+// A member is a chromosome of a population with its evaluation.
 type member struct {
 	chosen   Set
 	point    cost.Point
 	feasible bool
 }
 
-// A search is one on its way.
+// A search is the state of one search.
 type search struct {
 	Problem
 	Options
 	rng     *rand.Rand
-	known   map[string]member // :: key of a chromosome → what it comes to
+	known   map[string]member // :: key of a chromosome → its evaluation
 	scores  []func(Set) (cost.Point, bool)
 	archive Front
 }
 
-// Search returns the front that it finds: empty if no choice that it met was feasible. The only error is the cause of a
-// context that has ended.
+// Search returns the front that it finds, which is empty if it met no feasible choice. The only error is the cause of a
+// cancelled context.
 func Search(p Problem, o Options) (Front, error) {
 	s := &search{Problem: p, Options: o.defaults(), known: map[string]member{}}
 	s.rng = rand.New(rand.NewPCG(s.Seed, uint64(p.Slots)))
@@ -87,7 +87,7 @@ func Search(p Problem, o Options) (Front, error) {
 	return s.archive, nil
 }
 
-// first returns the first population: bits that are drawn, each with even odds, and what is given.
+// first returns the first population: uniformly random bits, and the given chromosomes.
 func (s *search) first() []member {
 	all := make([]member, s.Population)
 	for i := range all {
@@ -105,11 +105,11 @@ func (s *search) first() []member {
 	return all
 }
 
-// evaluate says of each member what it comes to, and archives it. What is not known yet is evaluated by workers that
-// take one after another; the order in which they end does not matter, since results have their places. Once the
-// context has ended, what was not evaluated is worth nothing, and so is the archive.
+// evaluate evaluates each member and archives it. Unknown chromosomes are evaluated by workers in parallel; the order
+// in which they finish does not matter, because each result has its place. Once the context is cancelled, the remaining
+// members and the archive are invalid.
 func (s *search) evaluate(all []member) {
-	var fresh []int // indices of members, one for each chromosome that is not known
+	var fresh []int // indices of members, one for each unknown chromosome
 	pending := map[string]bool{}
 	for i := range all {
 		if key := all[i].chosen.key(); !pending[key] {

@@ -5,9 +5,9 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 )
 
-// Slots is the problem of choosing among the slots of a scheduler. Given are all of them, and all that are extensible:
-// where these have room for each task that choice is always feasible, and where prices are alike it is the cheapest
-// possible, for nothing of it is paid without being used.
+// Slots returns the problem of choosing among the slots of a scheduler. It is given two chromosomes: all slots, and all
+// extensible slots. If the latter have room for each task, that choice is always feasible, and with equal prices it is
+// the cheapest one, because unused parts of extensible slots are not paid for.
 func Slots(s *slotted.Scheduler) Problem {
 	n := s.Slots()
 	all := SetOf(n, func(int) bool { return true })

@@ -7,18 +7,18 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// A Background is other people's jobs on a machine, among which pilots wait. Each outcome begins at an instant of it
-// that is drawn from some, at which the queue is as it would be without the pilots.
+// A Background is a workload of other users' jobs on a machine, with which pilots compete. Each outcome begins at a
+// random one of its instants, in the state that the queue has without the pilots.
 type Background struct{ states []*queue.Queue }
 
-// How many instants there are from which one is drawn, and which part of the background they lie in: before it the
-// machine fills up, and behind it jobs have to go on coming for as long as an outcome takes.
+// The number of instants to draw from, and the part of the background that contains them: the machine fills up before
+// it, and enough jobs must arrive after it for the duration of an outcome.
 const (
 	instants    = 200
 	first, last = 0.1, 0.8
 )
 
-// NewBackground plays jobs, in the order of their submission, on a machine.
+// NewBackground simulates jobs, which must be sorted by submission, on a machine.
 func NewBackground(m queue.Machine, jobs []queue.Job) *Background {
 	var span time.Duration
 	if len(jobs) > 0 {
@@ -31,7 +31,7 @@ func NewBackground(m queue.Machine, jobs []queue.Job) *Background {
 	return &Background{queue.States(m, jobs, at)}
 }
 
-// of is the queue that an outcome finds at a site: two sites are at different instants.
+// of returns the queue that an outcome meets at a site: different sites are at different instants.
 func (b *Background) of(site string, seed uint64) *queue.Queue {
 	return b.states[int(chance.Draw(seed, "background", site)*float64(len(b.states)))]
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// chain is so many tasks one after the other.
+// chain returns a chain of tasks.
 func chain(t *testing.T, tasks int, takes time.Duration) plan.Work {
 	t.Helper()
 	w := plan.Work{Name: "chain"}
@@ -35,8 +35,8 @@ func chain(t *testing.T, tasks int, takes time.Duration) plan.Work {
 	return w
 }
 
-// Among other people's jobs pilots wait for longer where the load is higher, and where they ask for more cpus at once;
-// two of half the cpus each do not wait as one does; and the same seed plays the same outcomes.
+// Among other users' jobs, pilots wait longer if the load is higher, and if they request more cpus; two pilots with
+// half the cpus each have different waits than a single one; and the same seed yields the same outcomes.
 func TestWaitsFollowFromLoadAndFromWhatIsAsked(t *testing.T) {
 	t.Parallel()
 	const outcomes = 60
@@ -67,7 +67,7 @@ func TestWaitsFollowFromLoadAndFromWhatIsAsked(t *testing.T) {
 	}
 }
 
-// Pilots that the machine can never run do not start: the outcome is not finished.
+// Pilots that exceed the machine never start: the outcome is not finished.
 func TestTooLargePilots(t *testing.T) {
 	t.Parallel()
 	site := plantest.Queue("hpc", time.Minute)

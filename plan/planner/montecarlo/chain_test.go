@@ -13,9 +13,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Where everything goes as planned, a workflow that outlasts walltimes takes as long as its plan says: a pilot comes
-// when its place was planned to change hands, not only when the walltime of the one before ends, in which nothing fits
-// any more.
+// If everything goes as planned, a workflow that is longer than a walltime takes as long as planned: a pilot starts at
+// the planned handover, not only when the previous walltime ends, near which no task fits.
 func TestAChainGoesAsPlanned(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{40 * time.Minute, 25 * time.Minute, 7 * time.Minute} {

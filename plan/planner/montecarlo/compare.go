@@ -15,23 +15,22 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// comparedTasks bounds the work of a comparison: outcomes × tasks of each policy; mostCompared is how many outcomes
-// there are at most.
+// comparedTasks limits the work of a comparison: outcomes × tasks for each policy. mostCompared is the maximum number
+// of outcomes.
 const (
 	comparedTasks = 20_000
 	mostCompared  = 20
 )
 
-// Compare plays a plan and the policies of package baseline in the same outcomes, each policy at its defaults and at
-// the best of a small sweep. The plan is the first; rivals follow in the order of Families. All of them ask for pilots
-// of the plan's most frequent shape, at its site, within the site's limits. Best is what misses the deadline least
-// often, and of these the one whose makespan and core-hours, each in units of the plan's, have the least sum.
+// Compare simulates a plan and the policies of package baseline in the same outcomes, each policy with its defaults and
+// with the best parameters of a small sweep. The plan is the first result; rivals follow in the order of Families. All
+// of them request pilots of the plan's most frequent shape, at its site, within the site's limits. The best parameters
+// are those that meet the deadline with the lowest sum of makespan and core-hours, each relative to the plan's.
 //
-// Pilots that are there are there for the policies that ask for pilots, too; jobs of one task each do not use them.
-// Compare returns nil for a workflow that is too large, and for a plan without pilots, because nothing then says which
-// shape to ask for.
+// Present pilots are available to policies that request pilots, but not to single-task jobs. Compare returns nil if the
+// workflow is too large, or if the plan has no pilots and thus no shape to request.
 //
-// It ends with ctx; the error is the cause.
+// If ctx is cancelled, Compare returns its cause.
 func (m Model) Compare(ctx context.Context, pl *plan.Plan, seed uint64) ([]plan.Rival, error) {
 	if len(m.Work.Tasks) > mostTasks || len(pl.Pilots) == 0 {
 		return nil, nil
@@ -59,7 +58,7 @@ func (m Model) Compare(ctx context.Context, pl *plan.Plan, seed uint64) ([]plan.
 	return all, nil
 }
 
-// A comparison is under way.
+// A comparison is the state of one comparison.
 type comparison struct {
 	m     Model
 	goal  plan.Goal
@@ -69,7 +68,7 @@ type comparison struct {
 	seed  uint64
 }
 
-// usual is the shape of most of a plan's hosts, as one host with the longest walltime.
+// usual returns the shape of most of a plan's hosts, as one host with the longest walltime.
 func usual(pl *plan.Plan) plan.Pilot {
 	type shape struct {
 		site, queue string
@@ -90,26 +89,27 @@ func usual(pl *plan.Plan) plan.Pilot {
 		GPUs: most.GPUs, Walltime: longest}
 }
 
-// width is how many pilots can be of use at once, within the site's limits.
+// width returns the number of pilots that can be useful at once, within the site's limits.
 func (c *comparison) width() int {
 	s := c.m.Site(c.shape.Site, c.shape.Queue)
 	n := (plan.Quickest(c.m.Problem).MostCPUs() + c.shape.CPUs - 1) / c.shape.CPUs
 	return max(1, min(n, s.Pilots, s.CPUs/c.shape.CPUs))
 }
 
-// walltime is what rivals ask for: a day, or what the site gives; they do not know how long they need a pilot.
+// walltime returns the walltime that rivals request: a day, within the site's maximum. They do not know how long they
+// need a pilot.
 func (c *comparison) walltime() corral.Seconds {
 	return corral.Seconds(min(24*time.Hour, c.m.Site(c.shape.Site, c.shape.Queue).Walltime))
 }
 
-// chanceAt is the nth outcome at the site of the comparison alone.
+// chanceAt returns the nth outcome, restricted to the site of the comparison.
 func (c *comparison) chanceAt(n int) sim.Scenario {
 	m := c.m
 	m.Sites = []plan.Site{*c.m.Site(c.shape.Site, c.shape.Queue)}
 	return m.chance(Spec(m.Work), stream(c.seed, n))
 }
 
-// method plays a policy.
+// method simulates a policy.
 func (c *comparison) method(method baseline.Method, most int) plan.Rival {
 	shape := c.shape
 	shape.Walltime = c.walltime()
@@ -120,7 +120,7 @@ func (c *comparison) method(method baseline.Method, most int) plan.Rival {
 	}))
 }
 
-// single plays pilots of one task each.
+// single simulates pilots of one task each.
 func (c *comparison) single(name, parameters string, placeholders int) plan.Rival {
 	site := c.m.Site(c.shape.Site, c.shape.Queue)
 	all := make([]Outcome, c.n)
@@ -149,7 +149,8 @@ func (c *comparison) single(name, parameters string, placeholders int) plan.Riva
 	return rival(name, parameters, all)
 }
 
-// best returns a policy that has a number at that of the workflow's width, and at the best of smaller ones.
+// best returns the results of a policy with a numeric parameter: at the workflow's width, and at the best smaller
+// value.
 func (c *comparison) best(name string, of func(n int, parameters string) plan.Rival, width int) []plan.Rival {
 	all := []plan.Rival{of(width, "")}
 	var swept []plan.Rival
@@ -159,7 +160,7 @@ func (c *comparison) best(name string, of func(n int, parameters string) plan.Ri
 	return append(all, c.least(swept)...)
 }
 
-// least returns the best of some rivals, none of none.
+// least returns the best of the rivals in a slice, which is empty if there are none.
 func (c *comparison) least(all []plan.Rival) []plan.Rival {
 	if len(all) == 0 {
 		return nil
@@ -176,7 +177,7 @@ func (c *comparison) least(all []plan.Rival) []plan.Rival {
 	})}
 }
 
-// rival sums outcomes up by their medians.
+// rival summarizes outcomes by their medians.
 func rival(policy, parameters string, all []Outcome) plan.Rival {
 	r := plan.Rival{Policy: policy, Parameters: parameters}
 	var held, work time.Duration

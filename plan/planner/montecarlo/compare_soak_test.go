@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner"
 )
 
-// Each of the nine policies is there, at its defaults and at the best of its sweep, and completes the workflow; the plan
-// is the first.
+// All nine policies are present, with their defaults and with the best of their sweeps, and complete the workflow; the
+// plan is the first.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(7, 8)), 40)

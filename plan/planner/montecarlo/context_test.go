@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// What is under way ends with its context, whether it plans, judges or compares, and says with which cause.
+// Planning, judging and comparing end when their context is cancelled, and return the cause.
 func TestPlanningEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(7, 8)), 40)
@@ -36,7 +36,7 @@ func TestPlanningEndsWithItsContext(t *testing.T) {
 		t.Errorf("compared: %+v, %v", all, err)
 	}
 
-	// The context ends when the first outcomes have been judged.
+	// The context ends after the first outcomes have been judged.
 	ctx, cancel = context.WithCancelCause(t.Context())
 	m.Spread.Law = "uniform"
 	quantile := m.Sites[0].Waits
@@ -49,7 +49,7 @@ func TestPlanningEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// No outcome is played once the context has ended.
+// No outcome is simulated after the context has been cancelled.
 func TestRunsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,25 +20,25 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A cyberShake says how large a workflow is that has the kinds of tasks of table 5.4 (Juve 2012): so many sub-workflows,
-// of which so many are under way at a time.
+// A cyberShake is the size of a workflow with the task kinds of table 5.4 (Juve 2012): the number of sub-workflows, and
+// how many of them run at a time.
 type cyberShake struct {
 	Seed     uint64 `json:"seed"`
 	Subs     int    `json:"subworkflows"`
 	UnderWay int    `json:"under_way"`
-	Extract  int    `json:"extract_sgt"` // of each
-	Synth    int    `json:"seis_synth"`  // of each, and as many PeakValCalcOkaya
+	Extract  int    `json:"extract_sgt"` // per sub-workflow
+	Synth    int    `json:"seis_synth"`  // per sub-workflow, and as many PeakValCalcOkaya
 	Static   int    `json:"static_cpus"`
 }
 
-// kinds are the runtimes of table 5.4: mean and standard deviation in seconds.
+// kinds holds the runtimes of table 5.4: mean and standard deviation in seconds.
 var kinds = map[string][2]float64{
 	"ExtractSGT": {110.58, 141.20}, "SeisSynth": {79.47, 70.86}, "ZipSeis": {265.73, 275.04},
 	"PVCOkaya": {0.55, 2.48}, "ZipPeakSA": {195.80, 237.99},
 }
 
 // work makes the workflow: ExtractSGT → SeisSynth → {ZipSeis, PVCOkaya → ZipPeakSA} in each sub-workflow, which begins
-// when one that is UnderWay before it has ended. Runtimes are lognormal.
+// when the one UnderWay positions before it has ended. Runtimes are lognormal.
 func (c cyberShake) work(t *testing.T) plan.Work {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(c.Seed, 54))
@@ -78,8 +78,8 @@ func (c cyberShake) work(t *testing.T) plan.Work {
 	return w
 }
 
-// F83: a run like that of Figure 6.2, of four hours on 800 processors of which 55 % are used, is planned at 80 % in at
-// most a tenth more time.
+// F83: a run like that of Figure 6.2, with four hours on 800 processors at a utilization of 55 %, is planned at 80 % in
+// at most 10 % more time.
 func TestUtilisationOfCyberShake(t *testing.T) {
 	text, err := os.ReadFile("testdata/cybershake.json")
 	if err != nil {

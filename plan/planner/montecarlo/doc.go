@@ -1,18 +1,19 @@
-// Package montecarlo plays plans many times over, with waits, runtimes and hosts' speeds drawn by chance, and counts
-// what comes of it: a Monte Carlo simulation, by package sim, which runs the rules of production.
+// Package montecarlo simulates plans many times, with random waits, runtimes and host speeds, and summarizes the
+// outcomes. This is a Monte Carlo simulation based on package sim, which runs the rules of production.
 //
-//	model.go       a Model: what outcomes are drawn from; one outcome of one plan
-//	summary.go     what many outcomes come to: quantiles, shares within the deadline and the budget
-//	present.go     the pilots that are there already, as the simulator plays them
-//	background.go  other people's jobs, among which pilots wait, where waits are not drawn
-//	judge.go       for the planner: in which share of outcomes a plan meets its deadline, in bounded time
-//	compare.go     the plan beside policies that only react to a queue (package planner/baseline), in the same
+//	model.go       a Model: the distributions of outcomes; one outcome of a plan
+//	summary.go     the summary of outcomes: quantiles, shares within the deadline and the budget
+//	present.go     the present pilots in the simulator
+//	background.go  other users' jobs, which replace random waits
+//	judge.go       for the planner: the share of outcomes in which a plan meets its deadline, in bounded time
+//	compare.go     a comparison with policies that only react to a queue (package planner/baseline), in the same
 //	               outcomes
 //
-// Waits are drawn from those that were seen at a site, each pilot's on its own. In reality those of pilots that wait at
-// the same time are alike: a busy day makes all of them wait. Where pilots are many, outcomes spread more than this
-// says. Among a Background's jobs they are alike: each waits in the queue behind the same jobs, and behind the others.
+// Waits are drawn independently for each pilot from those observed at a site. In reality, waits at the same time are
+// correlated: on a busy day all pilots wait. Therefore the outcomes of plans with many pilots vary more than the
+// simulation shows. Among the jobs of a Background the waits are correlated: pilots wait behind the same jobs, and
+// behind each other.
 //
-// Chance is drawn by name from a seed (see sim): the nth outcome of two plans meets the same runtimes, and the nth
-// pilot of a site the same share of its waits, so that plans are compared in pairs.
+// Random values are derived by name from a seed (see sim): the nth outcomes of two plans have the same runtimes, and
+// the nth pilot of a site has the same quantile of its waits, so that plans are compared in pairs.
 package montecarlo

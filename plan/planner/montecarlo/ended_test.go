@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A plan whose pilots go before the work is done is finished by others like them: at a site that gives less time than
-// another asks for no longer than it gives, and of another shape where the first has not what is left.
+// A plan whose pilots leave before the work is done is completed by further pilots: their walltime is within the limit
+// of their site, and a second shape is used if the remaining tasks do not fit the first.
 func TestEndedAsksForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	const h = time.Hour
@@ -40,7 +40,7 @@ func TestEndedAsksForWhatIsMissing(t *testing.T) {
 	}
 	never := &plan.Plan{Feasible: true, Pilots: []plan.Pilot{pilot("short", 8, 0, time.Minute)}}
 	m.Sites[0].Walltime = 30 * time.Minute
-	if o := m.Ended(t.Context(), never, 1, 1)[0]; o.Finished { // and comes to an end
+	if o := m.Ended(t.Context(), never, 1, 1)[0]; o.Finished { // and the simulation ends
 		t.Errorf("pilots of half an hour do tasks of an hour: %+v", o)
 	}
 	if o := m.Outcomes(made, 1, 1)[0]; o.Finished {

@@ -12,21 +12,21 @@ import (
 	"github.com/corral-pilot/corral/plan/planner"
 )
 
-// How often plans are played to judge them. An exact share is of mostDraws outcomes, of fewer where the workflow is so
-// large that they would be more than drawnTasks tasks, but of leastDraws at least: beyond mostTasks tasks plans are not
-// judged, and waits alone count. A share that is 0.9 in truth is within 0.015 of it in 19 of 20 plans with 1,600
-// outcomes, within 0.03 with 400, within 0.08 with 50.
+// The numbers of outcomes for judging plans. An exact share uses mostDraws outcomes, or fewer if a large workflow would
+// exceed drawnTasks tasks in total, but at least leastDraws. Plans with more than mostTasks tasks are not judged; only
+// waits are considered. In 19 of 20 plans, an estimate of a true share of 0.9 is within 0.015 of it with 1,600
+// outcomes, within 0.03 with 400, and within 0.08 with 50.
 const (
 	mostDraws  = 1600
 	leastDraws = 50
 	drawnTasks = 800_000
 	mostTasks  = 50_000
 
-	batch = 100 // outcomes between two looks whether it is clear on which side of the confidence the share is
+	batch = 100 // outcomes between two checks of whether the share is clearly on one side of the confidence
 	clear = 4.0 // standard errors
 )
 
-// Draws returns how many outcomes of a workflow of so many tasks an exact share is counted in; 0: it is too large.
+// Draws returns the number of outcomes for an exact share, given the number of tasks; 0: the workflow is too large.
 func Draws(tasks int) int {
 	if tasks > mostTasks {
 		return 0
@@ -34,10 +34,10 @@ func Draws(tasks int) int {
 	return min(mostDraws, max(leastDraws, drawnTasks/max(1, tasks)))
 }
 
-// mostOnce is how many tasks a workflow may have so that it is played once, where one outcome tells all.
+// mostOnce is the maximum number of tasks of a workflow that is simulated once if it has only one outcome.
 const mostOnce = 200_000
 
-// draws is how many outcomes a share is counted in; one where nothing is left to chance.
+// draws returns the number of outcomes for a share; it is 1 if nothing is random.
 func (m Model) draws() int {
 	if len(m.Work.Tasks) <= mostOnce && m.Spread.Size == 0 &&
 		!slices.ContainsFunc(m.Sites, func(s plan.Site) bool {
@@ -48,8 +48,8 @@ func (m Model) draws() int {
 	return cmp.Or(m.Exact, Draws(len(m.Work.Tasks)))
 }
 
-// Judge returns a planner's judge of plans for a goal with a deadline and a confidence, nil if the workflow is too
-// large to be simulated often. Every plan meets the same outcomes.
+// Judge returns a planner's judge of plans for a goal with a deadline and a confidence, or nil if the workflow is too
+// large for repeated simulation. Every plan meets the same outcomes.
 func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 	most := m.draws()
 	if most == 0 {
@@ -73,12 +73,12 @@ func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 	}
 }
 
-// distant reports whether a share of so many outcomes is clearly on one side of another.
+// distant reports whether a share of a number of outcomes is clearly above or below another share.
 func distant(share, from float64, outcomes int) bool {
 	return math.Abs(share-from) > clear*math.Sqrt(from*(1-from)/float64(outcomes))
 }
 
-// inTime plays the outcomes from first on, and counts those that end within the deadline.
+// inTime simulates n outcomes, beginning with number first, and counts those that end within the deadline.
 func (m Model) inTime(pl *plan.Plan, deadline time.Duration, n, first int, seed uint64) (met int) {
 	m.BreakOff = deadline + time.Millisecond
 	for _, o := range m.outcomes(pl, n, first, seed) {
@@ -94,8 +94,8 @@ func (m Model) Share(pl *plan.Plan, deadline time.Duration, n int, seed uint64) 
 	return float64(m.inTime(pl, deadline, n, 0, seed)) / float64(n)
 }
 
-// WaitShare is the share of waits that a plan assumes to be no longer than planned: the median, unless a confidence is
-// asked for that is not simulated.
+// WaitShare returns the quantile of waits that a plan assumes: the median, or the confidence if it is requested but not
+// simulated.
 func WaitShare(goal plan.Goal, tasks int) float64 {
 	if goal.Confidence > 0 && (goal.Deadline == 0 || Draws(tasks) == 0) {
 		return goal.Confidence
@@ -103,8 +103,8 @@ func WaitShare(goal plan.Goal, tasks int) float64 {
 	return 0.5
 }
 
-// Make has the planner make a plan. One that is to meet a deadline with a confidence is chosen by simulated outcomes,
-// and says of how many. Errors are the planner's, and the cause with which ctx has ended.
+// Make returns the plan of the planner. A plan with a deadline and a confidence is chosen by simulated outcomes, and
+// reports their number. An error is the planner's, or the cause of the cancelled ctx.
 func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
 	m.ctx, opts.Context = ctx, ctx
 	asked := goal.Confidence > 0 && goal.Deadline > 0
@@ -122,17 +122,17 @@ func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (
 	}
 	switch n := m.draws(); {
 	case asked && n == 0:
-		pl.Reasons = append(pl.Reasons, fmt.Sprintf("a workflow of more than %d tasks is not simulated: the "+
-			"confidence counts for waits alone, each of which is planned so long that a share of %g is shorter",
+		pl.Reasons = append(pl.Reasons, fmt.Sprintf("workflows of more than %d tasks are not simulated: the "+
+			"confidence applies only to waits, for each of which the plan assumes the quantile %g",
 			mostTasks, goal.Confidence))
 	case asked && pl.Confidence != nil:
-		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it ends within the deadline in a share of %.3f of %d simulated "+
-			"outcomes%s; runtimes err by %s", pl.Confidence.Reached, n, below(pl.Confidence), m.Spread))
+		pl.Reasons = append(pl.Reasons, fmt.Sprintf("it meets the deadline in a share of %.3f of %d simulated "+
+			"outcomes%s; error of runtimes: %s", pl.Confidence.Reached, n, below(pl.Confidence), m.Spread))
 	}
 	return pl, nil
 }
 
-// below says how sure the candidate is that costs less.
+// below describes the confidence of the next cheaper candidate.
 func below(c *plan.Confidence) string {
 	if c.NextCheaper == nil {
 		return ", and none is cheaper"

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Of 100 plans at least 95 agree within 3 points with 1,000 fresh outcomes; of as many as PLANS says, five in a hundred
-// and one more may not, so that a few plans are a test, too.
+// Of 100 plans at least 95 agree with 1,000 new outcomes within 3 points. PLANS sets the number of plans; 5 % plus one
+// may disagree, so that a small number is also a valid test.
 func TestConfidencesAgreeWithFreshOutcomes(t *testing.T) {
 	plans, err := strconv.Atoi(os.Getenv("PLANS"))
 	if err != nil {

@@ -36,8 +36,8 @@ func random(t testing.TB, rng *rand.Rand, tasks int) montecarlo.Model {
 	return m
 }
 
-// confidences makes so many plans with confidences, and returns how many of them say of themselves, within some points,
-// what so many fresh outcomes of another seed say. Their own shares are of as many as Draws says, or of exact outcomes.
+// confidences makes plans with confidences, and returns how many of them agree, within some points, with fresh outcomes
+// of another seed. exact is the number of outcomes for their own shares; 0: according to Draws.
 func confidences(t *testing.T, plans, tasks, exact, fresh int, within float64) (agree int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 83))
@@ -84,7 +84,7 @@ func TestConfidencesAreTrue(t *testing.T) {
 	}
 }
 
-// A confidence that no plan reaches is answered with the surest.
+// If no plan reaches a confidence, the answer is the safest one.
 func TestNoPlanIsSureEnough(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(1, 2)), 20)
@@ -111,7 +111,7 @@ func TestNoPlanIsSureEnough(t *testing.T) {
 	}
 }
 
-// What is not simulated is planned by a share of the waits.
+// A plan that is not simulated assumes a quantile of the waits.
 func TestWaitShare(t *testing.T) {
 	t.Parallel()
 	soon := corral.Seconds(time.Hour)
@@ -137,7 +137,7 @@ func TestWaitShare(t *testing.T) {
 	}
 }
 
-// reread is a plan as it is read again from what is written of it.
+// reread encodes a plan and decodes it again.
 func reread(t *testing.T, pl *plan.Plan) (read plan.Plan) {
 	t.Helper()
 	text, err := json.Marshal(pl)
@@ -150,8 +150,8 @@ func reread(t *testing.T, pl *plan.Plan) (read plan.Plan) {
 	return read
 }
 
-// A plan is checked, and played, by what it has written down, with or without pilots that are there already. That a task
-// takes a second longer is found.
+// A plan is checked and simulated from its own record, with and without present pilots. A task that takes a second
+// longer is detected.
 func TestAPlanIsCheckedByItself(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -187,8 +187,8 @@ func TestAPlanIsCheckedByItself(t *testing.T) {
 	}
 }
 
-// Played from what the plan has written down, the waits are as they are from the sites themselves, but for what lies
-// between the quantiles that it has: a few of the 100 outcomes may end otherwise.
+// In a simulation from the plan's record, the waits are those of the sites, except between the recorded quantiles: a
+// few of the 100 outcomes may differ.
 func TestAPlanStandsForItself(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(5, 6)), 20)
@@ -209,7 +209,7 @@ func TestAPlanStandsForItself(t *testing.T) {
 	}
 }
 
-// TestSlowHostsInOutcomes: in an outcome, tasks at hosts of half the speed take twice as long.
+// TestSlowHostsInOutcomes: in an outcome, tasks on hosts with half the speed take twice as long.
 func TestSlowHostsInOutcomes(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(3, 4)), 30)

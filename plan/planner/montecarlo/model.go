@@ -15,40 +15,40 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// A Model is what outcomes are drawn from.
+// A Model holds the distributions of outcomes.
 type Model struct {
 	plan.Problem
-	Spread   sim.Spread    // of runtimes about their estimates
-	Waits    float64       // by which waits are multiplied; 0: 1
-	Among    *Background   // whose jobs pilots wait among, at each site; nil: waits are drawn
-	Queues   Queues        // as they are now, of sites whose queue is known; they come before Among
-	Exact    int           // outcomes that an exact share is counted in; 0: as many as Draws says
-	BreakOff time.Duration // when an outcome is broken off: as late as it is, it counts as not finished; 0: never
+	Spread   sim.Spread    // of runtimes around their estimates
+	Waits    float64       // factor for waits; 0: 1
+	Among    *Background   // other users' jobs, with which pilots compete at each site; nil: waits are drawn
+	Queues   Queues        // current queues of sites, where known; they take precedence over Among
+	Exact    int           // number of outcomes for an exact share; 0: according to Draws
+	BreakOff time.Duration // when an outcome is aborted and counts as unfinished; 0: never
 
-	ctx context.Context // of what is under way; nil: it is not ended
+	ctx context.Context // of the current operation; nil: it cannot be cancelled
 }
 
-// Queues are the queues of sites, by the names of both.
+// Queues maps the names of a site and a queue to the queue.
 type Queues map[[2]string]*queue.Queue
 
-// An Outcome is what one simulation of a plan came to. What pilots hold and do that are there anyway does not count:
-// cost, Held, Work and Requests are of those that were asked for.
+// An Outcome is the result of one simulation of a plan. Cost, Held, Work and Requests cover only the requested pilots,
+// not those that were already present.
 type Outcome struct {
-	Makespan time.Duration // until the last task's end
-	Cost     cost.Money    // as it is billed
+	Makespan time.Duration // until the end of the last task
+	Cost     cost.Money    // as billed
 	Held     time.Duration // cpus × time
-	Work     time.Duration // of that, spent on tasks that were done
+	Work     time.Duration // part of Held spent on completed tasks
 	Requests int           // jobs submitted to sites
-	Started  int           // of these
-	Wait     time.Duration // of those that started, in the mean
-	Finished bool          // every task is done
+	Started  int           // number of requested pilots that started
+	Wait     time.Duration // mean wait of started pilots
+	Finished bool          // every task completed
 }
 
-// DefaultSpread is how runtimes are assumed to differ from their estimates where nothing else is known: each by about
-// a fifth, more often longer by much than shorter by much.
+// DefaultSpread is the default distribution of runtimes around their estimates: each differs by about a fifth, and
+// large positive differences are more frequent than large negative ones.
 var DefaultSpread = sim.Spread{Law: "lognormal", Size: 0.2}
 
-// Spec returns a workflow as the simulator reads it. Estimates of 0 become a millisecond.
+// Spec returns a workflow in the simulator's form. Estimates of 0 become a millisecond.
 func Spec(w plan.Work) execution.Spec {
 	spec := execution.Spec{Graph: w.Graph, Tasks: make([]execution.TaskSpec, len(w.Tasks))}
 	for i, t := range w.Tasks {
@@ -58,7 +58,7 @@ func Spec(w plan.Work) execution.Spec {
 	return spec
 }
 
-// Scenario returns the nth outcome of a plan, to be played.
+// Scenario returns the outcome of a plan for a seed, ready for simulation.
 func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	work := Spec(m.Work)
 	work.Clusters = m.Work.Jobs(pl.Clustering)
@@ -67,7 +67,7 @@ func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	return s
 }
 
-// chance returns a scenario in which no pilot is asked for yet beyond those that are there.
+// chance returns a scenario without requested pilots; it contains only the present ones.
 func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 	s := sim.Scenario{Work: work, Cluster: sim.Cluster{Cluster: m.Cluster}, Horizon: m.BreakOff}
 	for _, x := range m.Sites {
@@ -93,7 +93,7 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 	return s
 }
 
-// slowdown returns by which runtimes on hosts of sites are multiplied; nil: all are equally fast.
+// slowdown returns the function that yields the factor for runtimes on a host; nil: all hosts are equally fast.
 func slowdown(sites []sim.Site) func(sim.Host) float64 {
 	by := map[string]float64{}
 	for _, s := range sites {
@@ -107,20 +107,20 @@ func slowdown(sites []sim.Site) func(sim.Host) float64 {
 	return func(h sim.Host) float64 { return cmp.Or(by[h.Site], 1) }
 }
 
-// Outcomes plays a plan n times, with the seeds from seed on, on all processors.
+// Outcomes simulates n outcomes of a plan on all processors.
 func (m Model) Outcomes(pl *plan.Plan, n int, seed uint64) []Outcome {
 	return m.outcomes(pl, n, 0, seed)
 }
 
-// outcomes plays n outcomes of a seed, from the one with number first on.
+// outcomes simulates n outcomes of a seed, beginning with number first.
 func (m Model) outcomes(pl *plan.Plan, n, first int, seed uint64) []Outcome {
 	return m.play(n, func(i int) sim.Scenario { return m.Scenario(pl, stream(seed, first+i)) })
 }
 
-// Ended is Outcomes as a plan comes out that is seen to: what its pilots have left undone when they have gone is done
-// by others like the widest of them, one at a time.
+// Ended is like Outcomes, but the plan is completed: if its pilots leave tasks undone, further pilots of the same
+// shapes are requested one at a time, the widest shape first.
 //
-// It ends with ctx; outcomes that were not played by then are empty.
+// If ctx is cancelled, the remaining outcomes are empty.
 func (m Model) Ended(ctx context.Context, pl *plan.Plan, n int, seed uint64) []Outcome {
 	m.ctx = ctx
 	return m.play(n, func(i int) sim.Scenario {
@@ -130,11 +130,11 @@ func (m Model) Ended(ctx context.Context, pl *plan.Plan, n int, seed uint64) []O
 	})
 }
 
-// mostAgain is how often others are asked for. What so many have not done fits none of them.
+// mostAgain is the maximum number of further pilots. If they do not complete the tasks, no pilot can.
 const mostAgain = 50
 
-// seeTo asks for another pilot when none is there or is to come: like each of the plan's in turn, the widest first,
-// since what is left may not fit the first, and with time for a chain of all tasks.
+// seeTo requests another pilot when none is present or pending. It cycles through the plan's shapes, the widest first,
+// because the remaining tasks may not fit the first one, and requests enough time for a chain of all tasks.
 func (m Model) seeTo(pl *plan.Plan) sim.Control {
 	var shapes []plan.Pilot
 	var longest, last corral.Seconds
@@ -179,10 +179,10 @@ func (m Model) context() context.Context {
 	return m.ctx
 }
 
-// stream is the seed of the nth outcome of a seed: no two seeds share outcomes because they are near each other.
+// stream derives the seed of the nth outcome such that neighbouring seeds do not share outcomes.
 func stream(seed uint64, n int) uint64 { return seed*0x9e3779b97f4a7c15 + uint64(n)*0xbf58476d1ce4e5b9 }
 
-// Of measures one simulation.
+// Of evaluates one simulation.
 func (m Model) Of(t *sim.Trace) Outcome {
 	o := Outcome{Makespan: t.Makespan(), Finished: t.Ending == sim.Done}
 	o.Work = time.Duration(t.WorkOn(m.asked) * float64(time.Hour))

@@ -9,13 +9,13 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// longestStay stands for a stay without end: the simulator breaks off earlier.
+// longestStay replaces an unlimited stay: the simulator aborts before it ends.
 const longestStay = 2 * 366 * 24 * time.Hour
 
-// join adds the pilots that are there to a scenario. Each is at a site of its own, which has no price and no other
-// pilot: it comes when its workers are ready, without overhead, and has the walltime that leaves its tasks as much time
-// as it has. Tasks that it has already are played like those that wait, because which host has them matters little.
-// Sites of m stay the first of the scenario.
+// join adds the present pilots to a scenario. Each has a site of its own, without a price and without other pilots: it
+// starts when its workers are ready, without overhead, and its walltime leaves its tasks the time that it has left.
+// Running tasks are simulated like waiting ones, because it matters little which host has them. The sites of m remain
+// the first ones of the scenario.
 func (m Model) join(s *sim.Scenario) {
 	for i, q := range m.Present {
 		if q.Host.CPUs < 1 || q.End <= q.Ready {
@@ -37,5 +37,5 @@ func (m Model) join(s *sim.Scenario) {
 	}
 }
 
-// asked reports whether a pilot of an outcome was asked for in it, unlike those that are there.
+// asked reports whether a pilot was requested in the outcome, not present before.
 func (m Model) asked(h sim.Held) bool { return m.Site(h.Site, h.Queue) != nil }

@@ -12,14 +12,14 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// present returns a pilot of one host that is there for so long.
+// present returns a pilot of one host that stays for the given time.
 func present(cpus int, stay time.Duration) plan.Present {
 	return plan.Present{Site: "elsewhere", Hosts: 1, End: stay, Keep: plan.Unbounded,
 		Host: corral.Resources{CPUs: cpus, MemoryMiB: plan.Unlimited, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}}
 }
 
-// Where the workers that are there do all the work in time, a plan that is to be sure of it asks for no pilots, and an
-// outcome of it costs nothing and wastes nothing.
+// If the present workers do all the work in time, a plan with a confidence requests no pilots, and its outcomes cost
+// and waste nothing.
 func TestPresentPilotsCountInOutcomes(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(7, 8)), 40)
@@ -40,12 +40,12 @@ func TestPresentPilotsCountInOutcomes(t *testing.T) {
 	}
 }
 
-// Workers that leave soon take no task that would end later than they do, and pilots of the plan do the others. What
-// these waste is counted by what is done on them alone.
+// Workers that leave soon start no task that would end after they leave, and the plan's pilots run the others. Their
+// waste includes only the tasks that they run.
 func TestPresentPilotsLeave(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(7, 8)), 40)
-	m.Spread, m.Sites[0].Waits = sim.Spread{}, nil // nothing is left to chance
+	m.Spread, m.Sites[0].Waits = sim.Spread{}, nil // nothing is random
 	for _, stay := range []time.Duration{10 * time.Minute, 30 * time.Minute} {
 		m.Present = []plan.Present{present(4, stay)}
 		pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Makespan}, planner.Options{})

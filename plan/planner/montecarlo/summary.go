@@ -10,22 +10,23 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A Summary is what many outcomes of a plan come to.
+// A Summary summarizes the outcomes of a plan.
 type Summary struct {
 	Runs     int     `json:"runs"`
-	Finished float64 `json:"finished"` // share of outcomes in which every task was done; only these have a makespan
+	Finished float64 `json:"finished"` // share of outcomes in which every task completed; only these have a makespan
 
-	Makespan  Quantiles[corral.Seconds] `json:"makespan_s"`
-	Wait      Quantiles[corral.Seconds] `json:"mean_wait_s"` // of pilots that started, of outcomes in which any did
+	Makespan Quantiles[corral.Seconds] `json:"makespan_s"`
+	// Mean over the started pilots of an outcome; only for outcomes with any.
+	Wait      Quantiles[corral.Seconds] `json:"mean_wait_s"`
 	CoreHours Quantiles[float64]        `json:"core_hours"`
 	Cost      Quantiles[cost.Amount]    `json:"cost"`
-	Waste     float64                   `json:"waste"` // of all outcomes together
+	Waste     float64                   `json:"waste"` // over all outcomes
 
 	InTime   *float64 `json:"within_deadline"` // share of outcomes; null without a deadline
 	InBudget *float64 `json:"within_budget"`   // null without a budget
 }
 
-// Quantiles are a distribution in short.
+// Quantiles summarize a distribution.
 type Quantiles[T any] struct {
 	Least  T `json:"min"`
 	P10    T `json:"p10"`
@@ -34,7 +35,7 @@ type Quantiles[T any] struct {
 	Most   T `json:"max"`
 }
 
-// Summarize returns what outcomes come to, beside a goal's deadline and budget.
+// Summarize returns the summary of outcomes for a goal.
 func Summarize(all []Outcome, goal plan.Goal, unit cost.Unit) Summary {
 	s := Summary{Runs: len(all)}
 	var done []Outcome
@@ -73,7 +74,7 @@ func Summarize(all []Outcome, goal plan.Goal, unit cost.Unit) Summary {
 	return s
 }
 
-// quantiles returns the quantiles of what outcomes come to; the zero Quantiles of none.
+// quantiles returns the quantiles of a value over the outcomes; zero if there are none.
 func quantiles[T cmp.Ordered](all []Outcome, of func(Outcome) T) (s Quantiles[T]) {
 	values := make([]T, len(all))
 	for i, o := range all {

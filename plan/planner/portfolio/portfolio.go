@@ -1,17 +1,17 @@
-// Package portfolio compares the ways in which a workflow can get processors at a site, by simulating each on what is
-// known of the site's queue, and chooses one. The ways:
+// Package portfolio compares the ways in which a workflow can get processors at a site, by simulating each of them in
+// the known state of the site's queue, and chooses one. The ways:
 //
 //	jobs    each task is a job of its own (plan/planner/besteffort)
-//	pilot   one pilot of a width, submitted now, in which all tasks run
-//	slots   parts of what the site advertises are reserved (plan/planner/moga)
-//	prices  each task's time is reserved at a price (plan/planner/greedy)
+//	pilot   one pilot of some width, submitted now, runs all tasks
+//	slots   parts of the advertised slots are reserved (plan/planner/moga)
+//	prices  time for each task is reserved at a price (plan/planner/greedy)
 //
-// The first two take a queue alone; the others a site that reserves. What is simulated is what the queue has by now:
-// whom nobody knows of yet comes later. So a forecast of jobs is too good, and one of a pilot holds, since what is
-// planned for it is not taken by those who come after it, as long as nobody asks for less time than he takes.
+// The first two need only a queue; the others need a site that supports reservations. The simulation contains only the
+// jobs in the queue, not those that arrive later. Therefore the forecast for jobs is too optimistic. That for a pilot
+// is reliable, because later jobs do not take the time planned for it, unless jobs end before their requested time.
 //
-// A user weighs cost and makespan by α, both as parts of what jobs come to: J = α × cost ÷ cost of jobs + (1 − α) ×
-// makespan ÷ makespan of jobs. The least J is chosen.
+// The user weighs cost and makespan by α, both relative to those of jobs: J = α × cost ÷ cost of jobs + (1 − α) ×
+// makespan ÷ makespan of jobs. The way with the lowest J is chosen.
 package portfolio
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A Way is one of those to get processors.
+// A Way is a method of getting processors.
 type Way string
 
 // The ways.
@@ -43,23 +43,23 @@ const (
 	Prices Way = "prices"
 )
 
-// A Candidate is a way, and what it is expected to come to.
+// A Candidate is a way with its expected results.
 type Candidate struct {
 	Way        Way
 	cost.Point               // the makespan counts from now
-	Width      int           // of a pilot: processors
-	Length     time.Duration // for how long it is held
+	Width      int           // processors of the pilot
+	Length     time.Duration // how long the pilot is held
 }
 
-// A Site is where processors are to be had.
+// A Site is a site that provides processors.
 type Site struct {
-	Queue *queue.Queue  // as it is by now
-	Price cost.Money    // of a processor for an hour
-	Job   time.Duration // that a job takes beside its task, from when there is room for it until the end is seen
+	Queue *queue.Queue  // in its current state
+	Price cost.Money    // per processor and hour
+	Job   time.Duration // time that a job needs in addition to its task, until its end is noticed
 }
 
-// Candidates simulates all ways at a site; the first is jobs. α is what slots and prices are chosen by. Errors are
-// those of slotted.New: a task that is wider than the site, say.
+// Candidates simulates all ways at a site; the first result is jobs. α selects among the plans for slots and prices.
+// Errors are those of slotted.New, for example if a task is wider than the site.
 func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]Candidate, error) {
 	q, price := at.Queue, at.Price
 	offers := &advertiser.Site{Name: "site", Queue: q, Price: price}
@@ -100,8 +100,8 @@ func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]C
 	return all, nil
 }
 
-// Pilots are pilots of the width of the widest task, of twice that, and so on up to the machine, each for as long as
-// the workflow takes in it. A pilot waits until it fits beside all that is planned.
+// Pilots returns pilots with the width of the widest task, twice that, and so on up to the machine's size. Each is held
+// as long as the workflow takes in it. A pilot waits until it fits in addition to all planned jobs.
 func Pilots(w plan.Work, q *queue.Queue, price cost.Money) (all []Candidate, err error) {
 	widest := 1
 	for _, t := range w.Tasks {
@@ -123,7 +123,7 @@ func Pilots(w plan.Work, q *queue.Queue, price cost.Money) (all []Candidate, err
 	return all, nil
 }
 
-// within is how long a workflow takes on so many processors that it has for itself.
+// within returns how long a workflow takes on its own processors.
 func within(w plan.Work, processors int) (time.Duration, error) {
 	all := slot.Slot{Length: time.Hour, Processors: processors, Divisible: true, Extensible: true}
 	s, err := slotted.New(slotted.Problem{Work: w, Sites: []slotted.Site{
@@ -133,20 +133,20 @@ func within(w plan.Work, processors int) (time.Duration, error) {
 	}
 	point, ok := s.Evaluator().Point(func(int) bool { return true })
 	if !ok {
-		return 0, corral.Errorf(corral.Unsatisfiable, "a task finds no place in a pilot of %d processors", processors)
+		return 0, corral.Errorf(corral.Unsatisfiable, "a task does not fit a pilot of %d processors", processors)
 	}
 	return point.Makespan, nil
 }
 
-// Weigh is J of a point beside that of jobs. What jobs come to must not be nothing.
+// Weigh returns J of a point relative to that of jobs, whose values must not be 0.
 func Weigh(p, jobs cost.Point, alpha ensemble.Share) float64 {
 	a := float64(alpha) / float64(ensemble.Whole)
 	return a*float64(p.Cost)/float64(jobs.Cost) + (1-a)*float64(p.Makespan)/float64(jobs.Makespan)
 }
 
-// Choose returns the candidate with the least J beside what jobs come to, of equal ones the fastest, and the first of
-// those; but a pilot rather than jobs that are no better, since a batch system takes its time for each of them. all has
-// one at least.
+// Choose returns the candidate with the lowest J relative to jobs. Ties go to the fastest, then to the first; but a
+// pilot is preferred to jobs with the same values, because a batch system has an overhead for each job. all must not be
+// empty.
 func Choose(all []Candidate, jobs cost.Point, alpha ensemble.Share) Candidate {
 	best, least := all[0], Weigh(all[0].Point, jobs, alpha)
 	for _, c := range all[1:] {

@@ -19,7 +19,7 @@ const (
 	su cost.Money = 1_000_000
 )
 
-// chain is a chain of tasks of an hour on two processors.
+// chain returns a chain of tasks of an hour on two processors.
 func chain(t *testing.T, n int) plan.Work {
 	t.Helper()
 	var w plan.Work
@@ -47,9 +47,9 @@ func job(processors int, length time.Duration) queue.Job {
 	return queue.Job{Processors: processors, Requested: length, Runtime: length}
 }
 
-// A chain of three behind a job that runs and one that waits. Jobs start one after the other behind both, for nobody
-// else comes; a pilot of two processors holds them for three hours at once, and one of four costs twice as much for
-// nothing. Whoever pays goes before the job that waits.
+// A chain of three tasks behind a running and a waiting job. Jobs start one after another behind both, because no
+// others arrive; a pilot with two processors holds them for three hours in a row, and one with four costs twice as much
+// for no benefit. A paid reservation starts before the waiting job.
 func TestCandidates(t *testing.T) {
 	t.Parallel()
 	q := busy(4, job(4, h), job(4, 2*h))
@@ -83,7 +83,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// The least J is chosen; of equal ones the fastest, and else jobs.
+// The candidate with the lowest J is chosen; in case of a tie the fastest, otherwise jobs.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	all := []portfolio.Candidate{

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/spss"
 )
 
-// The algorithms of a choice.
+// The algorithms for a choice.
 const (
 	SPDS   = "spds"
 	DPDS   = "dpds"
@@ -19,17 +19,17 @@ const (
 	SPSS   = "spss"
 )
 
-// A Choice is an algorithm with its parameters: all that is to be kept of a policy so that it can be made again.
+// A Choice is an algorithm with its parameters: everything that must be stored to make the same policy again.
 type Choice struct {
 	Algorithm string         `json:"algorithm"`
-	Machines  int            `json:"machines,omitempty"` // at first; of spss the plan says
-	Alpha     ensemble.Share `json:"alpha,omitempty"`    // of spss: its weight,
-	Delay     corral.Seconds `json:"delay_s,omitempty"`  // the delay that machines are planned with,
-	Reserve   ensemble.Share `json:"reserve,omitempty"`  // and by how much longer tasks are;
-	Shared    bool           `json:"shared,omitempty"`   // no machine keeps its planned tasks
+	Machines  int            `json:"machines,omitempty"` // initial number; spss takes it from its plan
+	Alpha     ensemble.Share `json:"alpha,omitempty"`    // weight, for spss
+	Delay     corral.Seconds `json:"delay_s,omitempty"`  // planned delay of machines, for spss
+	Reserve   ensemble.Share `json:"reserve,omitempty"`  // share by which tasks are planned longer, for spss
+	Shared    bool           `json:"shared,omitempty"`   // tasks are not bound to their planned machine
 }
 
-// Default returns what an algorithm is run with by default for a problem.
+// Default returns the default parameters of an algorithm for a problem.
 func Default(algorithm string, p Problem) Choice {
 	if algorithm == SPSS {
 		return Choice{Algorithm: SPSS, Shared: p.Shared || p.Spread.Law != "",
@@ -39,7 +39,7 @@ func Default(algorithm string, p Problem) Choice {
 	return Choice{Algorithm: algorithm, Machines: p.most(p.Terms.Machines(p.Budget, p.Deadline))}
 }
 
-// most is a number of machines, or the most that there may be.
+// most limits a number of machines to the maximum.
 func (p Problem) most(n int) int {
 	if p.Machines.Most > 0 {
 		return min(n, p.Machines.Most)
@@ -47,7 +47,7 @@ func (p Problem) most(n int) int {
 	return n
 }
 
-// String names the choice with its parameters.
+// String returns the algorithm with its parameters.
 func (c Choice) String() string {
 	if c.Algorithm == SPSS {
 		name := "spss"
@@ -59,7 +59,7 @@ func (c Choice) String() string {
 	return fmt.Sprintf("%s machines=%d", c.Algorithm, c.Machines)
 }
 
-// Policy returns what decides. The same choice decides alike for the same problem.
+// Policy returns the policy of the choice. It is deterministic for a problem.
 func (c Choice) Policy(p Problem) ensemble.Policy {
 	if c.Algorithm == SPSS {
 		r := spss.Default(p.Budget, p.Deadline, p.Terms)

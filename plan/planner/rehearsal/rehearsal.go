@@ -1,11 +1,10 @@
-// Package rehearsal chooses an algorithm for an ensemble by playing each that comes into question beforehand, with the
-// decisions that will be made in earnest: SPSS under its guard, which is best where tasks are long, DPDS and WA-DPDS,
-// which are where they are short and many, each with several parameters. What is played is what is expected, and some
-// outcomes that are drawn about it, so that a choice does not hang on estimates being exact. The one that does best is
-// carried out.
+// Package rehearsal chooses an algorithm for an ensemble by simulating the candidates in advance, with the same
+// decisions as in the real run: SPSS under its guard, which is best for long tasks, and DPDS and WA-DPDS, which are
+// best for many short tasks, each with several parameters. The simulation covers the expected outcome and some random
+// ones around it, so that the choice does not depend on exact estimates. The best candidate is run.
 //
-// It is never worse than the best of its candidates where tasks take what they are estimated to and machines are ready
-// at once. Where they are not, it errs where candidates are close to each other.
+// The choice is never worse than its best candidate if tasks take their estimated times and machines are ready at once.
+// Otherwise it may be wrong when candidates are close to each other.
 package rehearsal
 
 import (
@@ -20,35 +19,35 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// A Problem is an ensemble under constraints, as far as it is known beforehand.
+// A Problem is an ensemble with its constraints, as known in advance.
 type Problem struct {
 	Ensemble ensemble.Ensemble
 	Budget   cost.Money
 	Deadline time.Duration
 	Terms    ensemble.Terms
 	Machines cloud.Kind
-	Delay    time.Duration // until a machine is ready, as expected
-	Spread   sim.Spread    // of runtimes about their estimates, as expected
-	Interval time.Duration // between two decisions; 0: the published one
-	Leaving  time.Duration // that a machine takes to end, and is billed for; 0: none to speak of
-	Once     bool          // a machine is billed for one period, with which it ends
-	Shared   bool          // no task is kept for its planned machine: whatever is free takes what is next
-	Draws    int           // outcomes that are drawn, besides the expected one
-	Seed     uint64        // of these
+	Delay    time.Duration // expected time until a machine is ready
+	Spread   sim.Spread    // expected distribution of runtimes around their estimates
+	Interval time.Duration // between two decisions; 0: the published value
+	Leaving  time.Duration // time that a machine takes to end, which is billed; 0: negligible
+	Once     bool          // a machine is billed for one period, and ends with it
+	Shared   bool          // tasks are not bound to their planned machine: any free machine takes the next task
+	Draws    int           // random outcomes in addition to the expected one
+	Seed     uint64        // of the random outcomes
 }
 
-// A Candidate is a choice, and what came of it when it was played.
+// A Candidate is a choice with its simulated outcomes.
 type Candidate struct {
 	Choice
 	Policy ensemble.Policy
 	Played []cloud.Outcome // the expected outcome first
 }
 
-// Choose plays all candidates and returns them, the best one first: that whose places among the candidates in the
-// outcomes are best in the mean, of equal ones the cheapest as expected.
+// Choose simulates all candidates and returns them, the best one first: the order is by the mean rank over the
+// outcomes, then by expected cost.
 func Choose(p Problem) []Candidate {
 	if p.Spread.Law == "" {
-		p.Draws = 0 // all outcomes are the expected one
+		p.Draws = 0 // all outcomes equal the expected one
 	}
 	all := candidates(p)
 	places := make([]int, len(all))
@@ -58,7 +57,7 @@ func Choose(p Problem) []Candidate {
 			all[i].Played = append(all[i].Played, p.valued(cloud.Online(s, all[i].Policy)))
 		}
 		if n == 0 && p.Draws > 0 {
-			continue // what is drawn says more
+			continue // random outcomes are more informative
 		}
 		for i := range all {
 			for j := range all {
@@ -82,7 +81,7 @@ func Choose(p Problem) []Candidate {
 	return sorted
 }
 
-// scenario returns what is expected, or the nth outcome that is drawn about it.
+// scenario returns the expected outcome if n is 0, otherwise the nth random one.
 func (p Problem) scenario(n int) cloud.Scenario {
 	s := cloud.Scenario{Ensemble: p.Ensemble, Deadline: p.Deadline, Terms: p.Terms, Machines: p.Machines}
 	if p.Delay > 0 {
@@ -94,7 +93,7 @@ func (p Problem) scenario(n int) cloud.Scenario {
 	return s
 }
 
-// valued is an outcome that counts nothing where it costs more than the budget.
+// valued returns the outcome with a score of 0 if it costs more than the budget.
 func (p Problem) valued(o cloud.Outcome) cloud.Outcome {
 	if o.Cost > p.Budget {
 		o.Completed = ensemble.ScoreOf(make([]bool, len(p.Ensemble)))
@@ -102,8 +101,8 @@ func (p Problem) valued(o cloud.Outcome) cloud.Outcome {
 	return o
 }
 
-// candidates are the policies that are played. A static plan holds machines for as long as it likes and has each take
-// a task at a time, so that there is none where they end by themselves or take more.
+// candidates returns the policies to simulate. A static plan holds machines as long as it needs, and gives each machine
+// one task at a time; it is therefore not applicable if machines end by themselves or run several tasks.
 func candidates(p Problem) (all []Candidate) {
 	var choices []Choice
 	if p.Machines.Ends == 0 && p.Machines.Slots <= 1 {
@@ -121,7 +120,7 @@ func candidates(p Problem) (all []Candidate) {
 	return all
 }
 
-// static are the plans of SPSS.
+// static returns the choices for SPSS.
 func (p Problem) static() (all []Choice) {
 	for _, delay := range p.delays() {
 		for _, reserve := range p.reserves() {
@@ -139,8 +138,8 @@ func (p Problem) static() (all []Choice) {
 	return all
 }
 
-// delays are with which machines may be planned: a plan that ignores a short one is late by it, and has fewer periods
-// that are begun for a few minutes only.
+// delays returns the delays to plan with: a plan that ignores a short delay is late by it, but begins fewer periods for
+// only a few minutes.
 func (p Problem) delays() []time.Duration {
 	if p.Delay == 0 {
 		return []time.Duration{0}
@@ -148,7 +147,7 @@ func (p Problem) delays() []time.Duration {
 	return []time.Duration{p.Delay, 0}
 }
 
-// reserves are by how much longer tasks may be planned: only where they err.
+// reserves returns the shares by which tasks are planned longer, which help only if runtimes differ from estimates.
 func (p Problem) reserves() []ensemble.Share {
 	if p.Draws == 0 {
 		return []ensemble.Share{0}

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// crowd is a run of so many tasks of a minute, in chains of ten, on pilots of eight cpus that have done half of it. The
-// pilots are each a little different, so that none stands for another.
+// crowd returns a run of tasks of a minute, in chains of ten, on pilots with eight cpus that have done half of it. The
+// pilots differ slightly, so that none is equivalent to another.
 func crowd(b *testing.B, tasks, pilots int) revision.View {
 	b.Helper()
 	var edges [][2]int
@@ -53,13 +53,13 @@ func crowd(b *testing.B, tasks, pilots int) revision.View {
 	return v
 }
 
-// BenchmarkDecide measures a decision about a large run: one list schedule where all is well; some where pilots are
-// tried without which it might go; a search where more are sought, which a context ends.
+// BenchmarkDecide measures a decision about a large run: a single list schedule if all is well; several if releasing
+// pilots is considered; a search, which is cancelled by its context, if more pilots are needed.
 func BenchmarkDecide(b *testing.B) {
 	for _, tasks := range []int{10_000, 100_000, 1_000_000} {
 		v := crowd(b, tasks, 100)
 		well, dear, behind, mixed := v, v, v, v
-		mixed.Problem.Work.Tasks = slices.Clone(v.Problem.Work.Tasks) // of a hundred needs
+		mixed.Problem.Work.Tasks = slices.Clone(v.Problem.Work.Tasks) // with a hundred different needs
 		for i := range mixed.Problem.Work.Tasks {
 			mixed.Problem.Work.Tasks[i].Needs.MemoryMiB = 1 + i%100
 		}

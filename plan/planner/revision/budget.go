@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// price is what a pilot costs that is held as q says.
+// price returns the cost of holding pilot q.
 func price(t plan.Tariff, q plan.Pilot) cost.Money {
 	_, money := t.Bill(q)
 	return money
 }
 
-// exposed is the most that can have been spent before another decision takes hold: pilots that have started are held
-// on, those that were asked for start now, and so do more. gone says which are told to go now.
+// exposed returns the maximum that can be spent before the next decision takes effect: started pilots continue to be
+// held, and requested ones start now, and so do more. gone selects the pilots that are released now.
 func (v View) exposed(gone map[int]bool, more ...Pilot) (sum cost.Money) {
 	next := v.Period + v.Grace
 	for i, q := range append(slices.Clone(v.Pilots), more...) {
@@ -35,8 +35,8 @@ func (v View) exposed(gone map[int]bool, more ...Pilot) (sum cost.Money) {
 	return sum
 }
 
-// expected is what the plan will have cost if each pilot leaves when it has done its last task. Those that have none
-// to do are let go soon: they are counted until the next decision.
+// expected returns the expected final cost if each pilot leaves after its last task. Pilots without a task are released
+// soon, and count until the next decision.
 func (o *outlook) expected() (sum cost.Money) {
 	for i, q := range o.Pilots {
 		switch {
@@ -52,8 +52,8 @@ func (o *outlook) expected() (sum cost.Money) {
 	return sum
 }
 
-// cuts returns the pilots that have to end now, so that the budget is not passed before another decision takes hold:
-// those first that lose least.
+// cuts returns the pilots that have to end now so that the budget is not exceeded before the next decision takes
+// effect: those with the smallest loss first.
 func (o *outlook) cuts() (all []Drop) {
 	if o.Goal.Budget == nil {
 		return nil
@@ -72,7 +72,7 @@ func (o *outlook) cuts() (all []Drop) {
 	return all
 }
 
-// helps reports whether anything is saved by letting a pilot go.
+// helps reports whether releasing a pilot saves anything.
 func helps(o *outlook, gone map[int]bool, i int) bool {
 	before := o.exposed(gone)
 	gone[i] = true
@@ -81,8 +81,8 @@ func helps(o *outlook, gone map[int]bool, i int) bool {
 	return after < before
 }
 
-// byLoss lists the pilots that may be let go, in the order of what is lost with them: those that hold nothing yet, the
-// later ones first, then those that have least of their tasks' time behind them.
+// byLoss lists the pilots that may be released in ascending order of the loss: first those that hold nothing yet, later
+// ones first, then those whose running tasks have run for the shortest time.
 func byLoss(o *outlook) (all []int) {
 	behind := make([]time.Duration, len(o.Pilots))
 	for _, t := range o.Tasks {
@@ -107,8 +107,8 @@ func byLoss(o *outlook) (all []int) {
 	return all
 }
 
-// drains returns the pilots that should take no more tasks because the budget does not suffice for what is left: what
-// they run can just be finished.
+// drains returns the pilots that must start no more tasks because the budget does not cover the remaining work: it
+// covers only their running tasks.
 func (o *outlook) drains() (all []Drop) {
 	if o.Goal.Budget == nil || o.expected() <= o.Goal.Budget.Money {
 		return nil
@@ -130,8 +130,8 @@ func (o *outlook) drains() (all []Drop) {
 	return all
 }
 
-// affordable is for how long all pilots that hold hosts can be held on within the budget, to a tenth of a second; at
-// most a day.
+// affordable returns how long all pilots that hold hosts can be held within the budget, to a tenth of a second, at most
+// a day.
 func affordable(o *outlook) time.Duration {
 	cost := func(d time.Duration) (sum cost.Money) {
 		for _, q := range o.Pilots {

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// An asked is a pilot that was asked for in the simulator. Its glidein is the one that follows those before it.
+// An asked is a pilot that was requested in the simulator. Glideins are numbered in the order of requests.
 type asked struct {
 	plan.Pilot
 	told corral.Ask
@@ -27,14 +27,14 @@ type control struct {
 	every   time.Duration
 	pilots  []asked
 	before  revision.Before
-	said    []revision.Decision // those that are not empty
+	said    []revision.Decision // the non-empty ones
 	at      []time.Duration
 }
 
-// grace is more than the simulator takes to end a pilot, which is nothing.
+// grace exceeds the time that the simulator takes to end a pilot, which is 0.
 const grace = 10 * time.Millisecond
 
-// steer is the policy, for sim.Scenario.Control.
+// steer is the function for sim.Scenario.Control.
 func (c *control) steer(now time.Duration, seen sim.View) (asks []sim.Ask) {
 	d, err := revision.Decide(c.view(now, seen))
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *control) steer(now time.Duration, seen sim.View) (asks []sim.Ask) {
 	return append(asks, sim.AsksFor(d.Add, before, time.Minute)...)
 }
 
-// view makes of what the simulator shows what a decision reads.
+// view converts the simulator's view for a decision.
 func (c *control) view(now time.Duration, seen sim.View) revision.View {
 	v := revision.View{Now: now, Goal: c.plan.Goal, Promise: time.Duration(c.plan.Makespan), Problem: c.problem,
 		Before: c.before, Period: c.every, Grace: grace}
@@ -113,7 +113,7 @@ func (c *control) view(now time.Duration, seen sim.View) revision.View {
 	return v
 }
 
-// tasks fills in what the tasks do, and for how long pilots have been idle.
+// tasks fills in the progress of tasks and the idle times of pilots.
 func (c *control) tasks(v *revision.View, seen sim.View, of map[int]int) {
 	workers := seen.Workers()
 	for _, at := range workers {
@@ -137,7 +137,7 @@ func (c *control) tasks(v *revision.View, seen sim.View, of map[int]int) {
 	}
 }
 
-// hpc is a site whose pilots wait.
+// hpc returns a site with a queue wait.
 func hpc(wait time.Duration) sim.Site {
 	return sim.Site{Site: plan.Site{
 		Name: "hpc", Host: corral.Resources{CPUs: 8, MemoryMiB: 64000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
@@ -146,7 +146,7 @@ func hpc(wait time.Duration) sim.Site {
 	}}
 }
 
-// work makes of the simulator's work the planner's; each task is of the kind that its ID begins with.
+// work converts the simulator's work for the planner; each task's kind is the beginning of its ID.
 func work(s execution.Spec) plan.Work {
 	w := plan.Work{Name: "work", Graph: s.Graph}
 	for _, x := range s.Tasks {
@@ -156,7 +156,7 @@ func work(s execution.Spec) plan.Work {
 	return w
 }
 
-// play plans work for a goal, and plays the plan, which is revised meanwhile; ok is false if it cannot be done at all.
+// play plans work for a goal, and simulates the plan with revisions; ok is false if there is no plan.
 func play(tb testing.TB, s execution.Spec, at sim.Site, goal plan.Goal, edit func(*sim.Scenario)) (*control, *sim.Trace,
 	bool) {
 	tb.Helper()
@@ -183,7 +183,7 @@ func play(tb testing.TB, s execution.Spec, at sim.Site, goal plan.Goal, edit fun
 	return c, sim.Run(scenario), true
 }
 
-// paid is what the pilots of a trace cost.
+// paid returns the cost of the pilots of a trace.
 func paid(t *sim.Trace, tariff plan.Tariff) (sum cost.Money) {
 	for _, h := range t.Pilots {
 		if h.Start >= 0 {

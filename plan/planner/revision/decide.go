@@ -16,17 +16,17 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A Decision says how a plan is revised.
+// A Decision is a revision of a plan.
 type Decision struct {
 	Add       []plan.Pilot // their times count from the plan's beginning
 	Drop      []Drop
 	News      News
 	Reasons   []string
-	Limits    []string // that cut what would have been added
+	Limits    []string // limits that reduced Add
 	Predicted Prediction
 }
 
-// A Drop lets a pilot go: it finishes what it runs, unless it is cancelled.
+// A Drop releases a pilot: it finishes its running tasks, unless it is cancelled.
 type Drop struct {
 	Pilot  int // its Number
 	Cancel bool
@@ -34,7 +34,7 @@ type Drop struct {
 	Why    Why
 }
 
-// A Why says for what reason a pilot is let go.
+// A Why is the reason for releasing a pilot.
 type Why string
 
 const (
@@ -45,39 +45,39 @@ const (
 	Walltime Why = "its walltime ends too soon for the next tasks"
 )
 
-// News are what people have to know.
+// News is an event of which users are notified.
 type News string
 
 const (
 	Nothing News = ""
 	Late    News = "late"    // the deadline will be missed
-	InTime  News = "in time" // it will be met after all
-	Broke   News = "broke"   // the budget does not suffice for what is left
-	Limited News = "limited" // pilots would help that may not be asked for
+	InTime  News = "in time" // the deadline can be met again
+	Broke   News = "broke"   // the budget does not cover the remaining work
+	Limited News = "limited" // more pilots would help, but limits do not allow them
 )
 
-// A Prediction is what is expected after a decision.
+// A Prediction is the expected result after a decision.
 type Prediction struct {
-	End      time.Duration // of the last task that can be run, from the plan's beginning
-	Complete bool          // all tasks can
+	End      time.Duration // end of the last task that can run, from the plan's beginning
+	Complete bool          // all tasks can run
 	Cost     cost.Money    // of all pilots of the plan
 }
 
-// Empty reports whether nothing is to be done, nor said.
+// Empty reports whether the decision neither changes nor announces anything.
 func (d Decision) Empty() bool { return len(d.Add)+len(d.Drop) == 0 && d.News == Nothing }
 
-// The shortest time between two decisions that change pilots: shortestPause, or a share of what is left.
+// Parameters of Pause: the minimum, and the divisor of the remaining time.
 const (
 	shortestPause = 5 * time.Second
 	pauseShare    = 50
 )
 
-// Pause is how long no decision follows one that changed pilots, when the end is expected after so long: what it has
-// changed must have shown, and a plan that is revised at each task's end asks for pilots at one and drops them at the
+// Pause returns the minimum time between two decisions that change pilots, given the expected remaining time. Changes
+// must have taken effect: a plan that is revised at each task's end would request pilots at one and release them at the
 // next.
 func Pause(left time.Duration) time.Duration { return max(shortestPause, left/pauseShare) }
 
-// Decide decides what is to change now. Its errors are defects.
+// Decide makes the current decision. An error is a bug, or the planner's.
 func Decide(v View) (Decision, error) {
 	o := expect(v)
 	if len(o.left.Work.Tasks) == 0 {
@@ -87,7 +87,7 @@ func Decide(v View) (Decision, error) {
 	d := Decision{Predicted: prediction(o)}
 	switch d.Drop = o.cuts(); {
 	case len(d.Drop) > 0:
-		d.say("%d pilot(s) end now: holding them on would cost more than the budget of %s", len(d.Drop),
+		d.say("%d pilot(s) end now: holding them longer would exceed the budget of %s", len(d.Drop),
 			*v.Goal.Budget)
 	case v.Before.At > 0 && v.Now < v.Before.At+Pause(o.End):
 		if !o.behind() {
@@ -95,14 +95,14 @@ func Decide(v View) (Decision, error) {
 		}
 	default:
 		if err = o.change(&d); err != nil && hurried(v) && errors.Is(err, context.Cause(v.Context)) {
-			err = nil // the search took too long: the rest of the decision stands
+			err = nil // the search took too long; the rest of the decision remains valid
 		}
 	}
 	if len(d.Drop) == 0 {
 		if d.Drop = o.drains(); len(d.Drop) > 0 {
 			o.look(o.without(dropped(o, d.Drop)))
 			d.Predicted = prediction(o)
-			d.say("%d pilot(s) take no more tasks: the budget of %s suffices for what they run", len(d.Drop),
+			d.say("%d pilot(s) take no more tasks: the budget of %s covers only their running tasks", len(d.Drop),
 				*v.Goal.Budget)
 		}
 	}
@@ -110,10 +110,10 @@ func Decide(v View) (Decision, error) {
 	return d, err
 }
 
-// hurried reports whether there is no more time to seek anything.
+// hurried reports whether the time for searches is over.
 func hurried(v View) bool { return v.Context != nil && v.Context.Err() != nil }
 
-// dropped are the pilots that drops name, by their index among View.Pilots.
+// dropped returns the pilots named in drops, by their index in View.Pilots.
 func dropped(o *outlook, drops []Drop) map[int]bool {
 	all := map[int]bool{}
 	for i, q := range o.Pilots {
@@ -122,7 +122,7 @@ func dropped(o *outlook, drops []Drop) map[int]bool {
 	return all
 }
 
-// change closes pilots that would cut what they take next, and adds or releases others.
+// change closes pilots that would cut off their next tasks, and adds or releases others.
 func (o *outlook) change(d *Decision) error {
 	closed := o.closing()
 	if len(closed) > 0 {
@@ -147,26 +147,26 @@ func (d *Decision) say(format string, args ...any) {
 	d.Reasons = append(d.Reasons, fmt.Sprintf(format, args...))
 }
 
-// prediction is what is expected without a change.
+// prediction returns the expected result without a change.
 func prediction(o *outlook) Prediction {
 	return Prediction{o.Now + o.End, o.Left == 0, o.expected()}
 }
 
-// Of the time until the deadline some is kept for errors of the estimates: pilots are added when less than a seventh is
-// left of it, and then so many that a quarter is. With a smaller one they would be added again and again, and the last
-// time too late: at the end of a workflow there is little that more pilots can do.
+// A part of the time until the deadline is reserved for errors of the estimates: pilots are added when the reserve
+// falls below a seventh, and enough of them to restore a quarter. With a smaller reserve pilots would be added again
+// and again, and in the end too late: near the end of a workflow more pilots hardly help.
 const (
 	leastReserve = 7
 	fullReserve  = 4
 )
 
-// reserve is one part in so many of the time until the deadline.
+// reserve returns the given fraction of the time until the deadline.
 func (o *outlook) reserve(part time.Duration) time.Duration {
 	return max(0, time.Duration(o.Goal.Deadline)-o.Now) / part
 }
 
-// target is when the last task shall end: before the deadline, with a reserve unless the plan itself had none, or about
-// when the plan promised where there is no deadline.
+// target returns the wanted end of the last task: before the deadline, with a reserve unless the plan had none, or,
+// without a deadline, about the end that the plan predicted.
 func (o *outlook) target() time.Duration {
 	slack := max(o.Promise*15/100, 5*time.Second)
 	deadline := time.Duration(o.Goal.Deadline)
@@ -176,19 +176,18 @@ func (o *outlook) target() time.Duration {
 	return max(deadline-o.reserve(leastReserve), min(deadline, o.Promise+slack/5))
 }
 
-// behind reports whether the pilots that there are will not do what is left in time.
+// behind reports whether the present pilots will not finish the remaining work in time.
 func (o *outlook) behind() bool { return o.Left > 0 || o.Now+o.End > o.target() }
 
-// options have what is left planned task by task: how tasks became jobs was decided when the run began.
+// options returns options without clustering, because tasks were grouped into jobs when the run began.
 func options(o *outlook) planner.Options {
 	return planner.Options{Clustering: &clustering.Rule{}, Shape: o.Shape, Context: o.Context}
 }
 
-// add has pilots asked for: the cheapest with which the target is met, else those with which the end is soonest, if
-// they help at all.
+// add requests pilots: the cheapest that meet the target, otherwise those with the earliest end, if they help at all.
 func (o *outlook) add(d *Decision) error {
 	if len(o.left.Sites) == 0 {
-		limit(o, d, append([]string{"no site takes pilots"}, o.Without...))
+		limit(o, d, append([]string{"no site accepts pilots"}, o.Without...))
 		return nil
 	}
 	goal := plan.Goal{Objective: plan.Cost, Budget: o.rest()}
@@ -205,8 +204,8 @@ func (o *outlook) add(d *Decision) error {
 			o.ask(d, p)
 			return nil
 		}
-		if cut = forRest(p.Reasons[0]); o.Goal.Deadline == 0 { // the end is what was promised
-			cut = fmt.Sprintf("no plan for what is left ends after %s", brief(end))
+		if cut = forRest(p.Reasons[0]); o.Goal.Deadline == 0 { // the end is the predicted one
+			cut = fmt.Sprintf("no plan for the remaining work ends after %s", brief(end))
 		}
 	}
 	if goal.Objective = plan.Makespan; o.Goal.Deadline == 0 {
@@ -234,19 +233,20 @@ func (o *outlook) add(d *Decision) error {
 	return full(o, d, goal)
 }
 
-// forRest is why there is no plan for what is left, without the flag that would change it: times count from now there.
+// forRest returns why there is no plan for the remaining work. It removes suggested flags, because times count from now
+// here.
 func forRest(reason string) string {
 	reason, _, _ = strings.Cut(reason, "; --")
 	reason, _, _ = strings.Cut(reason, "; a plan without --")
-	return "for what is left " + reason
+	return "for the remaining work " + reason
 }
 
-// sooner reports whether a plan for what is left ends it so much sooner that its pilots are worth asking for.
+// sooner reports whether a plan for the remaining work ends early enough to justify its pilots.
 func sooner(o *outlook, p *plan.Plan) bool {
 	return o.Left > 0 || o.End-time.Duration(p.Makespan) > max(time.Second, o.End/20)
 }
 
-// wanted lists the ends that pilots are added for, the best one first.
+// wanted lists the ends for which pilots are added, the best one first.
 func (o *outlook) wanted() []time.Duration {
 	if o.Goal.Deadline == 0 {
 		return []time.Duration{o.target()}
@@ -255,7 +255,7 @@ func (o *outlook) wanted() []time.Duration {
 	return []time.Duration{deadline - o.reserve(fullReserve), o.target(), deadline}
 }
 
-// rest is what of the budget is not spent, nor bound to be; nil if there is no budget.
+// rest returns the part of the budget that is neither spent nor committed; nil if there is no budget.
 func (o *outlook) rest() *cost.Amount {
 	if o.Goal.Budget == nil {
 		return nil
@@ -265,7 +265,7 @@ func (o *outlook) rest() *cost.Amount {
 	return &b
 }
 
-// ask takes over the pilots of a plan for what is left, as far as the budget allows all of them to start at once.
+// ask adopts the pilots of a plan for the remaining work, if the budget allows all of them to start at once.
 func (o *outlook) ask(d *Decision, p *plan.Plan) {
 	if len(p.Pilots) == 0 {
 		return
@@ -289,10 +289,10 @@ func (o *outlook) ask(d *Decision, p *plan.Plan) {
 	d.Predicted.Cost = d.Predicted.Cost.Plus(p.Cost.Money)
 	switch {
 	case o.Left > 0:
-		d.say("behind: %d task(s) fit no pilot before it leaves; %d pilot(s) of %d cpus more end it after %s", o.Left,
+		d.say("behind: %d task(s) fit no pilot before it leaves; with %d more pilot(s) of %d cpus it ends after %s", o.Left,
 			len(p.Pilots), p.PeakCPUs, brief(d.Predicted.End))
 	default:
-		d.say("behind: it would end after %s, wanted is %s; with %d pilot(s) of %d cpus more it ends after %s",
+		d.say("behind: it would end after %s, the target is %s; with %d more pilot(s) of %d cpus it ends after %s",
 			plan.Beyond(before, brief(o.target())), brief(o.target()), len(p.Pilots), p.PeakCPUs,
 			brief(d.Predicted.End))
 	}
@@ -300,23 +300,24 @@ func (o *outlook) ask(d *Decision, p *plan.Plan) {
 
 func brief(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// patientLooks is how many looks before a deadline it is said that it will be missed, though what might help was not
-// sought to its end.
+// patientLooks is the number of decisions before a deadline from which lateness is announced even if the search for
+// help was not completed.
 const patientLooks = 10
 
-// outcome is what is expected instead of an end in time. The end of what can be run says nothing where tasks remain.
+// outcome describes the expected result if it is not in time. If tasks remain, the end of the others is not relevant.
 func outcome(o *outlook, d *Decision) string {
 	if !d.Predicted.Complete {
-		return fmt.Sprintf("%d task(s) fit no pilot that there is", o.Left)
+		return fmt.Sprintf("%d task(s) fit no present pilot", o.Left)
 	}
 	return fmt.Sprintf("the end is expected after %s", plan.Beyond(d.Predicted.End, time.Duration(o.Goal.Deadline)))
 }
 
-// announce says what people have to know, once. A search that was ended has not found out whether more pilots would
-// help: lateness is said when the next one has, or when the deadline is near.
+// announce reports events to users, once each. A cancelled search does not show whether more pilots would help: then
+// lateness is announced after a later search, or when the deadline is near.
 func (o *outlook) announce(d *Decision) {
 	deadline, before := time.Duration(o.Goal.Deadline), o.Before
-	blur := max(0, d.Predicted.End-o.Now) / 50 // no estimate is exact: nothing is said of less, until it is near
+	// No estimate is exact, so smaller delays are not announced until they are near.
+	blur := max(0, d.Predicted.End-o.Now) / 50
 	late := deadline > 0 && (d.Predicted.End > deadline+blur || !d.Predicted.Complete)
 	if hurried(o.View) && o.Now+patientLooks*o.Period < deadline {
 		late = late && before.Late
@@ -332,6 +333,6 @@ func (o *outlook) announce(d *Decision) {
 			brief(d.Predicted.End))
 	case broke && !before.Broke:
 		d.News = Broke
-		d.say("the budget of %s does not suffice: what no pilot takes any more waits", *o.Goal.Budget)
+		d.say("the budget of %s does not suffice: tasks that no pilot takes wait", *o.Goal.Budget)
 	}
 }

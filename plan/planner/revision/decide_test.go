@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// scene is four tasks of ten minutes that could run side by side, and a plan with a deadline of an hour whose one pilot
-// of one cpu works on the first of them, a minute after the plan's beginning.
+// scene returns four independent tasks of ten minutes, and a plan with a deadline of an hour whose only pilot, with one
+// cpu, runs the first of them, a minute after the plan's beginning.
 func scene(t *testing.T) revision.View {
 	t.Helper()
 	g, err := dag.New(4, nil)
@@ -35,7 +35,7 @@ func scene(t *testing.T) revision.View {
 	return v
 }
 
-// onePilot is one of a cpu, for two hours.
+// onePilot returns a pilot with one cpu for two hours.
 func onePilot(number int, phase revision.Phase) revision.Pilot {
 	return revision.Pilot{Number: number, Phase: phase, Began: -1, Ended: -1, Keep: time.Minute, Tariff: plan.CoreHours,
 		Overhead: 5 * time.Second, Margin: time.Minute,
@@ -43,13 +43,14 @@ func onePilot(number int, phase revision.Phase) revision.Pilot {
 		Pilot: plan.Pilot{Site: "hpc", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * time.Hour)}}
 }
 
-// TestSlowHostsInARevision: what a task on a slow host has behind it, and has left, is reckoned at that host's speed.
+// TestSlowHostsInARevision: the elapsed and the remaining time of a task on a slow host are computed with that host's
+// speed.
 func TestSlowHostsInARevision(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		speed plan.Speed
-		left  time.Duration // of the first task's ten minutes, five minutes after its beginning, on the fastest hosts
-		end   time.Duration // of all four, one after the other
+		left  time.Duration // of the first task's ten minutes, five minutes after its start, on the fastest hosts
+		end   time.Duration // of all four in sequence
 	}{
 		{0, 5 * time.Minute, 41 * time.Minute},
 		{0.5, 7*time.Minute + 30*time.Second, 81 * time.Minute},
@@ -67,8 +68,8 @@ func TestSlowHostsInARevision(t *testing.T) {
 	}
 }
 
-// TestLeavingCosts: what a pilot takes to leave is a part of what a plan is expected to cost, of each that has started,
-// and of each to come that will have tasks.
+// TestLeavingCosts: the expected cost of a plan includes the time that pilots take to leave, for each that has started
+// and for each future one with tasks.
 func TestLeavingCosts(t *testing.T) {
 	t.Parallel()
 	cost := func(leave time.Duration) cost.Money {
@@ -88,7 +89,7 @@ func TestLeavingCosts(t *testing.T) {
 	}
 }
 
-// wait has two more pilots wait for the end of the first task, for which all others wait.
+// wait adds two pilots that wait for the end of the first task, on which all others depend.
 func wait(t *testing.T, v *revision.View) {
 	t.Helper()
 	var err error
@@ -106,7 +107,7 @@ func wait(t *testing.T, v *revision.View) {
 	}
 }
 
-// travel has files of 300 s travel with each task.
+// travel adds a file transfer of 300 s to each task.
 func travel(v *revision.View) {
 	way := plan.Transfer{Bandwidth: 1e6}
 	for i := range v.Problem.Work.Tasks {
@@ -120,8 +121,8 @@ func travel(v *revision.View) {
 	}
 }
 
-// TestFilesOfWhatRuns: of a task that runs what is left is a part of the way of its files, too, which does not count
-// again; of others it is to come.
+// TestFilesOfWhatRuns: the remaining time of a running task includes the rest of its file transfers, which are not
+// counted again; those of other tasks are still to come.
 func TestFilesOfWhatRuns(t *testing.T) {
 	t.Parallel()
 	v := scene(t)
@@ -139,7 +140,7 @@ func TestFilesOfWhatRuns(t *testing.T) {
 	}
 }
 
-// TestDecide: what is decided at one instant.
+// TestDecide checks single decisions.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -195,7 +196,7 @@ func TestDecide(t *testing.T) {
 			v.Goal.Budget = &cost.Amount{Money: 17_000, Unit: cost.CPUHours} // 61 s of a cpu
 		}, drop: []revision.Drop{{Pilot: 0, Cancel: true, Why: revision.Budget}}, news: revision.Broke},
 		{name: "the budget suffices for one task", edit: func(v *revision.View) {
-			v.Goal.Budget = &cost.Amount{Money: 183_500, Unit: cost.CPUHours} // 11 minutes, and not another task
+			v.Goal.Budget = &cost.Amount{Money: 183_500, Unit: cost.CPUHours} // 11 minutes, not enough for another task
 		}, drop: []revision.Drop{{Pilot: 0, Why: revision.Budget}}, news: revision.Late},
 		{name: "the budget suffices for all that is left", edit: func(v *revision.View) {
 			v.Goal.Budget = &cost.Amount{Money: 183_500, Unit: cost.CPUHours}
@@ -205,7 +206,7 @@ func TestDecide(t *testing.T) {
 		}},
 		{name: "no money for what would help", edit: func(v *revision.View) {
 			v.Goal.Deadline = corral.Seconds(31 * time.Minute)
-			v.Goal.Budget = &cost.Amount{Money: 690_000, Unit: cost.CPUHours} // of 41 minutes, a little more
+			v.Goal.Budget = &cost.Amount{Money: 690_000, Unit: cost.CPUHours} // slightly more than 41 minutes
 		}, limit: true, news: revision.Late},
 		{name: "a job of several tasks, none of which has been told to be done", edit: func(v *revision.View) {
 			for i := range v.Tasks {
@@ -294,7 +295,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestALimitIsNamed: what keeps pilots from being asked for that would help is said in a decision's reasons.
+// TestALimitIsNamed: a decision's reasons name the limits that prevent useful pilots.
 func TestALimitIsNamed(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(*plan.Site){
@@ -312,8 +313,7 @@ func TestALimitIsNamed(t *testing.T) {
 	}
 }
 
-// TestASearchThatTakesTooLong: what ends the search for pilots keeps them from being added, and nothing else from being
-// decided.
+// TestASearchThatTakesTooLong: a cancelled search prevents adding pilots, but no other decision.
 func TestASearchThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	v := scene(t)
@@ -335,7 +335,8 @@ func TestASearchThatTakesTooLong(t *testing.T) {
 	}
 }
 
-// TestTasksWithoutAPilotHaveNoEnd: where no pilot will take what is left, the end of what runs is not said to be late.
+// TestTasksWithoutAPilotHaveNoEnd: if no pilot will take the remaining tasks, the end of the running ones is not
+// reported as late.
 func TestTasksWithoutAPilotHaveNoEnd(t *testing.T) {
 	t.Parallel()
 	v := scene(t)

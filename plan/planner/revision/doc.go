@@ -1,20 +1,20 @@
-// Package revision decides how a plan is revised while its run goes on. A revision says which pilots to ask for beyond
-// those that there are, and which to let go; the plan itself stays what it was. It does no I/O and reads no clock: the
-// same view has the same decision, whether corrald asks or package sim. The word is that of predictive-reactive
-// scheduling, for what becomes of a schedule when things go otherwise.
+// Package revision decides how to revise a plan during its run. A revision lists the pilots to request in addition to
+// the present ones, and those to release; the plan itself does not change. The package does no I/O and reads no clock:
+// the same view yields the same decision, in corrald and in package sim. The term is from predictive-reactive
+// scheduling, where it means adapting a schedule to unexpected events.
 //
-// How it works, in the order of the files:
+// How it works, by file:
 //
-//	view.go      what is known at an instant: the goal, the tasks, the pilots of the plan, the sites
-//	outlook.go   estimates are corrected by what has ended, what is left becomes a problem of its own with the pilots
-//	             as they are, and planner.Expect says when it will be done
-//	budget.go    what was spent, what is bound to be, and which pilots must end before it is more than the budget
-//	thrift.go    which pilots to let go so that the budget suffices for what is left
-//	walltime.go  which pilots would cut what they take next, and take no more therefore
-//	limits.go    which limits of sites keep pilots from being asked for that would help
-//	decide.go    Decide: behind, pilots are added as planner.Make says; ahead, those that are not needed are let go
+//	view.go      the state at an instant: the goal, the tasks, the pilots of the plan, the sites
+//	outlook.go   corrects estimates by the tasks that have ended, makes a problem of the remaining work and the present
+//	             pilots, and predicts its end with planner.Expect
+//	budget.go    the money spent and committed, and the pilots that must end before it exceeds the budget
+//	thrift.go    the pilots to release so that the budget covers the remaining work
+//	walltime.go  the pilots that would cut off their next tasks, and therefore take no more
+//	limits.go    the limits of sites that prevent useful pilots
+//	decide.go    Decide: if behind, it adds pilots with planner.Make; if ahead, it releases those that are not needed
 //
-// The invariants: what is spent never exceeds the budget, as long as decisions are no further apart than View.Period
-// and a pilot is gone View.Grace after it was told to go. Without the one that forces it no decision follows another
-// within Pause. And a decision that was carried out is followed by none, unless something else happens or time passes.
+// The invariants: spending never exceeds the budget, as long as decisions are at most View.Period apart and a released
+// pilot ends within View.Grace. No decision follows another within Pause, unless the budget requires it. And a decision
+// that was carried out is followed by an empty one, unless something else happens or time passes.
 package revision

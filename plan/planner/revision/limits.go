@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner"
 )
 
-// full finds out, where nothing is added, whether the limits of sites are why: more would help without them.
+// full checks, if no pilots are added, whether the limits of sites are the reason: more pilots would help without them.
 func full(o *outlook, d *Decision, goal plan.Goal) error {
 	free := o.left
 	free.Sites = slices.Clone(o.left.Sites)
@@ -25,34 +25,34 @@ func full(o *outlook, d *Decision, goal plan.Goal) error {
 	return nil
 }
 
-// limits says what sites give at most, where that is less than so many cpus.
+// limits describes the limits of sites that are below the given number of cpus.
 func limits(sites []plan.Site, cpus int) (all []string) {
 	for _, s := range sites {
 		switch {
 		case s.Pilots < plan.Unlimited && s.Pilots*min(s.Hosts, cpus)*s.Host.CPUs < min(s.CPUs, cpus):
-			all = append(all, fmt.Sprintf("site %s takes %d pilot(s) more", s.Name, s.Pilots))
+			all = append(all, fmt.Sprintf("site %s accepts %d more pilot(s)", s.Name, s.Pilots))
 		case s.CPUs < cpus:
-			all = append(all, fmt.Sprintf("site %s gives %d cpu(s) more", s.Name, s.CPUs))
+			all = append(all, fmt.Sprintf("site %s provides %d more cpu(s)", s.Name, s.CPUs))
 		case s.Left != nil:
-			all = append(all, fmt.Sprintf("of the allocation at site %s %s are left", s.Name,
+			all = append(all, fmt.Sprintf("site %s has %s of its allocation left", s.Name,
 				cost.Amount{Money: *s.Left, Unit: s.Tariff.Unit()}))
 		}
 	}
 	return all
 }
 
-// limit notes what keeps pilots from being asked for, and says so, once.
+// limit records the limits that prevent more pilots, and announces them once.
 func limit(o *outlook, d *Decision, limits []string) {
 	if len(limits) > 0 {
-		d.Limits = limits // the cause, instead of what follows from it
+		d.Limits = limits // the cause instead of its consequences
 	}
 	switch {
 	case o.Before.Limited:
 		return
 	case o.Left > 0:
-		d.say("behind: %d task(s) fit no pilot before it leaves, and more pilots may not be asked for", o.Left)
+		d.say("behind: %d task(s) fit no pilot before it leaves, but no more pilots are allowed", o.Left)
 	default:
-		d.say("behind: it would end after %s, wanted is %s, and more pilots may not be asked for",
+		d.say("behind: it would end after %s, the target is %s, but no more pilots are allowed",
 			plan.Beyond(o.Now+o.End, brief(o.target())), brief(o.target()))
 	}
 	d.News = Limited

@@ -11,21 +11,21 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// An outlook is what is left at an instant, as a problem whose time 0 is that instant.
+// An outlook is the remaining work at an instant, as a problem whose time 0 is that instant.
 type outlook struct {
 	View
 	left    plan.Problem
-	pilots  []int // :: present pilot of the problem → its index among View.Pilots; negative: none of the plan's
-	running []int // cpus of the tasks that each of View.Pilots has
+	pilots  []int // :: present pilot of the problem → its index in View.Pilots; negative: not one of the plan's
+	running []int // cpus of the running tasks of each of View.Pilots
 	ends    []time.Duration
 	planner.Forecast
 }
 
-// faith is how many tasks of their mean estimate the estimates of a kind are worth beside those that have ended.
+// faith is the weight of the original estimates of a kind, as a number of ended tasks with their mean estimate.
 const faith = 3
 
-// ratios returns by which factor the tasks of each kind take longer than estimated: the sum of what those took that
-// have ended over the sum of their estimates, shrunk towards 1 as if faith more had taken what was estimated.
+// ratios returns the factor by which tasks of each kind take longer than estimated: the sum of the runtimes of ended
+// tasks over the sum of their estimates, shrunk towards 1 as if faith more tasks had taken their estimates.
 func (v View) ratios() map[string]float64 {
 	type sum struct{ took, estimate, count float64 }
 	sums := map[string]sum{}
@@ -46,18 +46,19 @@ func (v View) ratios() map[string]float64 {
 	return ratios
 }
 
-// Left is what is left at an instant, as a problem whose time 0 is that instant: the tasks that are not over, with
-// corrected estimates, and the pilots that there are, with what they run.
+// Left returns the remaining work at an instant as a problem whose time 0 is that instant: the unfinished tasks, with
+// corrected estimates, and the present pilots with their running tasks.
 func Left(v View) plan.Problem { return outlookOf(v, false).left }
 
-// expect works out what is left, and when the pilots that there are will have done it.
+// expect returns the remaining work and the time when the present pilots will finish it.
 func expect(v View) *outlook {
 	o := outlookOf(v, true)
 	o.look(o.left)
 	return o
 }
 
-// outlookOf works out what is left; joined, what waits at a worker is a part of what runs there.
+// outlookOf returns the remaining work. With joined set, a task that waits at a worker is merged with the one that runs
+// there.
 func outlookOf(v View, joined bool) *outlook {
 	o := &outlook{View: v, running: make([]int, len(v.Pilots)), ends: make([]time.Duration, len(v.Pilots))}
 	o.left = plan.Problem{Sites: v.Problem.Sites, Cluster: v.Problem.Cluster}
@@ -71,7 +72,7 @@ func outlookOf(v View, joined bool) *outlook {
 	return o
 }
 
-// look asks when the pilots of a problem will have done what is left.
+// look predicts when the pilots of a problem will finish the remaining work.
 func (o *outlook) look(p plan.Problem) {
 	o.Forecast = planner.Expect(p)
 	for k, i := range o.pilots {
@@ -84,8 +85,8 @@ func (o *outlook) look(p plan.Problem) {
 	}
 }
 
-// waiting returns for each task that a worker has, and does not run yet, a task that it runs: tasks of a clustered job
-// follow each other there. For others it is -1.
+// waiting returns, for each task that waits at a worker, a task that runs there: the tasks of a clustered job run there
+// in sequence. For other tasks it is -1.
 func waiting(o *outlook) []int {
 	type place struct{ pilot, host int }
 	free, runner := map[place]corral.Resources{}, map[place]int{}
@@ -112,10 +113,10 @@ func waiting(o *outlook) []int {
 	return behind
 }
 
-// join returns the work that is left with what waits at a worker as a part of what runs there, and the index of each
-// task in it.
+// join returns the remaining work with the tasks that wait at a worker merged into the running ones, and the index of
+// each task in it.
 func join(left plan.Work, index, behind []int) (joined plan.Work, at []int) {
-	number := make([]int, len(left.Tasks)) // :: index in left → in joined
+	number := make([]int, len(left.Tasks)) // :: index in left → index in joined
 	joined.Name, at = left.Name, make([]int, len(index))
 	for i, k := range index {
 		at[i] = -1
@@ -123,7 +124,7 @@ func join(left plan.Work, index, behind []int) (joined plan.Work, at []int) {
 		case k >= 0 && behind[i] < 0:
 			at[i], number[k] = len(joined.Tasks), len(joined.Tasks)
 			joined.Tasks = append(joined.Tasks, left.Tasks[k])
-		case k >= 0: // what it waits for comes first
+		case k >= 0: // the task that it waits for comes first
 			at[i] = at[behind[i]]
 			number[k] = at[i]
 			joined.Tasks[at[i]].Runtime += left.Tasks[k].Runtime
@@ -139,12 +140,12 @@ func join(left plan.Work, index, behind []int) (joined plan.Work, at []int) {
 	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
 	var err error
 	if joined.Graph, err = dag.New(len(joined.Tasks), slices.Compact(edges)); err != nil {
-		panic("revision: " + err.Error()) // unreachable: what waits at workers waits for no other task
+		panic("revision: " + err.Error()) // unreachable: tasks that wait at workers depend on no other task
 	}
 	return joined, at
 }
 
-// host is each host of a pilot, by its index among View.Pilots and then Problem.Present.
+// host returns the resources of each host of a pilot, by its index in View.Pilots and then Problem.Present.
 func (o *outlook) host(pilot int) corral.Resources {
 	if pilot < len(o.Pilots) {
 		return o.Pilots[pilot].Host
@@ -152,8 +153,8 @@ func (o *outlook) host(pilot int) corral.Resources {
 	return o.Problem.Present[pilot-len(o.Pilots)].Host
 }
 
-// paceOf is that of a pilot's hosts, by the pilot's index as for host; of none it is that of the fastest, which see the
-// run's directory.
+// paceOf returns the pace of a pilot's hosts, by the same index as host; without a pilot it is that of the fastest
+// hosts, which share the run's directory.
 func paceOf(v View, pilot int) plan.Pace {
 	switch {
 	case pilot < 0:
@@ -164,8 +165,8 @@ func paceOf(v View, pilot int) plan.Pace {
 	return v.Problem.Present[pilot-len(v.Pilots)].Pace
 }
 
-// remaining lists the tasks that are left, with corrected estimates, and returns for each task its index there; -1 for
-// one that is over.
+// remaining lists the unfinished tasks with corrected estimates, and returns the index of each task there, or -1 if it
+// is over.
 func remaining(o *outlook) []int {
 	ratios := o.ratios()
 	var index []int
@@ -185,8 +186,8 @@ func remaining(o *outlook) []int {
 	return index
 }
 
-// begun leaves of what runs what is to come, of the way of its files as well. A cluster may tell of a job's tasks only
-// when the job ends, as HTCondor does: what has passed since it began counts for all of them.
+// begun reduces running tasks to the remaining time, which includes file transfers. A cluster may report a job's tasks
+// only when the job ends, as HTCondor does: the time since its start is subtracted from the job as a whole.
 func begun(o *outlook, index, behind []int) {
 	for i, t := range o.Tasks {
 		if t.State == corral.TaskRunning && behind[i] < 0 {
@@ -199,11 +200,11 @@ func begun(o *outlook, index, behind []int) {
 	}
 }
 
-// seat lists the pilots that take tasks, or will, and what they run. Those whose workers are there come first, and of
-// them those that stay longest: when there is work for some of them only, it is not the ones that would cut it that are
-// kept for it. A pilot that leaves has its tasks all the same; they end with it, and no other begins there.
+// seat lists the pilots that run tasks, now or later, with their running tasks. Pilots with present workers come first,
+// those that stay longest before the others: if there is work for only some of them, it is not reserved for those that
+// would cut it off. The tasks of a pilot that is leaving end with it, and no others begin there.
 func seat(o *outlook, index, behind []int) {
-	of := map[int]int{} // :: index among View.Pilots → among the present ones
+	of := map[int]int{} // :: index in View.Pilots → index among the present pilots
 	byStay := make([]int, len(o.Pilots))
 	for i := range byStay {
 		byStay[i] = i
@@ -243,7 +244,7 @@ func seat(o *outlook, index, behind []int) {
 			room = o.left.Present[k].Host
 		}
 		if !needs.FitIn(room) {
-			continue // it is as if it were ready
+			continue // treat it as ready
 		}
 		free[at] = room.Minus(needs)
 		if o.pilots[k] >= 0 {
@@ -259,7 +260,7 @@ func (o *outlook) without(dropped map[int]bool) plan.Problem {
 	p.Present = nil
 	for k, q := range o.left.Present {
 		if i := o.pilots[k]; i >= 0 && dropped[i] {
-			q.End, q.Ready = -1, 0 // it stays in its place, and takes nothing
+			q.End, q.Ready = -1, 0 // it keeps its index, but takes no tasks
 		}
 		p.Present = append(p.Present, q)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// anyWork draws a workflow of levels: each task has parents in the level before.
+// anyWork generates a workflow of levels: each task has parents in the previous level.
 func anyWork(t *rapid.T) execution.Spec {
 	var s execution.Spec
 	var edges [][2]int
@@ -45,13 +45,13 @@ func anyWork(t *rapid.T) execution.Spec {
 	return s
 }
 
-// erring has runtimes differ from their estimates by up to 30 % either way.
+// erring makes runtimes differ from their estimates by up to 30 % either way.
 func erring(t *rapid.T) func(*sim.Scenario) {
 	seed := uint64(rapid.IntRange(0, 1000).Draw(t, "seed"))
 	return func(s *sim.Scenario) { s.Runtime = sim.Runtimes(s.Work, sim.Uniform(s.Work, 0.3, seed)) }
 }
 
-// A spending is a life with a budget: so many percent more than what is planned for it, at some billing.
+// A spending is a life with a budget, given as a percentage above the planned cost, and a billing.
 type spending struct {
 	life
 	billing string
@@ -65,8 +65,8 @@ func anySpending(r *rapid.T) spending {
 		rapid.IntRange(0, 20).Draw(r, "percent more")}
 }
 
-// TestTheBudgetIsKept: whatever the runtimes are, and whatever is billed, pilots never cost more than the budget. Work
-// for which it does not suffice waits, and that is said. The long checks draw other cases each time.
+// TestTheBudgetIsKept: for any runtimes and any billing, pilots never cost more than the budget. Work that it does not
+// cover waits, and this is announced. The soak test uses new cases each time.
 func TestTheBudgetIsKept(t *testing.T) {
 	t.Parallel()
 	draw := rapid.Custom(anySpending)
@@ -101,14 +101,15 @@ func keepBudget(t *testing.T, r interface{ Fatalf(string, ...any) }, s spending)
 	}
 }
 
-// A life is a workflow, the wait of its site, and how its runtimes err.
+// A life is a workflow, the wait of its site, and the error of its runtimes.
 type life struct {
 	work execution.Spec
 	wait time.Duration
 	err  func(*sim.Scenario)
 }
 
-// lives draws the same lives each time: what is said of them is no law, and would fail for one in some hundreds.
+// lives generates the same lives each time: the tested properties are not guaranteed, and would fail for about one in
+// several hundred.
 func lives(most time.Duration, n int) (all []life) {
 	draw := rapid.Custom(func(r *rapid.T) life {
 		wait := time.Duration(rapid.IntRange(0, int(most/time.Second)).Draw(r, "wait")) * time.Second
@@ -120,9 +121,9 @@ func lives(most time.Duration, n int) (all []life) {
 	return all
 }
 
-// TestDeadlinesWithSlackAreMet: of plans that have 30 % of slack, 99 in 100 meet their deadlines although runtimes err by
-// up to 30 %. The others are late by little, because what is left when it is seen is one chain of tasks, which no pilot
-// makes shorter; and it is said beforehand.
+// TestDeadlinesWithSlackAreMet: of plans with 30 % of slack, 99 in 100 meet their deadlines with runtimes that differ
+// by up to 30 %. The others are slightly late, because when the delay is noticed, the remaining work is a single chain
+// of tasks, which pilots cannot shorten; this is announced in advance.
 func TestDeadlinesWithSlackAreMet(t *testing.T) { meetDeadlines(t, 20) }
 
 func meetDeadlines(t *testing.T, cases int) {
@@ -160,9 +161,9 @@ func meetDeadlines(t *testing.T, cases int) {
 	}
 }
 
-// TestDecisionsComeToRest: decisions that change pilots keep their distance, but for idle ones, which go at once; and
-// where all goes as planned they are few: pilots are added once at most, because tasks go where there is room, not where
-// the plan's witness has them. Those that are let go before they were asked for do not count.
+// TestDecisionsComeToRest: decisions that change pilots keep the minimum distance, except for releasing idle ones. If
+// everything goes as planned they are rare: pilots are added at most once, because tasks run where there is room, not
+// where the plan's witness places them. Pilots that are released before their submission do not count.
 func TestDecisionsComeToRest(t *testing.T) { comeToRest(t, 20) }
 
 func comeToRest(t *testing.T, cases int) {
@@ -189,12 +190,12 @@ func comeToRest(t *testing.T, cases int) {
 	}
 }
 
-// onlyIdle reports whether a decision lets idle pilots go, and does nothing else.
+// onlyIdle reports whether a decision does nothing but release idle pilots.
 func onlyIdle(d revision.Decision) bool {
 	return len(d.Add) == 0 && !slices.ContainsFunc(d.Drop, func(p revision.Drop) bool { return !p.Idle })
 }
 
-// wereAsked reports whether some pilot that a decision added was asked for in the end.
+// wereAsked reports whether any pilot that a decision added was submitted in the end.
 func wereAsked(c *control, tr *sim.Trace, decision int) bool {
 	first := len(c.plan.Pilots)
 	for _, d := range c.said[:decision] {
@@ -217,7 +218,7 @@ func said(c *control, news revision.News) bool {
 	return false
 }
 
-// story tells what was decided, for messages.
+// story describes the decisions, for messages.
 func story(c *control) (text string) {
 	for i, d := range c.said {
 		text += fmt.Sprintf("\n%s: %q, limits %q, drops %+v", c.at[i], d.Reasons, d.Limits, d.Drop)

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// idle are the pilots that have been idle for a while and have no task to come. They are paid for nothing, so they do
-// not have to wait for what earlier decisions have changed to show.
+// idle returns the pilots that have been idle for a while and expect no tasks. Holding them is a waste, so they are
+// released without waiting for the effects of earlier decisions.
 func idle(o *outlook, closed map[int]bool) map[int]bool {
 	all := map[int]bool{}
 	for i, q := range o.Pilots {
@@ -20,7 +20,8 @@ func idle(o *outlook, closed map[int]bool) map[int]bool {
 	return all
 }
 
-// unneeded are the pilots that have not started and without which, and without the idle ones, the end is still in time.
+// unneeded returns the pilots that have not started and without which, and without the idle ones, the end is still in
+// time.
 func unneeded(o *outlook, idle, closed map[int]bool) map[int]bool {
 	all := map[int]bool{}
 	for i, q := range o.Pilots {
@@ -37,12 +38,12 @@ func unneeded(o *outlook, idle, closed map[int]bool) map[int]bool {
 	return gone
 }
 
-// workless reports whether a pilot has no task and none is expected to come.
+// workless reports whether a pilot has no task and expects none.
 func workless(o *outlook, i int, closed map[int]bool) bool {
 	return o.ends[i] == 0 && o.running[i] == 0 && !closed[i]
 }
 
-// release lets pilots go that are not needed.
+// release releases the pilots that are not needed.
 func release(o *outlook, d *Decision, idle, unneeded map[int]bool) {
 	all := maps.Clone(idle)
 	maps.Copy(all, unneeded)
@@ -57,13 +58,12 @@ func release(o *outlook, d *Decision, idle, unneeded map[int]bool) {
 		d.Drop = append(d.Drop, Drop{Pilot: o.Pilots[i].Number, Idle: idle[i], Why: why})
 	}
 	d.Predicted = prediction(o)
-	d.say("ahead: %d idle pilot(s) have no task to come, %d more are not needed; it ends after %s", len(idle),
+	d.say("ahead: %d idle pilot(s) have no more tasks, %d more are not needed; it ends after %s", len(idle),
 		len(unneeded), brief(d.Predicted.End))
 }
 
-// spare adds pilots to dropped that are not submitted, and without which the end is still no later than the plan
-// promised, and cheaper; the last ones first. Time that was won is given up for money, but not the
-// slack that the plan had: that is for errors.
+// spare adds unsubmitted pilots to dropped, the last ones first, if the result is cheaper and ends no later than the
+// plan predicted. Time ahead of the plan is traded for money, but not the plan's slack, which covers errors.
 func spare(o *outlook, dropped map[int]bool) {
 	if o.Goal.Objective == plan.Makespan {
 		return

@@ -1,10 +1,10 @@
 package revision_test
 
-// Plans that were made for a queue as it was, in that queue as it becomes. What a plan in slots counts on is more than
-// others do: that room is where it was, and that tasks end before a slot does. So this is where revisions have most to
-// do: pilots that came too early have left, those that came late are behind, and what a slot's end has cut begins again.
+// Plans that were made for the current queue, in that queue as it evolves. A plan in slots makes more assumptions than
+// others: that the room is still there, and that tasks end before their slot does. Therefore revisions have most to do
+// here: pilots that started too early have left, late ones are behind, and tasks that were cut off start over.
 //
-// The plans are those of package algorithm, which is above this one; the revisions are ours, and know waits alone.
+// The plans are those of package algorithm, which depends on this one; the revisions use waits only.
 
 import (
 	"testing"
@@ -21,10 +21,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A plan in slots is carried out in a queue to which people keep coming, and whose jobs end earlier than they have
-// requested, with runtimes that are up to 30 % off: pilots come at other times than planned, and slots end with tasks in
-// them (F34). The plan is revised, all tasks get done, none is done twice, and it takes no more than half as long again as
-// was planned in the mean, for a quarter more. The log has how often each was revised.
+// TestSlotsWithNoise runs a plan in slots in a queue where jobs continue to arrive and end before their requested
+// times, with runtimes that differ by up to 30 %: pilots start at other times than planned, and slots end while tasks
+// run (F34). The plan is revised, all tasks complete, none runs twice, and on average the makespan is at most 50 % and
+// the cost 25 % above the plan. The log shows the number of revisions.
 func TestSlotsWithNoise(t *testing.T) {
 	t.Parallel()
 	const n, processors = 8, 64
@@ -50,15 +50,15 @@ func TestSlotsWithNoise(t *testing.T) {
 		if err != nil || !made.Feasible {
 			t.Fatalf("%d: %+v, %v", k, made, err)
 		}
-		// The control is corrald's reviser, which looks at the plan each minute.
+		// The control is corrald's reviser, which examines the plan every minute.
 		c := &control{tb: t, every: time.Minute, plan: made, problem: problem}
-		c.problem.Sites[0].Room = nil // revisions go by waits
+		c.problem.Sites[0].Room = nil // revisions use waits
 		for _, q := range made.Pilots {
 			c.pilots = append(c.pilots, asked{Pilot: q})
 		}
 		s := sim.Scenario{Work: montecarlo.Spec(problem.Work), Sites: []sim.Site{at}, Control: c.steer, Every: c.every,
 			Cluster: sim.Cluster{Cluster: problem.Cluster}, Asks: sim.AsksFor(made.Pilots, 0, time.Duration(plan.LeaveAfter))}
-		// Each task takes up to 30 % more or less than its estimate, whatever pilot it is on.
+		// Each task takes up to 30 % more or less than its estimate, on any pilot.
 		sim.Spread{Law: "uniform", Size: 0.3}.Of(&s, func(i int) string { return "t" }, k)
 		came := sim.Run(s)
 		if tasks := came.Tasks(); came.Ending != sim.Done || tasks.Done != grid.Tasks {

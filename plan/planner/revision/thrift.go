@@ -7,16 +7,16 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Of a budget one part in so many is kept for what pilots are held beyond what they are expected to: until it shows
-// that they are idle, and until an order has reached them.
+// budgetReserve is the inverse of the share of the budget that covers additional holding time: until idleness is
+// noticed, and until a release takes effect.
 const budgetReserve = 33
 
-// mostSparing is how many pilots are looked at, at most, in one decision that saves.
+// mostSparing is the maximum number of pilots to consider in one decision.
 const mostSparing = 16
 
-// save lets pilots go without which what is left becomes cheaper and is still done in time, as long as all of them
-// together are expected to cost more than the budget. Fewer pilots wait less for tasks, at the price of time; and the
-// budget is kept whatever happens: without that, what it does not suffice for would be left undone in the end.
+// save releases pilots without which the remaining work becomes cheaper and still ends in time, as long as all pilots
+// are expected to exceed the budget. Fewer pilots wait less for tasks, but take more time. The budget is enforced in
+// any case; without save, the work that it does not cover would remain undone in the end.
 func save(o *outlook, d *Decision, gone map[int]bool) {
 	if o.Goal.Budget == nil || o.Left > 0 {
 		return
@@ -36,15 +36,15 @@ func save(o *outlook, d *Decision, gone map[int]bool) {
 	if saved > 0 {
 		o.left = o.without(gone)
 		d.Predicted = prediction(o)
-		d.say("%d pilot(s) take no more tasks: with all of them it would cost %s of the budget of %s, without them "+
+		d.say("%d pilot(s) take no more tasks: with them it would cost %s of the budget of %s, without them "+
 			"%s; it ends after %s", saved, before, *o.Goal.Budget, d.Predicted.Cost, brief(d.Predicted.End))
 	}
 }
 
-// cheapest returns the pilot without which what is left costs least, of those without which it is cheaper by more than
-// a hundredth, and by more than a hop of all pilots costs, and still done in time; negative: there is none. What the
-// cluster has meant for the pilot needs another hop, while others may wait for it. Of pilots that are alike one is
-// tried, so many at most. It says how many were.
+// cheapest returns the pilot whose release makes the remaining work cheapest, still in time, and saves at least 1 % and
+// the cost of a hop of all pilots; negative: there is none. The hop is needed because tasks that are already assigned
+// to the pilot must be reassigned, while others may wait for them. Of equivalent pilots only one is tried, and at most
+// most in total; the number tried is returned.
 func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 	best, least := -1, o.expected()
 	least -= max(least/100, hop(o))
@@ -67,7 +67,7 @@ func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 	return best, tried
 }
 
-// hop is what the pilots that have started cost during one.
+// hop returns the cost of the started pilots during one hop.
 func hop(o *outlook) (sum cost.Money) {
 	for _, q := range o.Pilots {
 		if q.started() {
@@ -77,7 +77,7 @@ func hop(o *outlook) (sum cost.Money) {
 	return sum
 }
 
-// A kin is what pilots have in common of which it does not matter which one goes.
+// A kin is the common property of equivalent pilots, any of which may be released.
 type kin struct {
 	site, queue string
 	hosts, cpus int
@@ -86,12 +86,12 @@ type kin struct {
 	price       cost.Money
 }
 
-// kinOf is the kin of a pilot; ok is false if it takes no tasks any more.
+// kinOf returns the kin of a pilot; ok is false if it takes no more tasks.
 func kinOf(o *outlook, i int) (k kin, ok bool) {
 	q := o.Pilots[i]
 	return kin{q.Site, q.Queue, q.Hosts, q.CPUs, q.Phase, o.running[i] > 0, price(q.Tariff, q.heldFor(time.Hour))},
 		q.Phase <= Working
 }
 
-// inTime reports whether the end that is expected leaves what is kept of the time until the deadline, if there is one.
+// inTime reports whether the expected end leaves the reserve before the deadline, if there is one.
 func inTime(o *outlook) bool { return o.Goal.Deadline == 0 || o.Now+o.End <= o.target() }

@@ -8,70 +8,70 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A View is what is known of a plan's run at an instant. Times count from the plan's beginning.
+// A View is the state of a plan's run at an instant. Times count from the plan's beginning.
 type View struct {
 	Now     time.Duration
 	Goal    plan.Goal
 	Promise time.Duration // the makespan that the plan predicted
-	Problem plan.Problem  // all work as it was estimated; sites with what they give beyond Pilots; others' pilots
-	Without []string      // why sites are not in it that pilots might have been asked for at
-	Shape   int           // cpus of the hosts of what is asked for; 0: several are tried
+	Problem plan.Problem  // all work with the original estimates; the sites' remaining limits; pilots of others
+	Without []string      // why other sites that might have been used are missing
+	Shape   int           // cpus per host of new pilots; 0: several are tried
 	Tasks   []Task        // by the index of Problem.Work.Tasks
-	Pilots  []Pilot       // that the plan, or a revision, asked for, in the order in which tasks go to them
+	Pilots  []Pilot       // requested by the plan or a revision, in the order in which they get tasks
 	Before  Before
-	Period  time.Duration // the next decision is made no later than so much after Now
-	Grace   time.Duration // a pilot that is told to go is gone no later than so much after it
+	Period  time.Duration // maximum time from Now to the next decision
+	Grace   time.Duration // maximum time that a released pilot takes to end
 
-	// Context ends the search for pilots to add, of which there are none then; nil: nothing does.
+	// Context cancels the search for pilots to add, of which there are none then; nil: never.
 	Context context.Context
 }
 
-// A Task says how far one task is.
+// A Task is the progress of one task.
 type Task struct {
 	State corral.TaskState
-	Pilot int           // that has it: index in View.Pilots, then in Problem.Present; negative: neither. If it runs
+	Pilot int           // index in View.Pilots, then in Problem.Present, of a running task's pilot; negative: neither
 	Host  int           // of that pilot
-	Since time.Duration // when it began
-	Took  time.Duration // only if it is done: what it would have taken on the fastest hosts, as estimates do
+	Since time.Duration // start of a running task
+	Took  time.Duration // only for completed tasks: the time on the fastest hosts, like estimates
 }
 
-// A Phase says how far a pilot is.
+// A Phase is the progress of a pilot.
 type Phase int
 
 const (
-	Planned Phase = iota // it will be asked for at Submit
-	Queued               // it was asked for at Submit
-	Booting              // its job has started, its workers are not there
-	Working              // its workers are there
-	Leaving              // it was told to go
-	Gone                 // it is over
+	Planned Phase = iota // it will be submitted at Submit
+	Queued               // it was submitted at Submit
+	Booting              // its job has started, its workers are not present yet
+	Working              // its workers are present
+	Leaving              // it was released
+	Gone                 // it has ended
 )
 
-// A Pilot is one of the plan's. Instants that have not come do not count.
+// A Pilot is one pilot of the plan. Instants in the future are not set.
 type Pilot struct {
-	plan.Pilot                  // what was asked for, where; of its times only Submit counts
+	plan.Pilot                  // the request; of its times only Submit is used
 	plan.Pace                   // of its hosts
-	Number     int              // the index that it has in its plan, for life
-	Host       corral.Resources // of each host
+	Number     int              // its index in the plan, which never changes
+	Host       corral.Resources // per host
 	Phase      Phase
 	Tariff     plan.Tariff
-	Wait       time.Duration // in the queue, as expected
-	Overhead   time.Duration // from the start of its job to its workers, as expected
-	Margin     time.Duration // before the end of its walltime, in which it takes no task
-	Keep       time.Duration // it leaves after so long without a task
-	Cancelled  bool          // it was told to go at once
-	Began      time.Duration // its job; negative: it has not, or never did
+	Wait       time.Duration // expected queue wait
+	Overhead   time.Duration // expected time from the start of its job to its workers
+	Margin     time.Duration // before the end of its walltime, when it takes no tasks
+	Keep       time.Duration // idle time after which it leaves
+	Cancelled  bool          // it was cancelled
+	Began      time.Duration // start of its job; negative: not started
 	Ended      time.Duration
-	Idle       time.Duration // for how long it has had no task; 0: it has one
+	Idle       time.Duration // how long it has had no task; 0: it has one
 }
 
-// Before is what the revision before this one said.
+// Before is the state after the previous revision.
 type Before struct {
 	Number  int           // 0: there is none
-	At      time.Duration // of the last one that changed pilots; 0: none did
-	Late    bool          // it said that the deadline will be missed
-	Broke   bool          // it said that the budget does not suffice for what is left
-	Limited bool          // it said that pilots would help that may not be asked for, and none were added since
+	At      time.Duration // time of the last one that changed pilots; 0: none
+	Late    bool          // a late deadline was announced
+	Broke   bool          // an insufficient budget was announced
+	Limited bool          // insufficient limits were announced, and no pilots were added since
 }
 
 // started reports whether a pilot holds its hosts, or has held them.
@@ -79,7 +79,7 @@ func (q Pilot) started() bool {
 	return q.Phase >= Booting && q.Began >= 0
 }
 
-// spent is what a pilot has cost by an instant, if it is held until then unless it has ended before.
+// spent returns the pilot as held until an instant, or until its end if that was earlier.
 func (q Pilot) spent(until time.Duration) plan.Pilot {
 	if q.Phase == Gone {
 		until = min(until, q.Ended)
@@ -87,12 +87,12 @@ func (q Pilot) spent(until time.Duration) plan.Pilot {
 	return q.heldFor(max(0, until-q.Began))
 }
 
-// heldFor is a pilot of this shape that is held for so long.
+// heldFor returns a pilot of this shape that is held for the given time.
 func (q Pilot) heldFor(d time.Duration) plan.Pilot {
 	return plan.Pilot{Site: q.Site, Hosts: q.Hosts, CPUs: q.CPUs, End: corral.Seconds(d)}
 }
 
-// leaves is when a pilot whose workers are there takes its last task, at the latest; 0 for others.
+// leaves returns the latest time at which a pilot with present workers starts a task; 0 for others.
 func (q Pilot) leaves() time.Duration {
 	if q.Phase != Working {
 		return 0
@@ -100,7 +100,7 @@ func (q Pilot) leaves() time.Duration {
 	return q.Began + time.Duration(q.Walltime) - q.Margin
 }
 
-// present is the pilot as a problem has it whose time 0 is now; ok is false if no task will begin there.
+// present converts the pilot for a problem whose time 0 is now; ok is false if no task will start there.
 func (q Pilot) present(now time.Duration) (p plan.Present, ok bool) {
 	p = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Keep: q.Keep, Pace: q.Pace}
 	lifetime := time.Duration(q.Walltime) - q.Margin
@@ -126,18 +126,18 @@ func (q Pilot) present(now time.Duration) (p plan.Present, ok bool) {
 	return p, p.End > p.Ready
 }
 
-// overdue is how much longer a task is expected to take that was to take so long, and has taken some time. What is
-// late will be late by three times as much in the end, but takes no more than a quarter longer than it has taken: an
-// estimate that was too short says little about the rest.
+// overdue returns the expected remaining time of a task from its expected and elapsed times. A late task is expected to
+// be late by three times its current delay in the end, but by at most a quarter of the elapsed time: a wrong estimate
+// contains little information about the rest.
 func overdue(expected, taken time.Duration) time.Duration {
 	return max(expected-taken, min(2*(taken-expected), taken/4))
 }
 
-// patience is by how much a wait may differ from what was expected before it means anything.
+// patience is the tolerance for waits.
 const patience = 10 * time.Second
 
-// soon is overdue for a wait in a queue, or for a start. These vary much: one of up to twice what was expected is no
-// reason to ask for more pilots, which would have to wait, too.
+// soon is like overdue for queue waits and start-up times. These vary considerably: up to twice the expected time is no
+// reason to request more pilots, which would also have to wait.
 func soon(expected, taken time.Duration) time.Duration {
 	if taken <= 2*expected+patience {
 		return max(0, expected-taken)

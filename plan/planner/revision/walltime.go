@@ -6,13 +6,13 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// doubtful is the share by which a task may take longer than estimated without being cut: a task is expected to begin
-// only on a pilot that stays for so much more. One that is cut needs its whole runtime again, which no pilot that is
-// added then makes up for. It is less than the reserve that planner adds to walltimes, so that a pilot that was asked
-// for takes all tasks that it was asked for.
+// doubtful is the share by which a task may exceed its estimate without being cut off: a task is expected to start only
+// on a pilot that stays that much longer. A task that is cut off needs its whole runtime again, for which a pilot added
+// then comes too late. It is less than the reserve that planner adds to walltimes, so that a requested pilot takes all
+// the tasks planned for it.
 const doubtful = 1. / 3
 
-// doubt is doubtful, or 0 if some task is so long that no pilot that can be asked for stays for so much more.
+// doubt returns doubtful, or 0 if a task is too long for this reserve on any pilot that can be requested.
 func doubt(p plan.Problem) float64 {
 	var longest, lifetime time.Duration
 	for _, t := range plan.Quickest(p).Tasks {
@@ -31,8 +31,8 @@ func withDoubt(runtime time.Duration) time.Duration {
 	return runtime + time.Duration(doubtful*float64(runtime))
 }
 
-// closing returns the pilots, by index among View.Pilots, on which all next tasks would be in doubt: the cluster starts
-// a task wherever its estimate fits. They are to take no more tasks.
+// closing returns the pilots, by index in View.Pilots, on which all next tasks would be in doubt. They must take no
+// more tasks, because the cluster starts a task wherever its estimate fits.
 func (o *outlook) closing() map[int]bool {
 	all := map[int]bool{}
 	next := next(o.left)
@@ -58,8 +58,8 @@ func (o *outlook) closing() map[int]bool {
 	return all
 }
 
-// next returns the tasks that are left and may begin soon, and in how long: nothing but running tasks is before them,
-// which will be done within what is in doubt of their own runtime.
+// next returns the remaining tasks that may start soon, and in how long: they depend on nothing but running tasks,
+// which end within the doubtful share of their own runtime.
 func next(left plan.Problem) map[int]time.Duration {
 	busy := map[int]bool{}
 	for _, p := range left.Present {

@@ -13,23 +13,23 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A Problem is a workflow and what sites offer for it. Tasks need processors: their cpus; memory and the rest are not
-// looked at.
+// A Problem is a workflow and the offers of sites. Only the tasks' cpus are considered, not their memory and other
+// needs.
 type Problem struct {
 	Work  plan.Work
-	Sites []Site // in the order in which equal starts are preferred
+	Sites []Site // by preference for equal starts
 
-	// Transfer is how long the data of a parent takes to a child at another site; nil: no time.
+	// Transfer returns how long the transfer of a parent's data to a child at another site takes; nil: no time.
 	Transfer func(parent, child int) time.Duration
 }
 
-// A Site is what one site offers, at the instant that is the beginning for all sites.
+// A Site is the offer of one site. The instant of the offers, which must be the same for all sites, is the beginning.
 type Site struct {
 	slot.Offer
-	Runtimes []time.Duration // of the tasks at this site; nil: those of the workflow
+	Runtimes []time.Duration // of the tasks at this site; nil: as in the workflow
 }
 
-// runtime is what a task takes at the site.
+// runtime returns the runtime of a task at the site.
 func (s *Site) runtime(t *plan.Task, i int) time.Duration {
 	if s.Runtimes != nil {
 		return s.Runtimes[i]
@@ -37,14 +37,14 @@ func (s *Site) runtime(t *plan.Task, i int) time.Duration {
 	return t.Runtime
 }
 
-// A Scheduler schedules one problem on any choice of its slots. It never changes, and may be shared.
+// A Scheduler schedules one problem on any choice of its slots. It is immutable, and safe for concurrent use.
 type Scheduler struct {
 	problem Problem
-	order   []int // of tasks: by rank
-	first   []int // :: site → number of its first slot among all; one more at the end
+	order   []int // task indices by rank
+	first   []int // :: site → number of its first slot among all; plus one final entry
 }
 
-// Ask asks sources, one after another, and returns the sites of a problem. The error is the first of a source.
+// Ask requests the offers of sources in order, and returns them as the sites of a problem, or the first error.
 func Ask(sources ...slot.Source) ([]Site, error) {
 	sites := make([]Site, len(sources))
 	for i, s := range sources {
@@ -57,14 +57,14 @@ func Ask(sources ...slot.Source) ([]Site, error) {
 	return sites, nil
 }
 
-// New returns the scheduler of a problem. Slots that are not valid, and offers that are not of one instant, are an
-// error of kind Invalid; no slot at all, or a task that is wider than each site, one of kind Unsatisfiable.
+// New returns the scheduler of a problem. Invalid slots, and offers at different instants, are an error of kind
+// Invalid; no slot at all, or a task wider than every site, is one of kind Unsatisfiable.
 func New(p Problem) (*Scheduler, error) {
 	s := &Scheduler{problem: p, first: []int{0}}
 	widest := 0
 	for _, site := range p.Sites {
 		if site.At != p.Sites[0].At {
-			return nil, corral.Errorf(corral.Invalid, "site %s offered at %s and site %s at %s: ask all at the "+
+			return nil, corral.Errorf(corral.Invalid, "the offers of site %s at %s and site %s at %s are not at the "+
 				"same instant", p.Sites[0].Site, p.Sites[0].At, site.Site, site.At)
 		}
 		for i, one := range site.Slots {
@@ -81,17 +81,17 @@ func New(p Problem) (*Scheduler, error) {
 	for _, t := range p.Work.Tasks {
 		if t.Needs.CPUs > widest {
 			return nil, corral.Errorf(corral.Unsatisfiable,
-				"task %.80s needs %d processors, and the largest site has %d", t.ID, t.Needs.CPUs, widest)
+				"task %.80s needs %d processors, but the largest site has %d", t.ID, t.Needs.CPUs, widest)
 		}
 	}
 	s.order = Order(p)
 	return s, nil
 }
 
-// Slots returns how many slots all sites offer. They are numbered from 0, those of the first site first.
+// Slots returns the total number of slots. They are numbered from 0, in the order of the sites.
 func (s *Scheduler) Slots() int { return s.first[len(s.first)-1] }
 
-// Slot returns one of them.
+// Slot returns slot i.
 func (s *Scheduler) Slot(i int) slot.Slot {
 	site := s.siteOf(i)
 	return s.problem.Sites[site].Slots[i-s.first[site]]
@@ -103,13 +103,13 @@ func (s *Scheduler) siteOf(i int) int {
 	if !exact {
 		return site - 1
 	}
-	for s.first[site+1] == i { // sites that offer nothing
+	for s.first[site+1] == i { // skip sites without slots
 		site++
 	}
 	return site
 }
 
-// LeastCost is the processor time of all tasks at the lowest price that is offered: where sites are alike and slots
+// LeastCost returns the cost of all tasks' processor time at the lowest price offered: if sites are alike and slots
 // have no fees, no plan costs less, and best effort costs this at that price (Singh 2008, equation 16).
 func (s *Scheduler) LeastCost() cost.Money {
 	least := s.Slot(0).Price
@@ -119,7 +119,7 @@ func (s *Scheduler) LeastCost() cost.Money {
 	return Work(s.problem.Work, least)
 }
 
-// Work is what the processor time of all tasks costs at a price per hour; beyond the range it stays at its maximum.
+// Work returns the cost of all tasks' processor time at a price per hour; it saturates at the maximum.
 func Work(w plan.Work, price cost.Money) cost.Money {
 	var work int64
 	for _, t := range w.Tasks {
@@ -132,9 +132,9 @@ func Work(w plan.Work, price cost.Money) cost.Money {
 	return slot.Charge(price, work)
 }
 
-// Order returns the tasks by upward rank, the highest first: a task's mean runtime over the sites, and the longest way
-// from there to the end, with the mean time that data travels if it does (Singh 2008, equation 7). Equal ranks come in
-// topological order, so that tasks without a runtime do not come before their parents.
+// Order returns the tasks by descending upward rank: a task's mean runtime over the sites plus the longest path to the
+// end, with the mean transfer times (Singh 2008, equation 7). Equal ranks are in topological order, so that tasks
+// without a runtime come after their parents.
 func Order(p Problem) []int {
 	g, rank := p.Work.Graph, make([]time.Duration, len(p.Work.Tasks))
 	topological := g.Order()
@@ -149,7 +149,7 @@ func Order(p Problem) []int {
 	return order
 }
 
-// plus is a sum of times; beyond the range it stays at its maximum, so that ranks keep their order.
+// plus adds times; it saturates at the maximum, so that ranks keep their order.
 func plus(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -157,7 +157,7 @@ func plus(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// transfer is how long data travels between two tasks in the mean: with one site, not at all.
+// transfer returns the transfer time between two tasks for ranks: 0 with a single site.
 func (p Problem) transfer(parent, child int) time.Duration {
 	if p.Transfer == nil || len(p.Sites) < 2 {
 		return 0
@@ -165,7 +165,7 @@ func (p Problem) transfer(parent, child int) time.Duration {
 	return p.Transfer(parent, child)
 }
 
-// mean is the mean runtime of a task over the sites.
+// mean returns the mean runtime of a task over the sites.
 func (p Problem) mean(i int) time.Duration {
 	if len(p.Sites) == 0 {
 		return p.Work.Tasks[i].Runtime

@@ -15,9 +15,9 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// What a plan needs is reserved at the site that offered it, all of it, and delays nobody who waits there. If somebody
-// submits a job in the meantime, the plan is either reserved as before, beside that job, or refused as stale as a
-// whole; a plan of another offer can then be reserved (F6, F7).
+// All reservations of a plan are made at the site that offered them, and delay no waiting job. If a job is submitted in
+// the meantime, the plan is either reserved unchanged or refused as stale as a whole; then a plan from a new offer can
+// be reserved (F6, F7).
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	stale, kept := 0, 0
@@ -66,7 +66,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// planned returns what a site offers, and what a plan on all of it needs.
+// planned returns a site's offer and the reservations of a plan that uses all of it.
 func planned(t *rapid.T, site advertiser.Site, grid plantest.Grid) (slot.Offer, []slot.Piece) {
 	offer, err := site.Offer()
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A Plan is what has to be reserved, and the schedule that it is for.
+// A Plan is a set of reservations with the schedule that needs them.
 type Plan struct {
 	cost.Point           // the makespan counts from the offers' instant
-	Pieces     []Piece   // by site, slot and start
-	Schedule   []Running // of each task
+	Pieces     []Piece   // sorted by site, slot and start
+	Schedule   []Running // for each task
 }
 
 // A Piece is a part of a slot of a site.
@@ -20,20 +20,20 @@ type Piece struct {
 	slot.Piece
 }
 
-// A Running is where and when a task runs. Times count as those of the offers.
+// A Running is the site and the time of a task, on the time scale of the offers.
 type Running struct {
 	Site       int
 	Start, End time.Duration
 }
 
-// An Evaluator schedules one choice after another. It is one goroutine's.
+// An Evaluator schedules one choice after another. It is not safe for concurrent use.
 type Evaluator struct {
 	*Scheduler
-	bins []*slot.List // of each site
-	runs []Running    // of each task
+	bins []*slot.List // per site
+	runs []Running    // per task
 }
 
-// Evaluator returns one that has scheduled nothing yet.
+// Evaluator returns a new evaluator.
 func (s *Scheduler) Evaluator() *Evaluator {
 	e := &Evaluator{Scheduler: s, runs: make([]Running, len(s.problem.Work.Tasks))}
 	for i := range s.problem.Sites {
@@ -42,8 +42,8 @@ func (s *Scheduler) Evaluator() *Evaluator {
 	return e
 }
 
-// Point returns what a choice of slots comes to: its cost, and the makespan of the schedule. ok is false if not all
-// tasks find a place in it (Singh 2008, section 4.2: its makespan is infinite).
+// Point returns the cost and the makespan of a choice of slots. ok is false if a task finds no place (Singh 2008,
+// section 4.2: the makespan is infinite).
 func (e *Evaluator) Point(chosen func(slot int) bool) (p cost.Point, ok bool) {
 	for i, bin := range e.bins {
 		bin.Reset(func(j int) bool { return chosen(e.first[i] + j) })
@@ -54,7 +54,7 @@ func (e *Evaluator) Point(chosen func(slot int) bool) (p cost.Point, ok bool) {
 	return cost.Point{Makespan: e.makespan(), Cost: e.cost()}, true
 }
 
-// Plan returns the plan of a choice of slots; ok is as of Point.
+// Plan returns the plan of a choice of slots; ok is as in Point.
 func (s *Scheduler) Plan(chosen func(slot int) bool) (p Plan, ok bool) {
 	e := s.Evaluator()
 	for _, bin := range e.bins {
@@ -72,11 +72,11 @@ func (s *Scheduler) Plan(chosen func(slot int) bool) (p Plan, ok bool) {
 	return p, true
 }
 
-// origin is the instant of the offers.
+// origin returns the instant of the offers.
 func (s *Scheduler) origin() time.Duration { return s.problem.Sites[0].At }
 
-// schedule gives each task a place, by rank, at the site where it starts first; of equal starts at the first site. If
-// sites differ in speed it is where it ends first, as HEFT has it: the thesis, whose sites are alike, asks for starts.
+// schedule places each task, by rank, at the site where it ends first, or at the first site in case of a tie. HEFT
+// compares ends because the speeds of sites may differ; the thesis, whose sites are alike, compares starts.
 func (e *Evaluator) schedule() bool {
 	tasks := e.problem.Work.Tasks
 	for _, i := range e.order {
@@ -100,7 +100,7 @@ func (e *Evaluator) schedule() bool {
 	return true
 }
 
-// earliest is when a task's parents have ended, and their data is at a site.
+// earliest returns when a task's parents have ended and their data is at a site.
 func (e *Evaluator) earliest(task, site int) time.Duration {
 	at := e.origin()
 	for _, p := range e.problem.Work.Graph.Parents(task) {

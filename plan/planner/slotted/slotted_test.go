@@ -27,16 +27,15 @@ const (
 
 func all(int) bool { return true }
 
-// edge is a site of which all processors are free from the first instant on.
+// edge returns a site with all processors free from the first instant on.
 func edge(processors int) slotted.Site {
 	return slotted.Site{Offer: slot.Offer{Site: "edge", At: firstInstant, Processors: processors,
 		Slots: []slot.Slot{{Start: firstInstant, Length: 48 * h, Processors: processors, Price: unit, Divisible: true,
 			Extensible: true}}}}
 }
 
-// The workflow of the thesis's table 2 has 8,039 tasks of 14,572.3 service units (F8). On an empty machine of 430
-// processors its two long tasks run one after the other, its 4,017 seismograms in ten rounds, and it costs no more than
-// that.
+// The workflow of table 2 of the thesis has 8,039 tasks with 14,572.3 service units (F8). On an empty machine with 430
+// processors its two long tasks run in sequence, its 4,017 seismograms in ten rounds, and it costs no more than that.
 func TestSeismicHazard(t *testing.T) {
 	t.Parallel()
 	w := plantest.SeismicHazard(288)
@@ -59,7 +58,7 @@ func TestSeismicHazard(t *testing.T) {
 	}
 }
 
-// BenchmarkSeismicHazard is one evaluation of a choice.
+// BenchmarkSeismicHazard evaluates one choice.
 func BenchmarkSeismicHazard(b *testing.B) {
 	s, err := slotted.New(slotted.Problem{Work: plantest.SeismicHazard(288), Sites: []slotted.Site{edge(430)}})
 	if err != nil {
@@ -91,8 +90,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Sources are asked in their order, and an offer that is not of the same instant as the others is refused; so is what a
-// source fails with.
+// Sources are asked in order; an offer at another instant than the others is refused, and the error of a source is
+// returned.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	here, there := edge(8).Offer, edge(4).Offer
@@ -116,7 +115,7 @@ type broken struct{ err error }
 
 func (b broken) Offer() (slot.Offer, error) { return slot.Offer{}, b.err }
 
-// problem draws a workflow and what up to three sites offer for it. Some tasks take no time.
+// problem generates a workflow and the offers of up to three sites. Some tasks take no time.
 func problem(t *rapid.T) slotted.Problem {
 	n := rapid.IntRange(1, 12).Draw(t, "tasks")
 	var p slotted.Problem
@@ -149,9 +148,9 @@ func problem(t *rapid.T) slotted.Problem {
 	return p
 }
 
-// A schedule keeps the order of tasks and the time in which data travels, no site has more tasks at an instant than the
-// slots that were chosen hold, and what is to be reserved holds them, is of chosen slots alone and costs what the plan
-// says, which is never less than the tasks' processor time (F9, F10).
+// A schedule respects dependencies and transfer times, and no site runs more tasks at an instant than the chosen slots
+// hold. The reservations contain the tasks, are part of chosen slots, and cost what the plan states, which is at least
+// the cost of the tasks' processor time (F9, F10).
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -164,7 +163,7 @@ func TestPlan(t *testing.T) {
 		chosen := func(i int) bool { return mask>>i&1 == 1 }
 		got, ok := s.Plan(chosen)
 		e := s.Evaluator()
-		e.Point(all) // leaves nothing behind
+		e.Point(all) // must not affect the next evaluation
 		if point, again := e.Point(chosen); again != ok || point != got.Point {
 			t.Fatalf("%v, %v; and as a plan %v, %v", point, again, got.Point, ok)
 		}
@@ -199,7 +198,7 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-// holds checks what is to be reserved for a plan.
+// holds checks the reservations of a plan.
 func holds(t *rapid.T, p slotted.Problem, got slotted.Plan, chosen func(site, slot int) bool) {
 	var sum cost.Money
 	for _, piece := range got.Pieces {
@@ -232,8 +231,8 @@ func holds(t *rapid.T, p slotted.Problem, got slotted.Plan, chosen func(site, sl
 	}
 }
 
-// A task goes to the site where it starts first, or where it ends first if one is faster; data that would have to
-// travel keeps it where its parent ran (F22).
+// A task is placed at the site where it starts first, or where it ends first if one is faster; a long data transfer
+// keeps it at its parent's site (F22).
 func TestSites(t *testing.T) {
 	t.Parallel()
 	var p slotted.Problem
@@ -263,7 +262,7 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// Tasks that together take longer than a Duration holds keep their order, and have no plan.
+// Tasks whose total exceeds a Duration keep their order, and have no plan.
 func TestAges(t *testing.T) {
 	t.Parallel()
 	var w plan.Work

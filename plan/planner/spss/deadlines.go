@@ -8,10 +8,11 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// Deadlines gives each task of a workflow a deadline (Juve 2012, section 6.3.3): the latest of its parents', or begin
-// without parents, and its runtime, and its level's share of the slack, which is what the critical path leaves between
-// begin and end. A level has the weighted mean of its shares of the tasks and of the runtime, by alpha; the shares add
-// up exactly, in milliseconds. ok is false if there is no slack to share: the critical path is longer.
+// Deadlines assigns each task of a workflow a deadline (Juve 2012, section 6.3.3): the latest deadline of its parents,
+// or begin without parents, plus its runtime, plus its level's share of the slack, which is the time between begin and
+// end less the critical path. A level's share is the mean, weighted by alpha, of its shares of the tasks and of the
+// runtime; the shares sum exactly, in milliseconds. ok is false if there is no slack because the critical path is too
+// long.
 func Deadlines(w plan.Work, begin, end time.Duration, alpha ensemble.Share) (all []time.Duration, ok bool) {
 	slack := end - begin - w.Graph.CriticalPath(w.Runtimes())
 	if slack < 0 {
@@ -29,8 +30,8 @@ func Deadlines(w plan.Work, begin, end time.Duration, alpha ensemble.Share) (all
 	return all, true
 }
 
-// slackOf shares a time out among levels, each of which has the difference of two sums that are rounded down. Where no
-// task takes any time, levels share by their tasks.
+// slackOf distributes a time among levels; each gets the difference of two sums that are rounded down. If no task has a
+// runtime, levels share by their tasks.
 func slackOf(w plan.Work, slack time.Duration, alpha ensemble.Share) []time.Duration {
 	levels := w.Graph.Levels()
 	tasks, runtime := make([]int64, len(w.Graph.LevelSizes())), make([]int64, len(w.Graph.LevelSizes()))
@@ -42,7 +43,7 @@ func slackOf(w plan.Work, slack time.Duration, alpha ensemble.Share) []time.Dura
 	if allRuntime == 0 {
 		alpha, runtime, allRuntime = ensemble.Whole, tasks, allTasks
 	}
-	// level's part = alpha·tasks/allTasks + (1−alpha)·runtime/allRuntime, over one denominator
+	// level's part = alpha·tasks/allTasks + (1−alpha)·runtime/allRuntime, with a common denominator
 	denominator := product(int64(ensemble.Whole), allTasks, allRuntime)
 	upTo, before := new(big.Int), int64(0)
 	shares := make([]time.Duration, len(tasks))
@@ -53,7 +54,7 @@ func slackOf(w plan.Work, slack time.Duration, alpha ensemble.Share) []time.Dura
 		until := sum.Quo(sum, denominator).Int64()
 		shares[l], before = time.Duration(until-before)*time.Millisecond, until
 	}
-	if n := len(shares); n > 0 { // what is less than a millisecond
+	if n := len(shares); n > 0 { // the fraction of a millisecond
 		shares[n-1] += slack % time.Millisecond
 	}
 	return shares

@@ -9,18 +9,19 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// A Guard carries a plan out and keeps the budget, whatever machines are late by and tasks err: the online guard that
-// the plan's own execution lacks (corral-thesis, F80). Machines are asked for at their planned times and take their own
-// tasks in the planned order; what is late is taken by whichever machine is free. A machine whose next period would
-// begin is kept if it has a task, or has some planned later, and the money suffices; else it ends.
+// A Guard carries out a plan within the budget, even if machines are late and runtimes differ: it is the online guard
+// that the plan's own execution lacks (corral-thesis, F80). Machines are requested at their planned times and run their
+// own tasks in the planned order; late tasks run on any free machine. A machine at the end of its paid time is kept if
+// it has a task, or has one planned later, and if the money suffices; otherwise it ends.
 type Guard struct {
 	Rules
-	Interval time.Duration // between two decisions, at most
-	Leaving  time.Duration // that a machine takes to end; so long before another period it is decided whether it stays
+	Interval time.Duration // maximum time between two decisions
+	// Time that a machine takes to end; whether it stays is decided this long before its next period.
+	Leaving time.Duration
 
 	plan     ensemble.Plan
-	machines []ensemble.Planned // in the order in which they are asked for
-	tasks    [][][2]int         // of each its workflows and tasks
+	machines []ensemble.Planned // in the order of their requests
+	tasks    [][][2]int         // per machine: pairs of workflow and task
 	own      [][]own            // :: workflow → task
 }
 
@@ -29,7 +30,7 @@ type own struct {
 	start   time.Duration
 }
 
-// NewGuard returns a guard of a plan that was made by some rules for an ensemble.
+// NewGuard returns a guard of a plan for an ensemble that was made with the given rules.
 func NewGuard(r Rules, e ensemble.Ensemble, p ensemble.Plan) *Guard {
 	g := &Guard{Rules: r, Interval: 30 * time.Second, plan: p, machines: slices.Clone(p.Machines)}
 	g.own = make([][]own, len(e))
@@ -48,19 +49,19 @@ func NewGuard(r Rules, e ensemble.Ensemble, p ensemble.Plan) *Guard {
 	return g
 }
 
-// Own returns where and when a task is planned.
+// Own returns the planned machine and start of a task.
 func (g *Guard) Own(workflow, task int) (machine int, start time.Duration) {
 	o := g.own[workflow][task]
 	return o.machine, o.start
 }
 
-// Tasks returns what is planned on a machine, in its order.
+// Tasks returns the planned tasks of a machine in order.
 func (g *Guard) Tasks(machine int) [][2]int { return g.tasks[machine] }
 
-// Place is where a ready task stands in the queue: in the order of planned starts.
+// Place returns the key of a ready task in the queue: its planned start.
 func (g *Guard) Place(workflow, task int) int64 { return int64(g.own[workflow][task].start) }
 
-// Admit begins what the plan has.
+// Admit begins the workflows of the plan.
 func (g *Guard) Admit(_ ensemble.View, c ensemble.Claim) ensemble.Verdict {
 	if !g.plan.Admitted[c.Workflow] {
 		return ensemble.Verdict{Never: true, Reason: g.plan.Reasons[c.Workflow]}
@@ -108,14 +109,14 @@ func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
 	}
 	waits := func(m ensemble.Machine) bool { return !m.Held }
 	if first := g.Terms.Period - g.Leaving; first > 0 && (orders.Start > 0 || slices.ContainsFunc(v.Machines, waits)) {
-		orders.Next = min(orders.Next, v.Now+first) // by then its first period may end
+		orders.Next = min(orders.Next, v.Now+first) // its first period may end by then
 	}
 	return orders
 }
 
-// ahead says when to decide again, and for how long machines cost money that are not ended now. That is one period
-// where each ends in time to decide about it. Where periods are so short that a machine takes one to end, it is until
-// the next decision is carried out, which comes sooner when the money would not last for that.
+// ahead returns the time until the next decision, and how long machines that are not ended now cost money. This is one
+// period if each machine can be reconsidered before its period ends. If periods are so short that a machine takes one
+// to end, it lasts until the next decision takes effect, which is earlier if the money would not last.
 func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
 	next := g.Interval
 	if g.Terms.Period > g.Leaving {
@@ -135,8 +136,8 @@ func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
 	return next, next + g.Leaving
 }
 
-// late is for how long a machine is held whatever is decided about it now; where it ends in time for the end of its
-// period, that costs nothing.
+// late returns how long a machine is held regardless of the decision; 0 if it can end before its period does, because
+// that costs nothing.
 func (g *Guard) late() time.Duration {
 	if g.Terms.Period > g.Leaving {
 		return 0
@@ -144,7 +145,7 @@ func (g *Guard) late() time.Duration {
 	return g.Leaving
 }
 
-// left is what is not spent, whatever is decided.
+// left returns the money that is not spent, regardless of the decision.
 func (g *Guard) left(v ensemble.View) cost.Money {
 	left := g.Budget - v.Spent(v.Machines, g.Terms)
 	for _, m := range v.Machines {
@@ -153,7 +154,7 @@ func (g *Guard) left(v ensemble.View) cost.Money {
 	return left
 }
 
-// completing are the machines whose paid time ends now, those without a task first.
+// completing returns the machines whose paid time ends now, those without a task first.
 func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
 	for _, m := range v.Machines {
 		if m.Held && v.Paid(m, g.Terms) <= g.Leaving {
@@ -164,5 +165,5 @@ func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
 	return some
 }
 
-// asked is when a machine is to be asked for.
+// asked returns when to request a machine.
 func (g *Guard) asked(machine int) time.Duration { return max(0, g.machines[machine].Start()-g.Delay) }

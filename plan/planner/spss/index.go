@@ -2,17 +2,17 @@ package spss
 
 import "time"
 
-// Trees are the machines of a plan, as the search for an offer wants them.
+// trees index the machines of a plan for the search for an offer.
 type trees struct {
-	gaps   treap // by begin, with end and length: gaps, and before each first task what is paid
-	ends   treap // by the end of the last task, with slack and the end of what is paid
-	starts treap // by the start of the first task, with slack and, negative, the beginning of what is paid
+	gaps   treap // by begin, with end and length: the gaps, and the paid time before each first task
+	ends   treap // by the end of the last task, with slack and the end of the paid time
+	starts treap // by the start of the first task, with slack and the negative beginning of the paid time
 }
 
-// headOf marks the entry among the gaps that is a machine's paid time before its first task.
+// headOf marks the entry for a machine's paid time before its first task in gaps.
 const headOf = 1 << 30
 
-// enter puts a machine into the trees, without its gaps.
+// enter adds a machine to the trees, without its gaps.
 func (f *fleet) enter(id int32, m *machine) {
 	slack := f.slack(m)
 	head := max(m.start-slack, f.Delay)
@@ -23,16 +23,16 @@ func (f *fleet) enter(id int32, m *machine) {
 	}
 }
 
-// leave takes it out, likewise.
+// leave removes a machine from the trees, without its gaps.
 func (f *fleet) leave(id int32, m *machine) {
 	f.trees.ends.remove(m.end, id)
 	f.trees.starts.remove(m.start, id)
 	f.trees.gaps.remove(max(m.start-f.slack(m), f.Delay), id|headOf)
 }
 
-// byTrees returns an offer as good as the best that oneByOne finds. Those that cost nothing come first; then those of
-// one number of periods or the next: a task of q whole periods and a rest costs q if the rest is paid already, and q+1
-// on any machine that is not idle for long before.
+// byTrees returns an offer as good as the best of oneByOne. It first tries offers without cost, then those of one
+// number of periods and the next: a task of q whole periods and a rest costs q if the rest is already paid, and q+1 on
+// any other machine without a long idle time before the task.
 func (b builder) byTrees(n need) offer {
 	if n.earliest+n.takes > n.deadline {
 		return b.fresh(n)
@@ -51,7 +51,7 @@ func (b builder) byTrees(n need) offer {
 		}
 	}
 	fresh := b.fresh(n)
-	for periods := q + 1; periods <= fresh.periods; periods++ { // one, unless a new machine is paid while it boots
+	for periods := q + 1; periods <= fresh.periods; periods++ { // one, unless a new machine is billed while it boots
 		if o, ok := b.paid(n, periods, 0); ok {
 			return o
 		}
@@ -59,7 +59,7 @@ func (b builder) byTrees(n need) offer {
 	return fresh
 }
 
-// A choice is the earliest of several starts by which a task ends at its deadline.
+// A choice holds the earliest of several starts with which a task meets its deadline.
 type choice struct {
 	need
 	best offer
@@ -72,7 +72,7 @@ func (c *choice) offer(e *entry, start time.Duration) {
 	}
 }
 
-// free finds a place that is paid already.
+// free finds a place in paid time.
 func (b builder) free(n need) (offer, bool) {
 	c := choice{need: n}
 	c.offer(b.plan.trees.gaps.last(n.earliest, byA, n.earliest+n.takes), n.earliest)
@@ -91,7 +91,7 @@ func (b builder) free(n need) (offer, bool) {
 	return c.best, c.ok
 }
 
-// paid finds a place that costs so many periods, on a machine that has so much slack.
+// paid finds a place that costs a number of periods on a machine with the given slack.
 func (b builder) paid(n need, periods int64, slack time.Duration) (offer, bool) {
 	c := choice{need: n, best: offer{periods: periods}}
 	more := time.Duration(periods) * b.Terms.Period

@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// Whatever has been planned and undone, the trees find an offer of the same cost and the same start as the search
-// through all machines.
+// For any sequence of planning and undoing, the trees find an offer with the same cost and the same start as the linear
+// search.
 func TestTreesFindWhatTheSearchFinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -51,8 +51,8 @@ func TestTreesFindWhatTheSearchFinds(t *testing.T) {
 	})
 }
 
-// empty reports whether a machine has only tasks that take no time: the search may begin a task there earlier, since a
-// whole period of it is left.
+// empty reports whether a machine has only tasks without duration: the search may start a task there earlier, because a
+// whole period remains.
 func empty(machines []*machine) bool {
 	return slices.ContainsFunc(machines, func(m *machine) bool { return m.start == m.end })
 }

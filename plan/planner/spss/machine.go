@@ -8,43 +8,43 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// A machine is one of a plan in the making. It is held, and paid, from its lead before start to end.
+// A machine is part of an unfinished plan. It is held, and paid for, from Delay before start to end.
 type machine struct {
 	start, end time.Duration // of its first and its last task
-	periods    int64         // that are paid
-	gaps       []gap         // between tasks, in their order
+	periods    int64         // paid periods
+	gaps       []gap         // between tasks, in order
 	slots      []ensemble.Slot
 }
 
 type gap struct{ begin, end time.Duration }
 
-// gapAt returns which gap begins at a time, or would.
+// gapAt returns the index of the gap that begins at a time, or where it would be inserted.
 func (m *machine) gapAt(t time.Duration) (at int, found bool) {
 	return slices.BinarySearchFunc(m.gaps, t, func(g gap, t time.Duration) int { return cmp.Compare(g.begin, t) })
 }
 
-// A fleet is the machines of a plan in the making.
+// A fleet is the set of machines of an unfinished plan.
 type fleet struct {
 	Rules
 	machines []*machine
-	periods  int64 // of all machines
+	periods  int64 // total of all machines
 	trees    trees
 
-	before  map[int32]machine // machines as they were before the present workflow
-	planned int               // machines that there were
+	before  map[int32]machine // changed machines before the current workflow
+	planned int               // number of machines before the current workflow
 }
 
 func newFleet(r Rules) *fleet { return &fleet{Rules: r, before: map[int32]machine{}} }
 
-// slack is the time that is paid and neither before a machine's first task nor behind its last.
+// slack returns the paid time that is not needed from the request to the end of the last task.
 func (f *fleet) slack(m *machine) time.Duration {
 	return time.Duration(m.periods)*f.Terms.Period - (m.end - m.start + f.Delay)
 }
 
-// with returns for how many periods a machine is paid that is needed from start to end.
+// with returns the paid periods of a machine that is needed from start to end.
 func (f *fleet) with(start, end time.Duration) int64 { return f.Terms.Periods(end - start + f.Delay) }
 
-// put has a task take an offer.
+// put places a task according to an offer.
 func (f *fleet) put(o offer, s ensemble.Slot) {
 	if o.machine < 0 {
 		m := &machine{start: s.Start, end: s.End, periods: f.with(s.Start, s.End), slots: []ensemble.Slot{s}}
@@ -70,7 +70,7 @@ func (f *fleet) put(o offer, s ensemble.Slot) {
 	}
 }
 
-// span has a machine be needed from start to end, with a gap more.
+// span extends a machine's time to start and end, and adds a gap.
 func (f *fleet) span(id int32, g gap, start, end time.Duration) {
 	m := f.machines[id]
 	f.leave(id, m)
@@ -84,7 +84,7 @@ func (f *fleet) span(id int32, g gap, start, end time.Duration) {
 	}
 }
 
-// fill takes a task's time out of the gap in which it is.
+// fill removes a task's time from the gap that contains it.
 func (f *fleet) fill(id int32, s ensemble.Slot) {
 	m := f.machines[id]
 	at, found := m.gapAt(s.Start)
@@ -107,13 +107,13 @@ func (f *fleet) open(id int32, m *machine, g gap) {
 	f.trees.gaps.insert(g.begin, id, g.end, g.end-g.begin)
 }
 
-// keep ends a workflow that is in the plan.
+// keep commits a workflow to the plan.
 func (f *fleet) keep() {
 	clear(f.before)
 	f.planned = len(f.machines)
 }
 
-// undo takes a workflow out again.
+// undo removes the current workflow from the plan.
 func (f *fleet) undo() {
 	for len(f.machines) > f.planned {
 		id := int32(len(f.machines) - 1)
@@ -136,7 +136,7 @@ func (f *fleet) undo() {
 	clear(f.before)
 }
 
-// forget takes a machine out of the trees.
+// forget removes a machine from the trees.
 func (f *fleet) forget(id int32, m *machine) {
 	f.leave(id, m)
 	for _, g := range m.gaps {

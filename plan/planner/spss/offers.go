@@ -2,18 +2,18 @@ package spss
 
 import "time"
 
-// A need is what a task needs: so much time, within earliest and its deadline.
+// A need is the time that a task needs, between earliest and its deadline.
 type need struct{ earliest, takes, deadline time.Duration }
 
 // An offer is a place for a task.
 type offer struct {
-	machine int32 // −1: a new one
+	machine int32 // −1: a new machine
 	start   time.Duration
-	periods int64 // that it costs
+	periods int64 // additional cost
 }
 
-// better reports whether an offer is to be preferred to another: one that costs less; then one of a machine that is
-// there; then one that begins earlier.
+// better reports whether an offer is preferred to another: lower cost first, then an existing machine, then an earlier
+// start.
 func (o offer) better(than offer, tie Tie) bool {
 	switch {
 	case o.periods != than.periods:
@@ -26,12 +26,12 @@ func (o offer) better(than offer, tie Tie) bool {
 	return tie == Last
 }
 
-// fresh is the offer of a new machine.
+// fresh returns the offer of a new machine.
 func (b builder) fresh(n need) offer {
 	return offer{-1, n.earliest, b.plan.with(n.earliest, n.earliest+n.takes)}
 }
 
-// oneByOne returns the best of what all machines offer, as the authors' program looks for it.
+// oneByOne returns the best offer of all machines by the search of the authors' program.
 func (b builder) oneByOne(n need) offer {
 	best := b.fresh(n)
 	for id, m := range b.plan.machines {
@@ -45,8 +45,8 @@ func (b builder) oneByOne(n need) offer {
 	return best
 }
 
-// offers are the places for a task on a machine, whatever its deadline: before the first task, with no gap, whole
-// periods earlier, or as early as is paid; in the first gap that holds it; behind the last task.
+// offers returns the places for a task on a machine, ignoring its deadline: before the first task, without a gap, whole
+// periods earlier, or at the beginning of the paid time; in the first gap that is large enough; after the last task.
 func (b builder) offers(m *machine, n need) (all []offer) {
 	if fits := n.earliest + n.takes; fits < m.start || fits == m.start && !b.Strict {
 		for _, start := range []time.Duration{m.start - n.takes, max(n.earliest, m.start-b.plan.whole(n)),
@@ -69,7 +69,7 @@ func (b builder) offers(m *machine, n need) (all []offer) {
 	return all
 }
 
-// whole is a task's time in whole periods.
+// whole returns a task's time, rounded up to whole periods.
 func (f *fleet) whole(n need) time.Duration {
 	return (n.takes + f.Terms.Period - 1) / f.Terms.Period * f.Terms.Period
 }

@@ -5,24 +5,24 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// Shared returns the guard for where tasks do not take what they were planned to, or cannot be kept for a machine: its
-// machines come and go as planned, but whatever is free takes what is ready of the workflow of the highest priority,
-// and a workflow that is not in the plan is begun when its turn comes and what is left pays for it, as WA-DPDS has it.
+// Shared returns a guard for tasks whose runtimes differ from the plan, or that cannot be bound to a machine. Its
+// machines start and end as planned, but any free machine takes a ready task of the workflow with the highest priority,
+// and a workflow outside the plan begins at its turn if the remaining money covers it, as in WA-DPDS.
 //
-// A plan is tight: where tasks err, one that is late makes others late, of whatever workflow. Then it is better to be
-// sure of the first ones than to be late with all.
+// A plan is tight: a task that takes longer than estimated delays others, of any workflow. In that case completing the
+// first workflows with certainty is better than delaying all of them.
 func (g *Guard) Shared() ensemble.Policy { return shared{g} }
 
-// A shared guard does not say which tasks are a machine's own.
+// A shared guard does not bind tasks to machines.
 type shared struct{ guard *Guard }
 
 // Step implements ensemble.Policy.
 func (s shared) Step(v ensemble.View) ensemble.Orders { return s.guard.Step(v) }
 
-// mostTasks is more than any workflow has.
+// mostTasks exceeds the number of tasks of any workflow.
 const mostTasks = 1 << 32
 
-// Place implements ensemble.Policy: by workflow, those of the plan first, then by planned start.
+// Place implements ensemble.Policy: it sorts by workflow, with those of the plan first, then by planned start.
 func (s shared) Place(workflow, task int) int64 {
 	if !s.guard.plan.Admitted[workflow] {
 		return int64(len(s.guard.own)+workflow) * mostTasks
@@ -49,5 +49,5 @@ func (s shared) Admit(v ensemble.View, c ensemble.Claim) ensemble.Verdict {
 	return ensemble.Verdict{Begin: true}
 }
 
-// margin is money that no workflow is begun for: a hundredth of the budget.
+// margin returns the money that is not used for beginning workflows: 1 % of the budget.
 func (g *Guard) margin() cost.Money { return g.Budget / 100 }

@@ -11,31 +11,33 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// Rules are what SPSS is run with.
+// Rules are the parameters of SPSS.
 type Rules struct {
 	Budget   cost.Money
 	Deadline time.Duration
 	Terms    ensemble.Terms
-	Alpha    ensemble.Share // weight of a level's tasks against its runtime
-	Delay    time.Duration  // from the request for a machine until it is ready, as it is reckoned with
-	Reserve  ensemble.Share // by how much longer than estimated tasks are planned
+	Alpha    ensemble.Share // weight of a level's tasks relative to its runtime
+	Delay    time.Duration  // assumed time from the request for a machine until it is ready
+	Reserve  ensemble.Share // share by which tasks are planned longer than estimated
 
-	Below  bool // a plan has to cost less than the budget; else it may cost as much
-	Strict bool // a task has to end before the first task of a machine begins, and before its deadline behind the last
-	Tie    Tie  // which of equal offers is taken
+	Below bool // a plan must cost less than the budget; otherwise it may cost the same
+	// Comparisons are strict: a task must end before a machine's first task begins, and after its last task before the
+	// deadline.
+	Strict bool
+	Tie    Tie // the choice among equal offers
 }
 
-// A Tie says which of two offers is taken that cost the same and begin at the same time.
+// A Tie selects between two offers with the same cost and start.
 type Tie int
 
-// Ties. First and Last are of the published search, in the order in which machines were added and looked at.
+// First and Last are those of the published search, in the order in which machines were added and examined.
 const (
 	Tightest Tie = iota
 	First
 	Last
 )
 
-// Default returns the published weight (Juve 2012, section 6.4) with all comparisons such that what fits exactly fits.
+// Default returns the published weight (Juve 2012, section 6.4), with comparisons that accept exact fits.
 func Default(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Rules {
 	return Rules{Budget: budget, Deadline: deadline, Terms: terms, Alpha: 700_000}
 }
@@ -47,14 +49,14 @@ func Published(budget cost.Money, deadline time.Duration, terms ensemble.Terms) 
 	return r
 }
 
-// A builder makes a plan by some rules.
+// A builder makes a plan with given rules.
 type builder struct {
 	Rules
 	plan *fleet
 }
 
-// Make plans an ensemble (Juve 2012, Algorithms 4 and 5). The plan keeps the budget and the deadline if tasks take what
-// they are estimated to, and machines are ready after Delay; each machine is to be asked for as much before it begins.
+// Make plans an ensemble (Juve 2012, Algorithms 4 and 5). The plan is within the budget and the deadline if tasks take
+// their estimated times and machines are ready after Delay. Each machine must be requested Delay before it starts.
 func (r Rules) Make(e ensemble.Ensemble) ensemble.Plan {
 	b := builder{r, newFleet(r)}
 	p := ensemble.Plan{Admitted: make([]bool, len(e)), Reasons: make([]string, len(e))}
@@ -69,7 +71,7 @@ func (r Rules) Make(e ensemble.Ensemble) ensemble.Plan {
 	}
 	for _, m := range b.plan.machines {
 		slices.SortStableFunc(m.slots, func(a, b ensemble.Slot) int {
-			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) // some tasks take no time
+			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) // some tasks have no duration
 		})
 		p.Machines = append(p.Machines, m.slots)
 	}
@@ -77,12 +79,13 @@ func (r Rules) Make(e ensemble.Ensemble) ensemble.Plan {
 	return p
 }
 
-// workflow puts a workflow's tasks on machines, or says why not all of them; then those that it put are to be undone.
+// workflow places a workflow's tasks on machines, or returns why not all of them fit; in that case the caller must call
+// undo.
 func (b builder) workflow(k int, w plan.Work) (reason string) {
 	w = b.reserved(w)
 	deadlines, ok := Deadlines(w, b.Delay, b.Deadline, b.Alpha)
 	if !ok {
-		return fmt.Sprintf("its critical path takes %s, and the deadline is after %s",
+		return fmt.Sprintf("its critical path takes %s, but the deadline is after %s",
 			w.Graph.CriticalPath(w.Runtimes()), max(0, b.Deadline-b.Delay))
 	}
 	order := slices.Clone(w.Graph.Order())
@@ -97,7 +100,7 @@ func (b builder) workflow(k int, w plan.Work) (reason string) {
 		ends[t] = o.start + need.takes
 		b.plan.put(o, ensemble.Slot{Workflow: k, Task: t, Start: o.start, End: ends[t]})
 		if costs := b.Terms.Times(b.plan.periods); costs > b.Budget || b.Below && costs == b.Budget {
-			return fmt.Sprintf("with it the plan costs %s or more, of a budget of %s",
+			return fmt.Sprintf("with it the plan costs at least %s of a budget of %s",
 				b.Terms.Amount(costs).Brief(), b.Terms.Amount(b.Budget).Brief())
 		}
 		if ends[t] > b.Deadline {
@@ -107,7 +110,7 @@ func (b builder) workflow(k int, w plan.Work) (reason string) {
 	return ""
 }
 
-// reserved returns a workflow with the runtimes that it is planned with.
+// reserved returns a workflow with its planned runtimes.
 func (b builder) reserved(w plan.Work) plan.Work {
 	if b.Reserve == 0 {
 		return w
@@ -120,7 +123,7 @@ func (b builder) reserved(w plan.Work) plan.Work {
 	return w
 }
 
-// best returns where a task goes.
+// best returns the best offer for a task.
 func (b builder) best(n need) offer {
 	if b.Tie == Tightest {
 		return b.byTrees(n)

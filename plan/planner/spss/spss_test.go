@@ -38,8 +38,8 @@ func TestDeadlinesOfThree(t *testing.T) {
 	}
 }
 
-// The worked example by each comparison that is not beyond doubt, with weights between the extremes: what is admitted,
-// and at which cost (corral-thesis, E6.6).
+// The worked example with each ambiguous comparison, and with weights between the extremes: the admitted workflows and
+// the cost (corral-thesis, E6.6).
 func TestGolden3(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -55,7 +55,7 @@ func TestGolden3(t *testing.T) {
 		for _, alpha := range []ensemble.Share{0, 300_000, 500_000, 700_000, ensemble.Whole} {
 			for _, tie := range []Tie{First, Last, Tightest} {
 				if tie == Tightest && tt.strict {
-					continue // the trees know what fits exactly only
+					continue // the trees support only exact fits
 				}
 				r := three()
 				r.Below, r.Strict, r.Tie, r.Alpha = tt.below, tt.strict, tie, alpha
@@ -69,7 +69,7 @@ func TestGolden3(t *testing.T) {
 	}
 }
 
-// The plan that the paper prints, but for the starts of two tasks (corral-thesis, E6.6): machines of 6, 5, 3 and 2
+// The plan printed in the paper, except for the starts of two tasks (corral-thesis, E6.6): machines of 6, 5, 3 and 2
 // hours.
 func TestPrintedPlan(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,8 @@ func TestPrintedPlan(t *testing.T) {
 	}
 }
 
-// A child's deadline is a runtime behind its parents' at least, the last is the workflow's, and levels share all slack.
+// A child's deadline is at least its runtime after its parents', the last deadline is the workflow's, and levels share
+// all the slack.
 func TestDeadlinesKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -122,8 +123,8 @@ func TestDeadlinesKeepTheOrder(t *testing.T) {
 	})
 }
 
-// A plan has no two tasks at once on a machine, none before its parents have ended, ends by the deadline, costs what
-// its machines do and no more than the budget, and is the same each time.
+// In a plan, a machine never has two tasks at once, no task starts before its parents have ended, all tasks end by the
+// deadline, and the cost is that of the machines and within the budget. The plan is deterministic.
 func TestPlansAreValid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -137,13 +138,13 @@ func TestPlansAreValid(t *testing.T) {
 	})
 }
 
-// random draws an ensemble.
+// random generates an ensemble.
 func random(rt *rapid.T) ensemble.Ensemble {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 	return plantest.Random(rng, rapid.IntRange(1, 5).Draw(rt, "workflows"), rapid.IntRange(1, 40).Draw(rt, "tasks"))
 }
 
-// rules draws rules between the bounds of an ensemble, by the search that is linear or the one that is not.
+// rules generates rules between the bounds of an ensemble, for the linear or the logarithmic search.
 func rules(rt *rapid.T, e ensemble.Ensemble) Rules {
 	b := e.Bounds(ensemble.Hourly)
 	part := time.Duration(rapid.IntRange(0, 20).Draw(rt, "deadline"))

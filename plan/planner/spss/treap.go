@@ -2,17 +2,18 @@ package spss
 
 import "time"
 
-// A treap is a set of entries by their keys in which the first or the last is found that has enough of an attribute, in
-// logarithmic time (Seidel and Aragon: Randomized search trees, Algorithmica 16, 1996). Each node knows the most of
-// both attributes below it. Priorities are drawn from key and id, so that the same entries make the same tree.
+// A treap is a set of entries sorted by key. It finds the first or the last entry with a minimum value of an attribute
+// in logarithmic time (Seidel and Aragon: Randomized search trees, Algorithmica 16, 1996). Each node holds the maxima
+// of both attributes in its subtree. Priorities are derived from key and id, so that the same entries form the same
+// tree.
 type treap struct{ root *entry }
 
-// An entry is a node of a treap. No two have the same key and id.
+// An entry is a node of a treap. The pair of key and id is unique.
 type entry struct {
 	key         time.Duration
 	id          int32
 	priority    uint64
-	has, most   [2]time.Duration // of itself; of itself and all below
+	has, most   [2]time.Duration // of the entry; maxima of its subtree
 	left, right *entry
 }
 
@@ -41,14 +42,14 @@ func (t *treap) insert(key time.Duration, id int32, a, b time.Duration) {
 	t.root = merge(merge(low, &entry{key: key, id: id, priority: mixed(key, id), has: has, most: has}), high)
 }
 
-// remove takes an entry out; one that is not there is no matter.
+// remove removes an entry, if it exists.
 func (t *treap) remove(key time.Duration, id int32) {
 	low, rest := split(t.root, key, id)
 	_, high := split(rest, key, id+1)
 	t.root = merge(low, high)
 }
 
-// first returns the entry of the smallest key from at on that has so much of an attribute; nil if there is none.
+// first returns the entry with the smallest key from at on whose attribute is at least enough; nil if there is none.
 func (t *treap) first(at time.Duration, attribute int, enough time.Duration) *entry {
 	return first(t.root, at, attribute, enough)
 }
@@ -68,7 +69,7 @@ func first(e *entry, at time.Duration, attribute int, enough time.Duration) *ent
 	return first(e.right, at, attribute, enough)
 }
 
-// last returns the entry of the largest key up to at that has so much of an attribute; nil if there is none.
+// last returns the entry with the largest key up to at whose attribute is at least enough; nil if there is none.
 func (t *treap) last(at time.Duration, attribute int, enough time.Duration) *entry {
 	return last(t.root, at, attribute, enough)
 }
@@ -88,7 +89,7 @@ func last(e *entry, at time.Duration, attribute int, enough time.Duration) *entr
 	return last(e.left, at, attribute, enough)
 }
 
-// split divides a tree into what comes before a key and the rest.
+// split divides a tree into the entries before a key and the rest.
 func split(e *entry, key time.Duration, id int32) (low, high *entry) {
 	if e == nil {
 		return nil, nil
@@ -103,7 +104,7 @@ func split(e *entry, key time.Duration, id int32) (low, high *entry) {
 	return low, e
 }
 
-// merge joins two trees, all of the first before the second.
+// merge joins two trees; all entries of low must precede those of high.
 func merge(low, high *entry) *entry {
 	switch {
 	case low == nil:
@@ -120,7 +121,7 @@ func merge(low, high *entry) *entry {
 	return high
 }
 
-// mixed is a hash of an entry's name (SplitMix64: Steele, Lea, Flood, 2014).
+// mixed is a hash of key and id (SplitMix64: Steele, Lea, Flood, 2014).
 func mixed(key time.Duration, id int32) uint64 {
 	z := uint64(key)*0x9e3779b97f4a7c15 + uint64(id) + 1
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

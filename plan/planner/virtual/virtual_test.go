@@ -19,8 +19,8 @@ const (
 	ten            = ensemble.Whole / 10
 )
 
-// The thesis's examples (figures 35 and 36): 32 processors in 240 minutes. For an hour the odds are best when the job
-// is submitted in 110 minutes, for four hours now; of equal odds the earliest counts.
+// The thesis's examples (figures 35 and 36): 32 processors in 240 minutes. For one hour the odds are best when the job
+// is submitted in 110 minutes, for four hours when it is submitted now; for equal odds the earliest time is taken.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -55,7 +55,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// 32 processors in four hours, a fee of 100 processor hours, and a tenth of it for cancelling.
+// 32 processors in four hours, a fee of 100 processor hours, and a penalty of 10 % for cancelling.
 func TestCombine(t *testing.T) {
 	t.Parallel()
 	w := virtual.Wanted{Start: 4 * h, Length: h, Processors: 32}
@@ -84,9 +84,8 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// Whatever starts when, with a reservation no more is paid than its fee; one is kept wherever one of both is there; the
-// penalty is paid just when a reservation is given up; and what a job costs is what it holds idle, at most from its
-// submission on.
+// With a reservation, the cost never exceeds its fee. One of the two is kept if any exists. The penalty is paid only if
+// a reservation is cancelled. A job costs its idle time, at most from its submission on.
 func TestCombining(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }

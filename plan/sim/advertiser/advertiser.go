@@ -1,18 +1,18 @@
-// Package advertiser is a simulated site that offers slots: the holes in what its queue has planned. Whoever reserves
-// one does what a backfilled job does, and delays nobody (Singh, PhD thesis, University of Southern California, 2008,
-// chapter 3), as long as jobs run for as long as they have requested.
+// Package advertiser is a simulated site that offers slots: the holes in the plan of its queue. A reservation of a slot
+// acts like a backfilled job and delays no other job (Singh, PhD thesis, University of Southern California, 2008,
+// chapter 3), as long as jobs run for their requested times.
 //
-// The queue counts free processors and plans the starts of jobs (plan/sim/queue). Slots are made of that count level by
-// level: the first processor's worth of it is free whenever any processor is, the second whenever two are. Levels that
-// are free from the same instant to the same instant are one slot. So a task that fits the count for its whole time
-// fits the slots on top of each other, and the count is the sum of the slots. The thesis pins jobs to processors
-// instead and offers what that leaves, which is the same or worse: a hole may end there only because of where a job was
-// put. Which processors a reservation gets is decided when it begins, as for any job.
+// The queue counts free processors and plans the starts of jobs (plan/sim/queue). Slots are made from that count level
+// by level: the first level is free whenever at least one processor is, the second whenever at least two are, and so
+// on. Levels that are free from the same instant to the same instant form one slot. So a task that fits the count for
+// its whole time fits slots on top of each other, and the slots sum to the count. The thesis instead pins jobs to
+// processors and offers the remaining holes, which are the same or worse: a hole may end only because of the processors
+// chosen for a job. Here the processors of a reservation are chosen when it begins, as for any job.
 //
-// A slot whose end is the start of something that is planned is neither divisible nor extensible; one that has no end
-// is both, and reaches to the horizon: two days, or behind the last planned end.
+// A slot that ends at a planned start is neither divisible nor extensible. A slot without an end is both, and lasts
+// until the horizon: two days ahead, or shortly after the last planned end.
 //
-// With conservative backfilling and with FCFS a reservation in a slot delays no planned start. With EASY starts are a
+// With FCFS and conservative backfilling, a reservation in a slot delays no planned start. With EASY, starts are a
 // forecast, which other backfilling may change.
 package advertiser
 
@@ -28,28 +28,28 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// How far ahead slots without an end are advertised (Singh 2008, section 3.1).
+// Ahead is how far ahead slots without an end are advertised (Singh 2008, section 3.1).
 const (
 	Ahead  = 48 * time.Hour
-	behind = 5 * time.Minute // the last planned end
+	behind = 5 * time.Minute // after the last planned end
 )
 
-// A Site is a simulated site with its prices. It is a slot.Source.
+// A Site is a simulated site with a price. It is a slot.Source.
 type Site struct {
 	Name  string
 	Queue *queue.Queue
-	Price cost.Money // of a processor for an hour
+	Price cost.Money // per processor and hour
 }
 
-// Offer returns the slots that are free of all that the queue has planned by now. It never fails.
+// Offer returns the slots that are free according to the queue's current plan. It never fails.
 func (s *Site) Offer() (slot.Offer, error) {
 	profile, now := queue.Unplanned(s.Queue), s.Queue.Now()
 	return slot.Offer{Site: s.Name, At: now, Processors: profile.Processors(),
 		Slots: Levels(profile, now, s.Price, Ahead)}, nil
 }
 
-// Levels divides a profile into slots, from an instant on and as far ahead of it. A step up opens a slot of as many
-// processors; a step down closes what was opened last, for what is free for the shortest time is what lies on top.
+// Levels divides a profile into slots, from now on and up to ahead later. A step up opens a slot with the additional
+// processors; a step down closes the slots opened last, because the top levels are free for the shortest time.
 func Levels(profile *availability.Profile, now time.Duration, price cost.Money,
 	ahead time.Duration) []slot.Slot {
 	type open struct {
@@ -88,12 +88,12 @@ func Levels(profile *availability.Profile, now time.Duration, price cost.Money,
 	return all
 }
 
-// Reserve takes pieces of slots that were offered, all of them or none. The error is of kind Unsatisfiable if a piece
-// is not what the offer allows, and of kind Conflict, with a *slot.StaleError in it, if one can no longer be had
-// without delaying somebody.
+// Reserve takes pieces of offered slots, all of them or none. The error is of kind Unsatisfiable if the offer does not
+// allow a piece; it is of kind Conflict and wraps a *slot.StaleError if a piece is no longer available without delaying
+// a job.
 func (s *Site) Reserve(o slot.Offer, pieces []slot.Piece) error {
 	free := queue.Unplanned(s.Queue)
-	taken := map[int]int{} // :: slot → pieces
+	taken := map[int]int{} // :: slot → number of pieces
 	for _, p := range pieces {
 		if p.Slot < 0 || p.Slot >= len(o.Slots) {
 			return corral.Errorf(corral.Unsatisfiable, "there is no slot %d in an offer of %d", p.Slot, len(o.Slots))
@@ -102,7 +102,7 @@ func (s *Site) Reserve(o slot.Offer, pieces []slot.Piece) error {
 			return err
 		}
 		if taken[p.Slot]++; taken[p.Slot] > 1 && !o.Slots[p.Slot].Divisible {
-			return corral.Errorf(corral.Unsatisfiable, "slot %d is taken twice, and is not divisible", p.Slot)
+			return corral.Errorf(corral.Unsatisfiable, "slot %d is taken twice, but is not divisible", p.Slot)
 		}
 		least := 0
 		if p.Start >= s.Queue.Now() {

@@ -17,7 +17,7 @@ import (
 
 const h = time.Hour
 
-// job asks for exactly what it runs.
+// job returns a job that requests exactly its runtime.
 func job(submit time.Duration, processors int, length time.Duration) queue.Job {
 	return queue.Job{Submit: submit, Processors: processors, Requested: length, Runtime: length}
 }
@@ -28,8 +28,9 @@ func site(policy queue.Policy, jobs ...queue.Job) *advertiser.Site {
 	return &advertiser.Site{Name: "hpc", Queue: q, Price: 1_000_000}
 }
 
-// The jobs of the thesis's figure 1 leave these slots, level by level: where the thesis pins jobs to processors there
-// is a slot of one processor from 0 to 3 h and another from 2 h on, and here the one that is free all the time is one.
+// The jobs of figure 1 of the thesis leave these slots, level by level. The thesis pins jobs to processors and has a
+// slot of one processor from 0 to 3 h and another from 2 h on; here the processor that is free all the time is one
+// slot.
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	for _, policy := range queue.Policies {
@@ -53,7 +54,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// The horizon is two days ahead, or five minutes behind the last planned end.
+// The horizon is two days ahead, or five minutes after the last planned end.
 func TestHorizon(t *testing.T) {
 	t.Parallel()
 	got, _ := site(queue.Conservative, job(0, 4, 100*h)).Offer()
@@ -64,7 +65,8 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
-// What others have taken since an offer was made is not reserved, and nothing of what was asked for with it (F7).
+// Pieces that others have taken since the offer cannot be reserved, and neither can the other pieces of the same
+// request (F7).
 func TestStale(t *testing.T) {
 	t.Parallel()
 	s := site(queue.Conservative, job(0, 2, 3*h), job(0, 4, h))
@@ -97,8 +99,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Slots are what is free, no more and no less; one with an end is neither divisible nor extensible. Whoever reserves
-// one delays nobody, also if all are, and what is taken is not free again (F5, F6).
+// Slots cover exactly the free processors; one with an end is neither divisible nor extensible. Reserving one, or even
+// all of them, delays no job, and reserved processors are not offered again (F5, F6).
 func TestNobodyIsDelayed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -142,7 +144,7 @@ func TestNobodyIsDelayed(t *testing.T) {
 	})
 }
 
-// adds checks that slots sum up to the processors that running, waiting and reserved jobs leave.
+// adds checks that slots sum to the processors that running, waiting and reserved jobs leave.
 func adds(t *rapid.T, o slot.Offer, q *queue.Queue) {
 	free := queue.Unplanned(q)
 	for at := o.At; at < o.At+100*h; at += h {

@@ -1,6 +1,6 @@
-// Package chance draws by name, not from a stream: what is drawn depends on the seed and on what it is drawn for alone,
-// whatever was drawn before. So two policies meet the same runtimes, waits and failures (corral-thesis, T39: the
-// original simulator shared one stream among its machines, and its algorithms did not).
+// Package chance derives random values by name, not from a stream: a value depends only on the seed and its names, not
+// on the values drawn before. Therefore two policies meet the same runtimes, waits and failures (corral-thesis, T39:
+// the original simulator shared one stream among its machines, so that its algorithms did not).
 package chance
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Draw returns a number from [0, 1) for a seed and some names. The names are hashed by FNV-1a (Fowler, Noll, Vo), and
+// Draw returns a number in [0, 1) for a seed and some names. The names are hashed with FNV-1a (Fowler, Noll, Vo), and
 // the hash is mixed as in SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 func Draw(seed uint64, names ...string) float64 {
 	const offset, prime = 14695981039346656037, 1099511628211
@@ -17,7 +17,7 @@ func Draw(seed uint64, names ...string) float64 {
 		for i := range len(name) {
 			h = (h ^ uint64(name[i])) * prime
 		}
-		h = (h ^ 0xff) * prime // ends the name
+		h = (h ^ 0xff) * prime // terminates the name
 	}
 	return float64(mix(h)>>11) / (1 << 53)
 }
@@ -35,15 +35,15 @@ func Normal(seed uint64, names ...string) float64 {
 	return math.Sqrt(-2*math.Log(1-u)) * math.Cos(2*math.Pi*v)
 }
 
-// Lognormal returns a factor of mean 1 whose logarithm has this standard deviation.
+// Lognormal returns a factor with mean 1 whose logarithm has the given standard deviation.
 func Lognormal(sigma float64, seed uint64, names ...string) float64 {
 	return math.Exp(sigma*Normal(seed, names...) - sigma*sigma/2)
 }
 
-// Exponential returns a time from the exponential distribution of this mean, at most so much.
+// Exponential returns an exponentially distributed time with the given mean, at most most.
 func Exponential(mean, most time.Duration, seed uint64, names ...string) time.Duration {
 	return min(most, time.Duration(float64(mean)*-math.Log(1-Draw(seed, names...))))
 }
 
-// Number is a number as a name.
+// Number returns a number as a name.
 func Number(n int) string { return string([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}) }

@@ -6,21 +6,21 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// An Assigner is a policy that has planned where and when each task runs. A machine takes its own tasks in the order of
-// their plan, as early as they can begin; a task that is late, because its own machine is, is taken by any that is
-// free. Machines are numbered as they are asked for.
+// An Assigner is a policy that has planned where and when each task runs. A machine runs its own tasks in the planned
+// order, as early as possible; a task whose machine is late runs on any free machine. Machines are numbered in the
+// order of their requests.
 type Assigner interface {
 	ensemble.Policy
 	Own(workflow, task int) (machine int, start time.Duration)
-	Tasks(machine int) [][2]int // workflow and task, in their order
+	Tasks(machine int) [][2]int // pairs of workflow and task, in order
 }
 
-// An assigned is the tasks of an Assigner's plan.
+// An assigned is the state of an Assigner's plan.
 type assigned struct {
 	x       *online
 	policy  Assigner
-	next    []int   // :: machine → which of its own tasks is the first that has not begun
-	waiting []bool  // :: task → ready, and has not begun
+	next    []int   // :: machine → index of its first own task that has not begun
+	waiting []bool  // :: task → whether it is ready and has not begun
 	touched []int32 // machines that may begin an own task
 }
 
@@ -28,7 +28,7 @@ func newAssigned(x *online, policy Assigner) *assigned {
 	return &assigned{x: x, policy: policy, waiting: make([]bool, len(x.of))}
 }
 
-// dispatch begins late tasks on whatever is free, their own machines first, and then own tasks whose turn it is.
+// dispatch begins late tasks on free machines, preferably their own, and then own tasks whose turn it is.
 func (a *assigned) dispatch() {
 	for a.x.ready.Len() > 0 && a.x.free.any() {
 		p := a.x.ready.First()
@@ -55,7 +55,7 @@ func (a *assigned) dispatch() {
 	a.touched = a.touched[:0]
 }
 
-// proceed begins the next of a machine's own tasks, if that may begin.
+// proceed begins the next of a machine's own tasks if possible.
 func (a *assigned) proceed(id int32) {
 	for len(a.next) <= int(id) {
 		a.next = append(a.next, 0)

@@ -6,24 +6,24 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// Books say which workflows were begun, and what is still to run of them.
+// books record which workflows were begun, and the remaining tasks.
 type books struct {
 	ensemble ensemble.Ensemble
 	standing []standing
-	aside    [][]int32       // :: workflow → its ready tasks, while it is not begun
-	runtime  []time.Duration // :: workflow → what its tasks take
-	begun    time.Duration   // what the tasks take that have not ended of workflows that were begun
-	open     int             // tasks that may still run
+	aside    [][]int32       // :: workflow → its ready tasks while it is not begun
+	runtime  []time.Duration // :: workflow → total runtime of its tasks
+	begun    time.Duration   // total runtime of the unfinished tasks of begun workflows
+	open     int             // number of tasks that may still run
 	slots    int             // tasks that a machine runs at a time
 }
 
-// A standing is whether a workflow was begun.
+// A standing is the status of a workflow.
 type standing uint8
 
 const (
 	unasked standing = iota
 	begun
-	deferred // it may be asked about again
+	deferred // the policy may be asked again
 	rejected
 )
 
@@ -36,7 +36,7 @@ func newBooks(e ensemble.Ensemble, slots int) *books {
 	return b
 }
 
-// claim is what the policy is told of a workflow that it is asked about.
+// claim returns the policy's input for a decision about a workflow.
 func (b *books) claim(k int) ensemble.Claim {
 	w := b.ensemble[k]
 	slots := time.Duration(b.slots)
@@ -44,7 +44,7 @@ func (b *books) claim(k int) ensemble.Claim {
 		Begun: b.begun / slots}
 }
 
-// decide takes note of a verdict.
+// decide records a verdict.
 func (b *books) decide(k int, v ensemble.Verdict) {
 	switch {
 	case v.Begin:
@@ -59,13 +59,13 @@ func (b *books) decide(k int, v ensemble.Verdict) {
 	b.open -= len(b.ensemble[k].Tasks)
 }
 
-// end takes note of the end of a task that was to take so long.
+// end records the end of a task with the given estimate.
 func (b *books) end(estimate time.Duration) {
 	b.open--
 	b.begun -= estimate
 }
 
-// again returns the ready tasks of workflows that may be asked about again; they will be.
+// again returns the ready tasks of deferred workflows, and resets these so that the policy is asked again.
 func (b *books) again() (tasks []int32) {
 	for k, s := range b.standing {
 		if s != deferred {

@@ -6,13 +6,13 @@ import "github.com/corral-pilot/corral/plan/ensemble"
 type bound struct {
 	*world
 	plan  []ensemble.Planned
-	place []int32 // :: task → its machine; −1 for one that is not planned
-	next  []int   // :: machine → which of its tasks is next
+	place []int32 // :: task → its machine; −1 if it is not planned
+	next  []int   // :: machine → index of its next task
 }
 
-// Bound plays a static plan as the authors' program does (corral-thesis, §1.6.9): each machine is asked for when its
-// first task is planned to begin, runs its tasks in their order, each as soon as it can, and ends with the last. A task
-// that fails is tried again where it was. Neither the deadline nor the budget is looked at.
+// Bound simulates a static plan as the authors' program does (corral-thesis, §1.6.9): each machine is requested at the
+// planned start of its first task, runs its tasks in order, each as soon as possible, and ends after the last. A failed
+// task is retried on the same machine. The deadline and the budget are ignored.
 func Bound(s Scenario, p ensemble.Plan) Outcome {
 	x := &bound{world: newWorld(&s), plan: p.Machines, next: make([]int, len(p.Machines))}
 	x.place = make([]int32, len(x.of))
@@ -42,10 +42,10 @@ func Bound(s Scenario, p ensemble.Plan) Outcome {
 	return x.outcome()
 }
 
-// task returns the number of a slot's task.
+// task returns the index of a slot's task.
 func (x *bound) task(s ensemble.Slot) int32 { return x.first[s.Workflow] + int32(s.Task) }
 
-// end takes note of a task's end.
+// end handles the end of a task.
 func (x *bound) end(e event) {
 	x.ended(e)
 	if e.failed {
@@ -60,10 +60,10 @@ func (x *bound) end(e event) {
 	x.proceed(e.machine)
 }
 
-// proceed begins a machine's next task, if it may begin, or ends the machine after its last.
+// proceed begins a machine's next task if possible, or ends the machine after its last.
 func (x *bound) proceed(id int32) {
 	if int(id) >= len(x.machines) {
-		return // not asked for yet
+		return // not requested yet
 	}
 	m := &x.machines[id]
 	if !m.ready || m.ended || len(m.tasks) > 0 {

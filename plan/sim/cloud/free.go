@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/heap"
 )
 
-// Free are the machines that may have a free slot, the one that was asked for first before others. Those that have none
-// any longer are found out when it is their turn.
+// free holds the machines that may have a free slot, in the order of their requests. Machines without one are removed
+// when their turn comes.
 type free struct {
 	*world
 	ids  heap.Heap[int32]
@@ -23,7 +23,7 @@ func (f *free) has(id int32) bool {
 	return m.ready && !m.ended && len(m.tasks) < f.Machines.slots()
 }
 
-// offer adds a machine, if it has a free slot.
+// offer adds a machine if it has a free slot.
 func (f *free) offer(id int32) {
 	if f.has(id) && !f.here[id] {
 		f.here[id] = true
@@ -37,7 +37,7 @@ func (f *free) pop() int32 {
 	return id
 }
 
-// any reports whether there is one.
+// any reports whether there is a machine with a free slot.
 func (f *free) any() bool {
 	for f.ids.Len() > 0 && !f.has(f.ids.First()) {
 		f.pop()
@@ -45,7 +45,7 @@ func (f *free) any() bool {
 	return f.ids.Len() > 0
 }
 
-// take removes the first that is there for so long.
+// take removes and returns the first machine that stays for the given time.
 func (f *free) take(estimate time.Duration) (id int32, ok bool) {
 	var short []int32
 	for !ok && f.any() {

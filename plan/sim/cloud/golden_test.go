@@ -18,9 +18,9 @@ const (
 	deadline = 6 * time.Hour
 )
 
-// The worked example by the dynamic algorithms, published and corrected: where and when each task runs (corral-thesis,
-// E6.6). DPDS completes none, since the last task of a misses the deadline by five minutes; WA-DPDS leaves c out, and
-// completes a.
+// The worked example with the dynamic algorithms, published and corrected: where and when each task runs
+// (corral-thesis, E6.6). DPDS completes no workflow, because the last task of a misses the deadline by five minutes;
+// WA-DPDS rejects c, and completes a.
 func TestGolden3(t *testing.T) {
 	t.Parallel()
 	s := cloud.Scenario{Ensemble: plantest.Three(), Deadline: deadline, Terms: ensemble.Hourly, Record: true}
@@ -57,7 +57,7 @@ func TestGolden3(t *testing.T) {
 	}
 }
 
-// lines says what ran, machine by machine.
+// lines lists the tasks that ran, machine by machine.
 func lines(e ensemble.Ensemble, o cloud.Outcome) (all []string) {
 	ran := slices.Clone(o.Ran)
 	slices.SortStableFunc(ran, func(a, b cloud.Execution) int {
@@ -70,7 +70,7 @@ func lines(e ensemble.Ensemble, o cloud.Outcome) (all []string) {
 	return all
 }
 
-// A static plan that meets with the estimated runtimes goes as it was planned, and costs as much.
+// With the estimated runtimes a static plan runs as planned, at the planned cost.
 func TestBoundKeepsThePlan(t *testing.T) {
 	t.Parallel()
 	p := spss.Published(budget, deadline, ensemble.Hourly).Make(plantest.Three())

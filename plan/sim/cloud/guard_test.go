@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// A guarded plan keeps the budget whatever happens (corral-thesis, F80), and completes all that it admitted where tasks
-// take what they are estimated to and machines are ready in time.
+// A guarded plan stays within the budget in all cases (corral-thesis, F80), and completes all admitted workflows if
+// tasks take their estimated times and machines are ready in time.
 func TestTheGuardKeepsTheBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -42,7 +42,7 @@ func TestTheGuardKeepsTheBudget(t *testing.T) {
 	})
 }
 
-// What is chosen is the best of what was played.
+// The chosen candidate is the best of the simulated ones.
 func TestTheBestIsChosen(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// An online is a scenario on machines that a policy asks for.
+// An online is a scenario on machines that a policy requests.
 type online struct {
 	*world
 	policy ensemble.Policy
@@ -15,18 +15,18 @@ type online struct {
 	free   *free
 	ready  heap.Heap[place]
 	queued int64
-	alive  int       // machines that have not ended
-	own    *assigned // nil where tasks have no machines of their own
+	alive  int       // number of machines that have not ended
+	own    *assigned // nil if tasks are not bound to machines
 }
 
-// A place is that of a ready task in the queue.
+// A place is the position of a ready task in the queue.
 type place struct {
 	key, number int64
 	task        int32
 }
 
-// Online plays a scenario with the machines and the workflows that a policy chooses. A free slot takes the ready task
-// whose place is the smallest; of equal ones that which was ready first.
+// Online simulates a scenario with the machines and workflows that a policy chooses. A free slot takes the ready task
+// with the smallest place; ties go to the task that was ready first.
 func Online(s Scenario, policy ensemble.Policy) Outcome {
 	w := newWorld(&s)
 	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble, s.Machines.slots()), free: newFree(w),
@@ -46,7 +46,7 @@ func Online(s Scenario, policy ensemble.Policy) Outcome {
 	return x.outcome()
 }
 
-// instant plays all that happens at the next instant.
+// instant handles all events of the next instant.
 func (x *online) instant() {
 	x.now = x.events.First().at
 	look := false
@@ -71,7 +71,7 @@ func (x *online) instant() {
 	}
 }
 
-// look asks the policy about machines, and does what it says.
+// look calls the policy and carries out its orders.
 func (x *online) look() {
 	orders := x.policy.Step(x.view())
 	for _, id := range orders.Stop {
@@ -103,7 +103,7 @@ func (x *online) stop(id int32) {
 	}
 }
 
-// offer says that a machine has a free slot.
+// offer marks a machine as having a free slot.
 func (x *online) offer(id int32) {
 	x.free.offer(id)
 	if x.own != nil {
@@ -111,7 +111,7 @@ func (x *online) offer(id int32) {
 	}
 }
 
-// queue says that a task is ready.
+// queue marks a task as ready.
 func (x *online) queue(task int32) {
 	x.queued++
 	k, t := x.names(task)
@@ -126,7 +126,7 @@ func (x *online) queue(task int32) {
 	x.ready.Push(place{x.policy.Place(k, t), x.queued, task})
 }
 
-// end takes note of a task's end: its children may begin, or itself again.
+// end handles the end of a task: its children, or the task itself again, may begin.
 func (x *online) end(e event) {
 	if !x.ended(e) {
 		return
@@ -138,14 +138,14 @@ func (x *online) end(e event) {
 	}
 	x.books.end(x.estimate(e.task))
 	x.released(e.task, x.queue)
-	if k := x.of[e.task]; x.left[k] == 0 { // money may have come free
+	if k := x.of[e.task]; x.left[k] == 0 { // money may have been freed
 		for _, task := range x.books.again() {
 			x.queue(task)
 		}
 	}
 }
 
-// dispatch gives free slots ready tasks.
+// dispatch assigns ready tasks to free slots.
 func (x *online) dispatch() {
 	if x.now >= x.Deadline {
 		return
@@ -173,8 +173,8 @@ func (x *online) dispatch() {
 	}
 }
 
-// admitted reports whether a task's workflow was begun, and asks the policy where that is not known. If not, the task
-// is put aside.
+// admitted reports whether a task's workflow was begun, and asks the policy if that is not decided. If not, the task is
+// set aside.
 func (x *online) admitted(task int32) bool {
 	k := int(x.of[task])
 	if x.books.standing[k] == unasked {
@@ -189,7 +189,7 @@ func (x *online) admitted(task int32) bool {
 	return true
 }
 
-// view is what the policy sees.
+// view returns the policy's view.
 func (x *online) view() ensemble.View {
 	v := ensemble.View{Now: x.now, Ended: x.out.Cost, Asked: len(x.machines), Over: x.books.open == 0}
 	for id := range x.machines {

@@ -16,14 +16,14 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// A case is an ensemble with constraints, and what chance does.
+// A trial is an ensemble with constraints and random behaviour.
 type trial struct {
 	cloud.Scenario
 	budget cost.Money
 	delay  time.Duration
 }
 
-// draw draws one: delays from none to 15 minutes, errors up to a half, tasks that fail.
+// draw generates a trial: delays from 0 to 15 minutes, errors of up to 50 %, failing tasks.
 func draw(rng *rand.Rand) trial {
 	x := trial{Scenario: cloud.Scenario{Ensemble: plantest.Random(rng, 6, 40), Terms: ensemble.Hourly}}
 	if period := []time.Duration{time.Hour, time.Hour, time.Minute, time.Second}[rng.IntN(4)]; period < time.Hour {
@@ -42,7 +42,7 @@ func draw(rng *rand.Rand) trial {
 	return x
 }
 
-// rules draws one of the three algorithms, corrected.
+// rules generates rules of one of the three algorithms, corrected.
 func (x trial) rules(rng *rand.Rand) dpds.Rules {
 	r := dpds.Default(x.budget, x.Deadline, x.Terms)
 	r.Fixed, r.Aware = rng.IntN(3) == 0, rng.IntN(2) == 0
@@ -51,9 +51,8 @@ func (x trial) rules(rng *rand.Rand) dpds.Rules {
 	return r
 }
 
-// Whatever machines are late by, tasks err and fail: the corrected rules never spend more than the budget, everything
-// comes to an end, a task of a workflow that counts has run once to its end, after its parents, and the same case has
-// the same outcome.
+// For any delays of machines, errors and failures: the corrected rules never exceed the budget, the simulation ends,
+// each task of a workflow that counts has run to its end once, after its parents, and the simulation is deterministic.
 func TestTheBudgetIsKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -99,8 +98,8 @@ func TestTheBudgetIsKept(t *testing.T) {
 	})
 }
 
-// The published rules do not count machines that boot (trap T23): where these take longer than the interval, they ask
-// for one machine again and again, and spend more than there is.
+// The published rules do not count machines that boot (trap T23): if booting takes longer than the interval, they
+// request one machine after another, and exceed the budget.
 func TestThePublishedRulesForgetWhatBoots(t *testing.T) {
 	t.Parallel()
 	over := map[bool]int{}

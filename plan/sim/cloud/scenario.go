@@ -9,58 +9,58 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/chance"
 )
 
-// A Scenario is an ensemble, the machines that are to be had, and what chance does. Functions that are nil leave
-// nothing to chance.
+// A Scenario is an ensemble, the available machines, and the random behaviour. Nil functions mean no randomness.
 type Scenario struct {
 	Ensemble ensemble.Ensemble
-	Deadline time.Duration // no task begins at it or later, and what ends after it is lost
+	Deadline time.Duration // no task begins at it or later, and tasks that end after it do not count
 	Terms    ensemble.Terms
 	Machines Kind
 
-	Runtime func(workflow, task int) time.Duration         // what a task takes; by default its estimate
-	Speed   func(machine int) float64                      // by which a machine's tasks take longer; by default 1
-	Delay   func(machine int) time.Duration                // from the request for a machine to when it is ready
-	Fails   func(workflow, task, attempt int) (at float64) // the share of its runtime at which it fails; 1: it does not
+	Runtime func(workflow, task int) time.Duration // runtime of a task; default: its estimate
+	Speed   func(machine int) float64              // factor for the runtimes on a machine; default: 1
+	Delay   func(machine int) time.Duration        // time from the request for a machine until it is ready
+	// Share of its runtime at which an attempt fails; 1: it does not.
+	Fails func(workflow, task, attempt int) (at float64)
 
-	Record bool // the outcome says where and when each task ran
+	Record bool // record where and when each task ran
 }
 
-// A Kind says what machines are. The zero Kind is a virtual machine: of one slot, billed from its request, and held for
-// as long as one likes.
+// A Kind describes the machines. The zero Kind is a virtual machine: it has one slot, is billed from its request, and
+// may be held without limit.
 type Kind struct {
 	Slots  int           // tasks at a time; 0: one
-	Queued bool          // the delay is a wait in a batch queue: it is not billed
-	Ends   time.Duration // a machine ends so long after it is ready, and begins no task that takes longer; 0: never
-	Most   int           // at once; 0: no limit
+	Queued bool          // the delay is a wait in a batch queue, which is not billed
+	Ends   time.Duration // how long after it is ready a machine ends, and begins no task that would end later; 0: never
+	Most   int           // maximum at once; 0: no limit
 }
 
 func (k Kind) slots() int { return max(1, k.Slots) }
 
-// An Outcome is what came of a scenario.
+// An Outcome is the result of a scenario.
 type Outcome struct {
-	Completed ensemble.Score // workflows all of whose tasks ended by the deadline
-	Reasons   []string       // of each workflow, why it was not begun; empty if it was
+	Completed ensemble.Score // workflows whose tasks all ended by the deadline
+	Reasons   []string       // for each workflow, why it was not begun; empty if it was
 	Cost      cost.Money
-	Makespan  time.Duration // until the last task's end that counts
+	Makespan  time.Duration // until the last task end that counts
 	Work      time.Duration // of tasks that ended, whether they count or not
-	Killed    int           // attempts of tasks that ended with their machines
+	Killed    int           // attempts that ended with their machines
 	Failed    int           // attempts that failed
-	Lost      time.Duration // that these took
-	Held      []Holding     // machines in the order in which they were asked for
-	Ran       []Execution   // of tasks that ended, in the order of their ends, if it was to be recorded
+	Lost      time.Duration // time of these attempts
+	Held      []Holding     // machines in the order of their requests
+	Ran       []Execution   // tasks in the order of their ends, if Record is set
 }
 
-// A Holding is a machine's time: From is when its billing began.
+// A Holding is a machine's time: From is the beginning of its billing.
 type Holding struct{ Asked, From, Ready, End time.Duration }
 
-// An Execution is a task's time at a machine.
+// An Execution is a task's time on a machine.
 type Execution struct {
 	Workflow, Task, Machine int
 	Start, End              time.Duration
 }
 
-// Err has runtimes differ from their estimates by a spread. What is drawn depends on the seed, the place of the
-// workflow and the task's ID, its kind, or the machine's number alone, so that all policies meet the same runtimes.
+// Err applies a distribution of runtimes. A random value depends only on the seed and the position of the workflow with
+// the task's ID, its kind, or the machine's number, so that all policies meet the same runtimes.
 func (s *Scenario) Err(by sim.Spread, seed uint64) {
 	s.Runtime, s.Speed = nil, nil
 	e := s.Ensemble
@@ -82,7 +82,8 @@ func scaled(d time.Duration, by float64) time.Duration {
 	return time.Duration(float64(d) * by).Round(time.Millisecond)
 }
 
-// Failing has each attempt of a task fail with some probability, at an even share of its runtime (§1.6.11).
+// Failing makes each attempt of a task fail with the given probability, at a uniformly random share of its runtime
+// (§1.6.11).
 func (s *Scenario) Failing(probability float64, seed uint64) {
 	e := s.Ensemble
 	s.Fails = func(w, t, attempt int) float64 {

@@ -7,24 +7,24 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// A world is what both ways to play have: time, machines, and how far the tasks are. Tasks are numbered through, one
-// workflow behind the other.
+// A world is the common part of both simulations: time, machines, and the progress of tasks. Tasks are numbered
+// consecutively across workflows.
 type world struct {
 	*Scenario
 	now     time.Duration
 	events  heap.Heap[event]
 	planned int64
 
-	first    []int32 // :: workflow → number of its first task; and of one behind the last
+	first    []int32 // :: workflow → index of its first task, plus one final entry
 	of       []int32 // :: task → workflow
-	missing  []int32 // :: task → parents that have not ended
-	attempts []int32 // :: task → how often it was begun; an end counts for the last
-	left     []int32 // :: workflow → tasks that have not ended
+	missing  []int32 // :: task → number of unfinished parents
+	attempts []int32 // :: task → number of attempts; only the last one may end
+	left     []int32 // :: workflow → number of unfinished tasks
 	machines []machine
 	out      Outcome
 }
 
-// A machine that has ended has an end.
+// A machine that has ended has End set.
 type machine struct {
 	Holding
 	ready, ended bool
@@ -36,7 +36,7 @@ type running struct {
 	since time.Duration
 }
 
-// What may happen.
+// The kinds of events, in the order in which they are handled at an instant.
 const (
 	taskEnds = iota
 	machineReady
@@ -44,7 +44,7 @@ const (
 	step
 )
 
-// An event is planned; that of a task which was killed is passed over.
+// An event is scheduled; the event of a killed task is ignored.
 type event struct {
 	at      time.Duration
 	number  int64
@@ -79,7 +79,7 @@ func (w *world) happens(at time.Duration, e event) {
 	w.events.Push(e)
 }
 
-// names returns a task's workflow and its number there.
+// names returns a task's workflow and its index there.
 func (w *world) names(task int32) (workflow, number int) {
 	workflow = int(w.of[task])
 	return workflow, int(task - w.first[workflow])
@@ -90,7 +90,7 @@ func (w *world) estimate(task int32) time.Duration {
 	return w.Ensemble[k].Tasks[t].Runtime
 }
 
-// ask asks for the machine of a number; numbers that are left out are no machines.
+// ask requests the machine with the given number; numbers that are skipped are not machines.
 func (w *world) ask(id int) {
 	for len(w.machines) <= id {
 		w.machines = append(w.machines, machine{})
@@ -110,7 +110,7 @@ func (w *world) ask(id int) {
 	}
 }
 
-// begin starts a task at a machine.
+// begin starts a task on a machine.
 func (w *world) begin(task int32, id int32) {
 	m := &w.machines[id]
 	m.tasks = append(m.tasks, running{task, w.now})
@@ -132,7 +132,7 @@ func (w *world) begin(task int32, id int32) {
 	w.happens(w.now+took, e)
 }
 
-// ended takes note of a task's end and reports whether it is one: that of a killed task is not.
+// ended records a task's end, and reports false for a killed task.
 func (w *world) ended(e event) bool {
 	m := &w.machines[e.machine]
 	for i, r := range m.tasks {
@@ -159,7 +159,7 @@ func (w *world) ended(e event) bool {
 	return false
 }
 
-// released returns the tasks that may begin because one has ended.
+// released calls then for each task that may begin because this one has ended.
 func (w *world) released(task int32, then func(task int32)) {
 	k, t := w.names(task)
 	for _, c := range w.Ensemble[k].Graph.Children(t) {
@@ -170,7 +170,7 @@ func (w *world) released(task int32, then func(task int32)) {
 	}
 }
 
-// stop ends a machine and returns what ran there.
+// stop ends a machine and returns the tasks that were running on it.
 func (w *world) stop(id int32) []running {
 	m := &w.machines[id]
 	if m.ended {
@@ -189,10 +189,10 @@ func (w *world) stop(id int32) []running {
 	return killed
 }
 
-// billed reports whether a machine costs money: one that waits in a queue does not.
+// billed reports whether a machine costs money: a queued one does not.
 func (w *world) billed(m *machine) bool { return m.ready || !w.Machines.Queued }
 
-// outcome is what came of all.
+// outcome returns the result.
 func (w *world) outcome() Outcome {
 	completed := make([]bool, len(w.left))
 	for k, n := range w.left {

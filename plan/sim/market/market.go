@@ -1,18 +1,18 @@
-// Package market is a simulated site that prices reservations by what they cost others: the wait of jobs in its queue
-// that a reservation puts off (Singh, PhD thesis, University of Southern California, 2008, chapter 5). Any time can be
-// reserved in which processors are free of running jobs and of other reservations; jobs that wait have no say, and
-// their wait has a price. sim/advertiser offers what delays nobody, which is what has no fee here.
+// Package market is a simulated site that prices reservations by their cost to others: the additional wait of jobs in
+// its queue (Singh, PhD thesis, University of Southern California, 2008, chapter 5). Processors can be reserved
+// whenever no running job and no other reservation holds them; waiting jobs are delayed, and their delay has a price.
+// sim/advertiser offers the slots that delay no job, which have no fee here.
 //
-// The words: the fee of a reservation is the sum, over the jobs that wait, of how much later each starts because of it,
-// times the job's processors, at the price of processor time (figure 22). Jobs that start earlier are not credited.
-// Both plans are made anew, by the same policy from the same instant, and with requested times: what is not known is
-// not in the price.
+// The fee of a reservation is the sum, over the waiting jobs, of each job's delay times its processors, at the price of
+// processor time (figure 22). Jobs that start earlier are not credited. Both plans are made from scratch, by the same
+// policy at the same instant, with requested times: the price does not include unknown events.
 //
-// Fees are marginal: each is what one reservation adds to those before it. So their sum is not the delay of all
-// together, which Damage tells.
+// Fees are marginal: each is the effect of one reservation in addition to earlier ones. So their sum is not the total
+// delay, which Damage returns.
 //
-// The queue counts free processors and does not name them (plan/availability), so that a reservation behind all that is
-// planned has no fee. The thesis's worked example pins jobs to processors, where that may fail; the tests have both.
+// The queue counts free processors and does not identify them (plan/availability), so a reservation after everything
+// planned has no fee. The thesis's worked example pins jobs to processors, where this may not hold; the tests cover
+// both.
 package market
 
 import (
@@ -26,11 +26,11 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A Site is a simulated site with its prices. It is a slot.Market.
+// A Site is a simulated site with a price. It is a slot.Market.
 type Site struct {
 	Name  string
 	Queue *queue.Queue
-	Price cost.Money // of a processor for an hour, also of the wait of others
+	Price cost.Money // per processor and hour, also for the waits of others
 }
 
 // Trial implements slot.Market.
@@ -57,13 +57,13 @@ func (s *Site) From(start, length time.Duration, processors int) []slot.Slot {
 	return all
 }
 
-// Some are the offers of From up to the first without a fee, that among them, and so many at most, evenly from all:
-// each takes a plan of the whole queue, and a queue of thousands of jobs has as many instants.
+// Some returns the offers of From up to and including the first without a fee, evenly thinned to at most most: each
+// offer requires a plan of the whole queue, and a queue with thousands of jobs has as many instants.
 func (s *Site) Some(start, length time.Duration, processors, most int) []slot.Slot {
 	o := s.outlook()
 	start = max(start, s.Queue.Now())
 	starts := o.starts(start, length, processors)
-	// What fits beside all that is planned moves nothing.
+	// A reservation that fits in addition to everything planned delays nothing.
 	if free, ok := o.unplanned().Fit(start, length, processors); ok {
 		i, _ := slices.BinarySearch(starts, free)
 		starts = append(starts[:i:i], free)
@@ -101,26 +101,26 @@ func (s *Site) Reserve(wanted slot.Slot) error {
 		return corral.Errorf(corral.Conflict, "%w", &slot.StaleError{Site: s.Name, Piece: piece, Free: free})
 	}
 	if now.Fee != wanted.Fee {
-		return corral.Errorf(corral.Conflict, "the fee of %d processors of site %s from %s on is %s by now, and was %s",
+		return corral.Errorf(corral.Conflict, "the fee of %d processors of site %s from %s on has changed to %s from %s",
 			wanted.Processors, s.Name, wanted.Start, now.Fee, wanted.Fee)
 	}
 	s.Queue.Claim(wanted.Start, wanted.End(), wanted.Processors)
 	return nil
 }
 
-// Damage is what the waits cost that jobs have in one queue beyond those in another, where the same jobs wait: how much
-// later each would start, times its processors, at a price for an hour of a processor.
+// Damage returns the cost of the additional waits in one queue compared with another that has the same waiting jobs:
+// the delay of each job times its processors, at a price per processor and hour.
 func Damage(before, after *queue.Queue, price cost.Money) cost.Money {
 	b, a := queue.Look(before), queue.Look(after)
 	work, _ := delay(b.Jobs, b.Starts(b.Free), a.Starts(a.Free))
 	return slot.Charge(price, work)
 }
 
-// An outlook is what is planned at an instant: what prices are compared with.
+// An outlook is the plan at an instant, with which prices are compared.
 type outlook struct {
 	*Site
 	queue.Outlook
-	planned []time.Duration // of jobs that wait
+	planned []time.Duration // starts of the waiting jobs
 }
 
 func (s *Site) outlook() outlook {
@@ -128,7 +128,8 @@ func (s *Site) outlook() outlook {
 	return outlook{s, o, o.Starts(o.Free)}
 }
 
-// unplanned is what running jobs, reservations and the jobs that wait leave, as they are planned.
+// unplanned returns the processors that running jobs, reservations, and waiting jobs with their planned starts leave
+// free.
 func (o outlook) unplanned() *availability.Profile {
 	free := o.Free.Clone()
 	for i, j := range o.Jobs {
@@ -139,9 +140,9 @@ func (o outlook) unplanned() *availability.Profile {
 	return free
 }
 
-// starts are the instants that are priced, in order: the first at which so much is free, if jobs that wait had no say,
-// and each at which a job or a reservation starts or ends. So the earliest reservation that can be had is among them,
-// and one without a fee: at the latest when all that is planned has ended.
+// starts returns the instants to price, in order: the first at which enough processors are free if waiting jobs are
+// ignored, and each at which a job or a reservation starts or ends. They include the earliest possible reservation and
+// one without a fee, at the latest after the end of everything planned.
 func (o outlook) starts(from, length time.Duration, processors int) []time.Duration {
 	all := []time.Duration{from}
 	if first, ok := o.Free.Fit(from, length, processors); ok {
@@ -160,7 +161,7 @@ func (o outlook) starts(from, length time.Duration, processors int) []time.Durat
 	return slices.DeleteFunc(all, func(at time.Duration) bool { return at < from })
 }
 
-// price is the pricing algorithm (Singh 2008, figure 22).
+// price implements the pricing algorithm (Singh 2008, figure 22).
 func (o outlook) price(start, length time.Duration, processors int) (slot.Slot, bool) {
 	if start < o.Queue.Now() || length <= 0 || processors < 1 || o.Free.Least(start, start+length) < processors {
 		return slot.Slot{}, false
@@ -172,8 +173,8 @@ func (o outlook) price(start, length time.Duration, processors int) (slot.Slot, 
 		Fee: slot.Charge(o.Price, work)}, ok
 }
 
-// delay is by how much later jobs start in one plan than in another, times their processors, in
-// milliseconds. ok is false if one would never start.
+// delay returns the total delay of jobs between two plans, times their processors, in milliseconds. ok is false if a
+// job would never start.
 func delay(jobs []queue.Job, before, after []time.Duration) (work int64, ok bool) {
 	for i, j := range jobs {
 		switch {

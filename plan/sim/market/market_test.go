@@ -19,7 +19,7 @@ import (
 const (
 	h               = time.Hour
 	su   cost.Money = 1_000_000
-	none cost.Money = -1 // no price: it cannot be had
+	none cost.Money = -1 // no price: it is not available
 )
 
 func job(processors int, length time.Duration) queue.Job {
@@ -32,13 +32,13 @@ func site(policy queue.Policy, processors int, jobs ...queue.Job) *market.Site {
 	return &market.Site{Name: "hpc", Queue: q, Price: su}
 }
 
-// starts are when jobs that wait would start, planned anew.
+// starts returns the starts of waiting jobs, planned from scratch.
 func starts(q *queue.Queue) []time.Duration {
 	o := queue.Look(q)
 	return o.Starts(o.Free)
 }
 
-// fee is what is paid at a start beyond processor time.
+// fee returns the price of a start in addition to processor time.
 func fee(s *market.Site, start, length time.Duration, processors int) cost.Money {
 	one, ok := s.At(start, length, processors)
 	if !ok {
@@ -47,9 +47,9 @@ func fee(s *market.Site, start, length time.Duration, processors int) cost.Money
 	return one.Fee
 }
 
-// The worked example of the thesis (figure 21, table 3), with a time step for an hour: A and B run, R is reserved, C
-// and D wait. It pins jobs to processors, which slot's own test has; where they are counted D is planned for 2 as C is,
-// and the fees at 2, 3 and 4 are 6, 8 and 8 in place of 6, 8 and 10.
+// The worked example of the thesis (figure 21, table 3), with a time step of an hour: A and B run, R is reserved, C and
+// D wait. The thesis pins jobs to processors, which slot's own test covers; if processors are counted, D is planned for
+// 2 like C, and the fees at 2, 3 and 4 are 6, 8 and 8 instead of 6, 8 and 10.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	s := site(queue.Conservative, 5, job(1, 3*h), job(3, 2*h))
@@ -78,7 +78,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// A reservation is taken at the fee that was told, or not at all.
+// A reservation is made at the quoted fee, or not at all.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	s := site(queue.Conservative, 4, job(4, h), job(4, 2*h))
@@ -93,7 +93,7 @@ func TestReserve(t *testing.T) {
 	if all := starts(s.Queue); all[0] != 2*h {
 		t.Errorf("what waits is planned for %s", all[0])
 	}
-	err := s.Reserve(wanted) // three processors are left then, and it delays nobody more
+	err := s.Reserve(wanted) // three processors are left then, and it delays no further job
 	if corral.KindOf(err) != corral.Conflict || errors.As(err, new(*slot.StaleError)) {
 		t.Errorf("the fee is another by now: %v", err)
 	}
@@ -111,7 +111,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// Behind what is reserved for ever nothing is offered, and a job that would never start is not for sale.
+// Nothing is offered behind a reservation without end, and a reservation that would block a job forever is not
+// available.
 func TestForEver(t *testing.T) {
 	t.Parallel()
 	s := site(queue.Conservative, 2, job(1, h), job(2, h))
@@ -129,7 +130,8 @@ func TestForEver(t *testing.T) {
 	}
 }
 
-// drawn is a site with jobs that run and wait, and a reservation perhaps. Times are few, so that much happens at once.
+// drawn generates a site with running and waiting jobs and an optional reservation. There are few distinct times, so
+// that many events coincide.
 func drawn(t *rapid.T, policy queue.Policy) *market.Site {
 	number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 	n := number("processors", 1, 6)
@@ -149,9 +151,8 @@ func drawn(t *rapid.T, policy queue.Policy) *market.Site {
 	return &market.Site{Name: "hpc", Queue: q, Price: su}
 }
 
-// A price is that of the waits that follow: none if nobody is delayed, and not to be had if running jobs or
-// reservations are in its way. From offers the earliest reservation there can be, and one without a fee; each is what
-// At says.
+// A price is that of the resulting waits: 0 if no job is delayed; the slot is not available if running jobs or
+// reservations prevent it. From offers the earliest possible reservation, and one without a fee; each agrees with At.
 func TestPrices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawn(t, rapid.SampledFrom(queue.Policies).Draw(t, "policy"))
@@ -206,7 +207,7 @@ func TestPrices(t *testing.T) {
 	})
 }
 
-// With conservative backfilling a job whose reservation a claim does not touch, nor that of any before it, keeps it.
+// With conservative backfilling a job keeps its reservation if a claim affects neither it nor any earlier one.
 func TestClaims(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawn(t, queue.Conservative)

@@ -8,10 +8,10 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// Clone returns a copy that goes on by itself. The background is shared.
+// Clone returns an independent copy. The background is shared.
 func (q *Queue) Clone() *Queue { return q.copied(func(*entry) {}) }
 
-// copied returns a copy, each of whose jobs was changed in some way.
+// copied returns a copy with change applied to each of its jobs.
 func (q *Queue) copied(change func(e *entry)) *Queue {
 	c := *q
 	c.plan.free, c.plan.held, c.open = q.plan.free.Clone(), maps.Clone(q.plan.held), map[int]*entry{}
@@ -36,9 +36,9 @@ func (q *Queue) copied(change func(e *entry)) *Queue {
 	return &c
 }
 
-// Planned returns when each job that waits would start, in the order of arrival, if no other came and all ran for their
-// requested times. With conservative backfilling no job starts later than planned; with the other policies that is a
-// forecast (of EASY: Singh, 2008, ch. 5, where prices of reservations rest on it).
+// Planned returns the start of each waiting job, in order of arrival, if no others arrived and all ran for their
+// requested times. With conservative backfilling no job starts later than planned; with the other policies this is a
+// forecast (for EASY: Singh, 2008, ch. 5, where prices of reservations are based on it).
 func Planned(q *Queue) []Held {
 	c := q.copied(func(e *entry) { e.Runtime = e.Requested })
 	c.background, c.arrived = nil, 0
@@ -49,18 +49,18 @@ func Planned(q *Queue) []Held {
 		all[i] = Held{e.Job, e.start, e.until()}
 		all[i].Runtime = q.waiting[i].Runtime
 		if !e.running {
-			all[i].Start, all[i].End = -1, -1 // for ever behind a reservation
+			all[i].Start, all[i].End = -1, -1 // forever behind a reservation
 		}
 	}
 	return all
 }
 
-// Unplanned returns the profile of processors that are free of running jobs, of reservations, and of jobs that wait, as
-// they are planned: what fits there delays nobody, as far as planned starts are kept.
+// Unplanned returns the profile of processors that running jobs, reservations, and waiting jobs with their planned
+// starts leave free: a job that fits there delays no other, as long as planned starts are kept.
 func Unplanned(q *Queue) *availability.Profile {
 	free := q.Free()
 	if q.plan.Policy == Conservative {
-		return free // each job that waits has a reservation
+		return free // each waiting job has a reservation
 	}
 	for _, h := range Planned(q) {
 		if h.Start >= 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// A narrow job is backfilled beside one that runs, because it ends before the wide job could start.
+// A narrow job is backfilled beside a running one, because it ends before the wide job could start.
 func ExampleReplay() {
 	jobs := []queue.Job{
 		{Processors: 3, Requested: 4 * time.Hour, Runtime: 4 * time.Hour},
@@ -23,7 +23,8 @@ func ExampleReplay() {
 	// 1 processors from 1m0s to 1h1m0s, after a wait of 0s
 }
 
-// With conservative backfilling, what fits into the profile of free processors delays nobody: it can be advertised.
+// With conservative backfilling, a job that fits the profile of free processors delays no other: the profile can be
+// advertised.
 func ExampleQueue_Free() {
 	q := queue.New(queue.Machine{Processors: 4, Policy: queue.Conservative}, nil)
 	for _, n := range []int{3, 4} {

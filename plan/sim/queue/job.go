@@ -8,60 +8,60 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// A Job is one of a queue. Times count from the beginning of the simulation.
+// A Job is a job of a queue. Times count from the beginning of the simulation.
 type Job struct {
-	ID         int // of those that others refer to: open ones
+	ID         int // of open jobs, for Finish
 	User       int
 	Submit     time.Duration
 	Processors int
-	Requested  time.Duration // for how long it asks; it is killed then
-	Runtime    time.Duration // how long it would run in truth; Open: until Finish
+	Requested  time.Duration // requested time, after which it is killed
+	Runtime    time.Duration // actual runtime; Open: until Finish
 }
 
-// Open is the runtime of a job that ends when its owner says so.
+// Open is the runtime of a job that ends when its owner finishes it.
 const Open = availability.Forever
 
-// A Policy says which jobs start when.
+// A Policy decides when jobs start.
 type Policy string
 
-// The policies. The package's comment says what each does.
+// The policies. The package comment describes each of them.
 const (
 	FCFS         Policy = "fcfs"
 	EASY         Policy = "easy"
 	Conservative Policy = "conservative"
 )
 
-// Policies are all of them.
+// Policies lists all policies.
 var Policies = []Policy{FCFS, EASY, Conservative}
 
 // Valid reports whether p is a policy.
 func (p Policy) Valid() bool { return slices.Contains(Policies, p) }
 
-// A Machine is processors and the rules by which jobs get them.
+// A Machine is a number of processors with the rules for their use.
 type Machine struct {
 	Processors int
 	Policy     Policy
-	MaxUserRun int           // jobs of a user that run at once (PBS: max_user_run); 0: no limit
-	Walltime   time.Duration // that a job may request (PBS: resources_max.walltime); 0: no limit
-	Interval   time.Duration // passes are at its multiples only; 0: whenever a job comes or ends
+	MaxUserRun int           // maximum of running jobs per user (PBS: max_user_run); 0: no limit
+	Walltime   time.Duration // maximum requested time (PBS: resources_max.walltime); 0: no limit
+	Interval   time.Duration // passes happen only at its multiples; 0: whenever a job arrives or ends
 }
 
-// Refuses says why the machine never runs a job; empty: it can.
+// Refuses returns why the machine can never run a job; empty: it can.
 func (m Machine) Refuses(j Job) string {
 	switch {
 	case j.Processors < 1:
-		return fmt.Sprintf("it asks for %d processors", j.Processors)
+		return fmt.Sprintf("it requests %d processors", j.Processors)
 	case j.Processors > m.Processors:
-		return fmt.Sprintf("it asks for %d processors of %d", j.Processors, m.Processors)
+		return fmt.Sprintf("it requests %d processors, but there are %d", j.Processors, m.Processors)
 	case j.Requested <= 0:
 		return fmt.Sprintf("it requests %s", j.Requested)
 	case m.Walltime > 0 && j.Requested > m.Walltime:
-		return fmt.Sprintf("it requests %s of at most %s", j.Requested, m.Walltime)
+		return fmt.Sprintf("it requests %s, but at most %s is allowed", j.Requested, m.Walltime)
 	}
 	return ""
 }
 
-// next is the first instant, not before at, at which there may be a pass.
+// next returns the first instant, not before at, at which a pass may happen.
 func (m Machine) next(at time.Duration) time.Duration {
 	if m.Interval <= 0 {
 		return at
@@ -72,17 +72,17 @@ func (m Machine) next(at time.Duration) time.Duration {
 	return at
 }
 
-// Held is when a job held its processors.
+// Held is a job with the time when it held its processors.
 type Held struct {
 	Job
 	Start, End time.Duration
 }
 
-// Wait is how long it waited.
+// Wait returns how long it waited.
 func (h Held) Wait() time.Duration { return h.Start - h.Submit }
 
-// Replay plays jobs, in the order of their submission, on an empty machine until all have ended, and returns when each
-// ran, by its index. Those that the machine refuses have a negative Start. None may be Open.
+// Replay runs jobs, which must be sorted by submission, on an empty machine until all have ended, and returns when each
+// ran, by its index. Jobs that the machine refuses have a negative Start. No job may be Open.
 func Replay(m Machine, jobs []Job) []Held {
 	all := make([]Held, len(jobs))
 	numbered := slices.Clone(jobs)
@@ -97,8 +97,8 @@ func Replay(m Machine, jobs []Job) []Held {
 	return all
 }
 
-// Load is the share of a machine's processor time that jobs take, from the first to the last submission. They must be
-// in the order of their submission; of fewer than two it is 0.
+// Load returns the share of a machine's processor time that jobs need, from the first to the last submission. They must
+// be sorted by submission; it is 0 for fewer than two jobs.
 func Load(jobs []Job, processors int) float64 {
 	if len(jobs) < 2 {
 		return 0
@@ -110,8 +110,8 @@ func Load(jobs []Job, processors int) float64 {
 	return work / float64(processors) / (jobs[len(jobs)-1].Submit - jobs[0].Submit).Seconds()
 }
 
-// States plays a background on a machine and returns the queue as it is at some instants, in their order, which is that
-// of time.
+// States simulates a background on a machine and returns the state of the queue at each of the instants, which must be
+// ascending.
 func States(m Machine, background []Job, instants []time.Duration) []*Queue {
 	q := New(m, background)
 	all := make([]*Queue, len(instants))

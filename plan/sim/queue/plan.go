@@ -6,28 +6,28 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// A plan is what is known of the future at an instant: which processors running jobs hold, each until its requested
-// time, and which reservations hold, those of others and those of jobs that wait. It starts jobs by its policy.
+// A plan is the known future at an instant: the processors held by running jobs until their requested times, by
+// reservations of others, and by reservations of waiting jobs. It starts jobs according to its policy.
 type plan struct {
 	Machine
 	now   time.Duration
 	free  *availability.Profile
-	held  map[int]int // :: user → jobs that run or have a reservation
-	early bool        // time that was held has come free since the last pass, because a job left early
+	held  map[int]int // :: user → number of jobs that run or have a reservation
+	early bool        // held time was freed since the last pass, because a job left early
 }
 
-// An entry is a job that waits or runs.
+// An entry is a waiting or running job.
 type entry struct {
 	Job
-	start   time.Duration // it runs since, or is planned for; negative: neither
+	start   time.Duration // actual or planned start; negative: neither
 	running bool
 	over    bool
 }
 
-// until is when its processors are free again at the latest, as its requested time says.
+// until returns the end of its requested time.
 func (e *entry) until() time.Duration { return e.start + e.Requested }
 
-// end is when a running job ends, unless it is open and finished before.
+// end returns when a running job ends, unless it is open and finished earlier.
 func (e *entry) end() time.Duration { return e.start + min(e.Runtime, e.Requested) }
 
 // hold plans a job for an instant.
@@ -37,7 +37,7 @@ func (p *plan) hold(e *entry, start time.Duration) {
 	p.free.Take(e.start, e.until(), e.Processors)
 }
 
-// release gives back what is left of the time that a job holds, if it holds any.
+// release frees the rest of the time that a job holds, if any.
 func (p *plan) release(e *entry) {
 	if e.start < 0 {
 		return
@@ -49,15 +49,15 @@ func (p *plan) release(e *entry) {
 	}
 }
 
-// eligible reports whether a job's user has fewer jobs that run, or have a reservation, than may run.
+// eligible reports whether a job's user is below the limit of jobs that run or have a reservation.
 func (p *plan) eligible(e *entry) bool { return p.MaxUserRun == 0 || p.held[e.User] < p.MaxUserRun }
 
-// fits reports whether a job can run from now on for all its requested time.
+// fits reports whether a job can run from now on for its whole requested time.
 func (p *plan) fits(e *entry) bool {
 	return p.free.Free(p.now) >= e.Processors && p.free.Least(p.now, p.now+e.Requested) >= e.Processors
 }
 
-// fit is the earliest instant from now on at which a job fits and a pass may be.
+// fit returns the earliest instant from now on at which a job fits and a pass may happen.
 func (p *plan) fit(e *entry) (at time.Duration, ok bool) {
 	for at = p.now; ; {
 		if at, ok = p.free.Fit(at, e.Requested, e.Processors); !ok {
@@ -71,9 +71,8 @@ func (p *plan) fit(e *entry) (at time.Duration, ok bool) {
 	}
 }
 
-// start makes a scheduling pass over the jobs that wait, in the order of their arrival: it calls run for each that
-// starts, whose processors it holds by then, and returns the others, in the place of the former, and when the next of
-// them would start as far as is planned.
+// start makes a scheduling pass over the waiting jobs in order of arrival. It calls run for each job that starts, after
+// taking its processors. It returns the others, in the same slice, and the next planned start.
 func (p *plan) start(waiting []*entry, run func(e *entry)) (kept []*entry, next time.Duration) {
 	p.free.Forget(p.now)
 	if p.Policy == Conservative {
@@ -86,10 +85,10 @@ func (p *plan) start(waiting []*entry, run func(e *entry)) (kept []*entry, next 
 	return kept, next
 }
 
-// aggressive starts jobs in the order of arrival while they fit. The first that does not gets a reservation at the
-// earliest instant at which it would (its shadow time), and of those behind it EASY starts what fits beside that
-// (Mu'alem and Feitelson 2001, figure 1). The reservation is of this pass alone: the next one makes a new one, which
-// is never later as long as the same job is the first.
+// aggressive starts jobs in order of arrival while they fit. The first that does not fit gets a reservation at the
+// earliest possible instant (its shadow time), and EASY starts later jobs that fit in addition to it (Mu'alem and
+// Feitelson 2001, figure 1). The reservation lasts for this pass only; the next pass makes a new one, which is never
+// later as long as the same job is first.
 func (p *plan) aggressive(waiting []*entry, run func(e *entry)) (kept []*entry, next time.Duration) {
 	var head *entry
 	kept = waiting[:0]
@@ -121,8 +120,8 @@ func (p *plan) aggressive(waiting []*entry, run func(e *entry)) (kept []*entry, 
 	return kept, next
 }
 
-// conservative gives each job that has none a reservation at the earliest instant at which it fits beside all others,
-// in the order of arrival, and starts those whose time has come (Mu'alem and Feitelson 2001, §2.1).
+// conservative gives each job without a reservation one at the earliest instant at which it fits in addition to all
+// others, in order of arrival, and starts those whose time has come (Mu'alem and Feitelson 2001, §2.1).
 func (p *plan) conservative(waiting []*entry, run func(e *entry)) (kept []*entry, next time.Duration) {
 	if p.early {
 		p.compress(waiting)
@@ -142,7 +141,7 @@ func (p *plan) conservative(waiting []*entry, run func(e *entry)) (kept []*entry
 	return kept, next
 }
 
-// reserve gives a job a reservation, unless it has one, or its user has as many jobs as may run.
+// reserve gives a job a reservation, unless it has one, or its user is at the limit.
 func (p *plan) reserve(e *entry) {
 	if e.start >= 0 || !p.eligible(e) {
 		return
@@ -152,8 +151,8 @@ func (p *plan) reserve(e *entry) {
 	}
 }
 
-// compress moves reservations forward into time that came free, in the order of arrival, until none can be moved: a
-// job that moves may make room for one that arrived before it. None is moved back.
+// compress moves reservations forward into freed time, in order of arrival, until none can be moved: a job that moves
+// may make room for an earlier one. None is moved back.
 func (p *plan) compress(waiting []*entry) {
 	for moved := true; moved; {
 		moved = false

@@ -7,14 +7,15 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// An Outlook is what there is to be planned at an instant.
+// An Outlook is the input for planning at an instant.
 type Outlook struct {
-	Free *availability.Profile // of running jobs, until their requested times, and of reservations: as if nobody waited
-	Jobs []Job                 // that wait, in the order of arrival
+	// Left by running jobs, until their requested times, and by reservations, ignoring waiting jobs.
+	Free *availability.Profile
+	Jobs []Job // waiting, in order of arrival
 	q    *Queue
 }
 
-// Look returns the outlook of a queue, which holds until the queue changes.
+// Look returns the outlook of a queue, which is valid until the queue changes.
 func Look(q *Queue) Outlook {
 	o := Outlook{Free: q.Free(), q: q}
 	for _, e := range q.waiting {
@@ -26,9 +27,9 @@ func Look(q *Queue) Outlook {
 	return o
 }
 
-// Starts returns when each job that waits would start if all were planned anew on what a profile has, by the machine's
-// policy and their requested times, and no other came; negative: for ever behind a reservation. Plans of one instant
-// are comparable if both are made so, and not with starts that were planned before.
+// Starts returns the start of each waiting job if all were planned from scratch on a profile, by the machine's policy
+// and their requested times, and no others arrived; negative: forever behind a reservation. Only plans that are made in
+// this way at the same instant are comparable; starts that were planned earlier are not.
 func (o Outlook) Starts(free *availability.Profile) []time.Duration {
 	q := o.q
 	starts := make([]time.Duration, len(q.waiting))
@@ -69,8 +70,8 @@ func (o Outlook) Starts(free *availability.Profile) []time.Duration {
 	return starts
 }
 
-// Claim is Reserve before jobs that wait: only running jobs and reservations can keep it from the processors. Jobs that
-// wait are planned anew around it.
+// Claim is like Reserve, but takes precedence over waiting jobs: it fails only because of running jobs and
+// reservations. Waiting jobs are planned again around it.
 func (q *Queue) Claim(from, to time.Duration, processors int) bool {
 	if from < q.plan.now || processors < 1 || to <= from || Look(q).Free.Least(from, to) < processors {
 		return false
@@ -91,7 +92,7 @@ func (q *Queue) Claim(from, to time.Duration, processors int) bool {
 	return true
 }
 
-// Alone returns a copy of a queue to which nobody comes any more of whom it knows.
+// Alone returns a copy of a queue without the future jobs of its background.
 func Alone(q *Queue) *Queue {
 	c := q.Clone()
 	c.background, c.arrived = nil, 0

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// anyJobs draws jobs for a machine. Instants are few, so that many things happen at once. Requested times are exact, or
-// up to four times as long, or too short.
+// anyJobs generates jobs for a machine. There are few distinct instants, so that many events coincide. Requested times
+// are exact, up to four times too long, or too short.
 func anyJobs(t *rapid.T, processors int, exact bool) []queue.Job {
 	number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 	jobs := make([]queue.Job, number("jobs", 0, 40))
@@ -29,8 +29,8 @@ func anyJobs(t *rapid.T, processors int, exact bool) []queue.Job {
 	return jobs
 }
 
-// checkHeld checks what holds for every machine: each job runs once, not before its submission, for its runtime or its
-// requested time, and no more processors are held than there are, nor by one user more jobs than may run.
+// checkHeld checks the properties of every machine: each job runs once, not before its submission, for its runtime or
+// its requested time, and the limits of processors and of running jobs per user are respected.
 func checkHeld(t *rapid.T, m queue.Machine, held []queue.Held) {
 	type change struct {
 		at         time.Duration
@@ -98,7 +98,7 @@ func TestEASYIsAsItsAuthorsDescribeIt(t *testing.T) {
 	})
 }
 
-// EASY never delays the first job that waits: from pass to pass its planned start only comes nearer.
+// EASY never delays the first waiting job: its planned start only becomes earlier from pass to pass.
 func TestEASYNeverDelaysTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := queue.New(queue.Machine{Processors: 6, Policy: queue.EASY}, anyJobs(t, 6, false))
@@ -127,9 +127,8 @@ func TestEASYNeverDelaysTheFirst(t *testing.T) {
 	})
 }
 
-// Conservative backfilling never delays anybody: what is planned for a job at its arrival is kept, whoever comes later
-// and whoever ends early; with exact requested times that is a schedule in which nobody starts later than if nobody
-// had come after.
+// Conservative backfilling never delays a job beyond the start planned at its arrival, for any later arrivals and early
+// ends; with exact requested times no job starts later than without the jobs that arrived after it.
 func TestConservativeKeepsEveryReservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exact := rapid.Bool().Draw(t, "exact")
@@ -148,7 +147,7 @@ func TestConservativeKeepsEveryReservation(t *testing.T) {
 				}
 			})
 			if m.Interval > 0 && q.Now()%m.Interval > 0 {
-				continue // there was no pass, and whoever has come has no reservation
+				continue // there was no pass, and new jobs have no reservation
 			}
 			for _, p := range queue.Planned(q) {
 				if to, ok := promised[p.ID]; ok && p.Start > to {
@@ -168,8 +167,8 @@ func TestConservativeKeepsEveryReservation(t *testing.T) {
 	})
 }
 
-// Work is conserved: with backfilling, after each pass no job waits that could start without delaying those to which
-// the policy owes a start. With EASY that is the first alone, and what is left free is what nobody fits into.
+// Backfilling conserves work: after each pass no job waits that could start without delaying those to which the policy
+// guarantees a start. For EASY that is only the first one, and no job fits the remaining free processors.
 func TestNobodyWaitsInVain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := queue.Machine{Processors: 6, Policy: rapid.SampledFrom(queue.Policies).Draw(t, "policy")}
@@ -181,11 +180,11 @@ func TestNobodyWaitsInVain(t *testing.T) {
 			}
 			q.Advance(at, nil)
 			if at, ok := q.Next(); ok && at == q.Now() {
-				continue // something ends that has just begun
+				continue // a job ends that has just begun
 			}
 			free := q.Free()
 			for i, p := range queue.Planned(q) {
-				own := m.Policy == queue.Conservative // whose reservation is in the profile
+				own := m.Policy == queue.Conservative // the profile contains its own reservation
 				if own {
 					free.Give(p.Start, p.End, p.Processors)
 				}
@@ -204,7 +203,7 @@ func TestNobodyWaitsInVain(t *testing.T) {
 	})
 }
 
-// A copy goes on as the original would have, and neither disturbs the other.
+// A copy continues like the original, and the two do not affect each other.
 func TestClonesGoOnAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := queue.Machine{Processors: 5, Policy: rapid.SampledFrom(queue.Policies).Draw(t, "policy"),

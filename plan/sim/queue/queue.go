@@ -8,23 +8,23 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// A Queue is a machine with its jobs at an instant. Make one with New.
+// A Queue is a machine with its jobs at an instant. Use New to make one.
 type Queue struct {
 	plan       plan
-	background []Job // in the order of submission; shared with clones
-	arrived    int   // of them
+	background []Job // sorted by submission; shared with clones
+	arrived    int   // number of these that have arrived
 
-	waiting []*entry // in the order of arrival
+	waiting []*entry // in order of arrival
 	ends    heap.Heap[ending]
-	open    map[int]*entry // :: id of an open job that waits or runs
-	last    int            // number of the job that started last
+	open    map[int]*entry // :: ID of a waiting or running open job
+	last    int            // number of the last started job
 	running int
 
-	pass    time.Duration // when the next one is
-	pending bool          // one is due
+	pass    time.Duration // time of the next pass
+	pending bool          // a pass is scheduled
 }
 
-// An ending is when a running job ends.
+// An ending is the end of a running job.
 type ending struct {
 	at     time.Duration
 	number int
@@ -33,28 +33,29 @@ type ending struct {
 
 func (a ending) before(b ending) bool { return a.at < b.at || a.at == b.at && a.number < b.number }
 
-// New returns a queue at instant 0, to which jobs of a background will come. They must be in the order of their
-// submission, and must not change any more. Those that the machine refuses are left out.
+// New returns a queue at instant 0 with a background of future jobs, which must be sorted by submission and must not be
+// modified later. Jobs that the machine refuses are dropped.
 func New(m Machine, background []Job) *Queue {
 	return &Queue{plan: plan{Machine: m, held: map[int]int{}, free: availability.New(m.Processors, 0)},
 		background: background, open: map[int]*entry{}, ends: heap.New(ending.before)}
 }
 
-// Now is the instant that was reached.
+// Now returns the current instant.
 func (q *Queue) Now() time.Duration { return q.plan.now }
 
-// Waiting returns how many jobs wait.
+// Waiting returns the number of waiting jobs.
 func (q *Queue) Waiting() int { return len(q.waiting) }
 
-// Running returns how many jobs run.
+// Running returns the number of running jobs.
 func (q *Queue) Running() int { return q.running }
 
-// Free returns a copy of the profile of free processors: what running jobs leave, until their requested times, and
-// what reservations leave. With conservative backfilling each job that waits has one, so whatever fits delays nobody.
+// Free returns a copy of the profile of free processors, which running jobs, until their requested times, and
+// reservations leave. With conservative backfilling each waiting job has a reservation, so a job that fits delays no
+// other.
 func (q *Queue) Free() *availability.Profile { return q.plan.free.Clone() }
 
-// Reserve takes processors for a time in advance, as a maintenance or an advance reservation does, and reports whether
-// so many are free then. Jobs are planned around it.
+// Reserve takes processors for a future time, as for maintenance or an advance reservation, and reports whether enough
+// are free then. Jobs are planned around it.
 func (q *Queue) Reserve(from, to time.Duration, processors int) bool {
 	if from < q.plan.now || processors < 1 || to <= from || q.plan.free.Least(from, to) < processors {
 		return false
@@ -63,7 +64,7 @@ func (q *Queue) Reserve(from, to time.Duration, processors int) bool {
 	return true
 }
 
-// Submit puts a job into the queue, now, and says why it is refused; empty: it is not.
+// Submit adds a job to the queue now, or returns why it is refused; empty: it is accepted.
 func (q *Queue) Submit(j Job) (refused string) {
 	if why := q.plan.Refuses(j); why != "" {
 		return why
@@ -83,7 +84,7 @@ func (q *Queue) enter(j Job) {
 	q.want(q.plan.now)
 }
 
-// Finish ends an open job, now: it leaves the queue, or frees its processors. Of one that has ended it does nothing.
+// Finish ends an open job now: it leaves the queue, or frees its processors. It does nothing if the job has ended.
 func (q *Queue) Finish(id int) {
 	e := q.open[id]
 	switch {
@@ -98,7 +99,7 @@ func (q *Queue) Finish(id int) {
 	}
 }
 
-// Next returns when something happens next of which the queue knows; ok is false if nothing does.
+// Next returns the time of the next known event; ok is false if there is none.
 func (q *Queue) Next() (at time.Duration, ok bool) {
 	at = Open
 	if q.pending {
@@ -113,8 +114,8 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 	return max(at, q.plan.now), at < Open
 }
 
-// Reach lets time pass until an instant, with all that happens before, and calls started, unless it is nil, for each
-// job that starts. What is submitted or finished then is there for the passes of that instant.
+// Reach advances to an instant, handles all earlier events, and calls started, unless it is nil, for each job that
+// starts. Jobs submitted or finished afterwards precede the passes of that instant.
 func (q *Queue) Reach(to time.Duration, started func(j Job, at time.Duration)) {
 	for at, ok := q.Next(); ok && at < to; at, ok = q.Next() {
 		q.happen(at, started)
@@ -124,7 +125,7 @@ func (q *Queue) Reach(to time.Duration, started func(j Job, at time.Duration)) {
 	}
 }
 
-// Advance is Reach with all that happens at the instant, too.
+// Advance is Reach including the events of the instant itself.
 func (q *Queue) Advance(to time.Duration, started func(j Job, at time.Duration)) {
 	q.Reach(to, started)
 	for at, ok := q.Next(); ok && at <= to; at, ok = q.Next() {
@@ -132,7 +133,7 @@ func (q *Queue) Advance(to time.Duration, started func(j Job, at time.Duration))
 	}
 }
 
-// happen has happen what does at an instant, once: what starts then may end then, too.
+// happen handles the events of an instant once: a job that starts then may also end then.
 func (q *Queue) happen(at time.Duration, started func(j Job, at time.Duration)) {
 	q.plan.now = at
 	q.depart()
@@ -142,7 +143,7 @@ func (q *Queue) happen(at time.Duration, started func(j Job, at time.Duration)) 
 	}
 }
 
-// want has a pass made as soon as there may be one from an instant on.
+// want schedules a pass at the first allowed instant, not before at.
 func (q *Queue) want(at time.Duration) {
 	if at = q.plan.next(at); !q.pending || at < q.pass {
 		q.pending, q.pass = true, at
@@ -158,7 +159,7 @@ func (q *Queue) depart() {
 	}
 }
 
-// arrive lets the jobs of the background come that are submitted by now.
+// arrive adds the jobs of the background that are submitted by now.
 func (q *Queue) arrive() {
 	for ; q.arrived < len(q.background) && q.background[q.arrived].Submit <= q.plan.now; q.arrived++ {
 		if j := q.background[q.arrived]; q.plan.Refuses(j) == "" {

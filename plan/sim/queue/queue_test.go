@@ -12,12 +12,12 @@ import (
 
 const minute, hour = time.Minute, time.Hour
 
-// rigid is a job that runs for as long as it requests.
+// rigid returns a job that runs for its requested time.
 func rigid(user int, submit time.Duration, processors int, length time.Duration) queue.Job {
 	return queue.Job{User: user, Submit: submit, Processors: processors, Requested: length, Runtime: length}
 }
 
-// starts plays jobs and returns when each starts.
+// starts simulates jobs and returns the start of each.
 func starts(m queue.Machine, jobs ...queue.Job) (all []time.Duration) {
 	for _, h := range queue.Replay(m, jobs) {
 		all = append(all, h.Start)
@@ -25,15 +25,15 @@ func starts(m queue.Machine, jobs ...queue.Job) (all []time.Duration) {
 	return all
 }
 
-// The example by which the policies are told apart: on 4 processors a job runs on 3 for 4 hours; a wide one waits, and
-// so does a job of 3; two short jobs and a long one are behind them.
+// An example that distinguishes the policies: on 4 processors a job runs on 3 for 4 hours; a wide job waits, and so
+// does a job of 3; two short jobs and a long one are behind them.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	jobs := []queue.Job{
 		rigid(1, 0, 3, 4*hour),
-		rigid(2, 0, 4, hour),        // the first to wait
+		rigid(2, 0, 4, hour),        // the first waiting job
 		rigid(3, 0, 3, 2*hour),      // the second
-		rigid(4, minute, 1, 2*hour), // fits beside the first job, and delays nobody
+		rigid(4, minute, 1, 2*hour), // fits beside the first job, and delays no other
 		rigid(5, minute, 1, 4*hour), // would delay the wide job
 		rigid(6, 3*hour, 1, hour),   // fits before the wide job
 	}
@@ -51,8 +51,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// What EASY may do and conservative backfilling may not: delay the second that waits. The last job fits beside the
-// first that waits, which leaves one processor, and takes what the second would have had an hour later.
+// EASY may delay the second waiting job, conservative backfilling may not. The last job fits beside the first waiting
+// one, which leaves one processor, and takes the processor that the second would have had an hour later.
 func TestEASYDelaysTheSecond(t *testing.T) {
 	t.Parallel()
 	jobs := []queue.Job{
@@ -68,7 +68,7 @@ func TestEASYDelaysTheSecond(t *testing.T) {
 	}
 }
 
-// A job that ends early makes room: of the two that wait the first moves forward, and the second with it.
+// A job that ends early makes room: the first of the two waiting jobs moves forward, and the second with it.
 func TestReservationsMoveForward(t *testing.T) {
 	t.Parallel()
 	early := rigid(1, 0, 4, 4*hour)
@@ -79,8 +79,8 @@ func TestReservationsMoveForward(t *testing.T) {
 	}
 }
 
-// Limits of a site (Juve 2012, §2.8.3): so many jobs of a user run at once, whose others do not hold up other users; a
-// job that requests more than the walltime is refused; passes are made every so often.
+// Limits of a site (Juve 2012, §2.8.3): a maximum of running jobs per user, whose other jobs do not block other users;
+// a job that requests more than the walltime is refused; passes happen at intervals.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	mine := rigid(1, 0, 1, hour)
@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A job that runs for longer than it has requested is killed.
+// A job that exceeds its requested time is killed.
 func TestKilledAtItsRequestedTime(t *testing.T) {
 	t.Parallel()
 	long := rigid(1, 0, 1, hour)
@@ -121,14 +121,14 @@ func TestOpenJobs(t *testing.T) {
 			}
 		}
 		q.Advance(2*hour, note)
-		q.Finish(1) // runs
+		q.Finish(1) // running
 		q.Finish(3) // would start now
 		q.Finish(3)
 		q.Advance(3*hour, note)
 		q.Finish(2)
 		q.Finish(2)
 		q.Advance(queue.Open, note)
-		want := map[int]time.Duration{0: 3 * hour, 1: hour, 2: hour} // 0: those of the background
+		want := map[int]time.Duration{0: 3 * hour, 1: hour, 2: hour} // 0: jobs of the background
 		if diff := cmp.Diff(want, started); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", policy, diff)
 		}
@@ -138,7 +138,7 @@ func TestOpenJobs(t *testing.T) {
 	}
 }
 
-// Jobs are planned around a reservation, and no more can be reserved than is free.
+// Jobs are planned around a reservation, and at most the free processors can be reserved.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	for _, policy := range queue.Policies {

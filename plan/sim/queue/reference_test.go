@@ -8,13 +8,13 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// easyReference plays jobs by EASY backfilling as its authors describe it, with a shadow time and extra processors
-// (Mu'alem and Feitelson 2001, figure 1; Lifka 1995). It knows no profile and shares nothing with the package but the
-// type of its input, and it is as slow as it is plain.
+// easyReference simulates jobs with EASY backfilling as its authors describe it, with a shadow time and extra
+// processors (Mu'alem and Feitelson 2001, figure 1; Lifka 1995). It uses no profile and shares only the input type with
+// the package; it is simple and slow.
 func easyReference(processors int, jobs []queue.Job) []time.Duration {
 	type running struct {
 		job       int
-		planned   time.Duration // its end, as requested
+		planned   time.Duration // its end according to the requested time
 		ends      time.Duration
 		occupying int
 	}

@@ -6,20 +6,19 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Of makes of what a batch system shows of a queue one that can be planned on: who runs until when at
-// most, and who waits in which order. So a real site has slots that it could advertise, and prices for reservations, as
-// a simulated one has (plan/sim/advertiser, sim/market), although it sells neither: they say where a pilot would fit
-// without being in anybody's way, and when it would start.
+// A replica is a queue made from the data that a batch system shows: the running jobs with their latest ends, and the
+// waiting jobs in order. Thus a real site has slots that it could advertise, and prices for reservations, like a
+// simulated one (plan/sim/advertiser, sim/market), although it supports neither: they show where a pilot would fit
+// without delaying other jobs, and when it would start.
 //
-// A replica counts processors. It knows of no nodes, no memory and no features, and of no jobs that are not shown, so
-// it is optimistic: a job may wait where the count has room. It plans as Slurm's backfill does, each job in the order
-// of priority at the earliest time at which it fits by requested times (conservative backfilling). Jobs come that
-// the queue does not show yet, and others end early.
+// A replica counts processors. It ignores nodes, memory, features and hidden jobs, so it is optimistic: a job may wait
+// although the count has room. It plans like Slurm's backfill, each job in order of priority at the earliest time at
+// which it fits by requested times (conservative backfilling). In reality, other jobs arrive, and some end early.
 
-// unlimited is how long a job runs of which no limit is known.
+// unlimited is the assumed runtime of a job without a known limit.
 const unlimited = 365 * 24 * time.Hour
 
-// Of returns the replica of a queue as it was seen. Its present is the instant of the backlog.
+// Of returns the replica of a queue from a backlog. Its current instant is that of the backlog.
 func Of(seen corral.Backlog) *Queue {
 	var now time.Duration // all running jobs have started by then, at 0 or later
 	for _, j := range seen.Running {
@@ -40,13 +39,13 @@ func Of(seen corral.Backlog) *Queue {
 	for _, j := range seen.Waiting {
 		waiting = append(waiting, job(j))
 	}
-	// Processors that were just taken, or whose node has just gone down, are in one list and not yet in the other.
+	// Processors that were just taken, or whose node has just failed, are in one list and not yet in the other.
 	m := Machine{Processors: max(1, held, seen.Processors), Policy: Conservative}
 	q, _ := Resume(m, now, running, waiting)
 	return q
 }
 
-// job is one as a queue plans it: for as long as it requests.
+// job converts a job for planning: it runs for its requested time.
 func job(j corral.QueuedJob) Job {
 	requested := time.Duration(j.Limit)
 	if requested == 0 {

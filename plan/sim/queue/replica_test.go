@@ -15,7 +15,8 @@ const (
 	s = corral.Seconds(h)
 )
 
-// Two jobs run, one waits for both, and another is backfilled: its two processors are free from the end of the first on.
+// Two jobs run, one waits for both, and another is backfilled: its two processors are free from the end of the first
+// job on.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	q := queue.Of(corral.Backlog{Processors: 8, Hidden: 1,
@@ -34,7 +35,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// What is seen need not agree with itself: a replica is made of anything.
+// Observations may be inconsistent: a replica can be made from any of them.
 func TestOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string, to int) int { return rapid.IntRange(0, to).Draw(t, name) }

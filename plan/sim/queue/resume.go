@@ -2,10 +2,10 @@ package queue
 
 import "time"
 
-// Resume returns a queue as somebody sees it at an instant: jobs that run, each since its Start, and jobs that wait in
-// the order in which they are served. Runtimes of running jobs are those that they request, as far as is known; one
-// that should have ended ends at once. Jobs that wait and that the machine refuses are left out. ok is false if running
-// jobs hold more processors than there are.
+// Resume returns a queue from an observation at an instant: running jobs, each with its Start, and waiting jobs in the
+// order in which they are served. Running jobs are assumed to run for their requested times; a job that should have
+// ended ends at once. Waiting jobs that the machine refuses are dropped. ok is false if running jobs hold more
+// processors than the machine has.
 func Resume(m Machine, now time.Duration, running []Held, waiting []Job) (q *Queue, ok bool) {
 	q = New(m, nil)
 	q.plan.now = now

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// Jobs that run are counted from their start to their end, open ones to their owner's.
+// Running counts jobs from their start to their end, and open jobs until they are finished.
 func TestRunning(t *testing.T) {
 	t.Parallel()
 	const h = time.Hour

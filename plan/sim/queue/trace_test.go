@@ -40,7 +40,7 @@ func figuresOf(held []queue.Held) figures {
 	return figures{int(sum / float64(n)), int(waits[n/2]), int(waits[n*9/10])}
 }
 
-// asReference fails unless EASY starts each job of a trace when the reference does.
+// asReference checks that EASY starts each job of a trace at the same time as the reference.
 func asReference(t *testing.T, jobs []queue.Job, processors int) {
 	t.Helper()
 	want := easyReference(processors, jobs)
@@ -51,7 +51,8 @@ func asReference(t *testing.T, jobs []queue.Job, processors int) {
 	}
 }
 
-// The first 3,000 jobs of KTH-SP2 on its 100 processors: EASY is as its reference, and each policy as it was.
+// The first 3,000 jobs of KTH-SP2 on its 100 processors: EASY agrees with its reference, and the results of each policy
+// are unchanged.
 func TestBeginningOfKTH(t *testing.T) {
 	t.Parallel()
 	jobs := jobsOf(t, "../workload/testdata/kth-sp2-3000.swf.gz")

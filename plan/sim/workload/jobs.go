@@ -12,18 +12,18 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// A Trace is jobs for a queue, and what was made of a text for them.
+// A Trace is a list of jobs for a queue, with statistics of the conversion.
 type Trace struct {
 	Header Header
-	Jobs   []queue.Job // in the order of their submission, the first at 0
+	Jobs   []queue.Job // sorted by submission, the first at 0
 
-	LeftOut int // jobs whose runtime or processors are not known: most were cancelled while they waited
-	Exact   int // jobs without a requested time, which request what they ran
+	LeftOut int // jobs without a known runtime or number of processors: most were cancelled while they waited
+	Exact   int // jobs without a requested time, which request their runtime
 }
 
-// ReadJobs reads a trace as jobs. A job has the processors that it requested, or else those that it was given; it runs
-// for at least as long as the trace says, and requests what it has requested, or else its runtime, but at least a
-// second. Errors are those of Read; it is one if there is no job.
+// ReadJobs reads a trace as jobs. A job has its requested processors, or else its allocated ones; it runs for the time
+// in the trace, and requests its requested time, or else its runtime, but at least a second. Errors are those of Read;
+// a trace without jobs is also an error.
 func ReadJobs(ctx context.Context, r io.Reader, name string) (*Trace, error) {
 	t := &Trace{}
 	var err error
@@ -35,10 +35,10 @@ func ReadJobs(ctx context.Context, r io.Reader, name string) (*Trace, error) {
 	case err != nil:
 		return nil, err
 	case len(t.Jobs) == 0 && t.LeftOut > 0:
-		return nil, corral.ErrorAt(corral.Invalid, name, "of none of its %d jobs processors and runtime are known",
+		return nil, corral.ErrorAt(corral.Invalid, name, "none of its %d jobs has a known runtime and number of processors",
 			t.LeftOut)
 	case len(t.Jobs) == 0:
-		return nil, corral.ErrorAt(corral.Invalid, name, "there is no job in it")
+		return nil, corral.ErrorAt(corral.Invalid, name, "it contains no jobs")
 	}
 	slices.SortStableFunc(t.Jobs, func(a, b queue.Job) int { return cmp.Compare(a.Submit, b.Submit) })
 	first := t.Jobs[0].Submit

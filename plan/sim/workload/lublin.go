@@ -8,53 +8,53 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// Draw draws the jobs of a parallel machine from the model of Lublin and Feitelson (The workload on parallel
-// supercomputers: modeling the characteristics of rigid jobs, Journal of Parallel and Distributed Computing 63(11),
-// 2003), with the constants that they publish for jobs that are not told apart into interactive and batch ones.
+// The model of Lublin and Feitelson (The workload on parallel supercomputers: modeling the characteristics of rigid
+// jobs, Journal of Parallel and Distributed Computing 63(11), 2003), with the published constants for jobs that are not
+// divided into interactive and batch jobs.
 //
-// Of a job the model says when it comes, how many processors it asks for and how long it runs:
+// The model defines a job's arrival, its number of processors and its runtime:
 //
-//	processors  serial with some probability; otherwise the logarithm to base 2 is drawn from a two-stage uniform
-//	            distribution, and in most cases rounded: so most sizes are powers of two
-//	runtime     its natural logarithm is drawn from a hyper-gamma distribution, a mixture of two gamma distributions;
-//	            the more processors a job has, the likelier is the one of long runtimes
-//	arrival     the natural logarithm of the time between two jobs is drawn from a gamma distribution; that time
-//	            passes slower or faster by the half hour of the day, in proportion to the jobs that come in it, which
-//	            are spread as another gamma distribution says
+//	processors  serial with some probability; otherwise the logarithm to base 2 has a two-stage uniform distribution, and
+//	            is rounded in most cases, so that most sizes are powers of two
+//	runtime     its natural logarithm has a hyper-gamma distribution, a mixture of two gamma distributions; the more
+//	            processors a job has, the more probable is the one with long runtimes
+//	arrival     the natural logarithm of the time between two jobs has a gamma distribution; that time passes slower or
+//	            faster depending on the half hour of the day, in proportion to the jobs that arrive in it, which follow
+//	            another gamma distribution
 //
-// The model knows no requested times and no users: jobs request what they run, and each has a user of its own.
+// The model has no requested times and no users: jobs request their runtimes, and each has a user of its own.
 //
-// The one invariant: the same arguments draw the same jobs, and of another load the same jobs at other times.
+// The invariant: the same arguments yield the same jobs, and another load yields the same jobs at other times.
 
-// The constants of the whole sample: of sizes, of runtimes, of times between arrivals, and of the daily cycle.
+// The constants for the whole sample: sizes, runtimes, times between arrivals, and the daily cycle.
 const (
-	serial, power = 0.244, 0.576 // shares of jobs: of one processor, and of those whose size is made a power of 2
-	uLow, uProb   = 0.8, 0.86    // two-stage uniform: its least value, and the probability of the first stage
-	uMed          = 2.5          // how far the second stage reaches, up to the machine's size
+	serial, power = 0.244, 0.576 // shares of jobs: with one processor, and with a size rounded to a power of 2
+	uLow, uProb   = 0.8, 0.86    // two-stage uniform: its minimum, and the probability of the first stage
+	uMed          = 2.5          // the second stage ends this far below the machine's size
 
 	alpha1, beta1 = 4.2, 0.94
 	alpha2, beta2 = 312, 0.03
-	pa, pb        = -0.0054, 0.78 // the probability of the first gamma is pa × processors + pb
+	pa, pb        = -0.0054, 0.78 // the probability of the first gamma distribution is pa × processors + pb
 
-	alphaArrival, betaArrival = 10.2303, 0.4871 // at the rush hours
-	rushToAll                 = 1.0225          // by which alpha is larger over the whole day
+	alphaArrival, betaArrival = 10.2303, 0.4871 // in the rush hours
+	rushToAll                 = 1.0225          // factor of alpha for the whole day
 	alphaCycle, betaCycle     = 8.1737, 3.9631
 
-	longest = 12 // of the logarithm of a runtime: 45 hours
-	rarest  = 13 // of the logarithm of a time between arrivals: 5 days
+	longest = 12 // maximum logarithm of a runtime: 45 hours
+	rarest  = 13 // maximum logarithm of a time between arrivals: 5 days
 )
 
-// The day is half hours, the first of which the cycle's distribution has at 11: the fewest jobs come at 5 o'clock.
+// The day has 48 half hours, the first of which is the 11th of the cycle's distribution: the fewest jobs arrive at 5
+// o'clock.
 const (
 	halfHours = 48
 	dawn      = 11
 	halfHour  = 30 * time.Minute
 )
 
-// Draw draws so many jobs for a machine, in the order of their submission, from midnight on. With a positive load the
-// times between them are made longer or shorter, each by the same factor before the day's cycle shapes it, until the
-// jobs' processor time is about that share of the machine's from the first to the last submission. With a load of 0
-// they are as the model has them.
+// Draw generates jobs for a machine, sorted by submission, from midnight on. With a positive load the times between
+// jobs are scaled by a common factor, before the daily cycle is applied, until the jobs' processor time is about that
+// share of the machine's time from the first to the last submission. With a load of 0 the times are those of the model.
 func Draw(jobs, processors int, load float64, seed uint64) []queue.Job {
 	d := drawing{rng: rand.New(rand.NewPCG(seed, uint64(processors))), size: math.Log2(float64(processors))}
 	all, gaps := make([]queue.Job, jobs), make([]float64, jobs)
@@ -66,7 +66,7 @@ func Draw(jobs, processors int, load float64, seed uint64) []queue.Job {
 	}
 	place(all, gaps, 1)
 	factor := 1.0
-	for range 20 { // the cycle makes what comes of a factor uneven
+	for range 20 { // the effect of a factor is uneven because of the cycle
 		got := queue.Load(all, processors)
 		if load <= 0 || got == 0 || math.Abs(got/load-1) < 1e-3 {
 			break
@@ -100,7 +100,7 @@ func (d *drawing) processors() int {
 	return int(math.Min(math.Exp2(x)+0.5, math.Exp2(d.size)+1e-9))
 }
 
-// runtime draws for how many seconds a job of so many processors runs.
+// runtime draws the runtime of a job of the given size, in seconds.
 func (d *drawing) runtime(processors int) float64 {
 	for {
 		alpha, beta := float64(alpha1), beta1
@@ -113,7 +113,7 @@ func (d *drawing) runtime(processors int) float64 {
 	}
 }
 
-// gap draws how many seconds of the mean half hour pass between two jobs.
+// gap draws the time between two jobs, in seconds of an average half hour.
 func (d *drawing) gap() float64 {
 	for {
 		if x := d.gamma(alphaArrival*rushToAll) * betaArrival; x <= rarest {
@@ -122,8 +122,8 @@ func (d *drawing) gap() float64 {
 	}
 }
 
-// gamma draws from the gamma distribution with this shape, of at least 1, and scale 1 (Marsaglia and Tsang: A simple
-// method for generating gamma variables, ACM TOMS 26(3), 2000).
+// gamma draws from the gamma distribution with the given shape, which must be at least 1, and scale 1 (Marsaglia and
+// Tsang: A simple method for generating gamma variables, ACM TOMS 26(3), 2000).
 func (d *drawing) gamma(alpha float64) float64 {
 	a := alpha - 1.0/3
 	c := 1 / math.Sqrt(9*a)
@@ -137,8 +137,8 @@ func (d *drawing) gamma(alpha float64) float64 {
 	}
 }
 
-// place gives jobs their submissions: each comes when its gap, times a factor, has passed since the one before. In a
-// half hour of weight w time passes 1/w times as fast.
+// place sets the submissions of jobs: each arrives when its gap, times a factor, has passed since the previous one. In
+// a half hour of weight w time passes 1/w times as fast.
 func place(jobs []queue.Job, gaps []float64, factor float64) {
 	weights := cycle()
 	slot, into := 0, 0.0 // the half hour, and the seconds of it that have passed
@@ -174,8 +174,8 @@ func cycle() (weights [halfHours]float64) {
 	return weights
 }
 
-// below is the probability that a gamma variable of this shape and scale 1 is below x: the series of the incomplete
-// gamma function (Abramowitz and Stegun, 6.5.29).
+// below returns the probability that a gamma variable with this shape and scale 1 is below x: the series of the
+// incomplete gamma function (Abramowitz and Stegun, 6.5.29).
 func below(alpha, x float64) float64 {
 	term := 1 / alpha
 	sum := term

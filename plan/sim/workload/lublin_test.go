@@ -13,16 +13,16 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )
 
-// levels are those of the quantiles below.
+// levels are the levels of the quantiles below.
 var levels = []float64{0.1, 0.25, 0.5, 0.75, 0.9, 0.99}
 
-// lublin256 is what the authors' own program has drawn: lublin_256.swf, 10,000 jobs for 256 processors (github
-// DIR-LAB/deep-batch-scheduler cd433e3). Quantiles are at the levels; the parts of the day are of six hours, from
+// lublin256 describes the output of the authors' program: lublin_256.swf, 10,000 jobs for 256 processors (github
+// DIR-LAB/deep-batch-scheduler cd433e3). Quantiles are at the levels; the parts of the day are six hours each, from
 // midnight on.
 var lublin256 = struct {
 	sizes, runtimes, gaps []float64
 	meanSize, meanRuntime float64
-	serial, powers        float64 // shares: of all, and of those that are not serial
+	serial, powers        float64 // shares of all jobs, and of the non-serial ones
 	day                   []float64
 }{
 	sizes: []float64{1, 2, 8, 17, 64, 256}, runtimes: []float64{7, 21, 137, 8272, 15590, 36174},
@@ -30,7 +30,7 @@ var lublin256 = struct {
 	day: []float64{0.073, 0.286, 0.432, 0.21},
 }
 
-// near fails where a value is not within a share of what is wanted.
+// near checks that a value is within a share of the wanted one.
 func near(t *testing.T, what string, got, want, share float64) {
 	t.Helper()
 	if math.Abs(got-want) > share*want {
@@ -46,8 +46,8 @@ func quantiles(t *testing.T, what string, got, want []float64, share float64) {
 	}
 }
 
-// What is drawn is distributed as what the authors' program draws. Of 40,000 jobs quantiles lie within a few percent
-// of their own; the 10,000 of the file within a few more.
+// The distributions agree with those of the authors' program. The quantiles of 40,000 jobs are within a few percent of
+// the distribution's; those of the file's 10,000 jobs deviate slightly more.
 func TestMarginals(t *testing.T) {
 	t.Parallel()
 	var sizes, runtimes, gaps []float64
@@ -70,7 +70,7 @@ func TestMarginals(t *testing.T) {
 		}
 	}
 	n := float64(len(sizes))
-	quantiles(t, "quantile of sizes", sizes, lublin256.sizes, 0.25) // 17 or 21: sizes are few
+	quantiles(t, "quantile of sizes", sizes, lublin256.sizes, 0.25) // 17 or 21: there are few distinct sizes
 	quantiles(t, "quantile of runtimes", runtimes, lublin256.runtimes, 0.1)
 	quantiles(t, "quantile of times between arrivals", gaps, lublin256.gaps, 0.1)
 	near(t, "mean size", size/n, lublin256.meanSize, 0.05)
@@ -82,7 +82,7 @@ func TestMarginals(t *testing.T) {
 	}
 }
 
-// Larger jobs run for longer, as the mixture says.
+// Larger jobs run for longer, according to the mixture.
 func TestLargeJobsRunForLonger(t *testing.T) {
 	t.Parallel()
 	var sum, n [2]float64
@@ -98,8 +98,8 @@ func TestLargeJobsRunForLonger(t *testing.T) {
 	}
 }
 
-// Of any machine and load, jobs fit the machine, come in order, and load it as asked; and the same arguments draw the
-// same jobs.
+// For any machine and load, jobs fit the machine, are sorted by submission, and produce the load; and the same
+// arguments yield the same jobs.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	for _, processors := range []int{1, 2, 5, 16, 100, 430, 5000} {

@@ -16,54 +16,54 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// Read reads traces of jobs in the Standard Workload Format, version 2.2, in which the Parallel Workloads
-// Archive keeps the logs of parallel machines (Chapin, Cirne, Feitelson, Jones, Leutenegger, Schwiegelshohn, Smith and
-// Talby: Benchmarks and standards for the evaluation of parallel job schedulers, JSSPP 1999, §2.3).
+// The Standard Workload Format, version 2.2, is the format of the logs of parallel machines in the Parallel Workloads
+// Archive (Chapin, Cirne, Feitelson, Jones, Leutenegger, Schwiegelshohn, Smith and Talby: Benchmarks and standards for
+// the evaluation of parallel job schedulers, JSSPP 1999, §2.3).
 //
-// A trace is lines of text: comments, which begin with a semicolon and hold the header's "; Label: value", and records
-// of 18 numbers, each of which says of one job what the field's constant names; -1 stands for what is not known.
-// Times are in seconds since the beginning of the trace. The text may be gzip-compressed.
+// A trace consists of lines of text: comments, which begin with a semicolon and contain the header as "; Label: value",
+// and records of 18 numbers, one for each field of a job; -1 stands for an unknown value. Times are in seconds since
+// the beginning of the trace. The text may be gzip-compressed.
 //
-// It reads what a trace says, and makes jobs of a queue from it; nothing is played here. Its one invariant: whatever
-// comes is read within a limit of bytes and of jobs, and everything that is wrong has a place, name:line.
+// This file reads traces and converts them to jobs; it simulates nothing. Its invariant: any input is read within
+// limits of bytes and jobs, and each error has a place, name:line.
 
-// Fields of a Record, in the order of a line.
+// The fields of a Record, in the order of a line.
 const (
 	Number              = iota // of the job, from 1
 	Submit                     // s
-	Wait                       // s, from its submission to its start
+	Wait                       // s, from submission to start
 	Runtime                    // s
-	Processors                 // that it was given
-	CPUTime                    // s of a processor, in the mean
-	Memory                     // KB of a processor, in the mean
+	Processors                 // allocated
+	CPUTime                    // s per processor, mean
+	Memory                     // KB per processor, mean
 	RequestedProcessors        //
 	RequestedTime              // s
-	RequestedMemory            // KB of a processor
-	Status                     // 1: completed, 0: failed, 5: cancelled, and others of parts of jobs
+	RequestedMemory            // KB per processor
+	Status                     // 1: completed, 0: failed, 5: cancelled; others are for parts of jobs
 	User                       //
 	Group                      //
 	Executable                 //
 	Queue                      //
 	Partition                  //
-	Preceding                  // number of the job before which it was not submitted
-	ThinkTime                  // s from that one's end to its submission
-	fields                     // how many there are
+	Preceding                  // number of the job that had to end before its submission
+	ThinkTime                  // s from that job's end to the submission
+	fields                     // number of fields
 )
 
-// A Record is what a trace says of one job: see the constants. Unknown is -1.
+// A Record holds the fields of one job: see the constants. Unknown values are -1.
 type Record [fields]float64
 
 const (
-	maxBytes  = 1 << 30   // of a text: the longest of the archive has a fifth of it
-	maxJobs   = 5_000_000 // that a text may have
+	maxBytes  = 1 << 30   // of a text: five times the longest of the archive
+	maxJobs   = 5_000_000 // maximum of a text
 	maxLine   = 64 << 10
-	maxNumber = 1e9 // that a field may have: of seconds that is 31 years
+	maxNumber = 1e9 // maximum of a field: in seconds it is 31 years
 )
 
-// A Header is what the comments say of the trace, by label. The first of a label counts.
+// A Header holds the values of the comments by label. The first value of a label counts.
 type Header map[string]string
 
-// Machine returns how many processors the machine had, as far as the header says so: MaxProcs, or else MaxNodes.
+// Machine returns the machine's number of processors, if the header contains it: MaxProcs, or else MaxNodes.
 func (h Header) Machine() (processors int, ok bool) {
 	for _, label := range []string{"MaxProcs", "MaxNodes"} {
 		first, _, _ := strings.Cut(h[label], " ")
@@ -74,9 +74,9 @@ func (h Header) Machine() (processors int, ok bool) {
 	return 0, false
 }
 
-// Read reads a trace of at most a GiB and calls each with every record, in the order of the lines; name is what errors
-// call it. It stops at the first error, also one of each. Errors are of kind Invalid with a place, except after the end
-// of ctx, which ends the reading: then it is ctx's cause.
+// Read reads a trace of at most 1 GiB and calls each with every record, in the order of the lines; name is the file
+// name for errors. It stops at the first error, including those of each. Errors are of kind Invalid with a place,
+// except that a cancelled ctx stops the reading with its cause.
 func Read(ctx context.Context, r io.Reader, name string, each func(Record) error) (Header, error) {
 	header, line := Header{}, 0
 	text, err := plain(input.Limit(ctx, r, maxBytes))
@@ -98,7 +98,7 @@ func Read(ctx context.Context, r io.Reader, name string, each func(Record) error
 		}
 		record, err := parse(words)
 		if jobs++; err == nil && jobs > maxJobs {
-			err = fmt.Errorf("there are more than %d jobs", maxJobs)
+			err = fmt.Errorf("the trace has more than %d jobs", maxJobs)
 		}
 		if err == nil {
 			err = each(record)
@@ -115,7 +115,7 @@ func Read(ctx context.Context, r io.Reader, name string, each func(Record) error
 	return header, nil
 }
 
-// invalid says where something is wrong.
+// invalid adds the place to an error.
 func invalid(ctx context.Context, name string, line int, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -126,7 +126,7 @@ func invalid(ctx context.Context, name string, line int, err error) error {
 	return corral.ErrorAt(corral.Invalid, name, "%w", err)
 }
 
-// plain is a text that may be compressed.
+// plain returns the text, decompressed if necessary.
 func plain(r io.Reader) (io.Reader, error) {
 	text := bufio.NewReader(r)
 	if begin, err := text.Peek(2); err != nil || !bytes.Equal(begin, []byte{0x1f, 0x8b}) {
@@ -135,7 +135,7 @@ func plain(r io.Reader) (io.Reader, error) {
 	return gzip.NewReader(text)
 }
 
-// note notes what a comment says.
+// note records the label and value of a comment.
 func (h Header) note(comment string) {
 	label, value, ok := strings.Cut(strings.TrimLeft(comment, "; \t"), ":")
 	if _, known := h[label]; ok && !known && len(h) < 1000 && !strings.Contains(label, " ") {
@@ -143,10 +143,10 @@ func (h Header) note(comment string) {
 	}
 }
 
-// parse reads one line.
+// parse parses one line.
 func parse(words []string) (r Record, err error) {
 	if len(words) != fields {
-		return r, fmt.Errorf("the line has %d fields, want %d", len(words), fields)
+		return r, fmt.Errorf("the line must have %[2]d fields, not %[1]d", len(words), fields)
 	}
 	for i, word := range words {
 		x, err := strconv.ParseFloat(word, 64)
@@ -156,7 +156,7 @@ func parse(words []string) (r Record, err error) {
 		case math.Abs(x) > maxNumber && i != Memory && i != RequestedMemory:
 			return r, fmt.Errorf("field %d is %s, which is beyond %d", i+1, word, int(maxNumber))
 		case x < 0 && x != -1 && names[i] != "":
-			return r, fmt.Errorf("the %s, field %d, is %s: only -1, for what is not known, may be negative", names[i],
+			return r, fmt.Errorf("the %s, field %d, is %s: the only negative value allowed is -1, for unknown", names[i],
 				i+1, word)
 		}
 		r[i] = x
@@ -164,6 +164,6 @@ func parse(words []string) (r Record, err error) {
 	return r, nil
 }
 
-// names are those of the fields of which jobs are made, for errors. Some logs have other fields negative.
+// names are the names in errors of the fields that define jobs. Other fields are negative in some logs.
 var names = [fields]string{Submit: "submit time", Runtime: "run time", Processors: "number of processors",
 	RequestedProcessors: "number of requested processors", RequestedTime: "requested time"}

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )
 
-// record is a line with a submit time, a runtime, processors given and requested, and a requested time.
+// record returns a line with a submit time, a runtime, allocated and requested processors, and a requested time.
 func record(submit, runtime, given, requested, time string) string {
 	return strings.Join([]string{"1", submit, "-1", runtime, given, "-1", "-1", requested, time,
 		"-1", "1", "7", "-1", "-1", "-1", "-1", "-1", "-1"}, " ") + "\n"
@@ -31,8 +31,8 @@ func read(text string) (*workload.Trace, error) {
 func TestReadJobs(t *testing.T) {
 	t.Parallel()
 	text := "; Version: 2.2\n;MaxProcs:  128 (of 130)\n; MaxNodes: 64\n; Note: a: b\n\n" +
-		record("100", "50", "4", "8", "60") + // what was requested counts
-		record("90", "7.5", "4", "-1", "-1") + // the order is that of submission; nothing requested
+		record("100", "50", "4", "8", "60") + // the requested number counts
+		record("90", "7.5", "4", "-1", "-1") + // sorted by submission; nothing requested
 		record("110", "0", "1", "1", "0") + // it requests a second
 		record("120", "-1", "4", "4", "60") + // cancelled while it waited
 		record("130", "5", "-1", "0", "60")

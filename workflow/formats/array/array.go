@@ -1,14 +1,15 @@
-// Package array makes a workflow of one command that nobody wrote a file for: a single task, or a task array, whose
-// tasks differ in their number and in the line of a file that each of them gets (its entry).
+// Package array makes a workflow from a single command, without a workflow file: one task, or a task array, whose tasks
+// differ in their number and in the line of a file that each of them gets (its entry).
 //
-// A task learns who it is from its environment: CORRAL_TASK is its number, as every run has it, and CORRAL_ENTRY its
-// line. Nothing is replaced in the command itself, so what it means does not depend on what an entry contains.
+// A task finds these values in its environment: CORRAL_TASK is its number, as in every run, and CORRAL_ENTRY its line.
+// The command itself is not modified, so its meaning does not depend on the contents of an entry.
 //
-// A command runs in one of two places. Where people expect it, in the folder that it was submitted from, a shell on
-// the worker changes there first: the worker must see that folder, and nothing travels. Or in a directory of its own,
-// as the tasks of all other workflows do: then its files are named, go to any worker, and come back.
+// A command runs in one of two places. It may run in the folder from which it was submitted, as users expect: a shell
+// on the worker first changes to that folder, which must be visible to the worker, and no files are transferred. Or it
+// runs in a directory of its own, like the tasks of other workflows: then its files are declared, transferred to any
+// worker, and transferred back.
 //
-// The package does no I/O. It only builds what workflow.Builder checks.
+// The package does no I/O. It only builds the input of workflow.Builder.
 package array
 
 import (
@@ -26,33 +27,34 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Command is what each task of an array runs. Every text that is wrong is an Invalid error, which names the place in
-// words of the command line.
+// A Command is the command that each task of an array runs. An invalid text is an Invalid error whose place is the name
+// of a command-line flag.
 type Command struct {
-	Name string // of the workflow and of its transformation; "": as the program
+	Name string // of the workflow and its transformation; "": the program's name
 	Argv []string
 	Env  map[string]string
 
-	// Dir is where the tasks run, an absolute folder that the workers see; "": each in a directory of its own. It and
-	// the names of files may contain %{TASK}, the number of the task; names of streams of tasks that run in Dir also
-	// %{RUN}, the number of the run.
+	// Dir is the folder in which the tasks run, an absolute path that is visible to the workers; "": each runs in a
+	// directory of its own. Dir and the names of files may contain %{TASK}, the number of the task; the names of
+	// streams of tasks that run in Dir may also contain %{RUN}, the number of the run.
 	Dir     string
-	From    string // the folder that the command was submitted from: CORRAL_SUBMIT_DIR
+	From    string // folder from which the command was submitted: CORRAL_SUBMIT_DIR
 	Inputs  []string
 	Outputs []string
 	workflow.Streams
 
 	corral.Resources
-	Time time.Duration // that a task may take, and that its worker must have left; 0: as the run assumes, no limit
+	// Maximum runtime of a task, for which its worker must have time left; 0: the run's default, no limit.
+	Time time.Duration
 }
 
 // An Element is one task of the array.
 type Element struct {
 	Number int
-	Entry  *string // nil: it has none
+	Entry  *string // nil: none
 }
 
-// Workflow makes the workflow: a task for each element, called by its number, in their order.
+// Workflow makes the workflow: a task for each element in order, named by its number.
 func (c Command) Workflow(elements []Element) (*workflow.Workflow, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func (c Command) Workflow(elements []Element) (*workflow.Workflow, error) {
 	wf := &workflow.Workflow{Name: cmp.Or(c.Name, program), Dir: c.From}
 	b := workflow.NewBuilder(wf, workflow.Options{})
 	b.Grow(len(elements))
-	shared := c.task(0) // what tasks have in common, which takes its memory once
+	shared := c.task(0) // shared by the tasks, to save memory
 	for _, e := range elements {
 		t := shared
 		if c.varies() {
@@ -83,7 +85,8 @@ func (c Command) Workflow(elements []Element) (*workflow.Workflow, error) {
 	return wf, wf.Runnable()
 }
 
-// check refuses what the workflow could not hold, or what would mean something else in the place where tasks run.
+// check refuses values that a workflow cannot represent, or that would have another meaning in the place where tasks
+// run.
 func (c Command) check() error {
 	texts := map[string][]string{"command": c.Argv, "--name": {c.Name}, "--cwd": {c.Dir}, "--in": c.Inputs,
 		"--out": c.Outputs, "--stdin": {c.Stdin}, "--stdout": {c.Stdout}, "--stderr": {c.Stderr}}
@@ -93,16 +96,16 @@ func (c Command) check() error {
 	for _, place := range slices.Sorted(maps.Keys(texts)) {
 		for _, text := range texts[place] {
 			if !utf8.ValidString(text) {
-				return corral.ErrorAt(corral.Invalid, place, "%q is not UTF-8, as all texts of a workflow are", text)
+				return corral.ErrorAt(corral.Invalid, place, "%q is not UTF-8, which is required for all texts of a workflow", text)
 			}
 		}
 	}
 	switch {
 	case len(c.Argv) == 0 || c.Argv[0] == "":
-		return corral.ErrorAt(corral.Invalid, "command", "missing: it follows --")
+		return corral.ErrorAt(corral.Invalid, "command", "missing: it must follow --")
 	case c.Dir != "" && len(c.Inputs)+len(c.Outputs) > 0:
 		return corral.ErrorAt(corral.Invalid, "--cwd",
-			"tasks with --in or --out run in a directory of their own; leave out one or the other")
+			"tasks with --in or --out run in a directory of their own; omit one or the other")
 	case c.Dir != "" && !path.IsAbs(c.Dir):
 		return corral.ErrorAt(corral.Invalid, "--cwd", "%q is not an absolute path", c.Dir)
 	}
@@ -121,7 +124,7 @@ func (c Command) varies() bool {
 	return slices.ContainsFunc(slices.Concat([]string{c.Dir, c.Stdin, c.Stdout, c.Stderr}, c.Inputs, c.Outputs), ofTask)
 }
 
-// task is the task with a number, but for its id and its entry.
+// task returns the task with a number, without its id and its entry.
 func (c Command) task(number int) workflow.Task {
 	t := workflow.Task{Argv: c.Argv, Resources: c.Resources, Estimate: c.Time, Timeout: c.Time}
 	t.CPUs = max(t.CPUs, 1)
@@ -152,7 +155,7 @@ func (c Command) task(number int) workflow.Task {
 	return t
 }
 
-// Numbers are elements without entries.
+// Numbers returns elements without entries.
 func Numbers(numbers []int) []Element {
 	elements := make([]Element, len(numbers))
 	for i, n := range numbers {
@@ -161,8 +164,8 @@ func Numbers(numbers []int) []Element {
 	return elements
 }
 
-// Lines are elements whose entries are the lines of a file, called name in errors. They are numbered from 1, as tools
-// for text number them; numbers (nil: all) chooses among them.
+// Lines returns elements whose entries are the lines of a file, which errors call name. Lines are numbered from 1, as
+// in text tools; numbers selects among them (nil: all).
 func Lines(name, text string, numbers []int) ([]Element, error) {
 	lines, err := lines(name, text)
 	if err != nil {
@@ -183,5 +186,5 @@ func Lines(name, text string, numbers []int) ([]Element, error) {
 	return elements, nil
 }
 
-// place is a line of a file, for errors.
+// place returns the place of a line of a file for errors.
 func place(name string, line int) string { return fmt.Sprintf("%s:%d", name, line) }

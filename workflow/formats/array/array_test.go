@@ -137,7 +137,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSharedMemory: an array of a million tasks that differ only in their numbers holds its command once.
+// TestSharedMemory: an array of a million tasks that differ only in their numbers stores its command once.
 func TestSharedMemory(t *testing.T) {
 	t.Parallel()
 	wf, err := Command{Argv: []string{"a", "b"}, Dir: "/d", From: "/d"}.Workflow(Numbers([]int{1, 2}))
@@ -149,7 +149,7 @@ func TestSharedMemory(t *testing.T) {
 	}
 }
 
-// TestScript runs what workers run, with a real shell: any folder, any names of streams, any arguments.
+// TestScript runs the commands of workers in a real shell: with any folder, any stream names, any arguments.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()

@@ -10,11 +10,12 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// maxEntry is what a task can be given: a variable of the environment, with its name, has less than 128 KiB on Linux.
+// maxEntry is the maximum size of an entry: an environment variable, including its name, must be shorter than 128 KiB
+// on Linux.
 const maxEntry = 128<<10 - 64
 
-// ParseNumbers reads the numbers of an array: single ones and ranges, with a step if need be, as in 1-10, 3,7,20-29 or
-// 0-100:10. They come in ascending order, each once.
+// ParseNumbers parses the numbers of an array: single numbers and ranges, with an optional step, such as 1-10,
+// 3,7,20-29 or 0-100:10. It returns them in ascending order, without duplicates.
 func ParseNumbers(text string) ([]int, error) {
 	var numbers []int
 	for part := range strings.SplitSeq(text, ",") {
@@ -25,7 +26,7 @@ func ParseNumbers(text string) ([]int, error) {
 		case last < first:
 			return nil, wrongNumbers("%.40q ends before it begins", part)
 		case (last-first)/step+1 > workflow.DefaultMaxTasks-len(numbers):
-			return nil, wrongNumbers("these are more than %d tasks", workflow.DefaultMaxTasks)
+			return nil, wrongNumbers("there are more than %d tasks", workflow.DefaultMaxTasks)
 		}
 		for n := first; n <= last; n += step {
 			numbers = append(numbers, n)
@@ -35,7 +36,7 @@ func ParseNumbers(text string) ([]int, error) {
 	return slices.Compact(numbers), nil
 }
 
-// parseRange reads N, N-M or N-M:STEP.
+// parseRange parses N, N-M or N-M:STEP.
 func parseRange(text string) (first, last, step int, ok bool) {
 	text, stepText, stepped := strings.Cut(text, ":")
 	from, to, isRange := strings.Cut(text, "-")
@@ -50,7 +51,7 @@ func parseRange(text string) (first, last, step int, ok bool) {
 	return first, last, step, ok
 }
 
-// parseNumber reads digits, without a sign.
+// parseNumber parses digits without a sign.
 func parseNumber(text string, n *int) bool {
 	value, err := strconv.ParseUint(text, 10, 31)
 	*n = int(value)
@@ -61,22 +62,22 @@ func wrongNumbers(format string, args ...any) error {
 	return corral.ErrorAt(corral.Invalid, "--array", format, args...)
 }
 
-// lines are the lines of a text, without their ends. Each becomes a variable of a task's environment, and must be fit
-// for that.
+// lines returns the lines of a text without line endings. Each becomes an environment variable of a task, and must be
+// valid as one.
 func lines(name, text string) (all []string, err error) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		at := place(name, len(all)+1)
 		switch {
 		case len(all) == workflow.DefaultMaxTasks:
-			return nil, corral.ErrorAt(corral.Invalid, at, "these are more than %d tasks", workflow.DefaultMaxTasks)
+			return nil, corral.ErrorAt(corral.Invalid, at, "there are more than %d tasks", workflow.DefaultMaxTasks)
 		case len(line) > maxEntry:
-			return nil, corral.ErrorAt(corral.Invalid, at, "the line has %d bytes; a task can be given %d", len(line),
+			return nil, corral.ErrorAt(corral.Invalid, at, "the line has %d bytes; the maximum is %d", len(line),
 				maxEntry)
 		case !utf8.ValidString(line):
-			return nil, corral.ErrorAt(corral.Invalid, at, "the line is not UTF-8, as all texts of a workflow are")
+			return nil, corral.ErrorAt(corral.Invalid, at, "the line is not UTF-8, which is required for all texts of a workflow")
 		case strings.ContainsRune(line, 0):
-			return nil, corral.ErrorAt(corral.Invalid, at, "the line has a zero byte, which no environment can hold")
+			return nil, corral.ErrorAt(corral.Invalid, at, "the line contains a zero byte, which is not possible in an environment variable")
 		}
 		all = append(all, line)
 	}

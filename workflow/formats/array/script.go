@@ -9,21 +9,21 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// What stands for a number in the names of folders and streams.
+// The placeholders for numbers in the names of folders and streams.
 const (
 	taskWord = "%{TASK}"
 	runWord  = "%{RUN}"
 )
 
-// ofTask reports whether a pattern differs from task to task.
+// ofTask reports whether a pattern differs between tasks.
 func ofTask(pattern string) bool { return strings.Contains(pattern, taskWord) }
 
-// withTask puts a task's number into a pattern.
+// withTask inserts a task's number into a pattern.
 func withTask(pattern string, number int) string {
 	return strings.ReplaceAll(pattern, taskWord, strconv.Itoa(number))
 }
 
-// checkPattern refuses what looks like a placeholder and is none: a file would get a strange name.
+// checkPattern refuses an unknown placeholder, which would lead to a strange file name.
 func checkPattern(place, pattern string, mayRun bool) error {
 	rest := strings.ReplaceAll(pattern, taskWord, "")
 	if mayRun {
@@ -37,13 +37,13 @@ func checkPattern(place, pattern string, mayRun bool) error {
 		return corral.ErrorAt(corral.Invalid, place,
 			"%s is for the streams of tasks that run in a given folder: here each run has a folder of its own", runWord)
 	}
-	return corral.ErrorAt(corral.Invalid, place, "%%{%s} stands for nothing: there are %s and, for streams, %s", word,
+	return corral.ErrorAt(corral.Invalid, place, "unknown placeholder %%{%s}: there are %s and, for streams, %s", word,
 		taskWord, runWord)
 }
 
-// script is what the worker's shell does before it becomes the command, whose words are its arguments: it changes to
-// the folder, and opens the streams there, in folders that it makes. Where the folder is not there it says so and ends
-// with 127, as if the command were not there. $CORRAL_RUN is known only when the task runs.
+// script returns the script that the worker's shell runs before it becomes the command, whose words are its arguments:
+// it changes to the folder, and opens the streams there, in folders that it makes. If the folder does not exist, it
+// reports this and exits with 127, as if the command did not exist. $CORRAL_RUN is known only when the task runs.
 func (c Command) script(number int) string {
 	var s strings.Builder
 	s.WriteString("cd -- " + quote(withTask(c.Dir, number)) + " || exit 127\n")
@@ -54,7 +54,7 @@ func (c Command) script(number int) string {
 		switch {
 		case stream.pattern == "":
 			continue
-		case stream.operator == "2>" && c.Stderr == c.Stdout: // opened twice, each would write over the other
+		case stream.operator == "2>" && c.Stderr == c.Stdout: // opened twice, each would overwrite the other
 			run += " 2>&1"
 			continue
 		}
@@ -68,7 +68,7 @@ func (c Command) script(number int) string {
 	return s.String()
 }
 
-// quote is a text as one word of a shell, in which the run's number is filled in.
+// quote quotes a text as one word of a shell, with the run's number inserted.
 func quote(text string) string {
 	return strings.ReplaceAll(shell.Quote(text), runWord, `'"$CORRAL_RUN"'`)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// check refuses what the .dag has no place for, whatever the tasks are.
+// check refuses properties of the workflow that a .dag cannot represent, whatever the tasks are.
 func (w *writer) check() error {
 	if !oneLine(w.wf.Name) {
 		return corral.Errorf(corral.Unsatisfiable, "DAGMan's format cannot hold the name %q", w.wf.Name)
@@ -29,7 +29,7 @@ func (w *writer) check() error {
 	}
 	for k := range w.wf.Subworkflows {
 		if s := &w.wf.Subworkflows[k]; s.Job && (s.Control != nil || s.Retries != nil) {
-			return w.refuse(s.First, "what is said of subworkflow %q as a whole", s.Name)
+			return w.refuse(s.First, "the control of subworkflow %q as a whole", s.Name)
 		}
 	}
 	for k := range w.parts {
@@ -48,7 +48,7 @@ func oneLine(name string) bool {
 	return !strings.ContainsAny(name, "\n\r\x00") && !strings.HasSuffix(name, `\`)
 }
 
-// checkSubDAG refuses what no statement can say of a sub-DAG.
+// checkSubDAG refuses properties of a sub-DAG that no statement can express.
 func (w *writer) checkSubDAG(p *part) error {
 	if p.Sub == nil {
 		return nil
@@ -66,7 +66,8 @@ func (w *writer) checkSubDAG(p *part) error {
 	return nil
 }
 
-// checkFinal refuses final tasks of a part but one that is simply behind all others there, where a FINAL node is.
+// checkFinal refuses the final tasks of a part, except a single one that comes after all others there, like a FINAL
+// node.
 func (w *writer) checkFinal(k int) error {
 	final := none
 	for _, item := range w.parts[k].Items {
@@ -94,13 +95,13 @@ func (w *writer) checkFinal(k int) error {
 	for i := within.First; i < within.End; i++ {
 		last := i != final && !hasChild(i)
 		if _, parent := slices.BinarySearch(parents, i); parent != last {
-			return w.refuse(final, "a final task that is not behind just the last ones")
+			return w.refuse(final, "a final task that does not come after exactly the last ones")
 		}
 	}
 	return nil
 }
 
-// checkControl returns what no statement in part k can say of a task, or of a sub-DAG.
+// checkControl returns an error for a property of a task or a sub-DAG that no statement in part k can express.
 func (w *writer) checkControl(c *workflow.Control, retries *int, k int) error {
 	if c == nil {
 		return nil
@@ -108,9 +109,9 @@ func (w *writer) checkControl(c *workflow.Control, retries *int, k int) error {
 	name, ok := w.local(c.Category, k)
 	switch {
 	case c.Final && (c.Done || c.Category != "" || c.Abort != nil || c.UnlessExit != 0):
-		return errors.New("a final task with a category, an abort, an exit status to spare retries, or done")
+		return errors.New("a final task with a category, an abort, an exit status that prevents retries, or done")
 	case c.UnlessExit != 0 && retries == nil:
-		return errors.New("an exit status to spare retries without a number of retries")
+		return errors.New("an exit status that prevents retries without a number of retries")
 	case !ok:
 		return fmt.Errorf("the category %q in sub-DAG %q, because its name does not begin with %q",
 			c.Category, w.parts[k].Sub.Name, w.parts[k].Sub.Name+"+")
@@ -122,7 +123,7 @@ func (w *writer) checkControl(c *workflow.Control, retries *int, k int) error {
 			continue
 		}
 		if s.Dir != "" || len(s.Argv) == 0 || s.DeferAfter%1e9 != 0 || s.DeferStatus == 0 && s.DeferAfter != 0 {
-			return errors.New("a script in a folder, without a name, or that is deferred by parts of a second")
+			return errors.New("a script in a folder, without a name, or deferred by a fraction of a second")
 		}
 		for _, word := range s.Argv {
 			if !plainWord(word) {
@@ -133,7 +134,7 @@ func (w *writer) checkControl(c *workflow.Control, retries *int, k int) error {
 	return nil
 }
 
-// plainWord reports whether s is one word of a .dag.
+// plainWord reports whether s is a single word of a .dag.
 func plainWord(s string) bool {
 	return s != "" && s[0] != '"' && !strings.HasSuffix(s, `\`) &&
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })

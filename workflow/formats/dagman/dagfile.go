@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Attributes of DAGMan's own job in which Write keeps the workflow's name, and that of a sub-DAG where its node has
-// another.
+// Attributes of DAGMan's own job in which Write stores the workflow's name, and the name of a sub-DAG if it differs
+// from its node's.
 const (
 	attributeWorkflow = "CorralWorkflow"
 	attributeSubDAG   = "CorralSubDAG"
@@ -47,7 +47,7 @@ func (w *writer) dag(out *bufio.Writer, k int) error {
 	return nil
 }
 
-// parents writes what is before an item of a part, unless it is the final task, which is behind all.
+// parents writes the parents of an item of a part, except for the final task, which comes after all others.
 func (w *writer) parents(out *bufio.Writer, k, item int) {
 	before := slices.Clone(w.before[item])
 	if item >= 0 {
@@ -70,7 +70,7 @@ func (w *writer) parents(out *bufio.Writer, k, item int) {
 	fmt.Fprintf(out, " CHILD %s\n", *w.nodeOf(item))
 }
 
-// subDAG writes what the .dag of a part says of a sub-DAG in it.
+// subDAG writes the statements of a part's .dag about a sub-DAG in it.
 func (w *writer) subDAG(out *bufio.Writer, k int, p *part) {
 	c := workflow.Control{}
 	if p.Sub.Control != nil {
@@ -85,7 +85,7 @@ func (w *writer) subDAG(out *bufio.Writer, k int, p *part) {
 	writeControl(out, p.node, p.Sub.Retries, &c)
 }
 
-// node writes what the .dag says of a task, but for its parents.
+// node writes the statements of a .dag about a task, except its parents.
 func (w *writer) node(out *bufio.Writer, i int) error {
 	settings, err := w.settings(i)
 	if err != nil {
@@ -111,7 +111,7 @@ func (w *writer) node(out *bufio.Writer, i int) error {
 			_, _ = out.WriteString("VARS " + node)
 			begun = true
 		}
-		fmt.Fprintf(out, ` %s="%s"`, set.Macro(), strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(set.Value))
+		fmt.Fprintf(out, ` %s="%s"`, set.macro(), strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(set.Value))
 	}
 	if begun {
 		_ = out.WriteByte('\n')
@@ -122,8 +122,8 @@ func (w *writer) node(out *bufio.Writer, i int) error {
 	return nil
 }
 
-// writeControl writes what the .dag says of when and whether a node runs. DAGMan refuses retries and the priority of a
-// FINAL node here; its submit description has them.
+// writeControl writes the statements that determine when and whether a node runs. DAGMan rejects RETRY and PRIORITY of
+// a FINAL node; its submit description contains them instead.
 func writeControl(out *bufio.Writer, node string, retries *int, c *workflow.Control) {
 	if retries != nil && !c.Final {
 		fmt.Fprintf(out, "RETRY %s %d", node, *retries)

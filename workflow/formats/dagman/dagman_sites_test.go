@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
@@ -28,20 +30,18 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman"
 )
 
-// tools are those of a real HTCondor without its daemons, with a folder of DAGs that they may write into.
+// tools provides the tools of a real HTCondor without its daemons, with a folder of DAGs to which they may write.
 type tools struct{ release, folder string }
 
 // newTools copies DAGs into a folder of the tools' user, which is not root.
 func newTools(t *testing.T, from string) tools {
 	t.Helper()
-	cmd := exec.Command("../../../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	release, err := programs.HTCondor()
 	if err != nil {
-		t.Fatal("scripts/htcondor:", err)
+		t.Fatal(err)
 	}
-	c := tools{release: string(bytes.TrimSpace(out))}
-	if c.folder, err = os.MkdirTemp("/var/tmp", "dagman-test-"); err != nil { // its user cannot enter t.TempDir
+	c := tools{release: release}
+	if c.folder, err = os.MkdirTemp("/var/tmp", "dagman-test-"); err != nil { // its user cannot access t.TempDir
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -71,7 +71,7 @@ func (c tools) write(t *testing.T, name, text string) {
 	}
 }
 
-// give makes all that is there the tools' user's.
+// give gives the tools' user ownership of the whole folder.
 func (c tools) give(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -87,7 +87,7 @@ func (c tools) give(t *testing.T) {
 
 const nobody = 65534
 
-// run runs a tool, and returns what it prints.
+// run runs a tool, and returns its output.
 func (c tools) run(t *testing.T, dir, tool string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(c.release, "bin", tool), args...)
@@ -99,7 +99,7 @@ func (c tools) run(t *testing.T, dir, tool string, args ...string) string {
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
-	out, _ := cmd.CombinedOutput() // its exit status says how the jobs ended, which did not run
+	out, _ := cmd.CombinedOutput() // its exit status shows how the jobs ended, which did not run
 	return string(out)
 }
 
@@ -109,7 +109,7 @@ func (c tools) version(t *testing.T) string {
 	return version
 }
 
-// logOf is where condor_dagman writes its log: beside the DAG that the arguments name.
+// logOf returns where condor_dagman writes its log: beside the DAG named in the arguments.
 func logOf(args []string) string {
 	if i := slices.Index(args, "-Dag"); i >= 0 {
 		return args[i+1] + ".out"
@@ -117,13 +117,13 @@ func logOf(args []string) string {
 	return "dagman.out"
 }
 
-// A graph is what DAGMan makes of a file; taken is false if it refuses it.
+// A graph is DAGMan's view of a file; taken is false if it refuses the file.
 type graph struct {
 	nodes, edges []string
 	taken        bool
 }
 
-// graph has the real DAGMan read a DAG.
+// graph reads a DAG with the real DAGMan.
 func (c tools) graph(t *testing.T, name, version string) graph {
 	t.Helper()
 	dir, base := filepath.Split(filepath.Join(c.folder, name))
@@ -163,13 +163,13 @@ func sorted(list []string) []string {
 	return slices.Compact(list)
 }
 
-// asDAGMan is a workflow's graph as DAGMan sees it: a sub-DAG is one node, and no edge leads to a FINAL node.
+// asDAGMan returns a workflow's graph in DAGMan's form: a sub-DAG is a single node, and no edge leads to a FINAL node.
 func asDAGMan(wf *workflow.Workflow) graph {
 	names := make([]string, len(wf.Tasks))
 	for i := range wf.Tasks {
 		names[i] = wf.Tasks[i].ID
 	}
-	for _, s := range slices.Backward(wf.Subworkflows) { // the outer ones last
+	for _, s := range slices.Backward(wf.Subworkflows) { // outer ones last
 		for i := s.First; i < s.End; i++ {
 			names[i] = s.Name
 		}
@@ -188,19 +188,19 @@ func asDAGMan(wf *workflow.Workflow) graph {
 	return g
 }
 
-// TestAsTheRealDAGMan reads each of our own DAGs with the real condor_dagman: it refuses what Read refuses, and sees
-// the same graph.
+// TestAsTheRealDAGMan reads each of our own DAGs with the real condor_dagman: it refuses the files that Read refuses,
+// and finds the same graph.
 func TestAsTheRealDAGMan(t *testing.T) {
 	t.Parallel()
 	newTools(t, own).compare(t, own, "empty.dag")
 }
 
-// compare reads each .dag below a folder, which was copied, with both DAGMans. One of them may have no nodes, which is
-// an error of ours alone.
+// compare reads each .dag below a folder, which was copied, with both DAGMans. A DAG without nodes is an error only of
+// ours.
 func (c tools) compare(t *testing.T, folder, empty string) {
 	t.Helper()
 	version := c.version(t)
-	limit := make(chan struct{}, 16) // it spends its time waiting for itself
+	limit := make(chan struct{}, 16) // it spends most of its time waiting
 	var all sync.WaitGroup
 	eachDAG(t, folder, func(name string) {
 		all.Go(func() {
@@ -222,7 +222,7 @@ func (c tools) compare(t *testing.T, folder, empty string) {
 	all.Wait()
 }
 
-// TestStructuresAsTheRealDAGMan has the real condor_dagman read the DAGs that the tests of Read have in tables.
+// TestStructuresAsTheRealDAGMan reads the DAGs in the tables of the tests of Read with the real condor_dagman.
 func TestStructuresAsTheRealDAGMan(t *testing.T) {
 	t.Parallel()
 	c := newTools(t, own)
@@ -245,7 +245,8 @@ func TestStructuresAsTheRealDAGMan(t *testing.T) {
 				return
 			}
 			theirs := c.graph(t, filepath.Join(dir, "w.dag"), version)
-			if strings.HasSuffix(s.name, "newer") || strings.HasPrefix(s.dag, "\ufeff") { // this release does not take it
+			// This release does not support it.
+			if strings.HasSuffix(s.name, "newer") || strings.HasPrefix(s.dag, "\ufeff") {
 				theirs = asDAGMan(wf)
 			}
 			if diff := cmp.Diff(theirs, asDAGMan(wf), cmp.AllowUnexported(graph{})); diff != "" {
@@ -256,7 +257,7 @@ func TestStructuresAsTheRealDAGMan(t *testing.T) {
 	all.Wait()
 }
 
-// TestAsTheRealCondorSubmit has the real condor_submit make jobs of each description.
+// TestAsTheRealCondorSubmit makes jobs from each description with the real condor_submit.
 func TestAsTheRealCondorSubmit(t *testing.T) {
 	t.Parallel()
 	c := newTools(t, own)
@@ -265,7 +266,7 @@ func TestAsTheRealCondorSubmit(t *testing.T) {
 	}
 	for name, d := range descriptions {
 		text := whole(d.text)
-		if !strings.Contains(text, "queue") { // which DAGMan adds
+		if !strings.Contains(text, "queue") { // DAGMan adds it
 			text += "queue\n"
 		}
 		c.write(t, "x", text)
@@ -276,8 +277,8 @@ func TestAsTheRealCondorSubmit(t *testing.T) {
 	}
 }
 
-// TestWhatTheRealOnesRead has condor_dagman and condor_submit read what Write wrote: the same graph, and jobs that are
-// what the tasks are.
+// TestWhatTheRealOnesRead reads the output of Write with condor_dagman and condor_submit: the graph is the same, and
+// the jobs agree with the tasks.
 func TestWhatTheRealOnesRead(t *testing.T) {
 	t.Parallel()
 	c := newTools(t, own)
@@ -330,7 +331,7 @@ func TestWhatTheRealOnesRead(t *testing.T) {
 	}
 }
 
-// onlyJob is the job of dryJobs, if there is just one; its dollar signs are as the schedd leaves them.
+// onlyJob returns the job of dryJobs, if there is exactly one; its dollar signs are as in the schedd.
 func onlyJob(out string) job {
 	all := dryJobs(out)
 	if len(all) != 1 {
@@ -344,8 +345,7 @@ func onlyJob(out string) job {
 	return all[0]
 }
 
-// dryJobs reads what condor_submit -dry-run prints: what all jobs have in common, and then of each what it has of its
-// own.
+// dryJobs parses the output of condor_submit -dry-run: the common attributes of all jobs, and then those of each job.
 func dryJobs(out string) []job {
 	common := classad.Ad{}
 	var own []classad.Ad
@@ -397,7 +397,7 @@ func dryJobs(out string) []job {
 	return all
 }
 
-// base is the first folder below /var/tmp of a path.
+// base returns the first folder below /var/tmp of a path.
 func base(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/var/tmp/"), "/")
 	return first

@@ -17,11 +17,11 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman"
 )
 
-// own are files that people could have written, with the submit descriptions that some of them name: between them they
-// have all statements, spelt in several ways. Some are refused.
+// own is a folder of files as users could have written them, with the submit descriptions that some of them name:
+// together they contain all statements, in several spellings. Some are refused.
 const own = "testdata/own"
 
-// readIn reads a file below a folder; errors call it by its name from there.
+// readIn reads a file below a folder; errors use its name relative to the folder.
 func readIn(folder, name string) (*workflow.Workflow, []workflow.Warning, error) {
 	open := func(file string) (io.ReadCloser, error) {
 		return input.Open(filepath.Join(folder, filepath.Dir(name), file))
@@ -34,7 +34,7 @@ func readIn(folder, name string) (*workflow.Workflow, []workflow.Warning, error)
 	return dagman.Read(context.Background(), f, name, workflow.Options{Open: open})
 }
 
-// TestOwn reads each of our files: the tasks with their parents, and warnings, or why it is refused.
+// TestOwn reads each of our files and checks the tasks with their parents and the warnings, or the error.
 func TestOwn(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder
@@ -84,7 +84,7 @@ func eachDAG(t *testing.T, folder string, do func(name string)) {
 	}
 }
 
-// roundTrip fails unless a workflow that is written reads as it was.
+// roundTrip checks that writing and reading a workflow does not change it.
 func roundTrip(t *testing.T, name string, wf *workflow.Workflow) {
 	t.Helper()
 	files := folder{}
@@ -102,7 +102,7 @@ func roundTrip(t *testing.T, name string, wf *workflow.Workflow) {
 	}
 }
 
-// golden compares with a file, which it writes anew if the environment says so.
+// golden compares a text with a file, or writes the file if the environment requests it.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	if os.Getenv("UPDATE") != "" {

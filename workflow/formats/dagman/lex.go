@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// fields are the words of a line that have not been taken yet.
+// fields holds the remaining words of a line.
 type fields struct{ text string }
 
 const blanks = " \t"
@@ -25,14 +25,14 @@ func (f *fields) next() string {
 	return word
 }
 
-// rest takes everything that is left.
+// rest takes the remaining text.
 func (f *fields) rest() string {
 	text := strings.Trim(f.text, blanks)
 	f.text = ""
 	return text
 }
 
-// file takes the name of a file, which may stand in double quotes.
+// file takes the name of a file, which may be in double quotes.
 func (f *fields) file() string {
 	f.text = strings.TrimLeft(f.text, blanks)
 	if !strings.HasPrefix(f.text, `"`) {
@@ -43,14 +43,14 @@ func (f *fields) file() string {
 	return name
 }
 
-// A syntaxError is about one statement, which is named before it.
+// A syntaxError is about one statement, whose name precedes it in messages.
 type syntaxError struct{ text string }
 
 func (e *syntaxError) Error() string { return e.text }
 
 func wrong(format string, args ...any) error { return &syntaxError{fmt.Sprintf(format, args...)} }
 
-// word takes a word that must be there; what it is called in an error.
+// word takes a required word; what names it in an error.
 func (f *fields) word(what string) (string, error) {
 	word := f.next()
 	if word == "" {
@@ -59,7 +59,7 @@ func (f *fields) word(what string) (string, error) {
 	return word, nil
 }
 
-// number takes a whole number from least to most.
+// number takes an integer from least to most.
 func (f *fields) number(what string, least, most int) (int, error) {
 	word, err := f.word(what)
 	if err != nil {
@@ -72,19 +72,19 @@ func (f *fields) number(what string, least, most int) (int, error) {
 	return n, nil
 }
 
-// end refuses what is left.
+// end refuses remaining words.
 func (f *fields) end() error {
 	if rest := f.rest(); rest != "" {
-		return wrong("%.40q is too much", rest)
+		return wrong("unexpected %.40q", rest)
 	}
 	return nil
 }
 
-// keyword is how a word is looked up among the statements: - and _ are the same in them.
+// keyword returns the lookup key of a statement's word: - and _ are equivalent.
 func keyword(word string) string { return strings.ReplaceAll(strings.ToUpper(word), "-", "_") }
 
-// pairs takes the macros of a VARS statement: NAME="VALUE" …, with \" and \\ in the value. Single quotes are taken,
-// too, and a value without quotes and blanks.
+// pairs takes the macros of a VARS statement: NAME="VALUE" …, with \" and \\ in the value. Single quotes are also
+// accepted, and so are values without quotes and blanks.
 func (f *fields) pairs() ([]submit.Var, error) {
 	var all []submit.Var
 	for {
@@ -105,17 +105,17 @@ func (f *fields) pairs() ([]submit.Var, error) {
 			v.Name = "my." + attribute
 		}
 		if !submit.IsName(strings.TrimPrefix(name, "+")) || strings.HasPrefix(strings.ToLower(name), "queue") {
-			return nil, wrong("%.40q is no name of a macro", name)
+			return nil, wrong("%.40q is not a valid macro name", name)
 		}
 		all = append(all, v)
 	}
 	if len(all) == 0 {
-		return nil, wrong("there is no macro")
+		return nil, wrong("a macro is missing")
 	}
 	return all, nil
 }
 
-// quoted returns the value that text begins with, and what follows it.
+// quoted returns the value at the beginning of text, and the rest of the text.
 func quoted(text string) (value, rest string, err error) {
 	if text == "" {
 		return "", "", wrong("a value is missing")

@@ -6,7 +6,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Lost says, in parts of a sentence, what Write leaves out of a workflow because the format has no place for it.
+// Lost describes, in parts of a sentence, the data of a workflow that the format cannot represent, so that Write omits
+// it.
 func Lost(wf *workflow.Workflow) (all []string) {
 	if n := len(wf.FileSizes); n > 0 {
 		all = append(all, fmt.Sprintf("the sizes of %d files", n))
@@ -18,7 +19,7 @@ func Lost(wf *workflow.Workflow) (all []string) {
 		}
 	}
 	if measured > 0 {
-		all = append(all, fmt.Sprintf("what was measured of %d tasks", measured))
+		all = append(all, fmt.Sprintf("the measurements of %d tasks", measured))
 	}
 	jobs := 0
 	for _, s := range wf.Subworkflows {

@@ -7,12 +7,12 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// name gives each node a name: the id of its task or the name of its sub-DAG, without those of the sub-DAGs around it,
-// if DAGMan takes that.
+// name assigns each node a name: the id of its task or the name of its sub-DAG, without those of the enclosing
+// sub-DAGs, if DAGMan accepts it.
 func (w *writer) name() {
 	files := make(workflow.Names)
 	dag := legal(cmp.Or(strings.TrimSuffix(w.wf.Name, ".dag"), "workflow"))
-	for k := range w.parts { // an outer one first
+	for k := range w.parts { // outer parts first
 		p := &w.parts[k]
 		p.file = dag
 		if k > 0 {
@@ -40,7 +40,7 @@ func (w *writer) nameIn(k int) {
 	}
 }
 
-// called is what an item of a part is called there.
+// called returns the name of an item in its part.
 func (w *writer) called(item int, p *part) string {
 	name := ""
 	if item >= 0 {
@@ -54,7 +54,7 @@ func (w *writer) called(item int, p *part) string {
 	return strings.TrimPrefix(name, p.Sub.Name+"+")
 }
 
-// nodeOf is where the name of an item's node is kept.
+// nodeOf returns where the name of an item's node is stored.
 func (w *writer) nodeOf(item int) *string {
 	if item >= 0 {
 		return &w.nodes[item]
@@ -62,10 +62,10 @@ func (w *writer) nodeOf(item int) *string {
 	return &w.parts[^item].node
 }
 
-// maxNameBytes leaves room for extensions in the 255 bytes of a file's name.
+// maxNameBytes leaves space for extensions in the 255 bytes of a file name.
 const maxNameBytes = 200
 
-// legal is a text as the name of a node or a file: letters, digits and . _ - = : @ % only.
+// legal converts a text to a valid name of a node or a file: it contains only letters, digits and . _ - = : @ %.
 func legal(text string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -75,7 +75,7 @@ func legal(text string) string {
 		return '_'
 	}, text)
 	name = name[:min(len(name), maxNameBytes)]
-	if strings.HasSuffix(name, ".condor") { // NAME.condor.sub is what HTCondor makes of a sub-DAG
+	if strings.HasSuffix(name, ".condor") { // HTCondor creates NAME.condor.sub for a sub-DAG
 		name += "_"
 	}
 	for _, word := range []string{"PARENT", "CHILD", allNodes, "", ".", ".."} {

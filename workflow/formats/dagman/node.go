@@ -7,15 +7,15 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A node is one that a JOB, FINAL or SUBDAG statement defines.
+// A node is defined by a JOB, FINAL or SUBDAG statement.
 type node struct {
-	name        string // with those of the splices that it is in
-	file        string // its submit description, or its sub-DAG's file; "": it is inline, or a sub-DAG is not there
+	name        string // including the names of the enclosing splices
+	file        string // its submit description, or its sub-DAG's file; "": inline, or a missing sub-DAG
 	description *submit.Description
-	dir         string // where it is submitted from, relative to the .dag's folder
+	dir         string // folder from which it is submitted, relative to the .dag's folder
 	at          workflow.Place
 	scope       *scope
-	sub         *scope // the sub-DAG; nil: it is a job, or the sub-DAG is not there
+	sub         *scope // the sub-DAG; nil: it is a job, or the sub-DAG is missing
 
 	vars, append []submit.Var
 	retries      *int
@@ -25,7 +25,7 @@ type node struct {
 	first, end          int // its tasks
 }
 
-// controls returns what is said of when and whether the node runs, to say more.
+// controls returns the node's control for modification.
 func (n *node) controls() *workflow.Control {
 	if n.control == nil {
 		n.control = &workflow.Control{}
@@ -33,10 +33,10 @@ func (n *node) controls() *workflow.Control {
 	return n.control
 }
 
-// isFinal reports whether the node is a FINAL one.
+// isFinal reports whether the node is a FINAL node.
 func (n *node) isFinal() bool { return n.control != nil && n.control.Final }
 
-// local is the node's name in its own DAG: with those of the splices that it is in, and not of sub-DAGs.
+// local returns the node's name in its own DAG: including the names of enclosing splices, but not those of sub-DAGs.
 func (n *node) local() string {
 	s := n.scope
 	for s.isSplice() {
@@ -45,15 +45,15 @@ func (n *node) local() string {
 	return strings.TrimPrefix(n.name, s.prefix)
 }
 
-// scripted reports whether the node has scripts: then it is tried again with them, as a whole.
+// scripted reports whether the node has scripts; if so, it is retried as a whole, including its scripts.
 func (n *node) scripted() bool {
 	return n.control != nil && (n.control.Pre != nil || n.control.Post != nil)
 }
 
-// skipped reports whether the node's file is of no interest, because nothing of it would run.
+// skipped reports whether the node's file does not matter, because no part of it would run.
 func (n *node) skipped() bool { return n.control != nil && n.control.Noop }
 
-// plain reports whether the node has no submit description: it is skipped, or a sub-DAG that is not there.
+// plain reports whether the node has no submit description: it is skipped, or its sub-DAG is missing.
 func (n *node) plain() bool { return n.skipped() || n.file == "" && n.description == nil }
 
 // define adds a node to the scope.
@@ -62,9 +62,9 @@ func (s *scope) define(n node, name string) error {
 	case len(s.prefix)+len(name) > maxPath || len(n.dir) > maxPath:
 		return wrong("the name or the folder of the node has more than %d bytes", maxPath)
 	case strings.Contains(name, "+"):
-		return wrong("the name %q has a plus sign, which stands between the names of splices and nodes", name)
+		return wrong("the name %q contains a plus sign, which separates the names of splices and nodes", name)
 	case strings.EqualFold(name, "PARENT"), strings.EqualFold(name, "CHILD"), strings.EqualFold(name, allNodes):
-		return wrong("%q is a word of DAGMan, and no name", name)
+		return wrong("%q is a reserved word of DAGMan", name)
 	}
 	if err := s.unused(name); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *scope) define(n node, name string) error {
 	return nil
 }
 
-// unused refuses a name that the scope has given already.
+// unused refuses a name that the scope already contains.
 func (s *scope) unused(name string) error {
 	if i, ok := s.nodes[name]; ok {
 		return wrong("there is another node %q (%s)", name, s.r.nodes[i].at)
@@ -92,7 +92,7 @@ func (s *scope) unused(name string) error {
 	return nil
 }
 
-// allNodes stands for all nodes of a file but its FINAL one, those of splices and sub-DAGs excepted.
+// allNodes stands for all nodes of a file except its FINAL node and those of splices and sub-DAGs.
 const allNodes = "ALL_NODES"
 
 // named calls do for the node that a statement names, or for all of them.
@@ -120,10 +120,10 @@ func (s *scope) named(name string, do func(*node) error) error {
 	return nil
 }
 
-// say counts what is said of a node by a statement that may be about all of them.
+// say counts the settings made by a statement that may apply to all nodes.
 func (r *reader) say(things int) error {
 	if r.said += things; r.said > maxSaid*r.maxTasks {
-		return wrong("more than %d things are said of single nodes by ALL_NODES", maxSaid*r.maxTasks)
+		return wrong("ALL_NODES makes more than %d settings of single nodes", maxSaid*r.maxTasks)
 	}
 	return nil
 }

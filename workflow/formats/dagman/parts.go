@@ -7,22 +7,22 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A part is what one .dag holds: the workflow, or a sub-DAG of it, which is a node in the part around it.
+// A part is the content of one .dag: the workflow, or a sub-DAG of it, which is a node in the enclosing part.
 type part struct {
 	*workflow.Part
-	node   string // its name in the part around it
-	prefix string // what a reader puts before the names of its nodes
+	node   string // its name in the enclosing part
+	prefix string // prefix that a reader adds to the names of its nodes
 	file   string
 }
 
-// split finds the parts.
+// split determines the parts.
 func (w *writer) split() error {
 	parts, err := workflow.PartsOf(w.wf, maxNested)
 	if misfit, ok := errors.AsType[*workflow.PartError](err); ok {
 		return w.refuse(misfit.Task, "%w", misfit)
 	}
 	if err != nil {
-		return err // unreachable: there are no others
+		return err // unreachable: there are no other errors
 	}
 	w.in, w.before = parts.In, parts.Before
 	for k := range parts.All {
@@ -31,8 +31,8 @@ func (w *writer) split() error {
 	return nil
 }
 
-// local is what a category is called in a part: there the name of the sub-DAG goes before it. ok is false if the
-// category is not one of the part's.
+// local returns the name of a category in a part, where the name of the sub-DAG precedes it. ok is false if the
+// category does not belong to the part.
 func (w *writer) local(category string, k int) (name string, ok bool) {
 	if k == 0 || category == "" {
 		return category, true
@@ -40,7 +40,7 @@ func (w *writer) local(category string, k int) (name string, ok bool) {
 	return strings.CutPrefix(category, w.parts[k].Sub.Name+"+")
 }
 
-// home is the innermost part to which a category belongs, by its name.
+// home returns the innermost part to which a category belongs according to its name.
 func (w *writer) home(category string) int {
 	for at := len(category); at > 0; at = strings.LastIndexByte(category[:at], '+') {
 		for k := 1; k < len(w.parts) && at < len(category); k++ {

@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/datasets"
 )
 
-// TestPublished reads each of HTCondor's own tests of DAGMan, whose submit descriptions are absent: what the workflow
-// has, or why it is refused.
+// TestPublished reads each of HTCondor's own tests of DAGMan, whose submit descriptions are missing, and checks the
+// workflow or the error.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	published := datasets.Path(t, datasets.DAGMan)

@@ -12,13 +12,12 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/dagman/job"
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// Read reads the workflow of a .dag; name is what errors and warnings call it. The other files that it needs are opened
-// by opts.Open. Every error has kind Invalid and the place FILE:LINE, except after the end of ctx, which ends the
-// reading: then it is ctx's cause. Warnings come with the workflow and with an error.
+// Read reads the workflow of a .dag; name is the file name for errors and warnings. Other files are opened with
+// opts.Open. Every error has kind Invalid and the place FILE:LINE, except that a cancelled ctx stops the reading with
+// its cause. Warnings are returned with the workflow and with an error.
 func Read(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
@@ -36,12 +35,12 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 		parsed:     make(map[string]*submit.Description),
 		warned:     make(map[string]bool),
 	}
-	r.jobs = job.NewRecord(r.warnOnce)
+	r.jobs = newJobRecord(r.warnOnce)
 	r.files.stack = []string{path.Base(name)}
 	lines := submit.NewLines(&counted{r.files, text}, name, r.files.line)
 	err := r.read(lines)
 	if err == nil {
-		err = context.Cause(ctx) // nobody waits for the graph any longer
+		err = context.Cause(ctx) // the graph is no longer needed
 	}
 	if err == nil {
 		err = r.builder.Build(lines.Here())
@@ -52,7 +51,7 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	return wf, r.builder.Warnings, nil
 }
 
-// complete gives an error its place and its kind, unless it has them. here is how far the file has been read.
+// complete adds the place and the kind to an error, unless it has them. here is the current position in the file.
 func complete(ctx context.Context, err error, name string, here workflow.Place) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("reading %s: %w", name, cause)
@@ -68,8 +67,8 @@ func complete(ctx context.Context, err error, name string, here workflow.Place) 
 	return here.Errorf("%w", err)
 }
 
-// Sniff reports whether a text that begins with these bytes may be a .dag: whether its first line that is no comment
-// begins with one of DAGMan's words.
+// Sniff reports whether a text with this beginning may be a .dag: whether its first line other than a comment begins
+// with a DAGMan keyword.
 func Sniff(begin []byte) bool {
 	for line := range strings.Lines(string(begin)) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
@@ -82,26 +81,26 @@ func Sniff(begin []byte) bool {
 	return false
 }
 
-// A reader makes a workflow of a .dag and the files that it names.
+// A reader makes a workflow from a .dag and the files to which it refers.
 type reader struct {
 	files   *files
 	wf      *workflow.Workflow
 	builder *workflow.Builder
-	jobs    *job.Record // of the whole workflow
+	jobs    *jobRecord // of the whole workflow
 
 	nodes    []node
 	edges    [][2]int32 // between nodes
-	scopes   int        // files that nodes were read from, each time that they were
-	said     int        // things that were said of single nodes by ALL_NODES
+	scopes   int        // number of files of nodes read, counting repeated reads
+	said     int        // number of settings of single nodes made by ALL_NODES
 	maxTasks int
 
-	absent     int            // submit descriptions that are not there
+	absent     int            // number of missing submit descriptions
 	absentAt   workflow.Place // the first of them
 	absentFile string
 
 	statements map[string]obeyer
-	parsed     map[string]*submit.Description // :: folder and file → what was read; nil: there is none
-	warned     map[string]bool                // of what a warning was given already
+	parsed     map[string]*submit.Description // :: folder and file → the parsed description; nil: there is none
+	warned     map[string]bool                // subjects of the warnings so far
 }
 
 // read reads everything, and then makes the tasks and their order.
@@ -116,7 +115,7 @@ func (r *reader) read(lines *submit.Lines) error {
 	return r.addEdges()
 }
 
-// warnOnce warns, unless it was warned of the same thing already.
+// warnOnce warns, unless it has already warned about the same subject.
 func (r *reader) warnOnce(thing string, at workflow.Place, format string, args ...any) {
 	if !r.warned[thing] && len(r.warned) < maxWarnings {
 		r.warned[thing] = true
@@ -124,42 +123,43 @@ func (r *reader) warnOnce(thing string, at workflow.Place, format string, args .
 	}
 }
 
-// Limits of what a small file could make large.
+// Limits on the expansion of a small file.
 const (
-	maxEdges    = 16 << 20 // as many take a gigabyte
-	maxNested   = 64       // files that are read within each other
-	maxPath     = 4096     // bytes of a folder's path, or of a name with those of its splices
-	maxScopes   = 1 << 20  // times that a file of nodes is read
-	maxRepeated = 200_000  // nodes and files that come of files which were read before
+	maxEdges    = 16 << 20 // that many need a gigabyte
+	maxNested   = 64       // nested files
+	maxPath     = 4096     // bytes of a folder's path, or of a name including those of its splices
+	maxScopes   = 1 << 20  // reads of files of nodes
+	maxRepeated = 200_000  // nodes and files from files that were read before
 	freeBytes   = 256 << 20
-	maxPerByte  = 64   // bytes of the values of jobs, beyond freeBytes, for each byte of text
-	maxSaid     = 8    // things that ALL_NODES says of nodes, for each task that there may be
-	maxWarnings = 1000 // of different things; nobody reads more
+	maxPerByte  = 64   // bytes of job values, in addition to freeBytes, per byte of text
+	maxSaid     = 8    // settings of nodes made by ALL_NODES, per task allowed
+	maxWarnings = 1000 // with different subjects; more would not be useful
 )
 
-// files are those that a .dag names. All of them together have as many bytes as one workflow may have.
+// files opens the files to which a .dag refers. The size limit of a workflow applies to all of them together.
 type files struct {
 	ctx    context.Context
-	folder string // that of the .dag, as the user named it
+	folder string // folder of the .dag, as given by the user
 	opener func(path string) (io.ReadCloser, error)
-	line   int64 // how long a line may be
+	line   int64 // maximum length of a line
 	most   int64
-	left   int64    // of most
-	values int64    // how many bytes may still be charged for the values of jobs
-	stack  []string // the files of nodes that are being read, each within the one before
+	left   int64    // rest of most
+	values int64    // remaining budget of bytes for the values of jobs
+	stack  []string // the files of nodes being read, from outer to inner
 
-	seen     map[string]bool // the files that were on the stack
-	repeats  int             // how high the stack was with the first of them that was there before; 0: none was
-	repeated int             // things that came of them
+	seen     map[string]bool // the files that have been on the stack
+	repeats  int             // height of the stack at the first repeated file; 0: there is none
+	repeated int             // number of items from repeated files
 }
 
-// repeat counts a thing that a file says again. A few lines can say the same as often as they like, file within file.
+// repeat counts an item of a repeated file. A few lines could otherwise repeat items arbitrarily often by nesting
+// files.
 func (f *files) repeat(at workflow.Place) error {
 	if f.repeats == 0 {
 		return nil
 	}
 	if f.repeated++; f.repeated > maxRepeated {
-		return at.Errorf("more than %d nodes and files come of files that are read again", maxRepeated)
+		return at.Errorf("more than %d nodes and files come from files that are read repeatedly", maxRepeated)
 	}
 	return nil
 }
@@ -176,10 +176,10 @@ func (f *files) open(name string) (*submit.Lines, io.Closer, error) {
 	return submit.NewLines(&counted{f, c}, f.called(name), f.line), c, nil
 }
 
-// called is what people call a file: by a name from where they are, as they named the .dag.
+// called returns the name of a file for display: relative to the user's folder, like the name of the .dag.
 func (f *files) called(name string) string { return submit.Join(f.folder, name) }
 
-// A counted reader counts what it reads of all that may be read.
+// A counted reader counts the bytes against the limit for all files.
 type counted struct {
 	files *files
 	r     io.Reader

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman"
 )
 
-// folder is what is beside a .dag, by paths from there; a text of just "/" is a folder.
+// folder maps the paths of the files beside a .dag to their contents; a text of just "/" is a folder.
 type folder map[string]string
 
 func (f folder) open(name string) (io.ReadCloser, error) {
@@ -35,7 +35,7 @@ func (f folder) open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(text)), nil
 }
 
-// read reads d/w.dag with what is in the folder d.
+// read reads d/w.dag with the contents of the folder d.
 func read(dag string, files folder) (*workflow.Workflow, []workflow.Warning, error) {
 	return dagman.Read(context.Background(), strings.NewReader(dag), "d/w.dag", workflow.Options{Open: files.open})
 }
@@ -49,7 +49,7 @@ func mustRead(t *testing.T, dag string, files folder) *workflow.Workflow {
 	return wf
 }
 
-// shown is a workflow's structure, for people: a line for each task, with its parents.
+// shown returns a workflow's structure in readable form: a line for each task, with its parents.
 func shown(wf *workflow.Workflow) string {
 	var text strings.Builder
 	for i := range wf.Tasks {
@@ -64,8 +64,8 @@ func shown(wf *workflow.Workflow) string {
 
 const noop = "executable = /bin/true\nqueue\n"
 
-// structures are DAGs, with what is beside them, and their tasks with their parents. The test with a real DAGMan has
-// the same.
+// structures are DAGs with the files beside them, and their tasks with their parents. The test with a real DAGMan also
+// uses them.
 var structures = []struct {
 	name, dag string
 	files     folder
@@ -114,7 +114,7 @@ var structures = []struct {
 		[]string{"A <- ", "B.0 <- ", "B.1 <- "}},
 }
 
-// withJobs adds what all structures name: a submit description in each folder.
+// withJobs adds the files that all structures name: a submit description in each folder.
 func withJobs(files folder) folder {
 	all := folder{"x": noop, "sub/x": noop, "sub/deep/x": noop}
 	maps.Copy(all, files)
@@ -135,7 +135,7 @@ func TestReadStructure(t *testing.T) {
 	}
 }
 
-// What is said of a node becomes what is said of its task.
+// The control of a node becomes the control of its task.
 func TestReadControl(t *testing.T) {
 	t.Parallel()
 	two, four := 2, 4
@@ -182,8 +182,8 @@ func TestReadNoop(t *testing.T) {
 	}
 }
 
-// Categories of splices are their own, but for those that begin with a plus sign; the outermost limit counts. A
-// sub-DAG's are its own altogether.
+// The categories of a splice are local, except for those that begin with a plus sign; the outermost limit applies. All
+// categories of a sub-DAG are local.
 func TestReadCategories(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "SPLICE S s.dag\nSUBDAG EXTERNAL D s.dag\nMAXJOBS S+own 1\nMAXJOBS +all 2\nJOB A x\nCATEGORY A +all\n",
@@ -201,7 +201,7 @@ func TestReadCategories(t *testing.T) {
 	}
 }
 
-// A sub-DAG, or a node with several jobs, is tasks that are one; what each of them has, is said of each.
+// A sub-DAG, or a node with several jobs, is a group of tasks; control that applies to each of them is set for each.
 func TestReadSubworkflows(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "SUBDAG EXTERNAL S s.dag DONE\nPRIORITY S 10\nRETRY S 3\nSCRIPT PRE S pre\n", folder{
@@ -339,7 +339,7 @@ func TestReadRefuses(t *testing.T) {
 		"JOB A queue": "d/queue:3: queue … matching is not read, because it depends on what is in the folder: " +
 			"name the files with queue … in or queue … from",
 		"JOB A junk":  `d/junk:3: "what" is no command of a submit description: NAME = VALUE or queue`,
-		"JOB A quote": `d/quote:3: node "A": arguments: a double quote without a backslash stands in the middle`,
+		"JOB A quote": `d/quote:3: node "A": arguments: a double quote in the middle has no backslash`,
 		"JOB A if":    "d/if:2: an if has no endif",
 		"JOB A none":  `d/w.dag:1: node "A": its submit description queues no jobs`,
 		"JOB A cpus":  `d/cpus:2: node "A": request_cpus is -1, want 1 to 65536`,
@@ -359,7 +359,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// What a few lines could make large has limits.
+// There are limits on the expansion of a few lines.
 func TestReadIsBounded(t *testing.T) {
 	t.Parallel()
 	doubling := folder{}
@@ -368,7 +368,7 @@ func TestReadIsBounded(t *testing.T) {
 		doubling[fmt.Sprintf("s%d", i)] = fmt.Sprintf("SPLICE A s%d\nSPLICE B s%[1]d\n", i+1)
 		doubling[fmt.Sprintf("i%d", i)] = fmt.Sprintf("INCLUDE i%d\nINCLUDE i%[1]d\n", i+1)
 	}
-	deep := func(name string) (io.ReadCloser, error) { // a folder that is in itself
+	deep := func(name string) (io.ReadCloser, error) { // a folder that contains itself
 		return io.NopCloser(strings.NewReader("SPLICE S w.dag DIR sub\n")), nil
 	}
 	wide := "JOB A x\nQ" + strings.Repeat(" A", 100)
@@ -458,7 +458,7 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// FuzzRead looks for texts that make Read panic, take long, or return what is no workflow. The DAG and two files beside
+// FuzzRead looks for texts that make Read panic, take long, or return an invalid workflow. The DAG and two files beside
 // it are parts of one text.
 func FuzzRead(f *testing.F) {
 	f.Add("JOB A x\nSPLICE S y\nPARENT A CHILD S\nVARS A b=\"c\"\x00arguments = $(b:d) $F(b)\nqueue 2 in (a b)\n\x00JOB B x NOOP\n")

@@ -13,29 +13,30 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Rescue is what a rescue file says: which nodes of a .dag were done when it stopped. DAGMan reads the file behind
-// the .dag and submits the other nodes only.
+// A Rescue is the content of a rescue file: the nodes of a .dag that were done when it stopped. DAGMan reads the file
+// after the .dag and submits only the other nodes.
 //
-// The file is a partial one, as DAGMan writes them today. What DAGMan has no words for is in comments: where the files
-// are that the nodes made, since a run has a directory of its own, and which nodes of a sub-DAG were done that is not;
-// DAGMan runs such a sub-DAG by itself and keeps its own account of it.
+// The file is partial, as DAGMan writes them today. Comments contain the data for which DAGMan has no statements: the
+// location of the files that the nodes made, because a run has a directory of its own, and the done nodes of unfinished
+// sub-DAGs, because DAGMan runs such a sub-DAG separately and keeps its own records.
 type Rescue struct {
 	DAG       string // the file's name
 	CreatedAt time.Time
 	Nodes     int
 	Done      []string
 	Failed    []string
-	Inner     []string // done nodes of sub-DAGs that are not done as a whole, with their full names
-	Data      string   // the folder with what was made; "": beside the .dag
+	Inner     []string // done nodes of sub-DAGs that are not done as a whole, with full names
+	Data      string   // the folder of the files made; "": the folder of the .dag
 }
 
 // MaxRescue is the highest number of a rescue file.
 const MaxRescue = 999
 
-// RescueName is what the rescue file with a number is called.
+// RescueName returns the name of a rescue file.
 func RescueName(dag string, number int) string { return fmt.Sprintf("%s.rescue%03d", dag, number) }
 
-// RescueNumber is the number of a rescue file of a .dag, both by names without folders; 0: it is none.
+// RescueNumber returns the number of a rescue file of a .dag, given both names without folders; 0: it is not a rescue
+// file.
 func RescueNumber(dag, name string) int {
 	digits, ok := strings.CutPrefix(name, dag+".rescue")
 	n, err := strconv.Atoi(digits)
@@ -45,14 +46,14 @@ func RescueNumber(dag, name string) int {
 	return n
 }
 
-// The words of the comments that only Corral reads.
+// The prefixes of the comments that only Corral reads.
 const (
 	dataComment  = "# Corral data: "
 	innerComment = "# Corral done: "
 )
 
-// RescueOf says what of a workflow that was read from a .dag is done, and what failed. A node with several jobs is done
-// once all of them are; a FINAL node never is.
+// RescueOf returns the done and failed nodes of a workflow that was read from a .dag. A node with several jobs is done
+// once all of them are; a FINAL node is never done.
 func RescueOf(wf *workflow.Workflow, done, failed func(task int) bool) Rescue {
 	r := Rescue{}
 	all := func(first, end int, is func(int) bool) bool {
@@ -76,20 +77,20 @@ func RescueOf(wf *workflow.Workflow, done, failed func(task int) bool) Rescue {
 		if outer {
 			r.Nodes++
 		}
-		return !all(n.first, n.end, done) // look into it
+		return !all(n.first, n.end, done) // examine its nodes
 	})
 	return r
 }
 
-// A unit is the tasks of one node.
+// A unit is the set of tasks of one node.
 type unit struct {
 	name       string
 	first, end int
-	depth      int // sub-DAGs that it is in
+	depth      int // number of enclosing sub-DAGs
 	final      bool
 }
 
-// eachNode calls fn for the nodes that tasks belong to, and for those within a sub-DAG if fn returns true.
+// eachNode calls fn for the nodes to which tasks belong, and for those inside a sub-DAG if fn returns true.
 func eachNode(wf *workflow.Workflow, first, end, depth int, fn func(unit) bool) {
 	groups := make(map[int][]workflow.Subworkflow) // by their first tasks, outer ones first
 	for _, s := range wf.Subworkflows {
@@ -116,7 +117,7 @@ func eachNode(wf *workflow.Workflow, first, end, depth int, fn func(unit) bool) 
 
 func isFinal(t *workflow.Task) bool { return t.Control != nil && t.Control.Final }
 
-// Write writes the file. What is in comments is for people, but for Corral's own.
+// Write writes the file. Comments are for users, except Corral's own.
 func (r Rescue) Write(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# Rescue DAG file, created after running\n#   the %s DAG file\n", comment(r.DAG))
@@ -141,7 +142,7 @@ func (r Rescue) Write(w io.Writer) error {
 	return b.Flush()
 }
 
-// comment is a text on one line.
+// comment returns a text on one line.
 func comment(text string) string {
 	if strings.ContainsAny(text, "\r\n") {
 		return strconv.Quote(text)
@@ -149,8 +150,9 @@ func comment(text string) string {
 	return text
 }
 
-// ReadRescue reads a rescue file, by the name that errors call it. Errors have kind Invalid and the place FILE:LINE. A
-// file that holds a whole DAG, as DAGMan can be told to write, is refused: it is a workflow by itself.
+// ReadRescue reads a rescue file; name is the file name for errors. Errors have kind Invalid and the place FILE:LINE. A
+// file that contains a whole DAG, which DAGMan can be configured to write, is refused, because it is a workflow by
+// itself.
 func ReadRescue(text io.Reader, name string) (Rescue, error) {
 	var r Rescue
 	scanner := bufio.NewScanner(text)
@@ -162,7 +164,7 @@ func ReadRescue(text io.Reader, name string) (Rescue, error) {
 		word := words.next()
 		switch {
 		case isData && !filepath.IsAbs(data):
-			return r, at.Errorf("%.100q is not an absolute path", data)
+			return r, at.Errorf("%.100q must be an absolute path", data)
 		case isData:
 			r.Data = data
 		case isInner:
@@ -171,14 +173,14 @@ func ReadRescue(text io.Reader, name string) (Rescue, error) {
 		case strings.EqualFold(word, "DONE"):
 			node := words.next()
 			if node == "" || words.next() != "" {
-				return r, at.Errorf("DONE wants the name of one node")
+				return r, at.Errorf("DONE needs the name of one node")
 			}
 			r.Done = append(r.Done, node)
-		case strings.EqualFold(word, "RETRY"): // how many were left; a run gives all of them again
+		case strings.EqualFold(word, "RETRY"): // the remaining number; a run allows all of them again
 		case strings.EqualFold(word, "JOB"):
 			return r, at.Errorf("this rescue file holds a whole DAG: run it instead of the .dag")
 		default:
-			return r, at.Errorf("%.40q is no statement of a rescue file", word)
+			return r, at.Errorf("%.40q is not a statement of a rescue file", word)
 		}
 	}
 	if err := scanner.Err(); err != nil {
@@ -190,8 +192,8 @@ func ReadRescue(text io.Reader, name string) (Rescue, error) {
 	return r, nil
 }
 
-// Mark marks the tasks of the nodes that were done, and returns the names that mean none of them: DAGMan only warns of
-// these, because a .dag may change after its rescue file was written.
+// Mark marks the tasks of the done nodes, and returns the names that match none of them: DAGMan only warns of these,
+// because a .dag may change after its rescue file was written.
 func (r Rescue) Mark(wf *workflow.Workflow) (unknown []string) {
 	nodes := make(map[string]unit)
 	eachNode(wf, 0, len(wf.Tasks), 0, func(n unit) bool {
@@ -213,7 +215,7 @@ func (r Rescue) Mark(wf *workflow.Workflow) (unknown []string) {
 	return unknown
 }
 
-// mark marks a task as done. Tasks of one node may share a Control.
+// mark marks a task as done. It copies the Control, because tasks of one node may share it.
 func mark(t *workflow.Task) {
 	c := workflow.Control{}
 	if t.Control != nil {

@@ -25,7 +25,7 @@ FINAL F a.sub
 PARENT A CHILD B S
 `
 
-// readNested reads a .dag with a node of two jobs, a sub-DAG within a sub-DAG, a splice and a FINAL node.
+// readNested reads a .dag with a node of two jobs, a sub-DAG inside a sub-DAG, a splice and a FINAL node.
 func readNested(t testing.TB) *workflow.Workflow {
 	t.Helper()
 	files := map[string]string{
@@ -87,8 +87,8 @@ func TestRescueOf(t *testing.T) {
 	}
 }
 
-// TestRescueComesBack: what is done, written and read, marks the same tasks, but for FINAL nodes and for jobs of nodes
-// whose other jobs are not done.
+// TestRescueComesBack: the set of done tasks, written and read, marks the same tasks, except for FINAL nodes and for
+// jobs of nodes whose other jobs are not done.
 func TestRescueComesBack(outer *testing.T) {
 	outer.Parallel()
 	rapid.Check(outer, func(t *rapid.T) {
@@ -125,7 +125,7 @@ func TestRescueComesBack(outer *testing.T) {
 	})
 }
 
-// TestRescueIsDAGMans: the text is that of testdata, which a real DAGMan reads in package condor's tests.
+// TestRescueIsDAGMans: the text equals that of testdata, which a real DAGMan reads in package condor's tests.
 func TestRescueIsDAGMans(t *testing.T) {
 	t.Parallel()
 	r := dagman.Rescue{
@@ -145,7 +145,7 @@ func TestRescueIsDAGMans(t *testing.T) {
 	}
 }
 
-// TestRescueOfDAGMan: the text is what the DAGMan of HTCondor 23.9 left of a DAG with a retry and a splice.
+// TestRescueOfDAGMan: the text was written by the DAGMan of HTCondor 23.9 for a DAG with a retry and a splice.
 func TestRescueOfDAGMan(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("testdata/three.dag.rescue001")

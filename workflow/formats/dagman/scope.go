@@ -13,32 +13,32 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A scope is one reading of a file of nodes: of the .dag, of a splice or of a sub-DAG. A file that is spliced in twice
-// has two.
+// A scope is one reading of a file of nodes: of the .dag, a splice or a sub-DAG. A file that is spliced in twice has
+// two scopes.
 type scope struct {
 	r      *reader
 	holder int    // the node whose sub-DAG it is; none: it is the .dag or a splice
 	prefix string // of its nodes' full names: SPLICE+
 	dir    string // its folder, relative to the .dag's
 
-	first, end   int            // its nodes, those of inner scopes among them
-	nodes        map[string]int // its own, by the names in its file
+	first, end   int            // its nodes, including those of inner scopes
+	nodes        map[string]int // its own nodes, by their names in its file
 	inner        map[string]*scope
 	descriptions map[string]*submit.Description
-	final        int           // its FINAL node; none: it has none
+	final        int           // its FINAL node; none: there is none
 	pins         map[pin][]int // the nodes at each pin
-	waiting      []submit.Line // statements that name what may follow
+	waiting      []submit.Line // statements that name undefined items
 	ends         [2][]int      // the jobs without parents in it, and those without children
-	over         bool          // all of its file has been read
-	outer        *scope        // of which it is a part; nil: it is the .dag's
+	over         bool          // its file has been read to the end
+	outer        *scope        // the enclosing scope; nil: it is the .dag's
 }
 
 const none = -1
 
-// isSplice reports whether the scope's file is part of the one around it, which alone can have a FINAL node.
+// isSplice reports whether the scope's file is part of the enclosing one; only the latter may have a FINAL node.
 func (s *scope) isSplice() bool { return s.outer != nil && s.holder == none }
 
-// newScope begins a scope within outer (nil: the .dag's); name is that of the splice or sub-DAG, and dir its folder.
+// newScope begins a scope inside outer (nil: the .dag's); name is that of the splice or sub-DAG, and dir its folder.
 func (r *reader) newScope(outer *scope, name, dir string) *scope {
 	s := &scope{
 		r: r, outer: outer, dir: dir, first: len(r.nodes), final: none, holder: none,
@@ -51,7 +51,7 @@ func (r *reader) newScope(outer *scope, name, dir string) *scope {
 	return s
 }
 
-// read reads the scope's file, and does what had to wait for its end.
+// read reads the scope's file, and then processes deferred statements.
 func (s *scope) read(lines *submit.Lines) error {
 	if s.r.scopes++; s.r.scopes > maxScopes {
 		return lines.Here().Errorf("more than %d splices and sub-DAGs", maxScopes)
@@ -74,7 +74,7 @@ func (s *scope) read(lines *submit.Lines) error {
 	return nil
 }
 
-// lines obeys a file, the scope's own or one that it includes.
+// lines processes a file: the scope's own or an included one.
 func (s *scope) lines(lines *submit.Lines) error {
 	for {
 		line, err := lines.Next()
@@ -90,19 +90,19 @@ func (s *scope) lines(lines *submit.Lines) error {
 	}
 }
 
-// An unknownError says that a statement names what has not been defined, so far.
+// An unknownError reports that a statement names an item that is not defined so far.
 type unknownError struct{ what, name string }
 
 func (e *unknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.what, e.name) }
 
-// statement obeys one line. One that names what may still follow waits, and the statements behind it do too, because
-// the later of two about the same thing counts.
+// statement processes one line. A line that names an item which may still follow is deferred, and so are later
+// statements, because the last of several statements about the same item applies.
 func (s *scope) statement(line submit.Line, lines *submit.Lines) error {
 	words := fields{text: line.Text}
 	word := words.next()
 	do, ok := s.r.statements[keyword(word)]
 	if !ok {
-		return line.At.Errorf("%.40q is no statement of DAGMan", word)
+		return line.At.Errorf("%.40q is not a DAGMan statement", word)
 	}
 	if do.waits && len(s.waiting) > 0 && !s.over {
 		s.waiting = append(s.waiting, line)
@@ -123,7 +123,7 @@ func (s *scope) statement(line submit.Line, lines *submit.Lines) error {
 	return err
 }
 
-// enter opens a file that is read within those that are being read.
+// enter opens a nested file.
 func (s *scope) enter(name string, at workflow.Place) (*submit.Lines, io.Closer, error) {
 	f := s.r.files
 	for i, outer := range f.stack {
@@ -132,7 +132,7 @@ func (s *scope) enter(name string, at workflow.Place) (*submit.Lines, io.Closer,
 		}
 	}
 	if len(f.stack) == maxNested {
-		return nil, nil, at.Errorf("more than %d files are within each other", maxNested)
+		return nil, nil, at.Errorf("more than %d files are nested", maxNested)
 	}
 	lines, closer, err := f.open(name)
 	if err != nil {
@@ -162,7 +162,7 @@ var errNoFile = errors.New("no such file")
 
 var errAbsent = &fs.PathError{Op: "open", Err: fs.ErrNotExist}
 
-// reason is why a file could not be opened, without its name, which stands before it.
+// reason returns why a file could not be opened, without its name, which precedes it in messages.
 func reason(err error) error {
 	var notRegular *input.NotRegularError
 	var pathError *fs.PathError
@@ -177,7 +177,7 @@ func reason(err error) error {
 	return err
 }
 
-// node returns the node that a name in this scope's file means.
+// node returns the node to which a name in this scope's file refers.
 func (s *scope) node(name string) (int, error) {
 	if i, ok := s.nodes[name]; ok {
 		return i, nil
@@ -185,7 +185,7 @@ func (s *scope) node(name string) (int, error) {
 	return 0, &unknownError{"node", name}
 }
 
-// fullNode is node, but a plus sign leads into splices.
+// fullNode is like node, but a plus sign leads into splices.
 func (s *scope) fullNode(name string) (int, error) {
 	if head, rest, ok := strings.Cut(name, "+"); ok && s.inner[head] != nil {
 		return s.inner[head].fullNode(rest)
@@ -193,14 +193,14 @@ func (s *scope) fullNode(name string) (int, error) {
 	return s.node(name)
 }
 
-// The two ends of a scope: what its parents become parents of, and what become parents of its children. They are known
-// when its file has been read, and no edge from outside changes them.
+// The two ends of a scope: its last jobs are parents of its children, and its first jobs are children of its parents.
+// They are known once its file has been read, and no edge from outside changes them.
 const (
 	firsts = iota
 	lasts
 )
 
-// those are the jobs of the scope, those of inner scopes among them, that are so.
+// those returns the jobs of the scope, including those of inner scopes, that satisfy a condition.
 func (s *scope) those(is func(*node) bool) []int {
 	var all []int
 	for i := s.first; i < s.end; i++ {
@@ -211,7 +211,7 @@ func (s *scope) those(is func(*node) bool) []int {
 	return all
 }
 
-// endWithFinal puts the FINAL node behind all others.
+// endWithFinal orders the FINAL node after all others.
 func (s *scope) endWithFinal() error {
 	if s.final == none {
 		return nil

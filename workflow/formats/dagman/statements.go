@@ -10,21 +10,21 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A statement is one line, and the lines behind it, which an inline submit description takes.
+// A statement is one line, with access to the following lines, which an inline submit description takes.
 type statement struct {
 	submit.Line
-	word  string  // its own, in upper case
-	words *fields // behind that
+	word  string  // its keyword, in upper case
+	words *fields // after the keyword
 	lines *submit.Lines
 }
 
-// An obeyer obeys a statement.
+// An obeyer processes a statement.
 type obeyer struct {
 	obey  func(*scope, *statement) error
-	waits bool // it is about nodes, which may follow it
+	waits bool // it refers to nodes, which may follow it
 }
 
-// statements are all of DAGMan's, by their keywords.
+// statements returns all DAGMan statements by their keywords.
 func statements() map[string]obeyer {
 	return map[string]obeyer{
 		"JOB":                {obey: obeyJob},
@@ -62,7 +62,7 @@ func statements() map[string]obeyer {
 	}
 }
 
-// obeySetJobAttr takes the names that Write writes so; the rest is ignored.
+// obeySetJobAttr reads the names that Write stores in this way; the rest is ignored.
 func obeySetJobAttr(s *scope, st *statement) error {
 	name, value, _ := strings.Cut(st.words.text, "=")
 	text, ok := classad.ParseOld(strings.TrimSpace(value)).(string)
@@ -77,14 +77,14 @@ func obeySetJobAttr(s *scope, st *statement) error {
 	return nil
 }
 
-// ignore passes over what is about DAGMan itself and its files. It is warned of once for each of the statements.
+// ignore skips a statement about DAGMan itself and its files, with one warning per kind of statement.
 func ignore(s *scope, st *statement) error {
-	s.r.warnOnce(st.word, st.At, "%s is ignored: it is about DAGMan itself", st.word)
+	s.r.warnOnce(st.word, st.At, "%s is ignored: it concerns DAGMan itself", st.word)
 	return nil
 }
 
 func obeyReject(s *scope, st *statement) error {
-	return st.At.Errorf("the file says that it is not to be run (REJECT)")
+	return st.At.Errorf("the file must not be run, according to REJECT")
 }
 
 func refuseUnsupported(s *scope, st *statement) error {
@@ -92,10 +92,10 @@ func refuseUnsupported(s *scope, st *statement) error {
 		st.word)
 }
 
-// most is the largest number in a statement: HTCondor takes 32 bits.
+// most is the largest number in a statement: HTCondor uses 32 bits.
 const most = math.MaxInt32
 
-// target takes the name of a node, and calls do for each node that it means.
+// target takes the name of a node, and calls do for each node to which it refers.
 func (st *statement) target(s *scope, do func(*node) error) error {
 	name, err := st.words.word("the node's name")
 	if err != nil {
@@ -103,7 +103,7 @@ func (st *statement) target(s *scope, do func(*node) error) error {
 	}
 	rest := *st.words
 	return s.named(name, func(n *node) error {
-		*st.words = rest // each node reads them
+		*st.words = rest // each call reads them
 		if err := do(n); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (st *statement) target(s *scope, do func(*node) error) error {
 	})
 }
 
-// notFinal refuses what a FINAL node cannot have.
+// notFinal refuses a statement that does not apply to FINAL nodes.
 func notFinal(n *node) error {
 	if n.isFinal() {
 		return wrong("%q is a FINAL node, which cannot have it", n.name)
@@ -185,7 +185,7 @@ func obeyCategory(s *scope, st *statement) error {
 	})
 }
 
-// categoryOf is the full name of a category: one that begins with a plus sign is the same in all splices.
+// categoryOf returns the full name of a category: if its name begins with a plus sign, it is shared by all splices.
 func (s *scope) categoryOf(name string) string {
 	if strings.HasPrefix(name, "+") {
 		for s.isSplice() {
@@ -241,7 +241,7 @@ func obeyScript(s *scope, st *statement) error {
 		}
 	}
 	return st.target(s, func(n *node) error {
-		if rest := st.words.rest(); made.Argv == nil { // of one of all nodes: they have the same
+		if rest := st.words.rest(); made.Argv == nil { // with ALL_NODES, all nodes have the same
 			made.Argv = strings.Fields(rest)
 		}
 		script := made
@@ -287,8 +287,8 @@ func obeyAbort(s *scope, st *statement) error {
 	})
 }
 
-// obeyDone marks a node, by its full name: DAGMan writes these statements itself, into rescue files. Like DAGMan, it
-// only warns where the mark means nothing, for such files are kept for long.
+// obeyDone marks a node by its full name: DAGMan itself writes these statements to rescue files. Like DAGMan, it only
+// warns if the mark does not match a node, because such files may be old.
 func obeyDone(s *scope, st *statement) error {
 	name, err := st.words.word("the node's name")
 	if err != nil {
@@ -302,7 +302,7 @@ func obeyDone(s *scope, st *statement) error {
 		return err
 	}
 	if err != nil || s.r.nodes[i].isFinal() {
-		s.r.builder.Warn(st.At, "DONE: %q is no node that can be done; it is ignored", name)
+		s.r.builder.Warn(st.At, "DONE: %q is not a node that can be done; it is ignored", name)
 		return nil
 	}
 	s.r.nodes[i].controls().Done = true

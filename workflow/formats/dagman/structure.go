@@ -10,19 +10,19 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// obeyJob obeys JOB NAME FILE|{…} [DIR FOLDER] [NOOP] [DONE].
+// obeyJob processes JOB NAME FILE|{…} [DIR FOLDER] [NOOP] [DONE].
 func obeyJob(s *scope, st *statement) error {
 	n, name, err := st.newNode(s, "the submit description")
 	if err != nil {
 		return err
 	}
 	if strings.HasSuffix(n.file, ".condor.sub") {
-		return wrong("%s is made of a DAG, which is run with SUBDAG EXTERNAL", n.file)
+		return wrong("%s was made from a DAG: use SUBDAG EXTERNAL to run it", n.file)
 	}
 	return s.define(n, name)
 }
 
-// obeyFinal obeys FINAL, which is a JOB that runs at the end.
+// obeyFinal processes FINAL, which is a JOB that runs at the end.
 func obeyFinal(s *scope, st *statement) error {
 	n, name, err := st.newNode(s, "the submit description")
 	if err != nil {
@@ -41,7 +41,7 @@ func obeyFinal(s *scope, st *statement) error {
 	return s.define(n, name)
 }
 
-// newNode reads what the statements that define nodes have in common; what is their file.
+// newNode reads the common part of statements that define nodes; what names their file in errors.
 func (st *statement) newNode(s *scope, what string) (n node, name string, err error) {
 	n = node{at: st.At, dir: s.dir}
 	if name, err = st.words.word("the node's name"); err != nil {
@@ -61,7 +61,7 @@ func (st *statement) newNode(s *scope, what string) (n node, name string, err er
 		case "DIR":
 			folder := st.words.file()
 			if folder == "" {
-				return n, "", wrong("the folder behind DIR is missing")
+				return n, "", wrong("the folder after DIR is missing")
 			}
 			n.dir = submit.Join(s.dir, folder)
 		case "NOOP":
@@ -75,7 +75,8 @@ func (st *statement) newNode(s *scope, what string) (n node, name string, err er
 	return n, name, nil
 }
 
-// inlineEnd is the word that ends an inline description which begins with a word; "": it begins none.
+// inlineEnd returns the word that ends an inline description with the given first word; "": it is not an inline
+// description.
 func inlineEnd(begin string) string {
 	if begin == "{" {
 		return "}"
@@ -86,7 +87,7 @@ func inlineEnd(begin string) string {
 	return ""
 }
 
-// inline reads the description that follows on the next lines. The words behind its end go on with the statement.
+// inline reads the description on the following lines. Words after its end continue the statement.
 func (st *statement) inline(s *scope, end string) (*submit.Description, error) {
 	d, rest, err := submit.ParseTo(st.lines, end, s.r.sourceIn(s.dir))
 	st.words.text += " " + rest
@@ -96,7 +97,7 @@ func (st *statement) inline(s *scope, end string) (*submit.Description, error) {
 	return d, err
 }
 
-// obeySubmitDescription obeys SUBMIT-DESCRIPTION NAME {…}.
+// obeySubmitDescription processes SUBMIT-DESCRIPTION NAME {…}.
 func obeySubmitDescription(s *scope, st *statement) error {
 	name, err := st.words.word("the description's name")
 	if err != nil {
@@ -115,8 +116,8 @@ func obeySubmitDescription(s *scope, st *statement) error {
 	return st.words.end()
 }
 
-// obeySubdag obeys SUBDAG EXTERNAL NAME FILE [DIR FOLDER] [NOOP] [DONE]. The sub-DAG's nodes follow its own. One that
-// is not there, because an earlier node may make it, is a task without a command.
+// obeySubdag processes SUBDAG EXTERNAL NAME FILE [DIR FOLDER] [NOOP] [DONE]. The sub-DAG's nodes follow its own. If its
+// file does not exist, because an earlier node may make it, it becomes a task without a command.
 func obeySubdag(s *scope, st *statement) error {
 	if word := st.words.next(); !strings.EqualFold(word, "EXTERNAL") {
 		return wrong("%.40q is not EXTERNAL", word)
@@ -155,7 +156,7 @@ func obeySubdag(s *scope, st *statement) error {
 	return nil
 }
 
-// obeySplice obeys SPLICE NAME FILE [DIR FOLDER].
+// obeySplice processes SPLICE NAME FILE [DIR FOLDER].
 func obeySplice(s *scope, st *statement) error {
 	name, err := st.words.word("the splice's name")
 	if err != nil {
@@ -177,7 +178,7 @@ func obeySplice(s *scope, st *statement) error {
 	if err := st.words.end(); err != nil {
 		return err
 	}
-	if len(s.prefix)+len(name) > maxPath || len(dir) > maxPath { // also of one that has no nodes: each scope has a copy
+	if len(s.prefix)+len(name) > maxPath || len(dir) > maxPath { // also without nodes: each scope has a copy
 		return wrong("the name or the folder of the splice has more than %d bytes", maxPath)
 	}
 	inner := s.r.newScope(s, name, dir)
@@ -190,7 +191,7 @@ func obeySplice(s *scope, st *statement) error {
 	return inner.read(lines)
 }
 
-// obeyInclude obeys INCLUDE FILE, whose lines are obeyed as if they stood here.
+// obeyInclude processes INCLUDE FILE, whose lines are processed in its place.
 func obeyInclude(s *scope, st *statement) error {
 	file := st.words.file()
 	if file == "" {
@@ -207,11 +208,11 @@ func obeyInclude(s *scope, st *statement) error {
 	return s.lines(lines)
 }
 
-// obeyParent obeys PARENT NODE… CHILD NODE…; a node may be a splice.
+// obeyParent processes PARENT NODE… CHILD NODE…; a node may be a splice.
 func obeyParent(s *scope, st *statement) error {
 	var parents, children []int
 	list, at := &parents, lasts
-	behind := false // CHILD
+	behind := false // CHILD was read
 	for word := st.words.next(); word != ""; word = st.words.next() {
 		if strings.EqualFold(word, "CHILD") && !behind {
 			list, at, behind = &children, firsts, true
@@ -234,13 +235,13 @@ func unique(nodes []int) []int {
 	return slices.Compact(nodes)
 }
 
-// endsOf are the nodes that a name in an order stands for: itself, or one end of a splice or sub-DAG.
+// endsOf returns the nodes for a name in an order: the node itself, or one end of a splice or sub-DAG.
 func (s *scope) endsOf(name string, at int) ([]int, error) {
 	if inner := s.inner[name]; inner != nil {
 		if inner.first == inner.end {
 			return nil, wrong("splice %q has no nodes", name)
 		}
-		return inner.ends[at], nil // none: its nodes form a cycle, which is refused later
+		return inner.ends[at], nil // empty: its nodes form a cycle, which is refused later
 	}
 	i, err := s.node(name)
 	if err != nil {
@@ -256,7 +257,7 @@ func (s *scope) endsOf(name string, at int) ([]int, error) {
 	return []int{i}, nil
 }
 
-// A pin is where the nodes of a splice are connected to those of another.
+// A pin is a connection point of the nodes of a splice.
 type pin struct {
 	out    bool
 	number int
@@ -265,7 +266,7 @@ type pin struct {
 func obeyPinIn(s *scope, st *statement) error  { return st.pin(s, false) }
 func obeyPinOut(s *scope, st *statement) error { return st.pin(s, true) }
 
-// pin is PIN_IN NODE NUMBER or PIN_OUT NODE NUMBER.
+// pin processes PIN_IN NODE NUMBER or PIN_OUT NODE NUMBER.
 func (st *statement) pin(s *scope, out bool) error {
 	return st.target(s, func(n *node) error {
 		number, err := st.words.number("the pin's number", 1, most)
@@ -279,8 +280,8 @@ func (st *statement) pin(s *scope, out bool) error {
 	})
 }
 
-// obeyConnect obeys CONNECT SPLICE SPLICE: what is at each pin out of the one comes before what is at the same pin into
-// the other.
+// obeyConnect processes CONNECT SPLICE SPLICE: nodes at an outgoing pin of the first come before nodes at the incoming
+// pin with the same number of the second.
 func obeyConnect(s *scope, st *statement) error {
 	var pair [2]*scope
 	for k := range pair {
@@ -294,7 +295,7 @@ func obeyConnect(s *scope, st *statement) error {
 	}
 	from, to := pair[0].pinned(true), pair[1].pinned(false)
 	if from == 0 || from != to {
-		return wrong("%d pins out of one splice and %d into the other: there must be as many, numbered from 1",
+		return wrong("%d pins out of one splice and %d into the other: the numbers must be equal, and pins numbered from 1",
 			from, to)
 	}
 	for number := range from {
@@ -311,8 +312,7 @@ func obeyConnect(s *scope, st *statement) error {
 	return st.words.end()
 }
 
-// pinned counts the pins of the scope in one direction, if they are numbered from 1; 0: they are not, or there are
-// none.
+// pinned returns the number of pins of the scope in one direction, if they are numbered from 1, otherwise 0.
 func (s *scope) pinned(out bool) int {
 	count, largest := 0, 0
 	for p := range s.pins {
@@ -326,7 +326,8 @@ func (s *scope) pinned(out bool) int {
 	return count
 }
 
-// sourceIn opens files that a submit description names, for nodes that are submitted from a folder.
+// sourceIn returns a function that opens files named by a submit description, for nodes that are submitted from a
+// folder.
 func (r *reader) sourceIn(dir string) submit.Source {
 	return func(name string, at workflow.Place) (*submit.Lines, io.Closer, error) {
 		lines, closer, err := r.files.open(submit.Join(dir, name))

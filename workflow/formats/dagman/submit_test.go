@@ -14,18 +14,18 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A job is what HTCondor and Read must make of a submit description alike.
+// A job is the result of reading a submit description, on which HTCondor and Read must agree.
 type job struct {
 	Args, Env []string // the environment as NAME=VALUE, sorted
-	In        string   // "" for /dev/null, as the next two
+	In        string   // "" for /dev/null, as in the next two
 	Out, Err  string
 	CPUs      int
 	MemoryMiB int
 	DiskMiB   int
 }
 
-// descriptions are submit descriptions and their jobs; they are given the macros JOB=N and given="it's". The test with
-// a real condor_submit has the same. An executable is added to each.
+// descriptions are submit descriptions and their jobs; they are read with the macros JOB=N and given="it's". The test
+// with a real condor_submit also uses them. An executable is added to each.
 var descriptions = map[string]struct {
 	text string
 	want []job
@@ -67,10 +67,10 @@ var descriptions = map[string]struct {
 	"joined lines":            {"arguments = a \\\n  b\\\n  c\nqueue", []job{{Args: []string{"a", "bc"}, CPUs: 1}}},
 }
 
-// beside are the files that the descriptions name.
+// beside holds the files that the descriptions name.
 var beside = folder{"rows": "1 2\n3,4\n", "more": "arguments = included\n", "in": "", "out/in": ""}
 
-// whole is a description with its executable.
+// whole returns a description with its executable.
 func whole(text string) string { return "executable = /bin/echo\n" + text + "\n" }
 
 func TestReadSubmitDescriptions(t *testing.T) {
@@ -89,7 +89,7 @@ func TestReadSubmitDescriptions(t *testing.T) {
 	}
 }
 
-// jobs are the tasks of a workflow as jobs.
+// jobs returns the tasks of a workflow as jobs.
 func jobs(wf *workflow.Workflow) []job {
 	var all []job
 	for i := range wf.Tasks {
@@ -104,8 +104,8 @@ func jobs(wf *workflow.Workflow) []job {
 	return all
 }
 
-// Files are known by their paths from the folder of the .dag, whichever folder a job is submitted from, and a job has
-// them under the names that HTCondor gives them.
+// Files are identified by their paths relative to the folder of the .dag, from whichever folder a job is submitted, and
+// a job has them under the names that HTCondor gives them.
 func TestReadFiles(t *testing.T) {
 	t.Parallel()
 	zero := workflow.Task{ID: "A", Name: "p", Argv: []string{"./p"}, Inputs: []string{"p"}, Resources: corral.Resources{CPUs: 1}}
@@ -152,7 +152,7 @@ func TestReadFiles(t *testing.T) {
 	}
 }
 
-// A description is read once for all nodes that have it.
+// A description is read once for all nodes that use it.
 func TestReadManyNodes(t *testing.T) {
 	t.Parallel()
 	var dag strings.Builder

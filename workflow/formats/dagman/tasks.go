@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/dagman/job"
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
@@ -24,7 +23,7 @@ func (r *reader) addTasks() error {
 			}
 		}
 		n.end = len(r.wf.Tasks)
-		n.vars, n.append = nil, nil // a large part of what the nodes take
+		n.vars, n.append = nil, nil // they need a large part of the nodes' memory
 	}
 	if r.absent > 0 {
 		r.builder.Warn(r.absentAt, "submit description %s: no such file; its nodes have no command%s",
@@ -34,11 +33,12 @@ func (r *reader) addTasks() error {
 		n := &r.nodes[i]
 		s := workflow.Subworkflow{Name: n.name, First: n.first, End: n.end, Job: n.sub == nil, Control: n.whole()}
 		if n.sub != nil {
-			s.Name = strings.TrimSuffix(n.sub.prefix, "+") // which its file may change
+			s.Name = strings.TrimSuffix(n.sub.prefix, "+") // its file may change it
 			n.end = r.nodes[n.sub.end-1].end
 		}
 		s.End = n.end
-		if n.sub != nil || n.scripted() { // else each of several jobs has them: one that failed repeats no other
+		// Otherwise each of several jobs has its own retries: a failed job repeats no other.
+		if n.sub != nil || n.scripted() {
 			s.Retries = n.retries
 		}
 		if n.sub != nil || n.end > n.first+1 {
@@ -65,13 +65,13 @@ func (r *reader) addTasksOf(n *node, number int) error {
 		Append:  n.append,
 		Cluster: number,
 		Most:    r.maxTasks,
-		Taken:   min(len(r.wf.Tasks), r.maxTasks-1), // one too many the Builder refuses with the node's place
+		Taken:   min(len(r.wf.Tasks), r.maxTasks-1), // the Builder refuses one more, with the node's place
 		Left:    &r.files.values,
 		Open:    r.sourceIn(n.dir),
 	}
 	var tasks []workflow.Task
 	err = d.Each(given, func(j *submit.Job) error {
-		t, err := r.jobs.Task(job.Node{Name: n.name, Dir: n.dir}, j)
+		t, err := r.jobs.task(jobNode{Name: n.name, Dir: n.dir}, j)
 		tasks = append(tasks, t)
 		return err
 	})
@@ -94,7 +94,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 	return nil
 }
 
-// addPlain adds the task of a node without a submit description: it does nothing, or what it does is not known.
+// addPlain adds the task of a node without a submit description: it does nothing, or its command is not known.
 func (r *reader) addPlain(n *node) error {
 	t := workflow.Task{ID: n.name}
 	if n.file != "" {
@@ -107,7 +107,7 @@ func (r *reader) addPlain(n *node) error {
 	return r.builder.Add(t, n.at)
 }
 
-// describe returns the submit description of a node; nil: it is of no interest, or is not there.
+// describe returns the submit description of a node; nil: it does not matter, or is missing.
 func (r *reader) describe(n *node) (*submit.Description, error) {
 	if n.plain() || n.description != nil {
 		return n.description, nil
@@ -141,7 +141,7 @@ func (r *reader) describe(n *node) (*submit.Description, error) {
 	return d, nil
 }
 
-// whole is what is said of the node as one, if it is several tasks: what single ones have is left out.
+// whole returns the control of the node as a whole, if it has several tasks; it omits what applies to single tasks.
 func (n *node) whole() *workflow.Control {
 	if n.control == nil {
 		return nil
@@ -157,7 +157,7 @@ func (n *node) whole() *workflow.Control {
 	return &c
 }
 
-// controlTask tells a task of the node what is said of it: of one that is not the only one, whatever holds for each.
+// controlTask sets the control of a task of the node; if it has several tasks, only what applies to each of them.
 func (n *node) controlTask(t *workflow.Task, several bool) {
 	if t.Retries == nil || n.retries != nil {
 		t.Retries = n.retries
@@ -193,7 +193,7 @@ func (n *node) controlTask(t *workflow.Task, several bool) {
 	}
 }
 
-// addEdges makes the order of nodes one of tasks.
+// addEdges converts the order of nodes to an order of tasks.
 func (r *reader) addEdges() error {
 	edges := 0
 	for _, e := range r.edges {
@@ -207,6 +207,6 @@ func (r *reader) addEdges() error {
 			}
 		}
 	}
-	r.nodes, r.edges, r.jobs = nil, nil, nil // the graph takes as much
+	r.nodes, r.edges, r.jobs = nil, nil, nil // the graph needs as much memory
 	return nil
 }

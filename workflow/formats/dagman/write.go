@@ -8,16 +8,15 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/dagman/job"
 )
 
-// Write writes a workflow as a .dag with submit descriptions, one for each transformation, and a .dag for each sub-DAG:
-// files that create makes, of names without a folder, the .dag of the workflow first. Reading them gives the same
-// workflow, but for what was measured of it, the sizes of files, what describes it to people, and which tasks are the
-// processes of one job.
+// Write writes a workflow as a .dag with submit descriptions, one for each transformation, and a .dag for each sub-DAG,
+// to files made by create, with names without a folder; the .dag of the workflow is the first. Reading them yields the
+// same workflow, except for measurements, the sizes of files, information for users, and the grouping of tasks into
+// jobs of several processes.
 //
-// The error has kind Unsatisfiable if the format cannot hold the workflow, such as an argument of two lines. Some
-// files may be there then.
+// The error has kind Unsatisfiable if the format cannot represent the workflow, for example an argument of two lines.
+// Some files may exist in that case.
 func Write(wf *workflow.Workflow, create func(name string) (io.WriteCloser, error)) error {
 	w := &writer{wf: wf, create: create, nodes: make([]string, len(wf.Tasks)), shapes: make(map[string]*shape)}
 	if err := w.split(); err != nil {
@@ -38,42 +37,42 @@ func Write(wf *workflow.Workflow, create func(name string) (io.WriteCloser, erro
 	return w.descriptions()
 }
 
-// A writer writes one workflow.
+// A writer is the state of writing one workflow.
 type writer struct {
 	wf     *workflow.Workflow
 	create func(name string) (io.WriteCloser, error)
 
-	parts  []part            // each becomes a .dag; those of the workflow
-	in     []int             // :: task → the part that it is directly in
-	before map[int][]int     // :: item → the items before it, where it or they are parts
-	nodes  []string          // the names of the tasks' nodes
-	shapes map[string]*shape // :: transformation and commands → what their descriptions have in common
+	parts  []part            // the workflow's parts, each of which becomes a .dag
+	in     []int             // :: task → the innermost part that contains it
+	before map[int][]int     // :: item → the items before it, if at least one of the two is a part
+	nodes  []string          // names of the tasks' nodes
+	shapes map[string]*shape // :: transformation and commands → the common part of their descriptions
 	order  []*shape
 }
 
-// A shape is the submit description of tasks of one transformation that are described by the same commands.
+// A shape is the submit description for tasks of one transformation with the same commands.
 type shape struct {
 	file     string
-	settings []job.Setting // those of the first of the tasks
-	varies   []bool        // whether another task has another value
+	settings []setting // of the first of the tasks
+	varies   []bool    // whether another task has a different value
 }
 
-// refuse is about task i.
+// refuse returns an error about task i.
 func (w *writer) refuse(i int, format string, args ...any) error {
 	return corral.ErrorAt(corral.Unsatisfiable, w.wf.Place(i).String(), "task %q: %w", w.wf.Tasks[i].ID,
 		fmt.Errorf("DAGMan's format cannot hold "+format, args...))
 }
 
-// settings are those of task i.
-func (w *writer) settings(i int) ([]job.Setting, error) {
-	settings, err := job.Settings(&w.wf.Tasks[i], w.parts[w.in[i]].prefix+w.nodes[i])
+// settings returns the settings of task i.
+func (w *writer) settings(i int) ([]setting, error) {
+	settings, err := settingsOf(&w.wf.Tasks[i], w.parts[w.in[i]].prefix+w.nodes[i])
 	if err != nil {
 		return nil, w.refuse(i, "%w", err)
 	}
 	return settings, nil
 }
 
-// measure finds the shapes of all tasks.
+// measure determines the shapes of all tasks.
 func (w *writer) measure() error {
 	files := make(workflow.Names)
 	for i := range w.wf.Tasks {
@@ -95,7 +94,7 @@ func (w *writer) measure() error {
 	return nil
 }
 
-func shapeOf(t *workflow.Task, settings []job.Setting) string {
+func shapeOf(t *workflow.Task, settings []setting) string {
 	key := t.Name
 	for _, s := range settings {
 		key += "\x00" + s.Command
@@ -110,7 +109,7 @@ func (w *writer) descriptions() error {
 			for k, set := range s.settings {
 				value := set.Value
 				if s.varies[k] {
-					value = "$(" + set.Macro() + ")"
+					value = "$(" + set.macro() + ")"
 				}
 				fmt.Fprintf(out, "%s = %s\n", set.Command, value)
 			}
@@ -124,7 +123,7 @@ func (w *writer) descriptions() error {
 	return nil
 }
 
-// file writes one file. The writer remembers the first error until it is flushed.
+// file writes one file. The buffered writer keeps the first error until it is flushed.
 func (w *writer) file(name string, text func(*bufio.Writer) error) error {
 	f, err := w.create(name)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman"
 )
 
-// A file of a folder, while it is written.
+// written is a file of a folder while it is written.
 type written struct {
 	bytes.Buffer
 	close func(text string)
@@ -28,7 +28,7 @@ type written struct {
 
 func (w *written) Close() error { w.close(w.String()); return nil }
 
-// create makes a file in the folder; no two have one name.
+// create makes a file in the folder; names must be unique.
 func (f folder) create(name string) (io.WriteCloser, error) {
 	if _, ok := f[name]; ok || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("file %q cannot be made", name)
@@ -36,7 +36,7 @@ func (f folder) create(name string) (io.WriteCloser, error) {
 	return &written{close: func(text string) { f[name] = text }}, nil
 }
 
-// dag is the name of the workflow's own .dag in the folder: the one that no other .dag names as its sub-DAG.
+// dag returns the name of the workflow's own .dag in the folder: the one that no other .dag names as its sub-DAG.
 func (f folder) dag() string {
 	for name := range f {
 		named := false
@@ -50,7 +50,7 @@ func (f folder) dag() string {
 	return ""
 }
 
-// Reading what was written gives the same workflow.
+// Reading the written files yields the same workflow.
 func TestWriteRoundTrips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -69,7 +69,7 @@ func TestWriteRoundTrips(t *testing.T) {
 	})
 }
 
-// workflows are how two of them are compared.
+// workflows returns the options for comparing two workflows.
 func workflows() []cmp.Option {
 	return []cmp.Option{
 		cmpopts.IgnoreUnexported(workflow.Workflow{}), cmpopts.EquateEmpty(),
@@ -83,8 +83,8 @@ func workflows() []cmp.Option {
 	}
 }
 
-// normal is a workflow without what the format does not keep: measured values, the order of files, and which tasks are
-// those of one job.
+// normal returns a workflow without the data that the format does not store: measurements, the order of files, and the
+// grouping of tasks into jobs.
 func normal(wf *workflow.Workflow) *workflow.Workflow {
 	n := *wf
 	n.Subworkflows = slices.DeleteFunc(slices.Clone(wf.Subworkflows), func(s workflow.Subworkflow) bool { return s.Job })
@@ -236,7 +236,7 @@ func drawDuration(t *rapid.T) time.Duration {
 		time.Microsecond
 }
 
-// Tasks of a transformation share a description, whose macros are what differs among them.
+// Tasks of a transformation share a description, with macros for their differences.
 func TestWriteLooksAsPeopleWriteIt(t *testing.T) {
 	t.Parallel()
 	dag := `JOB a.1 x
@@ -281,7 +281,7 @@ PARENT a.1 a.2 CHILD b
 	}
 }
 
-// What the format cannot hold is refused with the task, and not written otherwise.
+// A workflow that the format cannot represent is refused, with the task, and not written differently.
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	two := 2
@@ -316,7 +316,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// The same of what is said of several tasks as one.
+// The same applies to the control of several tasks as a group.
 func TestWriteRefusesGroups(t *testing.T) {
 	t.Parallel()
 	one := 1
@@ -363,7 +363,8 @@ func TestWriteRefusesGroups(t *testing.T) {
 	}
 }
 
-// A sub-DAG has a .dag of its own, in which what is said of its nodes is said, and a node, of which the rest is said.
+// A sub-DAG has a .dag of its own, with the statements about its nodes, and a node, to which the other statements
+// apply.
 func TestWriteSubDAGs(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, `JOB A n
@@ -433,7 +434,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// So it is with whatever .dag is in whatever other.
+// The same applies to any nesting of .dags.
 func TestWriteRoundTripsSubDAGs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -457,7 +458,7 @@ func TestWriteRoundTripsSubDAGs(t *testing.T) {
 	})
 }
 
-// drawDAG makes a .dag in a folder, and those in it.
+// drawDAG generates a .dag in a folder, and the nested ones.
 func drawDAG(t *rapid.T, files folder, name string, depth int) {
 	var text strings.Builder
 	n := rapid.IntRange(1, 4).Draw(t, "nodes")
@@ -505,7 +506,7 @@ func TestWriteEndsAtTheFirstError(t *testing.T) {
 	}
 }
 
-// DAGMan takes no RETRY and no PRIORITY of a FINAL node, but the submit description may say the same of its job.
+// DAGMan does not accept RETRY and PRIORITY of a FINAL node, but the submit description may specify them for its job.
 func TestWriteFinalWithRetries(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "JOB A x\nFINAL F f\n", folder{

@@ -1,19 +1,19 @@
-// Package dax reads DAX, the XML in which Pegasus workflows are described: versions 2 and 3, and the dialect of the
-// workflow generator and of the published gallery, whose jobs have a runtime and whose uses of files have sizes.
+// Package dax reads DAX, the XML format of Pegasus workflows: versions 2 and 3, and the dialect of the workflow
+// generator and of the published gallery, in which jobs have runtimes and uses of files have sizes.
 //
-// A document is an adag with jobs, the files that each job uses, and the edges, as lists of parents by child. It is
-// read element by element and never held as a whole. What may be large is bounded: the text, each element below the
-// adag, how deep elements nest, and the number of tasks. Entities are not expanded; a document type that declares any
-// is refused.
+// A document is an adag with jobs, the files that each job uses, and the edges, as lists of parents for each child. It
+// is read element by element and never held as a whole. There are limits on the text, each element below the adag, the
+// nesting of elements, and the number of tasks. Entities are not expanded; a document type that declares any is
+// refused.
 //
-// What a job runs is its argument, behind the first path that an executable of its name has, or else behind the name
-// itself. A job of the generator's dialect has no argument: it can be planned, but not run. Its runtime counts as
-// measured, and the sizes of its uses as the bytes that it read and wrote. The generator draws these for each use, so
-// they differ for one file: the file has the size that its writer gives, or else the largest.
+// The command of a job is its argument, preceded by the first path of the executable with its name, or else by the name
+// itself. A job of the generator's dialect has no argument: it can be planned, but not run. Its runtime is treated as
+// measured, and the sizes of its uses as the bytes that it read and wrote. The generator draws sizes separately for
+// each use, so they differ for the same file: the file has the size given by its writer, or else the largest.
 //
-// Of profiles the reader takes the environment, the needs (cores, memory, disk and gpus, by Pegasus's and by
-// HTCondor's names), the expected runtime, and DAGMan's retries. It warns of what it leaves out. A job that is a
-// workflow of its own (dag, dax) is refused.
+// From profiles the reader takes the environment, the needs (cores, memory, disk and gpus, under Pegasus's and
+// HTCondor's names), the expected runtime, and DAGMan's retries. It warns of everything that it ignores. A job that is
+// itself a workflow (dag, dax) is refused.
 package dax
 
 import (
@@ -27,9 +27,9 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Read reads a workflow in DAX; name is what errors and warnings call it, and its last part is the workflow's name if
-// the document gives none. Every error has kind Invalid and the place name:line, as far as there is a line, except
-// after the end of ctx, which ends the reading: then it is ctx's cause. Warnings come with the workflow and with an
+// Read reads a workflow in DAX; name is the file name for errors and warnings, and its last part is the workflow's name
+// if the document specifies none. Every error has kind Invalid and the place name:line, with the line if there is one,
+// except that a cancelled ctx stops the reading with its cause. Warnings are returned with the workflow and with an
 // error.
 func Read(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
@@ -43,7 +43,7 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	}
 	err := r.read()
 	if err == nil {
-		err = context.Cause(ctx) // nobody waits for the graph any longer
+		err = context.Cause(ctx) // the graph is no longer needed
 	}
 	if err == nil {
 		err = r.builder.Build(doc.here())
@@ -57,5 +57,5 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	return wf, r.builder.Warnings, nil
 }
 
-// Sniff reports whether a text that begins with these bytes may be in this format: whether it is XML.
+// Sniff reports whether a text with this beginning may be in this format: whether it is XML.
 func Sniff(begin []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(begin), []byte{'<'}) }

@@ -14,34 +14,35 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A document is an XML text that is read token by token. It adds to the decoder of package xml what that lacks: bounds,
-// one root, and errors that name file and line.
+// A document is an XML text that is read token by token. It adds to the XML decoder limits, the check for a single
+// root, and errors with file and line.
 type document struct {
 	name  string
 	dec   *xml.Decoder
 	text  *source
-	depth int // of the element that is being read; that of the root is 1
-	began int // the line where the token began that was read last
+	depth int // of the current element; 1 for the root
+	began int // the line where the last token began
 }
 
-// newDocument begins to read r; name is what complaints call it, and most bounds an element below the root, in bytes.
+// newDocument returns a document that reads r; name is the file name for errors, and most limits the bytes of an
+// element below the root.
 func newDocument(r io.Reader, name string, most int64) *document {
 	text := &source{r: bufio.NewReaderSize(r, 64<<10), most: most, left: most}
 	dec := xml.NewDecoder(text)
 	dec.CharsetReader = func(encoding string, text io.Reader) (io.Reader, error) {
 		if strings.EqualFold(encoding, "us-ascii") || strings.EqualFold(encoding, "ascii") {
-			return text, nil // a part of UTF-8
+			return text, nil // a subset of UTF-8
 		}
-		return nil, fmt.Errorf("the encoding %q is not read; convert the file to UTF-8", encoding)
+		return nil, fmt.Errorf("the encoding %q is not supported; convert the file to UTF-8", encoding)
 	}
 	return &document{name: name, dec: dec, text: text}
 }
 
-// maxDepth bounds how deep elements nest. DAX nests them four deep.
+// maxDepth limits the nesting of elements. DAX uses four levels.
 const maxDepth = 100
 
-// element calls inside for each element and text within the element that was begun last, up to its end. Whoever is
-// given an element reads it to its end, by element or skip.
+// element calls inside for each child element and text of the element that was begun last, up to its end. inside must
+// read an element to its end, with element or skip.
 func (d *document) element(inside func(xml.Token) error) error {
 	if d.depth++; d.depth > maxDepth {
 		return d.here().Errorf("elements are nested more than %d deep", maxDepth)
@@ -74,7 +75,7 @@ func (d *document) skip() error {
 	})
 }
 
-// children calls each for every element in the one that was begun last, and refuses text between them.
+// children calls each for every child element of the element that was begun last, and refuses text between them.
 func (d *document) children(each func(e xml.StartElement) error) error {
 	return d.element(func(token xml.Token) error {
 		switch t := token.(type) {
@@ -89,7 +90,7 @@ func (d *document) children(each func(e xml.StartElement) error) error {
 	})
 }
 
-// root reads up to the first element, and end from the end of that to the end of the text.
+// root reads up to the first element, and end from its end to the end of the text.
 func (d *document) root() (e xml.StartElement, err error) {
 	for {
 		token, err := d.next()
@@ -120,12 +121,12 @@ func (d *document) end() error {
 		text, isText := token.(xml.CharData)
 		_, isElement := token.(xml.StartElement)
 		if isElement || isText && len(bytes.TrimSpace(text)) > 0 {
-			return d.here().Errorf("there is something after the end of the document")
+			return d.here().Errorf("there is text after the end of the document")
 		}
 	}
 }
 
-// next returns the next token, which is valid up to the next call.
+// next returns the next token, which is valid until the next call.
 func (d *document) next() (xml.Token, error) {
 	d.began, _ = d.dec.InputPos()
 	token, err := d.dec.Token()
@@ -138,12 +139,12 @@ func (d *document) next() (xml.Token, error) {
 		}
 	}
 	if directive, ok := token.(xml.Directive); ok && bytes.ContainsAny(directive, "[<") {
-		return nil, d.here().Errorf("the document type declares entities or elements, and none are expanded; remove it")
+		return nil, d.here().Errorf("the document type declares entities or elements, which are not supported; remove it")
 	}
 	return token, nil
 }
 
-// twice returns the name of an attribute that is given twice, which the decoder does not mind; "" if there is none.
+// twice returns the name of a repeated attribute, which the decoder accepts; "" if there is none.
 func twice(all []xml.Attr) string {
 	if len(all) < 2 {
 		return ""
@@ -158,19 +159,19 @@ func twice(all []xml.Attr) string {
 	return ""
 }
 
-// here is the line of what was just read.
+// here returns the current line.
 func (d *document) here() workflow.Place {
 	line, _ := d.dec.InputPos()
 	return workflow.Place{File: d.name, Line: line}
 }
 
-// of is the line where the words of a text begin that was just read.
+// of returns the line where the words of the last text begin.
 func (d *document) of(text xml.CharData) workflow.Place {
 	blanks := text[:len(text)-len(bytes.TrimLeft(text, " \t\r\n"))]
 	return workflow.Place{File: d.name, Line: d.began + bytes.Count(blanks, []byte{'\n'})}
 }
 
-// broken is the error for a text that is not XML, is too long, or cannot be read.
+// broken returns the error for a text that is not XML, is too long, or cannot be read.
 func (d *document) broken(err error) error {
 	line, column := d.dec.InputPos()
 	place := fmt.Sprintf("%s:%d:%d", d.name, line, column)
@@ -185,8 +186,8 @@ func (d *document) broken(err error) error {
 		return corral.ErrorAt(corral.Invalid, d.name, "reading: %w", d.text.err)
 	case d.text.read == 0:
 		return corral.ErrorAt(corral.Invalid, d.name, "the file is empty")
-	case d.text.err != nil: // the decoder calls it a syntax error inside an element, and the end outside of one
-		return corral.ErrorAt(corral.Invalid, place, "the file ends in the middle of the document")
+	case d.text.err != nil: // the decoder reports a syntax error inside an element, and the end outside
+		return corral.ErrorAt(corral.Invalid, place, "the file ends before the end of the document")
 	case isSyntax:
 		return corral.ErrorAt(corral.Invalid, place, "not XML: %s", syntax.Msg)
 	}
@@ -195,17 +196,17 @@ func (d *document) broken(err error) error {
 
 var errLong = errors.New("an element is")
 
-// A source passes a text on byte by byte, so that the decoder knows at each token where it stands, and bounds how much
-// may be read: the decoder itself holds a text, an attribute or a comment of any length.
+// A source passes a text on byte by byte, so that the decoder's position is exact at each token, and limits the bytes
+// read: the decoder itself stores texts, attributes and comments of any length.
 type source struct {
 	r    *bufio.Reader
 	most int64
-	left int64 // how many bytes may be read until more are allowed
+	left int64 // bytes that may be read until the limit is reset
 	read int64
-	err  error // that ended it
+	err  error // the error that ended it
 }
 
-// ReadByte makes the decoder read no further than it must.
+// ReadByte makes the decoder read no further than necessary.
 func (s *source) ReadByte() (byte, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -224,7 +225,7 @@ func (s *source) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// Read is for the decoder's idea of an encoding, which it wraps around a reader.
+// Read is needed when the decoder wraps a reader for an encoding.
 func (s *source) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

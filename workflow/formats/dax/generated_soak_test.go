@@ -12,13 +12,13 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Every file of the generator reads with the numbers of its index: 426 MB of XML.
+// Every file of the generator, 426 MB of XML in total, is read with the numbers of its index.
 func TestAllGeneratedWorkflows(t *testing.T) {
 	t.Parallel()
 	checkGenerated(t, datasets.Path(t, datasets.DAX), 285)
 }
 
-// ofGallery are the tasks and edges of the gallery's files, counted with a reader of XML in another language.
+// ofGallery holds the tasks and edges of the gallery's files, counted by an XML reader in another language.
 var ofGallery = map[string][2]int{
 	"CyberShake_30": {30, 52}, "CyberShake_50": {50, 88}, "CyberShake_100": {100, 180}, "CyberShake_1000": {1000, 1988},
 	"Epigenomics_24": {24, 27}, "Epigenomics_46": {47, 54}, "Epigenomics_100": {100, 122}, "Epigenomics_997": {997, 1234},
@@ -28,7 +28,7 @@ var ofGallery = map[string][2]int{
 	"HEFT_paper": {10, 15}, "floodplain": {7, 10},
 }
 
-// The gallery reads with the tasks and edges that its files have.
+// The files of the gallery are read with their numbers of tasks and edges.
 func TestGallery(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(datasets.Path(t, datasets.Gallery), "*.xml.gz"))

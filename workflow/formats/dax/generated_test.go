@@ -15,10 +15,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dax"
 )
 
-// generated are five small workflows that the generator of Pegasus made, with an index of them.
+// generated has five small workflows made by the Pegasus generator, with an index of them.
 const generated = "testdata/generated"
 
-// Every generated workflow reads without error, and with the numbers that its index gives.
+// Every generated workflow is read without error, and with the numbers of its index.
 func TestGeneratedWorkflows(t *testing.T) {
 	t.Parallel()
 	checkGenerated(t, generated, 5)
@@ -75,14 +75,14 @@ func checkWorkflow(t *testing.T, file string, row []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got-want) > 0.0501 { // the index has one decimal
+		if math.Abs(got-want) > 0.0501 { // the index has one decimal place
 			t.Errorf("column %d is %v, want %v", k+1, got, want)
 		}
 	}
 	if s := wf.Summary(); s.Unestimated != 0 || math.Abs(s.TotalWork-sum.Seconds()) > 0.001 {
 		t.Errorf("%d tasks without an estimate, total work %v of %v", s.Unestimated, s.TotalWork, sum)
 	}
-	for _, w := range warnings { // of the generator's dialect
+	for _, w := range warnings { // about the generator's dialect
 		if !strings.Contains(w.Message, "what its writer says counts") && !strings.Contains(w.Message, "by two tasks") {
 			t.Errorf("warning: %s", w)
 		}

@@ -12,24 +12,24 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A job is a task that is being read.
+// A job is the state of reading one task.
 type job struct {
 	workflow.Task
 	at        workflow.Place
 	runs      executable
 	arguments words
-	given     bool // an argument, maybe an empty one
-	measured  bool // a runtime was given
+	given     bool // it has an argument, possibly an empty one
+	measured  bool // it has a runtime
 	sized     map[sizedUse]bool
 }
 
-// A sizedUse is a use of a file whose size counts to what the job reads or writes. A use that is given twice is one.
+// A sizedUse is a use of a file whose size counts as bytes read or written by the job. A repeated use counts once.
 type sizedUse struct {
 	file   string
 	writes bool
 }
 
-// job reads a job: its attributes, then the elements in it.
+// job reads a job: its attributes, then its child elements.
 func (r *reader) job(e xml.StartElement) error {
 	j := &job{at: r.doc.here(), runs: executableOf(e)}
 	j.ID, j.Name = attribute(e, "id"), j.runs.name
@@ -49,7 +49,7 @@ func (r *reader) job(e xml.StartElement) error {
 	return r.builder.Add(j.Task, j.at)
 }
 
-// attributes reads the runtime and the cores of the generator's dialect. A runtime of 0 is one.
+// attributes reads the runtime and the cores of the generator's dialect. A runtime of 0 is valid.
 func (r *reader) attributes(j *job, e xml.StartElement) error {
 	if text := attribute(e, "runtime"); text != "" && !r.negative("a runtime", text) {
 		d, err := seconds(text)
@@ -71,8 +71,8 @@ func (r *reader) attributes(j *job, e xml.StartElement) error {
 	return nil
 }
 
-// negative reports whether a number is below 0, as a few are in published files: what drew them had a distribution
-// without an end. Such a number says nothing.
+// negative reports whether a number is negative, like a few in published files, which were drawn from an unbounded
+// distribution. Such numbers are ignored.
 func (r *reader) negative(what, text string) bool {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v < 0) || math.IsInf(v, 0) || !decimal(text) {
@@ -82,7 +82,7 @@ func (r *reader) negative(what, text string) bool {
 	return true
 }
 
-// inJob reads one element of a job.
+// inJob reads one child element of a job.
 func (r *reader) inJob(j *job, e xml.StartElement) error {
 	file := fileOf(e)
 	if slices.Contains([]string{"stdin", "stdout", "stderr"}, e.Name.Local) && file == "" {
@@ -112,7 +112,7 @@ func (r *reader) inJob(j *job, e xml.StartElement) error {
 	return r.doc.skip()
 }
 
-// fileOf returns the file that an element names: as version 3 does, or as version 2.
+// fileOf returns the file that an element names, in the form of version 3 or 2.
 func fileOf(e xml.StartElement) string {
 	if name := attribute(e, "name"); name != "" {
 		return name
@@ -120,7 +120,8 @@ func fileOf(e xml.StartElement) string {
 	return attribute(e, "file")
 }
 
-// uses reads how a job uses a file. One without a direction, such as a program that is brought along, orders nothing.
+// uses reads how a job uses a file. A use without a direction, such as a program that is transferred, does not order
+// tasks.
 func (r *reader) uses(j *job, e xml.StartElement) error {
 	at, file, link := r.doc.here(), fileOf(e), attribute(e, "link")
 	if file == "" {
@@ -139,7 +140,7 @@ func (r *reader) uses(j *job, e xml.StartElement) error {
 		if given(e, "link") {
 			return at.Errorf("task %q: file %q: link is empty, want input, output, inout or none", j.ID, file)
 		}
-		if attribute(e, "executable") != "true" { // a program that is brought along has none
+		if attribute(e, "executable") != "true" { // a transferred program has none
 			r.ignore("<uses> without a link")
 		}
 	default:
@@ -167,7 +168,7 @@ func (r *reader) uses(j *job, e xml.StartElement) error {
 	return r.doc.skip()
 }
 
-// counts reports whether the size of a file is the first that the job gives it in that direction.
+// counts reports whether this is the first size of a file that the job gives in that direction.
 func (j *job) counts(file string, writes bool) bool {
 	use := sizedUse{file, writes}
 	if j.sized[use] {
@@ -180,7 +181,7 @@ func (j *job) counts(file string, writes bool) bool {
 	return true
 }
 
-// argument reads the arguments of a job: words, and names of files among them.
+// argument reads the arguments of a job: words, and names of files between them.
 func (r *reader) argument(j *job) error {
 	return r.doc.element(func(token xml.Token) error {
 		switch t := token.(type) {
@@ -194,7 +195,7 @@ func (r *reader) argument(j *job) error {
 	})
 }
 
-// profile reads a setting of a job, and notes one that means nothing here.
+// profile reads a setting of a job, and records an ignored one.
 func (r *reader) profile(j *job, e xml.StartElement) error {
 	at := r.doc.here()
 	space, key := strings.ToLower(attribute(e, "namespace")), attribute(e, "key")
@@ -203,7 +204,7 @@ func (r *reader) profile(j *job, e xml.StartElement) error {
 		switch t := token.(type) {
 		case xml.CharData:
 			text.Write(t)
-		case xml.StartElement: // the name of a file, in version 2
+		case xml.StartElement: // a file name, in version 2
 			text.WriteString(fileOf(t))
 			return r.doc.skip()
 		}
@@ -222,7 +223,7 @@ func (r *reader) profile(j *job, e xml.StartElement) error {
 	return nil
 }
 
-// set applies a profile; known is false if it means nothing here.
+// set applies a profile; known is false if it is not supported.
 func (j *job) set(space, key, value string) (known bool, err error) {
 	if space == "env" {
 		if j.Env == nil {
@@ -267,7 +268,7 @@ func (j *job) set(space, key, value string) (known bool, err error) {
 	return true, err
 }
 
-// complete works out the command, and keeps what was measured only of a job that ran: sizes of files alone are no
+// complete determines the command, and keeps measurements only for a job that ran: sizes of files alone are not an
 // execution.
 func (j *job) complete(r *reader) error {
 	words, err := j.arguments.all()
@@ -289,13 +290,13 @@ func (j *job) complete(r *reader) error {
 	return nil
 }
 
-// seconds reads a duration of at most 146 years.
+// seconds parses a duration of at most 146 years.
 func seconds(text string) (time.Duration, error) {
 	v, err := number(text, math.MaxInt64/float64(time.Second)/2)
 	return time.Duration(math.Round(v * float64(time.Second))), err
 }
 
-// bytesOf reads a size. The format allows any number; fractions are rounded up.
+// bytesOf parses a size. The format allows any number; fractions are rounded up.
 func bytesOf(text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
 		return n, nil
@@ -304,19 +305,19 @@ func bytesOf(text string) (int64, error) {
 	return int64(math.Ceil(v)), err
 }
 
-// whole reads a whole number that a need or a limit may be.
+// whole parses an integer for a need or a limit.
 func whole(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > math.MaxInt32 {
-		return 0, fmt.Errorf("%.40q is not a whole number in range", text)
+		return 0, fmt.Errorf("%.40q is not an integer in range", text)
 	}
 	return n, nil
 }
 
-// decimal reports whether a number is written as XML's are, and not as only Go reads it: 0x1p3, 1_000.
+// decimal reports whether a number has the syntax of XML, without Go's extensions: 0x1p3, 1_000.
 func decimal(text string) bool { return !strings.ContainsAny(text, "xX_") }
 
-// number reads a number from 0 to most.
+// number parses a number from 0 to most.
 func number(text string, most float64) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || !decimal(text) {

@@ -21,17 +21,17 @@ import (
 
 const mib = 1 << 20
 
-// document is a DAX whose elements begin on line 2.
+// document returns a DAX whose elements begin on line 2.
 func document(elements ...string) string {
 	return `<adag name="w" version="2.1">` + "\n" + strings.Join(elements, "\n") + "\n</adag>\n"
 }
 
-// job is a job; inside is what is in it.
+// job returns a job; inside is its content.
 func job(id, inside string) string {
 	return fmt.Sprintf(`<job id="%s" name="make">%s</job>`, id, inside)
 }
 
-// after is the edges from the parents to a child.
+// after returns the edges from the parents to a child.
 func after(child string, parents ...string) string {
 	text := fmt.Sprintf(`<child ref="%s">`, child)
 	for _, p := range parents {
@@ -53,7 +53,8 @@ func mustRead(t testing.TB, s string) *workflow.Workflow {
 	return wf
 }
 
-// Version 3 as Pegasus writes it: a catalog of executables, arguments with names of files in them, streams, profiles.
+// Version 3 in the form written by Pegasus: a catalog of executables, arguments that contain names of files, streams,
+// profiles.
 func TestReadVersion3(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, `<?xml version="1.0" encoding="UTF-8"?>
@@ -110,7 +111,7 @@ func TestReadVersion3(t *testing.T) {
 	}
 }
 
-// The generator's dialect: a runtime is measured, sizes of uses are bytes read and written, and there is no command.
+// The generator's dialect: runtimes are measured, sizes of uses are bytes read and written, and there is no command.
 func TestReadTheGeneratorsDialect(t *testing.T) {
 	t.Parallel()
 	text := document(
@@ -151,7 +152,7 @@ func TestReadTheGeneratorsDialect(t *testing.T) {
 	}
 }
 
-// The size of a file is its writer's, whichever use comes first, or else the largest.
+// The size of a file is its writer's, in any order of uses, or else the largest.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	use := func(link string, size int) string {
@@ -290,7 +291,7 @@ func TestReadWarns(t *testing.T) {
 	}
 }
 
-// An executable counts wherever it stands, and a use that is given twice counts once.
+// An executable may be declared anywhere, and a repeated use counts once.
 func TestWhatStandsElsewhere(t *testing.T) {
 	t.Parallel()
 	catalogue := `<executable namespace="n" name="make"><pfn url="file:///bin/made"/></executable>`
@@ -312,7 +313,7 @@ func TestWhatStandsElsewhere(t *testing.T) {
 	}
 }
 
-// A profile with a runtime of 0 is an estimate, too; a runtime that was measured counts instead of one.
+// A profile with a runtime of 0 is also an estimate; a measured runtime takes precedence.
 func TestRuntimesOfZero(t *testing.T) {
 	t.Parallel()
 	profile := func(seconds string) string {
@@ -352,7 +353,7 @@ func TestANamelessWorkflowIsCalledAsItsFile(t *testing.T) {
 	}
 }
 
-// What never ends is not read to its end, whichever part of the document it is.
+// An endless document is not read to its end, whichever part is endless.
 func TestReadBoundsAnElement(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, fill, says string }{
@@ -385,7 +386,7 @@ func TestReadBoundsAnElement(t *testing.T) {
 	}
 }
 
-// A job's arguments are not kept once they are longer than any program's may be.
+// A job's arguments are dropped once they exceed the maximum of any program.
 func TestLongArguments(t *testing.T) {
 	t.Parallel()
 	text := strings.NewReader(document(job("a", "<argument>"+strings.Repeat("a ", mib+1)+"</argument>")))
@@ -396,7 +397,7 @@ func TestLongArguments(t *testing.T) {
 	}
 }
 
-// A counted counts the bytes that it gave.
+// A counted counts the bytes that it returned.
 type counted struct {
 	io.Reader
 	given int
@@ -408,7 +409,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// repeated returns a text without end.
+// repeated returns an endless text.
 func repeated(part string) io.Reader { return &repeating{part: part} }
 
 type repeating struct {
@@ -426,7 +427,7 @@ func (r *repeating) Read(p []byte) (int, error) {
 
 var errStop = errors.New("stop")
 
-// A caller that waits for a document may give up: then it is not the document that is wrong.
+// If a caller cancels the reading, the error is not about the document.
 func TestTheEndOfAContextEndsReading(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -13,36 +13,37 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A reader walks through one document and gives its builder what it finds.
+// A reader walks through one document and passes its contents to its builder.
 type reader struct {
 	doc     *document
 	wf      *workflow.Workflow
 	builder *workflow.Builder
 
-	programs map[executable]string  // :: what the document says of executables → path
-	without  map[executable][]int32 // :: what jobs run that no executable before them has → the indices of their tasks
-	sizes    workflow.Sizes
+	programs map[executable]string // :: name in the document → path
+	// :: executable of jobs that was not declared before them → the indices of their tasks.
+	without map[executable][]int32
+	sizes   workflow.Sizes
 
-	ignored   map[string]int // :: what was left out, in words → how often
+	ignored   map[string]int // :: description of an ignored item → number of occurrences
 	ignoredAt []workflow.Warning
 }
 
-// An executable is what a job runs, by the names that Pegasus gives it.
+// An executable is the executable of a job, identified by Pegasus's names.
 type executable struct{ namespace, name, version string }
 
-// read reads the whole document. Only at its end is it known what every use of a file says, and what was left out.
+// read reads the whole document. Only at its end are all uses of a file and all ignored items known.
 func (r *reader) read() error {
 	root, err := r.doc.root()
 	if err != nil {
 		return err
 	}
 	if root.Name.Local != "adag" {
-		return r.doc.here().Errorf("the document is <%s>, not <adag>: it is no DAX", root.Name.Local)
+		return r.doc.here().Errorf("the document is <%s>, not <adag>: it is not a DAX", root.Name.Local)
 	}
 	at := r.doc.here()
 	r.wf.Name = cmp.Or(attribute(root, "name"), r.wf.Name)
 	if version := attribute(root, "version"); !readable(version) {
-		return at.Errorf("version is %q; only DAX 2 and 3 are read", version)
+		return at.Errorf("version is %q; only DAX 2 and 3 are supported", version)
 	}
 	if err := r.doc.children(r.part); err != nil {
 		return err
@@ -57,13 +58,13 @@ func (r *reader) read() error {
 	return r.finish()
 }
 
-// readable reports whether a version is 2 or 3, with or without more behind it. Files of the gallery have none.
+// readable reports whether a version is 2 or 3, with or without a minor version. Files of the gallery have none.
 func readable(version string) bool {
 	major, _, _ := strings.Cut(version, ".")
 	return version == "" || major == "2" || major == "3"
 }
 
-// part reads one element of the adag.
+// part reads one child element of the adag.
 func (r *reader) part(e xml.StartElement) error {
 	switch e.Name.Local {
 	case "job":
@@ -75,7 +76,7 @@ func (r *reader) part(e xml.StartElement) error {
 	case "dag", "dax":
 		return r.doc.here().Errorf("job %q is a workflow of its own (<%s>); convert each workflow by itself",
 			attribute(e, "id"), e.Name.Local)
-	case "filename", "metadata": // a list of all files, which the jobs name again; words for people
+	case "filename", "metadata": // a list of all files, which the jobs repeat; information for users
 		return r.doc.skip()
 	}
 	r.ignore("element <" + e.Name.Local + ">")
@@ -99,7 +100,7 @@ func (r *reader) child(e xml.StartElement) error {
 	})
 }
 
-// executable notes the first path of an executable. It may stand before or after the jobs that run it.
+// executable records the first path of an executable. It may precede or follow the jobs that run it.
 func (r *reader) executable(e xml.StartElement) error {
 	key := executableOf(e)
 	return r.doc.children(func(e xml.StartElement) error {
@@ -114,7 +115,7 @@ func executableOf(e xml.StartElement) executable {
 	return executable{attribute(e, "namespace"), attribute(e, "name"), attribute(e, "version")}
 }
 
-// pathOf returns the path on a worker that a URL means; ok is false for what must be fetched from elsewhere.
+// pathOf returns the path on a worker to which a URL refers; ok is false if the URL refers to another host.
 func pathOf(text string) (path string, ok bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" && u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
@@ -123,7 +124,7 @@ func pathOf(text string) (path string, ok bool) {
 	return u.Path, filepath.IsAbs(u.Path)
 }
 
-// ignore notes something that is left out, at the line of its first occurrence.
+// ignore records an ignored item, at the line of its first occurrence.
 func (r *reader) ignore(what string) {
 	if r.ignored[what] == 0 {
 		if len(r.ignoredAt) == maxIgnored {
@@ -134,10 +135,10 @@ func (r *reader) ignore(what string) {
 	r.ignored[what]++
 }
 
-// maxIgnored bounds how many things that are left out are told apart.
+// maxIgnored limits the number of distinct ignored items.
 const maxIgnored = 100
 
-// finish gives the builder what only the end of the document shows.
+// finish passes to the builder the data that is complete only at the end of the document.
 func (r *reader) finish() error {
 	for _, w := range r.ignoredAt {
 		times := ""
@@ -157,7 +158,7 @@ func (r *reader) finish() error {
 	return r.sizes.Give(r.builder, r.doc.here())
 }
 
-// given reports whether an element has an attribute, maybe an empty one.
+// given reports whether an element has an attribute, possibly an empty one.
 func given(e xml.StartElement, name string) bool {
 	return slices.ContainsFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == name && a.Name.Space == "" })
 }

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// words takes arguments apart as a shell does: blanks end a word, except between quotes, and a backslash outside of
-// single quotes takes what follows as it is. Names of files are put in as they are.
+// words splits arguments like a shell: blanks end a word, except between quotes, and a backslash outside single quotes
+// makes the next character literal. Names of files are inserted literally.
 type words struct {
 	done    []string
 	word    strings.Builder
 	open    bool // a word has begun, which may be empty
-	quote   rune // that is open; 0: none
+	quote   rune // the open quote; 0: none
 	escaped bool
 	bytes   int // of the text so far
 }
 
-// maxArguments is how long the arguments of a job may be: Linux starts no program with more than 2 MiB of them and of
-// its environment. A word of one letter takes 40 times as much memory.
+// maxArguments is the maximum length of the arguments of a job: Linux starts no program with more than 2 MiB of
+// arguments and environment. A word of one letter needs 40 times as much memory.
 const maxArguments = 2 << 20
 
-// text takes a piece of text.
+// text adds a piece of text.
 func (w *words) text(s string) {
 	if w.bytes += len(s); w.bytes > maxArguments {
 		return
@@ -48,7 +48,7 @@ func (w *words) text(s string) {
 	}
 }
 
-// name takes the name of a file.
+// name adds the name of a file.
 func (w *words) name(s string) {
 	w.word.WriteString(s)
 	w.open, w.escaped = true, false
@@ -65,10 +65,10 @@ func (w *words) end() {
 // all returns the words.
 func (w *words) all() ([]string, error) {
 	if w.bytes > maxArguments {
-		return nil, errors.New("it is longer than 2 MiB, which no program can be started with")
+		return nil, errors.New("it is longer than 2 MiB, the maximum for starting a program")
 	}
 	if w.quote != 0 || w.escaped {
-		return nil, errors.New("a quote is not closed, or a backslash ends it")
+		return nil, errors.New("a quote is not closed, or a backslash is at the end")
 	}
 	w.end()
 	return w.done, nil

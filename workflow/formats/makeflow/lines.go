@@ -12,13 +12,13 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// lines gives a text as logical lines: a backslash continues a line, and so does a quote that is not closed. Comments
-// are left out. What is escaped stays so; whoever reads a line decides what it means.
+// lines reads a text as logical lines: a backslash continues a line, and so does an unclosed quote. Comments are
+// removed. Escapes are kept; their meaning depends on the kind of line.
 type lines struct {
 	name string
 	r    *bufio.Reader
-	most int64 // bytes of a logical line
-	line int   // that is being read, from 1
+	most int64 // maximum bytes of a logical line
+	line int   // number of the current line, from 1
 	read int64
 }
 
@@ -26,20 +26,20 @@ type lines struct {
 type line struct {
 	text      string
 	at        workflow.Place // of its beginning
-	commented bool           // a comment ended it
+	commented bool           // it ended with a comment
 }
 
 func newLines(r io.Reader, name string, most int64) *lines {
 	return &lines{name: name, r: bufio.NewReaderSize(r, 64<<10), most: most, line: 1}
 }
 
-// here is the place of what was just read.
+// here returns the current place.
 func (l *lines) here() workflow.Place { return workflow.Place{File: l.name, Line: l.line} }
 
 // next returns the next logical line; ok is false at the end of the text.
 func (l *lines) next() (found line, ok bool, err error) {
 	found, ok, err = l.logical()
-	if err == nil && !utf8.ValidString(found.text) { // no other format could hold it
+	if err == nil && !utf8.ValidString(found.text) { // no other format could represent it
 		err = found.at.Errorf("the line is not UTF-8; convert the file")
 	}
 	return found, ok, err
@@ -48,7 +48,7 @@ func (l *lines) next() (found line, ok bool, err error) {
 func (l *lines) logical() (_ line, ok bool, err error) {
 	found := line{at: l.here()}
 	var text strings.Builder
-	var quote byte // that is open; 0: none
+	var quote byte // the open quote; 0: none
 	before := l.read
 	for {
 		c, err := l.one()
@@ -79,7 +79,7 @@ func (l *lines) logical() (_ line, ok bool, err error) {
 		case c == '\\':
 			text.WriteByte(c)
 			if c, err = l.one(); err != nil {
-				continue // the next turn meets it again
+				continue // the next iteration handles it again
 			}
 			l.read++
 		case c == quote:
@@ -98,7 +98,7 @@ func (l *lines) logical() (_ line, ok bool, err error) {
 	}
 }
 
-// one returns the next byte; an end of line of two bytes is one.
+// one returns the next byte; a two-byte line ending is returned as one byte.
 func (l *lines) one() (byte, error) {
 	c, err := l.r.ReadByte()
 	if c != '\r' || err != nil {
@@ -110,7 +110,7 @@ func (l *lines) one() (byte, error) {
 	return c, nil
 }
 
-// broken is the error for a text that is too long or cannot be read.
+// broken returns the error for a text that is too long or cannot be read.
 func (l *lines) broken(err error) error {
 	if tooLong, ok := errors.AsType[*input.TooLongError](err); ok {
 		return corral.ErrorAt(corral.Invalid, l.name, "the workflow is %w", tooLong)

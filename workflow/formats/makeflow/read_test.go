@@ -20,7 +20,7 @@ import (
 
 const mib = 1 << 20
 
-// environment is what variables are looked up in that a file does not define.
+// environment looks up variables that a file does not define.
 func environment(name string) (string, bool) {
 	v, ok := map[string]string{"USER": "ann", "MEMORY": "800"}[name]
 	return v, ok
@@ -39,10 +39,10 @@ func mustRead(t testing.TB, s string) *workflow.Workflow {
 	return wf
 }
 
-// shell is what runs a command.
+// shell runs commands.
 func shell(command string) []string { return []string{"/bin/sh", "-c", command} }
 
-// env is an environment of names and values.
+// env returns an environment from names and values.
 func env(all ...string) map[string]string {
 	m := make(map[string]string)
 	for i := 0; i < len(all); i += 2 {
@@ -51,7 +51,7 @@ func env(all ...string) map[string]string {
 	return m
 }
 
-// TestEndsOfLinesOfTwoBytes: a file from a machine whose lines end so says what it says elsewhere.
+// TestEndsOfLinesOfTwoBytes: a file with two-byte line endings has the same contents as one without.
 func TestEndsOfLinesOfTwoBytes(t *testing.T) {
 	t.Parallel()
 	const text = "A=x\na: b \\\n c\n\tcp b $A\n"
@@ -125,7 +125,7 @@ out/capitol.jpg:
 	}
 }
 
-// What becomes of a command: each was run by Makeflow 9.9 too, with the same result.
+// The expansions of commands: each was also run by Makeflow 9.9, with the same result.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
@@ -186,7 +186,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Exported variables are the environment of every task, each as it was at the rule, wherever export stands.
+// Exported variables are the environment of every task, each with its value at the rule, wherever export is.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "export A=5 B\nexport USER NONE\nB=7\none:\n\ttrue\nB=\"8 8\"\ntwo:\n@A=6\n\ttrue\nB+=9\nexport B\nthree:\n\ttrue\n")
@@ -298,7 +298,7 @@ func TestReadWarns(t *testing.T) {
 	}
 }
 
-// What never ends is not read to its end, and what contains itself is not put in for ever.
+// An endless text is not read to its end, and variables that contain themselves are not expanded forever.
 func TestReadBounds(t *testing.T) {
 	t.Parallel()
 	const long = "a line, with its continuations and what it quotes, is longer than 256 KiB"
@@ -324,7 +324,7 @@ func TestReadBounds(t *testing.T) {
 			}
 		})
 	}
-	nested := "A0=\n" // each has the former ones twice, and nothing in them
+	nested := "A0=\n" // each contains the previous one twice, and the first is empty
 	for i := range 40 {
 		nested += fmt.Sprintf("A%d=\\$A%d\\$A%d\n", i+1, i, i)
 	}
@@ -340,7 +340,7 @@ func TestReadBounds(t *testing.T) {
 	}
 }
 
-// A short file may stand for any number of files, too: each counts by itself.
+// A short file may also represent any number of files: each of them is counted.
 func TestTheNumberOfFilesIsBounded(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -380,7 +380,7 @@ func (r *repeating) Read(p []byte) (int, error) {
 
 var errStop = errors.New("stop")
 
-// A caller that waits for a file may give up: then it is not the file that is wrong.
+// If a caller cancels the reading, the error is not about the file.
 func TestTheEndOfAContextEndsReading(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -391,8 +391,8 @@ func TestTheEndOfAContextEndsReading(t *testing.T) {
 	}
 }
 
-// What is exported is looked up for each rule: a file of both many rules and many exported variables is refused, or ends
-// with its context.
+// Exported variables are looked up for each rule: a file with many rules and many exported variables is refused, or its
+// reading ends with its context.
 func TestTheWorkOfExportsIsBounded(t *testing.T) {
 	t.Parallel()
 	const n = 100
@@ -400,7 +400,7 @@ func TestTheWorkOfExportsIsBounded(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&text, "export v%d\nt%[1]d:\n\ttrue\n", i)
 	}
-	looked := 0 // for an exported variable
+	looked := 0 // lookups of an exported variable
 	ctx, cancel := context.WithCancelCause(t.Context())
 	opts := workflow.Options{MaxBytes: 10_000, Env: func(name string) (string, bool) {
 		if name[0] == 'v' {

@@ -12,26 +12,26 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A reader takes a file line by line, and gives its builder a task for each rule.
+// A reader reads a file line by line, and passes a task for each rule to its builder.
 type reader struct {
 	lines   *lines
 	wf      *workflow.Workflow
 	builder *workflow.Builder
 
 	vars     *variables
-	maxKept  int64           // bytes of values of variables
-	maxUsed  int64           // bytes that variables put into the text, as often as they do
-	exported map[string]bool // :: variable that tasks have in their environment
-	rule     *rule           // that has begun and has no command yet
+	maxKept  int64           // maximum bytes of variables' values
+	maxUsed  int64           // maximum bytes inserted by variables, counting repetitions
+	exported map[string]bool // :: variable that is in the environment of tasks
+	rule     *rule           // the rule whose command has not been read; nil: none
 
 	targets  map[string]target
-	absolute []source                  // that are absolute paths
-	under    []string                  // the category of each task, for what is exported
+	absolute []source                  // those with absolute paths
+	under    []string                  // the category of each task, for exported variables
 	own      map[int]map[string]string // :: task → variables of its rule
 	noted    map[string]*note
 }
 
-// A target is the task that makes a file.
+// A target is a file with the task that makes it.
 type target struct {
 	task string
 	at   workflow.Place
@@ -62,7 +62,7 @@ func newReader(l *lines, wf *workflow.Workflow, opts workflow.Options) *reader {
 	}
 }
 
-// read reads the whole file. After the end of ctx its error means nothing.
+// read reads the whole file. If ctx is cancelled, its error is meaningless.
 func (r *reader) read(ctx context.Context) error {
 	for {
 		l, more, err := r.lines.next()
@@ -85,30 +85,30 @@ func (r *reader) read(ctx context.Context) error {
 	return r.finish(ctx)
 }
 
-// bound refuses a file that variables make large: a short one may stand for any number of files and commands, or have a
-// long value for each rule.
+// bound refuses a file that variables expand excessively: a short file may represent any number of files and commands,
+// or a long value for each rule.
 func (r *reader) bound(at workflow.Place) error {
 	switch {
 	case r.vars.kept > r.maxKept:
 		return at.Errorf("the values of variables are together %w", &input.TooLongError{Limit: r.maxKept})
 	case r.vars.used > r.mayUse():
-		return at.Errorf("with its variables put in, the workflow is %w", &input.TooLongError{Limit: r.mayUse()})
+		return at.Errorf("with its variables expanded, the workflow is %w", &input.TooLongError{Limit: r.mayUse()})
 	}
 	return nil
 }
 
-// What variables may put into a text: so much, and more the longer the text is. Otherwise a short file would take as
-// much memory as the longest.
+// The limit on the text that variables insert: a constant plus a multiple of the length of the text. Otherwise a short
+// file could need as much memory as the longest one.
 const (
 	freeBytes   = 128 << 20
 	usedPerByte = 64
 )
 
-// mayUse is how many bytes variables may have put into the text that was read so far.
+// mayUse returns the number of bytes that variables may have inserted into the text so far.
 func (r *reader) mayUse() int64 { return min(r.maxUsed, freeBytes+usedPerByte*r.lines.read) }
 
-// take reads one logical line. Which kind it is, its first character says, or else whether a colon or an equals sign
-// comes first outside of quotes.
+// take processes one logical line. Its kind is determined by its first character, or else by whether a colon or an
+// equals sign comes first outside quotes.
 func (r *reader) take(l line) error {
 	text := strings.TrimLeft(l.text, " \t")
 	colon, equals := unquotedIndex(text, ":"), unquotedIndex(text, "=")
@@ -119,7 +119,7 @@ func (r *reader) take(l line) error {
 	var err error
 	switch {
 	case strings.TrimSpace(text) == "":
-	case text[0] == '@' && equals >= 0: // behind a tab, too, as in older versions: no command begins so
+	case text[0] == '@' && equals >= 0: // also after a tab, as in older versions: no command begins with @
 		err = r.variable(text[1:], l)
 	case l.text[0] == '\t':
 		err = r.command(l)
@@ -137,13 +137,13 @@ func (r *reader) take(l line) error {
 	return err
 }
 
-// isDirective reports whether a word is a point and capital letters. Names of files may begin with a point, too.
+// isDirective reports whether a word is a period followed by capital letters. File names may also begin with a period.
 func isDirective(word string) bool {
 	letters, ok := strings.CutPrefix(word, ".")
 	return ok && letters != "" && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// variable reads an assignment: NAME=VALUE or NAME+=VALUE.
+// variable processes an assignment: NAME=VALUE or NAME+=VALUE.
 func (r *reader) variable(text string, l line) error {
 	text = strings.TrimLeft(text, " \t")
 	name := text
@@ -154,7 +154,7 @@ func (r *reader) variable(text string, l line) error {
 	adds := strings.HasPrefix(rest, "+=")
 	switch {
 	case name == "" || !adds && !strings.HasPrefix(rest, "="):
-		return l.at.Errorf("%.40q is no rule (FILES: FILES), no variable (NAME=VALUE) and no command (behind a tab)",
+		return l.at.Errorf("%.40q is not a rule (FILES: FILES), a variable (NAME=VALUE) or a command (after a tab)",
 			text)
 	case adds:
 		rest = rest[1:]
@@ -162,7 +162,7 @@ func (r *reader) variable(text string, l line) error {
 	return r.assign(name, rest[1:], adds, l)
 }
 
-// assign expands a value and gives it to a variable. A category changes under which name the next variables are kept.
+// assign expands a value and assigns it to a variable. A category changes the scope of the following variables.
 func (r *reader) assign(name, text string, adds bool, l line) error {
 	if l.commented {
 		text = strings.TrimRight(text, " \t")
@@ -180,7 +180,7 @@ func (r *reader) assign(name, text string, adds bool, l line) error {
 	}
 	r.vars.set(name, v)
 	if slices.Contains(resources, name) || name == "CATEGORY" {
-		r.exported[name] = true // as Makeflow does, if the file gives a value
+		r.exported[name] = true // like Makeflow, if the file assigns a value
 	}
 	switch name {
 	case "CATEGORY", "SYMBOL":
@@ -191,10 +191,10 @@ func (r *reader) assign(name, text string, adds bool, l line) error {
 	return nil
 }
 
-// resources are what tasks of a category need, by the names of their variables.
+// resources lists the variables for the needs of a category's tasks.
 var resources = []string{"CORES", "MEMORY", "DISK", "GPUS", "WALL_TIME"}
 
-// categorize puts the rule that has begun into a category, or all that follow.
+// categorize assigns the current rule, or all following ones, to a category.
 func (r *reader) categorize(category string) {
 	r.vars.set("CATEGORY", category)
 	if r.rule == nil {
@@ -202,7 +202,7 @@ func (r *reader) categorize(category string) {
 	}
 }
 
-// export reads the names of variables that tasks get as their environment, or an assignment of one.
+// export processes the names of variables for the tasks' environment, or the assignment of one.
 func (r *reader) export(text string, l line) error {
 	if equals := unquotedIndex(text, "="); equals >= 0 {
 		name := strings.Trim(strings.TrimRight(text[:equals], "+ \t"), " \t")
@@ -219,7 +219,7 @@ func (r *reader) export(text string, l line) error {
 	return nil
 }
 
-// directive reads a line that begins with a word such as .MAKEFLOW.
+// directive processes a line that begins with a word such as .MAKEFLOW.
 func (r *reader) directive(word, text string, l line) error {
 	fields := strings.Fields(text)
 	if word != ".MAKEFLOW" && word != ".RESOURCE" && word != ".SIZE" {
@@ -247,7 +247,7 @@ func (r *reader) directive(word, text string, l line) error {
 	return l.at.Errorf("%s %.40s is not supported; want CATEGORY, CORES, MEMORY, DISK, GPUS or WALL_TIME", word, name)
 }
 
-// note warns, once for all warnings of the same words.
+// note warns once for all warnings with the same words.
 func (r *reader) note(at workflow.Place, words string) {
 	if n := r.noted[words]; n != nil {
 		n.times++
@@ -256,7 +256,8 @@ func (r *reader) note(at workflow.Place, words string) {
 	r.noted[words] = &note{workflow.Warning{Place: at, Message: words}, 1}
 }
 
-// absent warns of sources that are absolute paths and that no rule makes. One that a rule makes orders the two tasks.
+// absent warns of sources with absolute paths that no rule makes. If a rule makes such a file, the two tasks are
+// ordered.
 func (r *reader) absent() {
 	var first source
 	files := make(map[string]bool)
@@ -271,13 +272,13 @@ func (r *reader) absent() {
 		files[s.file] = true
 	}
 	if len(files) > 0 {
-		r.builder.Warn(first.at, "source %q is an absolute path; it has to be on every worker%s", first.file,
+		r.builder.Warn(first.at, "source %q is an absolute path; it must exist on every worker%s", first.file,
 			workflow.AndMore(len(files)-1))
 	}
 }
 
-// finish gives the tasks what only the end of the file shows: the variables that are exported, and which absolute paths
-// are made by rules.
+// finish adds to the tasks the data that is complete only at the end of the file: the exported variables, and the
+// absolute paths made by rules.
 func (r *reader) finish(ctx context.Context) error {
 	r.absent()
 	if err := r.environment(ctx); err != nil {
@@ -292,16 +293,16 @@ func (r *reader) finish(ctx context.Context) error {
 	return nil
 }
 
-// entryBytes is about what a variable takes in the environment of a task.
+// entryBytes is the approximate size of a variable in the environment of a task.
 const entryBytes = 64
 
-// lookBytes is what looking up a variable for a task is charged as, so that time is bounded, too: a quarter of a
-// billion of them take a minute or two.
+// lookBytes is the charge for looking up a variable for a task, so that time is also limited: a quarter of a billion
+// lookups take a minute or two.
 const lookBytes = 8
 
-// environment gives each task the exported variables, as they were at its rule.
+// environment sets each task's environment to the exported variables, with their values at its rule.
 func (r *reader) environment(ctx context.Context) error {
-	var last map[string]string // most tasks have the same
+	var last map[string]string // most tasks have the same environment
 	for i := range r.wf.Tasks {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -331,7 +332,7 @@ func (r *reader) environment(ctx context.Context) error {
 	return nil
 }
 
-// unquote drops the quotes around a value.
+// unquote removes the quotes around a value.
 func unquote(text string) string {
 	text = strings.TrimSpace(text)
 	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {

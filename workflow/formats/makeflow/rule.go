@@ -12,15 +12,15 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A rule is one whose command has not been read.
+// A rule is a rule whose command has not been read.
 type rule struct {
 	*fileList
 	at       workflow.Place
 	category string
 }
 
-// nameBytes is what each file that variables put into a rule is charged as, beyond its name: a list of short ones takes
-// far more memory and time than its text.
+// nameBytes is the charge for each file that variables insert into a rule, in addition to its name: a list of short
+// names needs far more memory and time than its text.
 const nameBytes = 16
 
 // begin begins a rule.
@@ -45,7 +45,7 @@ func (r *reader) begin(text string, l line) error {
 // command ends a rule.
 func (r *reader) command(l line) error {
 	if r.rule == nil {
-		return l.at.Errorf("there is a command, but no rule for it; " +
+		return l.at.Errorf("there is a command without a rule; " +
 			"a rule has one command: join several with a semicolon")
 	}
 	text, err := command(l.text, r.vars.get)
@@ -55,12 +55,12 @@ func (r *reader) command(l line) error {
 	for {
 		word, rest, _ := strings.Cut(text, " ")
 		if word == "MAKEFLOW" {
-			return l.at.Errorf("a makeflow in a makeflow is not supported; convert each by itself")
+			return l.at.Errorf("nested makeflows are not supported; convert each of them separately")
 		}
 		if word != "LOCAL" {
 			break
 		}
-		r.note(l.at, "LOCAL is ignored: the task runs on a worker, as the others do")
+		r.note(l.at, "LOCAL is ignored: the task runs on a worker like the others")
 		text = strings.TrimLeft(rest, " ")
 	}
 	if text == "" {
@@ -74,7 +74,7 @@ func (r *reader) command(l line) error {
 	return nil
 }
 
-// add gives the builder the task of the rule.
+// add passes the task of the rule to the builder.
 func (r *reader) add(text string) error {
 	at := r.rule.at
 	t := workflow.Task{ID: r.id(), Argv: []string{"/bin/sh", "-c", text}, Name: r.name(text)}
@@ -93,7 +93,7 @@ func (r *reader) add(text string) error {
 			continue
 		}
 		t.Inputs = append(t.Inputs, f)
-		if r.targets[f].task == t.ID { // the Builder makes no task that reads and writes a file wait for itself
+		if r.targets[f].task == t.ID { // the Builder does not make a task that reads and writes a file depend on itself
 			r.builder.Edge(t.ID, t.ID, at)
 		}
 	}
@@ -107,10 +107,10 @@ func (r *reader) add(text string) error {
 	return r.builder.Add(t, at)
 }
 
-// maxIDBytes is how long an id may be that is made of a target.
+// maxIDBytes is the maximum length of an id made from a target.
 const maxIDBytes = 100
 
-// id makes the id of a task of the rule's first target. Where that will not do, the rule's number tells.
+// id returns the task's id, made from the rule's first target. If that is not suitable, it uses the rule's number.
 func (r *reader) id() string {
 	first := path.Clean(r.rule.targets[0])
 	if len(first) > maxIDBytes || path.IsAbs(first) || strings.Contains(first, ":") || strings.Trim(first, "./") == "" {
@@ -119,26 +119,26 @@ func (r *reader) id() string {
 	return strings.ReplaceAll(first, "/", ":")
 }
 
-// name is the transformation: the category, or the program at the beginning of the command.
+// name returns the transformation: the category, or the program at the beginning of the command.
 func (r *reader) name(text string) string {
 	if category := unquote(cmp.Or(r.vars.own["CATEGORY"], r.rule.category)); category != "" {
 		return category
 	}
 	for word := range strings.FieldsSeq(text) {
 		word = strings.Trim(word, `"'`+";&|(){}")
-		if word != "" && !strings.ContainsAny(word, "=<>") { // not a redirection, nor a variable for the command
+		if word != "" && !strings.ContainsAny(word, "=<>") { // neither a redirection nor an environment variable
 			return path.Base(word)
 		}
 	}
 	return ""
 }
 
-// needs reads the resources of the rule's category, or of the rule.
+// needs reads the resources of the rule or its category.
 func (r *reader) needs(t *workflow.Task) error {
 	var walltime int
 	for _, need := range []struct {
 		name string
-		unit int64 // of a number without a suffix, in bytes; 0: none of size
+		unit int64 // unit in bytes of a number without a suffix; 0: not a size
 		to   *int
 	}{
 		{"CORES", 0, &t.CPUs}, {"GPUS", 0, &t.GPUs}, {"MEMORY", 1 << 20, &t.MemoryMiB}, {"DISK", 1 << 20, &t.DiskMiB},
@@ -161,7 +161,7 @@ func (r *reader) needs(t *workflow.Task) error {
 	return nil
 }
 
-// amount reads a whole number, which may end with K, M, G or T. A size without such an ending is in unit.
+// amount parses an integer with an optional suffix K, M, G or T. A size without a suffix is in unit.
 func amount(text string, unit int64) (int64, error) {
 	number, factor := text, max(unit, 1)
 	if i := strings.IndexByte("KMGT", text[len(text)-1]&^0x20); i >= 0 {
@@ -169,7 +169,7 @@ func amount(text string, unit int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64/factor {
-		return 0, fmt.Errorf("%.40q is not a whole number in range, which may end with K, M, G or T", text)
+		return 0, fmt.Errorf("%.40q is not an integer in range with an optional suffix K, M, G or T", text)
 	}
 	return n * factor, nil
 }

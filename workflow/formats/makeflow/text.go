@@ -8,34 +8,34 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// Three kinds of text differ in what a quote, a backslash and a substitution do, as Makeflow's lexer has them:
+// Three kinds of text differ in the meaning of quotes, backslashes and substitutions, as in Makeflow's lexer:
 //
-//   - the value of a variable: quotes stay, and the value of another variable is put in as it is;
-//   - a command: quotes stay for the shell; outside of them the value of a variable is taken apart once more, within
-//     double quotes it is put in as it is; blanks become one blank;
-//   - a list of files: quotes hold a name together and go; the value of a variable is taken apart once more.
+//   - the value of a variable: quotes are kept, and values of other variables are inserted literally;
+//   - a command: quotes are kept for the shell; outside quotes the value of a variable is parsed again, inside double
+//     quotes it is inserted literally; consecutive blanks become one blank;
+//   - a list of files: quotes group a name and are removed; the value of a variable is parsed again.
 //
-// A backslash makes the next character mean itself and goes. Before the end of a line it is a blank; in values and
-// within double quotes it makes control characters of some letters.
+// A backslash makes the next character literal and is removed. At the end of a line it becomes a blank; in values and
+// inside double quotes it forms control characters with some letters.
 
-// Bounds of what a text becomes.
+// Limits on expanded texts.
 const (
 	maxExpanded = 1 << 20  // bytes of a value and of a command
-	maxValues   = 16 << 20 // bytes of values that one line puts in, those of variables in variables included
-	maxDepth    = 32       // of variables in variables, as in Makeflow
-	maxNames    = 1000_000 // of files that one line puts in
+	maxValues   = 16 << 20 // bytes of values that one line inserts, including nested variables
+	maxDepth    = 32       // nesting of variables, as in Makeflow
+	maxNames    = 1000_000 // files that one line inserts
 )
 
 // lookup returns the value of a variable.
 type lookup func(name string) (value string, ok bool)
 
-// An expansion puts variables into one text, and bounds how much.
+// An expansion inserts variables into one text, and limits their total size.
 type expansion struct {
 	vars  lookup
 	spent int // of maxValues
 }
 
-// tooLong is the error for a text that variables make longer than it may be.
+// tooLong returns the error for a text that variables expand beyond its limit.
 func tooLong(what string, limit int64) error {
 	return fmt.Errorf("%s is %w", what, &input.TooLongError{Limit: limit})
 }
@@ -57,7 +57,7 @@ func value(text string, vars lookup) (string, error) {
 	return b.String(), nil
 }
 
-// inValue expands what text begins with as in a value, and returns how many bytes that was.
+// inValue expands the beginning of text as in a value, and returns the number of bytes consumed.
 func (e *expansion) inValue(b *strings.Builder, text string) (n int, err error) {
 	switch c := text[0]; {
 	case c == '$':
@@ -75,7 +75,7 @@ func (e *expansion) inValue(b *strings.Builder, text string) (n int, err error) 
 	}
 }
 
-// control is the character that a letter behind a backslash stands for.
+// control returns the character for an escaped letter.
 func control(c byte) byte {
 	if i := strings.IndexByte("abfnrtv\n", c); i >= 0 {
 		return "\a\b\f\n\r\t\v "[i]
@@ -83,7 +83,7 @@ func control(c byte) byte {
 	return c
 }
 
-// singleQuoted copies the single-quoted part that text begins with, with its quotes.
+// singleQuoted copies the single-quoted beginning of text, including its quotes.
 func singleQuoted(b *strings.Builder, text string) (n int) {
 	b.WriteByte('\'')
 	n = 1
@@ -94,7 +94,7 @@ func singleQuoted(b *strings.Builder, text string) (n int) {
 	return min(n+1, len(text))
 }
 
-// unescaped copies one character, which may stand behind a backslash.
+// unescaped copies one character, which may be escaped.
 func unescaped(b *strings.Builder, text string) (n int) {
 	if text[0] != '\\' || len(text) == 1 {
 		b.WriteByte(text[0])
@@ -108,12 +108,12 @@ func unescaped(b *strings.Builder, text string) (n int) {
 	return 2
 }
 
-// doubleQuoted expands the double-quoted part that text begins with, with its quotes.
+// doubleQuoted expands the double-quoted beginning of text, including its quotes.
 func (e *expansion) doubleQuoted(b *strings.Builder, text string) (n int, err error) {
 	b.WriteByte('"')
 	n = 1
 	for n < len(text) && text[n] != '"' {
-		if text[n] == '\'' { // means itself
+		if text[n] == '\'' { // literal
 			b.WriteByte('\'')
 			n++
 			continue
@@ -128,10 +128,10 @@ func (e *expansion) doubleQuoted(b *strings.Builder, text string) (n int, err er
 	return min(n+1, len(text)), nil
 }
 
-// notInName are the characters that end the name of a variable.
+// notInName lists the characters that end the name of a variable.
 const notInName = "\\\"'$#\n\t ,.-(){},[]<>=+!?/:;|&@*%^`~"
 
-// substitution returns the value of the variable that text begins with: $NAME, $(NAME) or ${NAME}.
+// substitution returns the value of the variable at the beginning of text: $NAME, $(NAME) or ${NAME}.
 func (e *expansion) substitution(text string) (v string, n int, err error) {
 	closer, begin := "", 1
 	switch {
@@ -149,7 +149,7 @@ func (e *expansion) substitution(text string) (v string, n int, err error) {
 	case closer != "" && !strings.HasPrefix(text[n:], closer):
 		return "", 0, fmt.Errorf("%.40q: %q does not close the name of a variable", text, closer)
 	case name == "":
-		return "", 0, fmt.Errorf("%.40q: want the name of a variable behind $; automatic variables such as $@ are not "+
+		return "", 0, fmt.Errorf("%.40q: a variable name must follow $; automatic variables such as $@ are not "+
 			"part of Makeflow, and \\$ is for the shell", text)
 	}
 	v, ok := e.vars(name)
@@ -157,7 +157,7 @@ func (e *expansion) substitution(text string) (v string, n int, err error) {
 		return "", 0, fmt.Errorf("variable %.80q is defined neither before this line nor in the environment", name)
 	}
 	if e.spent += len(v) + 1; e.spent > maxValues {
-		return "", 0, tooLong("what variables stand for", maxValues)
+		return "", 0, tooLong("the expansion of variables", maxValues)
 	}
 	return v, n + len(closer), nil
 }
@@ -211,18 +211,18 @@ func (e *expansion) inCommand(b *strings.Builder, text string, depth int) error 
 	return nil
 }
 
-// A fileList is what a rule says before its command.
+// A fileList is the part of a rule before its command.
 type fileList struct {
 	targets, sources []string
 
 	expansion
-	names int  // of files that variables put in
-	colon bool // was seen
+	names int  // number of files inserted by variables
+	colon bool // it was seen
 	word  strings.Builder
 	open  bool // a word has begun
 }
 
-// files takes a list of files apart.
+// files parses a list of files.
 func files(text string, vars lookup) (*fileList, error) {
 	f := &fileList{expansion: expansion{vars: vars}}
 	if err := f.take(text, 0); err != nil {
@@ -279,7 +279,7 @@ func (f *fileList) take(text string, depth int) error {
 	return nil
 }
 
-// quoted takes the quoted part that text begins with as a part of one name.
+// quoted adds the quoted beginning of text to the current name.
 func (f *fileList) quoted(text string) (n int, err error) {
 	var b strings.Builder
 	if text[0] == '\'' {
@@ -306,7 +306,7 @@ func (f *fileList) end(depth int) {
 	f.open = false
 }
 
-// unquotedIndex returns where the first of some characters stands outside of quotes, or -1.
+// unquotedIndex returns the first index of one of the characters outside quotes, or -1.
 func unquotedIndex(text, chars string) int {
 	var quote byte
 	for i := 0; i < len(text); i++ {

@@ -2,31 +2,31 @@ package makeflow
 
 import "sort"
 
-// variables are those of a file. A rule sees its own, then those that were defined under its category, then the global
-// ones, each as it was before the rule; then the environment. Which variables are exported is known only at the end of
-// the file, so every value is kept with the rule before which it was given.
+// variables holds the variables of a file. A rule sees its own variables, then those of its category, then the global
+// ones, each with its value before the rule, and finally the environment. The exported variables are known only at the
+// end of the file, so every value is stored with the rule before which it was assigned.
 type variables struct {
 	given  map[scoped][]assignment
 	env    func(name string) (string, bool)
-	rule   int    // how many rules there were before this line
-	among  string // the category that variables are defined under; "": none
+	rule   int    // number of rules before the current line
+	among  string // the category of assignments; "": none
 	own    map[string]string
-	within bool // a rule that has not ended
+	within bool // inside an unfinished rule
 
-	kept int64 // bytes of values that are kept
-	used int64 // bytes of values that texts were given
+	kept int64 // bytes of stored values
+	used int64 // bytes of values inserted into texts
 }
 
-// scoped names a variable of a category.
+// scoped identifies a variable of a category.
 type scoped struct{ category, name string }
 
-// An assignment is the value that a variable has from a rule on.
+// An assignment is the value of a variable from a rule on.
 type assignment struct {
 	rule  int
 	value string
 }
 
-// set gives a variable a value: for the rule that has begun, or from the next rule on.
+// set sets a variable: for the current rule, or from the next rule on.
 func (v *variables) set(name, value string) {
 	if v.within {
 		v.kept += int64(len(value))
@@ -43,8 +43,8 @@ func (v *variables) set(name, value string) {
 	v.put(scoped{category, name}, value)
 }
 
-// add adds to a variable, behind a blank: for the rule that has begun to a copy, otherwise to the one that its category
-// has, or to the global one.
+// add appends to a variable after a blank: inside a rule to a copy, otherwise to the variable of the category, or the
+// global one.
 func (v *variables) add(name, value string) {
 	if before, known := v.get(name); known {
 		value = before + " " + value
@@ -71,7 +71,7 @@ func (v *variables) put(key scoped, value string) {
 	v.given[key] = append(all, assignment{v.rule, value})
 }
 
-// get returns what a variable is on this line.
+// get returns the value of a variable at the current line.
 func (v *variables) get(name string) (value string, ok bool) {
 	if value, ok = v.own[name]; !ok {
 		value, ok = v.at(v.rule, v.among, name)
@@ -80,7 +80,7 @@ func (v *variables) get(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// at returns what a variable was before the rule of a number, for rules of a category.
+// at returns the value of a variable before the rule with a number, for rules of a category.
 func (v *variables) at(rule int, category, name string) (string, bool) {
 	keys := []scoped{{category, name}, {"", name}}
 	for _, key := range keys {

@@ -7,23 +7,22 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// An element is a value of an array, and the place where it begins.
+// An element is a value of an array with the place where it begins.
 type element[T any] struct {
 	value T
 	at    workflow.Place
 }
 
-// aheadBytes is how much text the elements of an array are passed on for at a time; beyond it there is one element at
-// most.
+// aheadBytes is the amount of text in a batch of elements; only a single element may exceed it.
 const aheadBytes = 64 << 10
 
-// array reads an array of Ts and calls take with each, in their order. To decode the text is half of the work and more,
-// so it is done by a goroutine of its own, which is a few batches of elements ahead. Until array returns, it alone
+// array reads an array of Ts and calls take with each in order. Decoding the text is more than half of the work, so it
+// is done in a separate goroutine that is a few batches of elements ahead. Until array returns, only that goroutine
 // reads the document; take must not.
 func array[T any](d *document, take func(v *T, at workflow.Place) error) field {
 	return func(path string) error {
 		batches, stop := make(chan []element[T], 1), make(chan struct{})
-		var broken error // of the text; known when batches is closed
+		var broken error // about the text; valid once batches is closed
 		go func() {
 			defer close(batches)
 			broken = decode(d, path, batches, stop)
@@ -42,7 +41,7 @@ func array[T any](d *document, take func(v *T, at workflow.Place) error) field {
 
 var errStopped = errors.New("nobody takes more elements")
 
-// decode reads an array and sends its elements, until it ends or is broken or stop is closed. What precedes a break is
+// decode reads an array and sends its elements, until it ends, fails, or stop is closed. Elements before an error are
 // sent.
 func decode[T any](d *document, path string, batches chan<- []element[T], stop <-chan struct{}) error {
 	var batch []element[T]

@@ -17,7 +17,7 @@ import (
 
 const mib = 1 << 20
 
-// A pieces gives a text in reads of at most 100 bytes, and counts what it gave.
+// pieces returns a text in reads of at most 100 bytes, and counts the bytes.
 type pieces struct {
 	io.Reader
 	given int64
@@ -29,7 +29,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// fill is n times the byte c.
+// fill returns n times the byte c.
 func fill(n int64, c byte) io.Reader { return io.LimitReader(filling(c), n) }
 
 type filling byte
@@ -41,8 +41,8 @@ func (c filling) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The time that blanks take grows with their number: with its square these four megabytes, which come byte by byte,
-// would take hours.
+// The time for blanks grows linearly with their number: with quadratic growth these four megabytes, which are read byte
+// by byte, would take hours.
 func TestReadTakesBlanksInTheirTime(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
@@ -58,7 +58,7 @@ func TestReadTakesBlanksInTheirTime(t *testing.T) {
 	}
 }
 
-// A value is in memory as a whole, and so are blanks. What is too long is not read to its end.
+// A value is held in memory as a whole, and so are blanks. If it is too long, it is not read to its end.
 func TestReadBoundsAValue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -108,7 +108,7 @@ func TestReadBoundsTheTasks(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-// A caller that waits for a document may give up: then it is not the document that is wrong.
+// If a caller cancels the reading, the error is not about the document.
 func TestTheEndOfAContextEndsReading(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -129,8 +129,8 @@ type stopping struct{ cancel context.CancelCauseFunc }
 
 func (s stopping) Read([]byte) (int, error) { s.cancel(errStop); return 0, io.EOF }
 
-// A text that is not UTF-8 is refused where it is not: the decoder would read other ids than the file has. Where the
-// text is cut into pieces does not matter.
+// Invalid UTF-8 is refused with its position: the decoder would read other ids than those in the file. The division of
+// the text into reads does not matter.
 func TestReadRefusesWhatIsNotUTF8(t *testing.T) {
 	t.Parallel()
 	text := document(task("a", "", "")+",\n"+task("b\xffc", "", ""), "")

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// What x-corral says of when and whether a task runs; the types have the fields of those in package workflow.
+// The control of tasks in x-corral; the types have the fields of those in package workflow.
 type (
 	control struct {
 		Noop       bool    `json:"noop,omitempty"`
@@ -40,7 +40,7 @@ type (
 
 	subworkflow struct {
 		Name    string   `json:"name"`
-		First   int      `json:"first"` // among the tasks, from 0
+		First   int      `json:"first"` // index of a task, from 0
 		End     int      `json:"end"`
 		Job     bool     `json:"job,omitempty"`
 		Retries *int     `json:"retries,omitempty"`
@@ -48,13 +48,13 @@ type (
 	}
 )
 
-// workflowExtension is the object x-corral of the specification itself.
+// workflowExtension is the x-corral object of the specification itself.
 type workflowExtension struct {
 	Categories   map[string]int `json:"categories,omitempty"`
 	Subworkflows []subworkflow  `json:"subworkflows,omitempty"`
 }
 
-// UnmarshalJSON refuses unknown fields, as that of extension.
+// UnmarshalJSON refuses unknown fields, like that of extension.
 func (x *workflowExtension) UnmarshalJSON(b []byte) error {
 	type plain workflowExtension // without this method
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -62,7 +62,7 @@ func (x *workflowExtension) UnmarshalJSON(b []byte) error {
 	return dec.Decode((*plain)(x))
 }
 
-// apply gives the workflow, whose tasks are known, what x says; a nil extension says nothing.
+// apply applies x to the workflow, whose tasks must be known; a nil extension has no effect.
 func (x *workflowExtension) apply(wf *workflow.Workflow) error {
 	if x == nil {
 		return nil
@@ -85,7 +85,7 @@ func (x *workflowExtension) apply(wf *workflow.Workflow) error {
 	return nil
 }
 
-// workflowExtensionOf is what the specification must say of the workflow, or nil.
+// workflowExtensionOf returns the extension for the workflow, or nil.
 func workflowExtensionOf(wf *workflow.Workflow) *workflowExtension {
 	if len(wf.Categories) == 0 && len(wf.Subworkflows) == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"testing/iotest"
 )
 
-// slow hands out a few bytes at a time, so that what is counted lies across reads.
+// slow returns a few bytes at a time, so that counted texts span reads.
 type slow struct{ *strings.Reader }
 
 func (s slow) Read(p []byte) (int, error) { return iotest.OneByteReader(s.Reader).Read(p) }
@@ -29,7 +29,7 @@ func TestCountTasks(t *testing.T) {
 	if countTasks(again, 1<<30); again.Len() != len(text) {
 		t.Errorf("%d bytes are left, want %d", again.Len(), len(text))
 	}
-	hostile := strings.Repeat(`"parents"`, 1000) // room is made for no more than could be there
+	hostile := strings.Repeat(`"parents"`, 1000) // the count never exceeds what is possible
 	if got := countTasks(strings.NewReader(hostile), 1<<30); got > len(hostile)/64 {
 		t.Errorf("%d tasks in %d bytes", got, len(hostile))
 	}

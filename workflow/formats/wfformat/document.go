@@ -17,14 +17,14 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A document is a JSON file that is read value by value, never as a whole, so that a large one takes little memory and
-// every complaint can name its line.
+// A document is a JSON file that is read value by value, never as a whole, so that a large file needs little memory and
+// every error can name its line.
 //
-// It has two levels. The objects and arrays that may be large are walked token by token, each field by the function
-// that its key names (object), each element by one that may be behind the reading (array). Below them a value, such as
-// a task, is decoded into a struct at once (read). The strict decoder fails at a field that the struct lacks, and then
-// read looks at the same text again, leniently: this tells an unknown field, which is only noted, from a value of the
-// wrong type, and finds the line of either. A file without such fields pays nothing for it.
+// It has two levels. Potentially large objects and arrays are read token by token, each field by the function for its
+// key (object), each element by a function that may lag behind the reading (array). Below them, a value such as a task
+// is decoded into a struct at once (read). The strict decoder fails at a field that the struct lacks; then read decodes
+// the same text again, leniently. This distinguishes an unknown field, which is only recorded, from a value of the
+// wrong type, and finds the line of either. A file without such fields has no additional cost.
 type document struct {
 	name    string
 	dec     *json.Decoder
@@ -32,28 +32,28 @@ type document struct {
 	unknown []unknownField // in order of first occurrence
 }
 
-// An unknownField is a field that the format does not have, wherever it occurs.
+// An unknownField is a field that the format does not define, with all its occurrences.
 type unknownField struct {
 	path  string
-	at    workflow.Place // of the first one
+	at    workflow.Place // of the first occurrence
 	count int
 }
 
-// A field reads the value that follows, which stands at path.
+// A field reads the next value, which is at path.
 type field func(path string) error
 
-// fields are those that an object may have, by their keys.
+// fields maps the keys that an object may have to their functions.
 type fields map[string]field
 
-// newDocument begins to read r; name is what complaints call it.
+// newDocument returns a document that reads r; name is the file name for errors.
 func newDocument(r io.Reader, name string, mostOfValue int64) *document {
 	lines := &lineReader{r: r, most: mostOfValue}
 	dec := json.NewDecoder(lines)
-	dec.DisallowUnknownFields() // so that they are noticed; see read
+	dec.DisallowUnknownFields() // to detect them; see read
 	return &document{name: name, lines: lines, dec: dec}
 }
 
-// object reads an object with the known fields, each at most once and in any order. It skips the others, and notes
+// object reads an object with the known fields, each at most once and in any order. It skips other fields and records
 // them.
 func (d *document) object(known fields) field {
 	return func(path string) error {
@@ -77,7 +77,7 @@ func (d *document) object(known fields) field {
 	}
 }
 
-// within calls next as long as there is more between two delimiters.
+// within calls next while there are more items between two delimiters.
 func (d *document) within(left, right json.Delim, path string, next func() error) error {
 	if err := d.delim(left, path); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (d *document) within(left, right json.Delim, path string, next func() error
 	return d.delim(right, path)
 }
 
-// delim reads one delimiter. If something else stands there, the value at path is of another type.
+// delim reads one delimiter. If there is something else, the value at path has another type.
 func (d *document) delim(want json.Delim, path string) error {
 	token, err := d.dec.Token()
 	if err != nil {
@@ -112,17 +112,17 @@ func (d *document) end() error {
 	case err != nil:
 		return d.broken(err)
 	}
-	return d.here().Errorf("there is something after the end of the document")
+	return d.here().Errorf("there is text after the end of the document")
 }
 
-// skip passes a value that the format does not have.
+// skip skips a value that the format does not define.
 func (d *document) skip(path string) error {
 	d.noteUnknown(path, d.here())
 	return value(d, new(json.RawMessage))(path)
 }
 
-// noteUnknown counts a field that the format does not have. A file with a million tasks may have it a million times; it
-// is told once.
+// noteUnknown counts a field that the format does not define. A file with a million tasks may contain it a million
+// times; it is reported once.
 func (d *document) noteUnknown(path string, at workflow.Place) {
 	i := slices.IndexFunc(d.unknown, func(u unknownField) bool { return u.path == path })
 	switch {
@@ -133,25 +133,25 @@ func (d *document) noteUnknown(path string, at workflow.Place) {
 	}
 }
 
-// maxUnknown bounds how many different unknown fields are told apart. No person reads more, and a hostile file may
-// have a million.
+// maxUnknown limits the number of distinct unknown fields that are recorded. More would not be useful, and a malicious
+// file may have a million.
 const maxUnknown = 100
 
-// read reads one value into v and returns the place where it begins. The fields of v's structs are all that is known at
-// path; read notes the others.
+// read reads one value into v and returns the place where it begins. The fields of v's structs are the known fields at
+// path; read records the others.
 func read[T any](d *document, path string, v *T) (at workflow.Place, err error) {
 	before := d.dec.InputOffset()
 	err = d.dec.Decode(v)
 	after := d.dec.InputOffset()
 	raw := bytes.TrimLeft(d.lines.between(before, after), " \t\r\n,:")
-	if len(raw) == 0 { // no value was passed: the trouble is with the text
+	if len(raw) == 0 { // no value was read: the text is invalid
 		return workflow.Place{}, d.broken(err)
 	}
 	start := after - int64(len(raw))
 	if at = d.at(start); err == nil {
 		return at, d.unrepeated(path, raw, start)
 	}
-	var lenient T // v may be half read
+	var lenient T // v may be partially set
 	if err := json.Unmarshal(raw, &lenient); err != nil {
 		return at, d.mismatch(path, err, raw, reflect.TypeFor[T](), start)
 	}
@@ -162,7 +162,7 @@ func read[T any](d *document, path string, v *T) (at workflow.Place, err error) 
 	return at, d.compare(path, raw, reflect.TypeFor[T](), start)
 }
 
-// unrepeated refuses a value that begins at start if an object of it has a key twice.
+// unrepeated refuses a value that begins at start if an object in it has a repeated key.
 func (d *document) unrepeated(path string, raw []byte, start int64) error {
 	at, key, ok := repeatedKey(raw)
 	if !ok {
@@ -171,7 +171,7 @@ func (d *document) unrepeated(path string, raw []byte, start int64) error {
 	return d.at(start+int64(at)).Errorf("%s: an object has the field %q twice: remove one of them", path, key)
 }
 
-// value reads a value whose place does not matter into v.
+// value reads a value into v whose place does not matter.
 func value[T any](d *document, v *T) field {
 	return func(path string) error {
 		_, err := read(d, path, v)
@@ -179,8 +179,8 @@ func value[T any](d *document, v *T) field {
 	}
 }
 
-// compare notes the fields of the object raw, which begins at start, that a struct type lacks, and so on inside. In an
-// extension of ours it refuses them.
+// compare records the fields of the object raw, which begins at start, that a struct type lacks, recursively. In a
+// Corral extension it refuses them.
 func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, start int64) error {
 	if t == reflect.TypeFor[*extension]() {
 		strict := json.NewDecoder(bytes.NewReader(raw))
@@ -194,7 +194,7 @@ func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, sta
 	if known == nil || json.Unmarshal(raw, &object) != nil {
 		return nil
 	}
-	inside := make(map[int64]string) // names by where their values are
+	inside := make(map[int64]string) // :: offset of a value → its name
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if known[strings.ToLower(name)] == nil {
 			d.noteUnknown(join(path, name), d.at(start))
@@ -202,7 +202,7 @@ func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, sta
 			inside[start+offsetOf(raw, name, object[name])] = name
 		}
 	}
-	for _, at := range slices.Sorted(maps.Keys(inside)) { // places are asked for in the order of the text
+	for _, at := range slices.Sorted(maps.Keys(inside)) { // places must be queried in the order of the text
 		name := inside[at]
 		if err := d.compare(join(path, name), object[name], known[strings.ToLower(name)], at); err != nil {
 			return err
@@ -211,9 +211,8 @@ func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, sta
 	return nil
 }
 
-// mismatch is the error for a value that is good JSON but not what t is read from. The decoder does not always say
-// which field is wrong, so mismatch looks for the culprit field by field, and inside it again, until no field of it
-// is to blame.
+// mismatch returns the error for a value that is valid JSON but cannot be decoded into t. The decoder does not always
+// report which field is wrong, so mismatch looks for the culprit field by field and recursively.
 func (d *document) mismatch(path string, err error, raw json.RawMessage, t reflect.Type, start int64) error {
 	offset := 0
 	for {
@@ -230,14 +229,14 @@ func (d *document) mismatch(path string, err error, raw json.RawMessage, t refle
 	return d.at(start+int64(offset)).Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// offsetOf is where the value of an object's field is in the object's text.
+// offsetOf returns the offset of a field's value in the object's text.
 func offsetOf(object []byte, name string, value json.RawMessage) int64 {
 	at := max(0, bytes.Index(object, []byte(`"`+name+`"`)))
 	return int64(at + max(0, bytes.Index(object[at:], value)))
 }
 
-// culprit returns the first field of the object at the beginning of text that cannot be read, with its
-// value, type and error, or a nil error if there is no object or none of its fields is to blame.
+// culprit returns the first field of the object at the beginning of text that cannot be decoded, with its value, type
+// and error, or a nil error if there is no object or no such field.
 func culprit(text []byte, t reflect.Type) (name string, value json.RawMessage, field reflect.Type, err error) {
 	var object map[string]json.RawMessage
 	known := fieldTypes(t)
@@ -254,8 +253,8 @@ func culprit(text []byte, t reflect.Type) (name string, value json.RawMessage, f
 	return "", nil, nil, nil
 }
 
-// fieldTypes maps the JSON names of a struct's fields, in lower case because encoding/json ignores case, to
-// their types. It is nil for other types.
+// fieldTypes maps the JSON names of a struct's fields to their types, in lower case because encoding/json ignores case.
+// It is nil for other types.
 func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -275,7 +274,7 @@ func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// jsonKind names what JSON a Go type is read from, in words for people who wrote the file.
+// jsonKind returns the name of the JSON type for a Go type, for users who wrote the file.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -288,16 +287,16 @@ func jsonKind(t reflect.Type) string {
 	return "a number in range"
 }
 
-// at is the line of an offset.
+// at returns the line of an offset.
 func (d *document) at(offset int64) workflow.Place {
 	line, _ := d.lines.position(offset)
 	return workflow.Place{File: d.name, Line: line}
 }
 
-// here is the line of what was just read.
+// here returns the current line.
 func (d *document) here() workflow.Place { return d.at(d.dec.InputOffset() - 1) }
 
-// broken is the error for a text that is not JSON, is too long, or cannot be read.
+// broken returns the error for a text that is not JSON, is too long, or cannot be read.
 func (d *document) broken(err error) error {
 	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
 	_, isTooLong := errors.AsType[*input.TooLongError](err)
@@ -311,23 +310,21 @@ func (d *document) broken(err error) error {
 	case errors.Is(err, io.EOF) && d.lines.read == 0:
 		return corral.ErrorAt(corral.Invalid, d.name, "the file is empty")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return corral.ErrorAt(corral.Invalid, d.place(d.lines.read-1), "the file ends in the middle of the document")
+		return corral.ErrorAt(corral.Invalid, d.place(d.lines.read-1), "the file ends before the end of the document")
 	case isSyntax:
 		return corral.ErrorAt(corral.Invalid, d.place(d.syntaxOffset(syntax)), "not JSON: %w", err)
 	}
 	return corral.ErrorAt(corral.Invalid, d.name, "reading: %w", err)
 }
 
-// place is the line and the column of an offset, for a text that is not JSON: there a line alone may be all of the
-// file.
+// place returns the line and the column of an offset, for a text that is not JSON: the whole file may be a single line.
 func (d *document) place(offset int64) string {
 	line, column := d.lines.position(max(0, offset))
 	return fmt.Sprintf("%s:%d:%d", d.name, line, column)
 }
 
-// syntaxOffset finds the byte at fault. The decoder's own offset is right only for errors between
-// values; inside one it counts from somewhere else, so the value is scanned again from its beginning,
-// which is where the decoder still stands.
+// syntaxOffset finds the offending byte. The decoder's own offset is correct only for errors between values; inside one
+// it has another origin, so the value is scanned again from its beginning, which is still the decoder's position.
 func (d *document) syntaxOffset(err *json.SyntaxError) int64 {
 	base := d.dec.InputOffset()
 	if err.Offset == base {
@@ -340,7 +337,7 @@ func (d *document) syntaxOffset(err *json.SyntaxError) int64 {
 	return base
 }
 
-// join is the path of a field.
+// join returns the path of a field.
 func join(path, key string) string {
 	if path == "" || key == "" {
 		return path + key

@@ -10,34 +10,35 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// executions are the tasks of workflow.execution as the document lists them. They carry what the format says of a task
-// besides its structure, even of one that never ran: the command and the number of cpus. One whose task is known, as in
-// every file that has the specification first, is joined with it at once; the others wait.
+// executions collects the tasks of workflow.execution. Besides measurements they contain the command and the number of
+// cpus, even for a task that never ran. An execution whose task is known, as in every file with the specification
+// first, is joined with it at once; the others are deferred.
 type executions struct {
 	count   int
-	joined  []bool // :: task → its execution was found; shorter: not yet
-	timed   []bool // :: task → that has a runtime; likewise
+	joined  []bool // :: task → whether its execution was found; missing: false
+	timed   []bool // :: task → whether the execution has a runtime; likewise
 	waiting []execution
 }
 
-// An execution is one element of that list, and where it stands.
+// An execution is one element of that list with its place.
 type execution struct {
 	execTask
 	at workflow.Place
 }
 
-// add takes an execution in.
+// add adds an execution.
 func (x *executions) add(b *workflow.Builder, wf *workflow.Workflow, e execution) error {
 	x.count++
 	i, ok := b.Index(e.ID)
-	if !ok || i < len(x.joined) && x.joined[i] { // a second one is told of when it is known that there are not too many
+	// A duplicate is reported later, after the check for too many executions.
+	if !ok || i < len(x.joined) && x.joined[i] {
 		x.waiting = append(x.waiting, e)
 		return nil
 	}
 	return x.joinOne(b, wf, i, &e)
 }
 
-// joinOne completes a task with what its execution says.
+// joinOne completes a task with its execution.
 func (x *executions) joinOne(b *workflow.Builder, wf *workflow.Workflow, i int, e *execution) error {
 	if more := i + 1 - len(x.joined); more > 0 {
 		x.joined = append(x.joined, make([]bool, more)...)
@@ -52,31 +53,31 @@ func (x *executions) joinOne(b *workflow.Builder, wf *workflow.Workflow, i int, 
 	}
 	started, ok := parseTime(e.ExecutedAt)
 	if !ok {
-		b.Warn(e.at, "execution of task %q: executedAt %q is not a time that is understood", e.ID, e.ExecutedAt)
+		b.Warn(e.at, "execution of task %q: executedAt %q is not a supported time format", e.ID, e.ExecutedAt)
 	}
 	wf.Tasks[i].StartedAt = started
 	return nil
 }
 
-// join completes the tasks, which all have been added, with what their executions say.
+// join completes the tasks with their executions, after all tasks have been added.
 func (x *executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 	for k := range x.waiting {
 		e := &x.waiting[k]
 		i, ok := b.Index(e.ID)
 		if !ok {
-			return e.at.Errorf("execution of task %q, which the specification does not have", e.ID)
+			return e.at.Errorf("execution of task %q, which is missing in the specification", e.ID)
 		}
 		if err := x.joinOne(b, wf, i, e); err != nil {
 			return err
 		}
 	}
 	x.waiting = nil
-	for i := range wf.Tasks { // what x-corral did not give follows from what was measured
+	for i := range wf.Tasks { // values missing in x-corral are derived from the measurements
 		t := &wf.Tasks[i]
 		if t.MemoryMiB == notGiven {
 			t.MemoryMiB = mebibytes(t.MemoryBytes)
 		}
-		if t.Estimate == notGiven { // a workflow that never ran has runtimes of 0, too
+		if t.Estimate == notGiven { // a workflow that never ran also has runtimes of 0
 			t.Estimate = t.Runtime
 			timed := i < len(x.timed) && x.timed[i]
 			t.Instant = (t.Instant || timed && wf.Makespan > 0) && t.Runtime == 0 && !t.Measured()
@@ -85,8 +86,8 @@ func (x *executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 	return nil
 }
 
-// apply gives the task what its execution says. A task runs on whole cpus, so a fraction is rounded up; the time that
-// its processes spent on cpus is the measured share of the runtime.
+// apply completes the task from its execution. A task runs on whole cpus, so a fraction is rounded up; the cpu time of
+// its processes is the measured share of the runtime.
 func (e *execTask) apply(t *workflow.Task) error {
 	if c := e.Command; c != nil && (c.Program != "" || len(c.Arguments) > 0) {
 		t.Argv = slices.Concat([]string{c.Program}, c.Arguments)
@@ -112,11 +113,11 @@ func (e *execTask) apply(t *workflow.Task) error {
 	return nil
 }
 
-// notGiven marks the memory and the estimate that x-corral did not give, until join replaces them. 0 will not do: it
-// says that the value is not known, whatever was measured.
+// notGiven marks memory and estimates missing in x-corral, until join replaces them. 0 cannot be used, because it means
+// that the value is unknown, whatever was measured.
 const notGiven = -1
 
-// apply gives the task what x-corral says; a nil extension says nothing.
+// apply applies x-corral to the task; a nil extension has no effect.
 func (x *extension) apply(t *workflow.Task) error {
 	t.MemoryMiB, t.Estimate = notGiven, notGiven
 	if x == nil {
@@ -136,7 +137,7 @@ func (x *extension) apply(t *workflow.Task) error {
 	if x.Estimate != nil {
 		t.Estimate = time.Duration(*x.Estimate)
 	}
-	if t.ID != "" { // else it is missing where the format demands it
+	if t.ID != "" { // otherwise it is missing where the format requires it
 		t.ID = cmp.Or(x.ID, t.ID)
 	}
 	t.GPUs, t.DiskMiB, t.Instant = x.GPUs, x.DiskMiB, x.Instant
@@ -146,7 +147,7 @@ func (x *extension) apply(t *workflow.Task) error {
 	return nil
 }
 
-// mebibytes rounds up.
+// mebibytes converts bytes to mebibytes, rounded up.
 func mebibytes(b int64) int {
 	return int((b >> 20) + min(1, b&(1<<20-1)))
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The schema that people and editors read has exactly the fields that are read and written, each of
-// the same type, and allows no others.
+// The schema for users and editors has exactly the fields that are read and written, each with the same type, and
+// allows no others.
 func TestExtensionMatchesItsSchema(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../../../docs/x-corral.schema.json")

@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/datasets"
 )
 
-// All 88 published instances read with the numbers of their index.
+// All 88 published instances are read with the numbers of their index.
 func TestAllPublishedInstances(t *testing.T) {
 	t.Parallel()
 	checkInstances(t, datasets.Path(t, datasets.Instances), 88)

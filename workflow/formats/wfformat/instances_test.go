@@ -14,11 +14,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// instances are five small ones of the published executions of production workflows (WfInstances), with an index of
-// them.
+// instances has five small published executions of production workflows (WfInstances), with an index of them.
 const instances = "testdata/wfcommons/instances"
 
-// Every published instance reads without error, and with the numbers that its index gives.
+// Every published instance is read without error, and with the numbers of its index.
 func TestPublishedInstances(t *testing.T) {
 	t.Parallel()
 	checkInstances(t, instances, 5)
@@ -64,7 +63,7 @@ func checkInstance(t *testing.T, file string, header, row []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) > 2 { // Nextflow's have the unknown fields repo and runName
+	if len(warnings) > 2 { // those of Nextflow have the unknown fields repo and runName
 		t.Errorf("warnings: %v", warnings)
 	}
 	s := wf.Summary()
@@ -91,7 +90,7 @@ func checkInstance(t *testing.T, file string, header, row []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(value-want) > 0.0501 { // the index has one decimal
+		if math.Abs(value-want) > 0.0501 { // the index has one decimal place
 			t.Errorf("%s = %v, want %v", name, value, want)
 		}
 		delete(got, name)

@@ -2,7 +2,7 @@ package wfformat
 
 import "encoding/json"
 
-// The parts of a WfFormat 1.5 file as they are read and written; version14.go has those of 1.4.
+// The parts of a WfFormat 1.5 file, for reading and writing; version14.go has those of 1.4.
 type (
 	specTask struct {
 		Name     string     `json:"name"`
@@ -21,7 +21,7 @@ type (
 
 	execTask struct {
 		ID         string   `json:"id"`
-		Runtime    *seconds `json:"runtimeInSeconds"` // nil: not given
+		Runtime    *seconds `json:"runtimeInSeconds"` // nil: missing
 		ExecutedAt string   `json:"executedAt,omitempty"`
 		Command    *command `json:"command,omitempty"`
 		Cores      *float64 `json:"coreCount,omitempty"`
@@ -31,7 +31,7 @@ type (
 		Memory     amount   `json:"memoryInBytes,omitempty"`
 		Machines   []string `json:"machines,omitempty"`
 
-		// Known, so that they are no surprise, but not kept.
+		// Recognized, but not kept.
 		Energy   json.Number `json:"energyInKWh,omitempty"`
 		Power    json.Number `json:"avgPowerInW,omitempty"`
 		Priority json.Number `json:"priority,omitempty"`
@@ -44,14 +44,14 @@ type (
 )
 
 const (
-	version      = "1.5" // of WfFormat, as it is written
-	version14    = "1.4" // which is read, too
+	version      = "1.5" // of WfFormat, as written
+	version14    = "1.4" // also supported for reading
 	extensionKey = "x-corral"
 )
 
-// extension is what WfFormat lacks and a run needs; docs/x-corral.schema.json describes it. A pointer tells a field
-// that is given as 0 from one that is not given. An unknown field of it is refused (document.compare): the extension is
-// ours, so a field that it does not have is a typing mistake that would run something wrong.
+// extension holds the data that a run needs and WfFormat lacks; docs/x-corral.schema.json describes it. A pointer
+// distinguishes a field that is 0 from a missing one. Unknown fields are refused (document.compare): the extension
+// belongs to Corral, so an unknown field is a typing error that would lead to an incorrect run.
 type extension struct {
 	ID        string            `json:"id,omitempty"`
 	MemoryMiB *int              `json:"memory_mib,omitempty"`

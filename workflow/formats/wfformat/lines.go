@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// maxBlanks is how many blanks may follow each other, in bytes: the decoder keeps them all until a value comes.
+// maxBlanks is the maximum number of consecutive blanks in bytes, because the decoder buffers them until a value comes.
 const maxBlanks = 1 << 20
 
 var (
@@ -19,38 +19,38 @@ var (
 	errBlanks    = errors.New("more than " + input.Size(maxBlanks) + " of whitespace")
 )
 
-// A lineReader passes a text on to the decoder. It can say on which line an offset is, and what stands between two
-// offsets, as long as it is asked for ascending offsets: it keeps the text from the last offset whose position was
-// asked for up to what was read. That is at most one value and what the decoder has read ahead.
+// A lineReader passes a text on to the decoder. It can return the line of an offset, and the text between two offsets,
+// as long as they are queried in ascending order: it buffers the text from the last queried offset to the end of what
+// was read. That is at most one value and the decoder's read-ahead.
 //
-// It is also where the size of a value is bounded. The decoder itself has no bound: it buffers a value until it is
-// complete, and whitespace until a value comes.
+// It also limits the size of a value. The decoder itself has no limit: it buffers a value until it is complete, and
+// whitespace until a value comes.
 type lineReader struct {
 	r      io.Reader
-	most   int64 // bytes of a value; it fails with errLongValue beyond
+	most   int64 // maximum bytes of a value, beyond which it fails with errLongValue
 	read   int64
-	blanks int    // at the end of what was read
+	blanks int    // at the end of the text read
 	kept   []byte // kept[drop:] is the text from offset to read
 	drop   int
 	offset int64
-	passed int    // newlines before offset
-	begin  int64  // where the line of offset begins
-	cut    []byte // the beginning of a character at the end of what was read
-	bad    int64  // the offset of what is not UTF-8
+	passed int    // number of newlines before offset
+	begin  int64  // offset of the beginning of the line
+	cut    []byte // an incomplete character at the end of the text read
+	bad    int64  // offset of invalid UTF-8
 }
 
-// Read fills p as far as the text goes. After each Read the decoder looks through all the blanks before a value
-// again, and it doubles its buffer when the buffer is full. As long as every Read fills the buffer, this takes time
-// in proportion to the number of blanks; short Reads would make it the square.
+// Read fills p as far as the text allows. After each Read the decoder scans all the blanks before a value again, and it
+// doubles its buffer when the buffer is full. As long as every Read fills the buffer, this takes time proportional to
+// the number of blanks; with short Reads it would be quadratic.
 func (l *lineReader) Read(p []byte) (int, error) {
 	if int64(len(l.kept)-l.drop) > l.most {
 		return 0, fmt.Errorf("%w %w", errLongValue, &input.TooLongError{Limit: l.most})
 	}
 	n, err := io.ReadFull(l.r, p)
 	if errors.Is(err, io.ErrUnexpectedEOF) && n > 0 {
-		err = nil // the next Read meets whatever ended the text
+		err = nil // the next Read returns the error again
 	}
-	if l.drop > len(l.kept)/2 { // not more often, so that a byte is moved about once
+	if l.drop > len(l.kept)/2 { // not more often, so that each byte is moved about once
 		l.kept = l.kept[:copy(l.kept, l.kept[l.drop:])]
 		l.drop = 0
 	}
@@ -65,8 +65,8 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fewBlanks reports whether there are not too many blanks in a row, as the text goes on with these bytes. Where there
-// are not as many bytes, only the blanks at their ends can be among too many.
+// fewBlanks reports whether the number of consecutive blanks is within the limit, if the text continues with these
+// bytes. If they are shorter than the limit, only the blanks at their ends matter.
 func (l *lineReader) fewBlanks(b []byte) bool {
 	const blank = " \n\r\t"
 	if len(b) <= maxBlanks {
@@ -87,8 +87,8 @@ func (l *lineReader) fewBlanks(b []byte) bool {
 	return true
 }
 
-// inUTF8 reports whether the text goes on in UTF-8 with these bytes; last, that no more follow. The decoder would put
-// another character in the place of what is not. It notes where that is.
+// inUTF8 reports whether the text continues as UTF-8 with these bytes; last means that no more follow. The decoder
+// would replace invalid characters. It records their offset.
 func (l *lineReader) inUTF8(b []byte, last bool) bool {
 	at := l.read - int64(len(b)) - int64(len(l.cut))
 	if len(l.cut) > 0 {
@@ -113,7 +113,7 @@ func (l *lineReader) inUTF8(b []byte, last bool) bool {
 	return true
 }
 
-// position returns line and column of offset, both from 1, and forgets the text before it.
+// position returns the line and column of an offset, both from 1, and drops the text before it.
 func (l *lineReader) position(offset int64) (line, column int) {
 	if offset > l.offset {
 		text := l.between(l.offset, offset)
@@ -127,8 +127,8 @@ func (l *lineReader) position(offset int64) (line, column int) {
 	return l.passed + 1, int(max(0, offset-l.begin)) + 1
 }
 
-// between returns the text from one offset to another, neither before the last position. It is valid
-// until the next Read.
+// between returns the text between two offsets, which must not be before the last position. It is valid until the next
+// Read.
 func (l *lineReader) between(from, to int64) []byte {
 	text := l.kept[l.drop:]
 	return text[max(0, from-l.offset):min(int64(len(text)), to-l.offset)]

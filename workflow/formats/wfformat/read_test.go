@@ -16,15 +16,15 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// document is a WfFormat file with the given specification tasks and execution tasks, one line each:
-// the first specification task is on line 2.
+// document returns a WfFormat file with the given specification tasks and execution tasks, one per line: the first
+// specification task is on line 2.
 func document(tasks, executions string) string {
 	return `{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [` + "\n" +
 		tasks + "\n" + `]}, "execution": {"makespanInSeconds": 0, "executedAt": "2026-01-01T00:00:00Z", "tasks": [` + "\n" +
 		executions + "\n]}}}\n"
 }
 
-// task is a specification task; more is added to its fields.
+// task returns a specification task; more is added to its fields.
 func task(id, parents, more string) string {
 	return fmt.Sprintf(`{"name": "%s", "id": "%[1]s", "parents": [%s], "children": []%s}`, id, parents, more)
 }
@@ -215,7 +215,7 @@ func TestReadWarns(t *testing.T) {
 	}
 }
 
-// The order that the lists give counts, also where a file implies another one.
+// The order in the lists is kept, even if a file implies another one.
 func TestReadKeepsTheOrderThatFilesContradict(t *testing.T) {
 	t.Parallel()
 	text := document(task("a", `"b"`, `, "outputFiles": ["x"]`)+",\n"+task("b", "", `, "inputFiles": ["x"]`), "")
@@ -270,8 +270,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestRuntimesOfZero: in a trace a runtime of 0 is one, however little else is known of the task. It is none in a
-// workflow that never ran, where x-corral says so, and where the trace has no runtime of the task.
+// TestRuntimesOfZero: in a trace a runtime of 0 is a measurement, even if nothing else is known about the task. It is
+// not one in a workflow that never ran, if x-corral states so, and if the trace has no runtime for the task.
 func TestRuntimesOfZero(t *testing.T) {
 	t.Parallel()
 	const trace = `{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [

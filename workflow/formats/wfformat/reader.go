@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A reader walks through one document, field by field, and gives its builder what it finds. The fields of the document
-// may come in any order, so executions and edges wait until all tasks are known.
+// A reader walks through one document, field by field, and passes its contents to its builder. The fields of the
+// document may be in any order, so executions and edges are deferred until all tasks are known.
 type reader struct {
 	doc           *document
 	wf            *workflow.Workflow
@@ -18,15 +18,14 @@ type reader struct {
 	maxExecutions int
 
 	version    string
-	layout     string             // the version whose fields the workflow has; "": not known yet
-	extension  *workflowExtension // nil: there is none
+	layout     string             // the version to which the workflow's fields belong; "": not known yet
+	extension  *workflowExtension // nil: none
 	executions executions
 	tasks      tasks14
-	ofChildren []bool // of each edge: whether a list of children names it, and not one of parents
+	ofChildren []bool // for each edge, whether it is from a list of children, not one of parents
 }
 
-// read reads the whole document, and then joins what the document says in several places. Only at the end is it known
-// which fields are unknown throughout.
+// read reads the whole document, and then joins its separate parts. Only at the end are all unknown fields known.
 func (r *reader) read() error {
 	if err := r.doc.object(r.format())(""); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (r *reader) read() error {
 	return r.compareLists()
 }
 
-// format is the format from top to bottom: what is read of each field.
+// format returns the functions for the fields of the format.
 func (r *reader) format() fields {
 	doc, wf := r.doc, r.wf
 	return fields{
@@ -87,8 +86,8 @@ func (r *reader) format() fields {
 	}
 }
 
-// of reads a field that only one version has. In a document of the other one it is unknown; in a document whose version
-// is not known yet it tells the version.
+// of reads a field that only one version has. In a document of the other version it is unknown; in a document whose
+// version is not known yet it determines the version.
 func (r *reader) of(version string, read field) field {
 	return func(path string) error {
 		if cmp.Or(r.version, r.layout, version) != version {
@@ -99,7 +98,8 @@ func (r *reader) of(version string, read field) field {
 	}
 }
 
-// schemaVersion refuses another version as soon as it is known, because such a file makes no sense as one of these.
+// schemaVersion refuses an unsupported version as soon as it is known, because the rest of such a file would not be
+// meaningful.
 func (r *reader) schemaVersion(path string) error {
 	if err := value(r.doc, &r.version)(path); err != nil {
 		return err
@@ -107,10 +107,10 @@ func (r *reader) schemaVersion(path string) error {
 	return r.checkVersion()
 }
 
-// checkVersion is called at the end, too, in case there was no version.
+// checkVersion is also called at the end, in case the version is missing.
 func (r *reader) checkVersion() error {
 	if r.version != version && r.version != version14 {
-		return r.doc.here().Errorf("schemaVersion is %q; only WfFormat %s and %s are read",
+		return r.doc.here().Errorf("schemaVersion is %q; only WfFormat %s and %s are supported",
 			r.version, version14, version)
 	}
 	if r.layout != "" && r.layout != r.version {
@@ -119,8 +119,8 @@ func (r *reader) checkVersion() error {
 	return nil
 }
 
-// task adds a task with its edges in both directions. Whether a list of parents or one of children named an edge is
-// kept for compareLists.
+// task adds a task with its edges in both directions. For compareLists it records whether an edge is from a list of
+// parents or of children.
 func (r *reader) task(s *specTask, at workflow.Place) error {
 	t := workflow.Task{ID: s.ID, Name: s.Name, Inputs: s.Inputs, Outputs: s.Outputs}
 	if err := s.Corral.apply(&t); err != nil {
@@ -145,13 +145,13 @@ func (r *reader) task(s *specTask, at workflow.Place) error {
 	return nil
 }
 
-// file notes the size of a file.
+// file records the size of a file.
 func (r *reader) file(f *dataFile, at workflow.Place) error {
 	return r.builder.File(f.ID, int64(f.Size), at)
 }
 
-// execution gives a task its execution, once the task is known. Programs and arguments are interned: thousands of tasks
-// run the same program, and most arguments are names of files.
+// execution adds an execution to its task, once the task is known. Programs and arguments are interned: thousands of
+// tasks run the same program, and most arguments are file names.
 func (r *reader) execution(e *execTask, at workflow.Place) error {
 	if r.executions.count == r.maxExecutions {
 		return at.Errorf("the workflow has executions of more than %d tasks", r.maxExecutions)
@@ -159,7 +159,7 @@ func (r *reader) execution(e *execTask, at workflow.Place) error {
 	return r.keep(*e, at)
 }
 
-// keep keeps an execution, with one copy of what many say.
+// keep stores an execution, with one copy of common texts.
 func (r *reader) keep(e execTask, at workflow.Place) error {
 	if e.Command != nil {
 		e.Command.Program = r.builder.Intern(e.Command.Program)
@@ -170,28 +170,28 @@ func (r *reader) keep(e execTask, at workflow.Place) error {
 	return r.executions.add(r.builder, r.wf, execution{e, at})
 }
 
-// time reads a timestamp into t. One that is not understood leaves t at zero, with a warning.
+// time reads a timestamp into t. If its format is not supported, t remains zero, with a warning.
 func (r *reader) time(t *time.Time) field {
 	return func(path string) error {
 		var s string
 		at, err := read(r.doc, path, &s)
 		var ok bool
 		if *t, ok = parseTime(s); !ok {
-			r.builder.Warn(at, "%s: %q is not a time that is understood", path, s)
+			r.builder.Warn(at, "%s: %q is not a supported time format", path, s)
 		}
 		return err
 	}
 }
 
-// compareLists warns where the lists of parents and those of children disagree. WfFormat says each edge twice; an
-// edge in either list counts, so that a task never starts too early. If one kind of list is empty throughout, as in
-// files written by hand, the other one speaks alone.
+// compareLists warns if the lists of parents and those of children disagree. WfFormat contains each edge twice; an edge
+// in either list is valid, so that a task never starts too early. If one kind of list is always empty, as in files
+// written by hand, only the other one is used.
 func (r *reader) compareLists() error {
 	edges, err := r.builder.Edges()
 	if err != nil {
 		return err
 	}
-	ups := 0 // those in lists of parents come to the front
+	ups := 0 // edges from lists of parents are moved to the front
 	for k, e := range edges {
 		if !r.ofChildren[k] {
 			edges[k], edges[ups] = edges[ups], e
@@ -215,7 +215,7 @@ func sorted(edges [][2]int) [][2]int {
 
 func byEnds(x, y [2]int) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }
 
-// warnOfMissing warns of the first edge of one kind of list that the other kind lacks. Both are sorted.
+// warnOfMissing warns of the first edge of one kind of list that the other kind lacks. Both must be sorted.
 func (r *reader) warnOfMissing(edges, other [][2]int, in, lack string) {
 	var only [][2]int
 	for _, e := range edges {
@@ -230,6 +230,6 @@ func (r *reader) warnOfMissing(edges, other [][2]int, in, lack string) {
 		return
 	}
 	parent, child := only[0][0], only[0][1]
-	r.builder.Warn(r.wf.Place(min(parent, child)), "%s -> %s is in a list of %s but in none of %s; it counts%s",
+	r.builder.Warn(r.wf.Place(min(parent, child)), "%s -> %s is in a list of %s but not in one of %s; it is used%s",
 		r.wf.Tasks[parent].ID, r.wf.Tasks[child].ID, in, lack, workflow.AndMore(len(only)-1))
 }

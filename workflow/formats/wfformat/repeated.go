@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// repeatedKey finds the first key that an object of a value gives twice: the decoder would take the later one, and say
-// nothing. text is a JSON value that was decoded, and at is where the key stands in it.
+// repeatedKey finds the first repeated key in an object of a value: the decoder would silently use the last one. text
+// is a JSON value that was decoded, and at is the position of the key.
 //
-// Almost every value has no such key, and a file has millions of values. So mayRepeat looks first; it takes a hundredth
-// of the time of decoding, and is sometimes wrong.
+// Almost no value has such a key, and a file has millions of values. So mayRepeat checks first; it takes 1 % of the
+// time of decoding, and has false positives.
 func repeatedKey(text []byte) (at int, key string, ok bool) {
 	if !mayRepeat(text) {
 		return 0, "", false
@@ -23,10 +23,10 @@ func repeatedKey(text []byte) (at int, key string, ok bool) {
 	return findRepeated(text)
 }
 
-// mayRepeat reports whether an object may have a key twice. Keys are told apart by their length and by the letters at
-// their ends, in 64 classes; those that WfFormat has in one object are in different ones.
+// mayRepeat reports whether an object may have a repeated key. Keys are hashed into 64 classes by their length and
+// their first and last letters; the keys of one WfFormat object are in different classes.
 func mayRepeat(text []byte) bool {
-	var few [8]uint64 // objects within each other: the classes of their keys
+	var few [8]uint64 // the classes of the keys of nested objects
 	open := few[:0]
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -54,7 +54,7 @@ func mayRepeat(text []byte) bool {
 	return false
 }
 
-// isOdd reports whether a key may be equal to one of another length: with escapes, or letters that are not ASCII.
+// isOdd reports whether a key may be equal to one with another length: it has escapes, or letters that are not ASCII.
 func isOdd(key []byte) bool {
 	for _, c := range key {
 		if c == '\\' || c >= utf8.RuneSelf {
@@ -64,7 +64,7 @@ func isOdd(key []byte) bool {
 	return false
 }
 
-// stringEnd returns where the string ends that begins at begin.
+// stringEnd returns the end of the string that begins at begin.
 func stringEnd(text []byte, begin int) int {
 	for i := begin + 1; ; i++ {
 		i += bytes.IndexByte(text[i:], '"')
@@ -96,14 +96,14 @@ type keyAt struct {
 	at   int
 }
 
-// findRepeated is repeatedKey without mayRepeat. Where keys are names of fields, the decoder ignores their case.
+// findRepeated is repeatedKey without mayRepeat. For field names it ignores case, like the decoder.
 func findRepeated(text []byte) (at int, key string, ok bool) {
 	type object struct {
-		first int // of its keys
+		first int // index of its first key
 		names bool
 	}
 	var open []object
-	var keys []keyAt // of all objects that are open
+	var keys []keyAt // of all open objects
 	seed, last := maphash.MakeSeed(), ""
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -131,7 +131,7 @@ func findRepeated(text []byte) (at int, key string, ok bool) {
 	return 0, "", false
 }
 
-// second returns where the first key is that was there before; -1: there is none.
+// second returns the position of the first key that occurred before, or -1.
 func second(keys []keyAt) int {
 	slices.SortFunc(keys, func(a, b keyAt) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.at, b.at)) })
 	found := -1
@@ -144,11 +144,11 @@ func second(keys []keyAt) int {
 }
 
 func unquoted(text []byte) (s string) {
-	_ = json.Unmarshal(text, &s) // the decoder took it
+	_ = json.Unmarshal(text, &s) // the decoder accepted it
 	return s
 }
 
-// folded is the first of the letters that differ in case only.
+// folded returns the smallest of the letters that differ only in case.
 func folded(r rune) rune {
 	for {
 		next := unicode.SimpleFold(r)

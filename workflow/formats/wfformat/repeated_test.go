@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// No object with the fields of the format alone is taken for one that may have a field twice, which takes longer to
-// find out.
+// No object with only the fields of the format is a false positive of mayRepeat, which would cost time.
 func TestFieldsAreInDifferentClasses(t *testing.T) {
 	t.Parallel()
 	for _, of := range []reflect.Type{
@@ -29,7 +28,7 @@ func TestFieldsAreInDifferentClasses(t *testing.T) {
 	}
 }
 
-// Whatever values are within each other, a key is found if and only if it is there twice.
+// For any nesting of values, a key is found if and only if it is repeated.
 func TestRepeatedKey(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// large is a workflow file of n tasks, each with a command of five arguments, a script as own input,
-// one or two files from its parents and one output.
+// large returns a workflow file of n tasks, each with a command of five arguments, a script as own input, one or two
+// files from its parents, and one output.
 func large(t testing.TB, n int) []byte {
 	t.Helper()
 	wf := &workflow.Workflow{Name: "large"}
@@ -48,7 +48,7 @@ func large(t testing.TB, n int) []byte {
 	return out.Bytes()
 }
 
-// A task in memory takes well under a kilobyte, so that 100,000 stay under 100 MB.
+// A task needs well below a kilobyte of memory, so that 100,000 need less than 100 MB.
 func TestMemoryPerTask(t *testing.T) {
 	const n = 10_000
 	text := large(t, n)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// seconds is a duration that the format writes as a number of seconds. Unlike corral.Seconds it keeps nanoseconds
-// (exactly, below 26 days), because a measured value must survive being written and read; and it refuses negative
-// values, because it is read from people's files.
+// seconds is a duration that the format represents as a number of seconds. Unlike corral.Seconds it preserves
+// nanoseconds (exactly, below 26 days), because writing and reading must not change a measured value; and it refuses
+// negative values, because it is read from users' files.
 type seconds time.Duration
 
 func (s seconds) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
 }
 
-// UnmarshalJSON reads seconds, to the nanosecond; null is 0.
+// UnmarshalJSON parses seconds, to the nanosecond; null is 0.
 func (s *seconds) UnmarshalJSON(b []byte) error {
 	v, err := number(b, math.MaxInt64/float64(time.Second)/2)
 	*s = seconds(math.Round(v * float64(time.Second)))
@@ -26,8 +26,8 @@ func (s *seconds) UnmarshalJSON(b []byte) error {
 // amount is a number of bytes. The format allows any number; fractions are rounded up.
 type amount int64
 
-// UnmarshalJSON reads a whole number as it is, since a float has not digits enough for large files, and any other as a
-// float.
+// UnmarshalJSON parses an integer exactly, because a float has too few digits for large files, and any other number as
+// a float.
 func (a *amount) UnmarshalJSON(b []byte) error {
 	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil && n >= 0 {
 		*a = amount(n)
@@ -38,12 +38,12 @@ func (a *amount) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// number reads a JSON number from 0 to most; null counts as 0.
+// number parses a JSON number from 0 to most; null counts as 0.
 func number(b []byte, most float64) (float64, error) {
 	if string(b) == "null" {
 		return 0, nil
 	}
-	v, err := strconv.ParseFloat(string(b), 64) // of what the decoder has found to be JSON
+	v, err := strconv.ParseFloat(string(b), 64) // the decoder has checked that it is JSON
 	if err != nil {
 		return 0, fmt.Errorf("%.40s is not a number in range", b)
 	}
@@ -53,7 +53,7 @@ func number(b []byte, most float64) (float64, error) {
 	return v, nil
 }
 
-// timestampLayouts are RFC 3339 and the other forms found in published instances.
+// timestampLayouts lists RFC 3339 and the other layouts found in published instances.
 var timestampLayouts = []string{
 	time.RFC3339,
 	"2006-01-02T15:04:05",
@@ -61,8 +61,8 @@ var timestampLayouts = []string{
 	"01-02-06T15:04:05Z",
 }
 
-// parseTime reads a timestamp; one without a zone is taken for UTC. An empty one is the zero time, and so is the Unix
-// epoch, which Write writes where the format demands a time and none is known.
+// parseTime parses a timestamp; without a zone it is assumed to be UTC. An empty text is the zero time, and so is the
+// Unix epoch, which Write writes if the format requires a time and none is known.
 func parseTime(s string) (t time.Time, ok bool) {
 	if s == "" {
 		return time.Time{}, true
@@ -78,7 +78,7 @@ func parseTime(s string) (t time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// formatTime writes a timestamp; the zero time is empty.
+// formatTime formats a timestamp; the zero time is empty.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -9,13 +9,13 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// The parts of a WfFormat 1.4 file. A task has everything that is known of it, files with their sizes included, and
-// refers to others by their names.
+// The parts of a WfFormat 1.4 file. A task contains all its data, including files with their sizes, and refers to other
+// tasks by their names.
 type (
 	task14 struct {
 		Name     string   `json:"name"`
-		ID       string   `json:"id"`       // may be missing
-		Category string   `json:"category"` // the transformation; may be missing
+		ID       string   `json:"id"`       // optional
+		Category string   `json:"category"` // the transformation; optional
 		Command  *command `json:"command"`
 		Parents  []string `json:"parents"`
 		Children []string `json:"children"`
@@ -31,7 +31,7 @@ type (
 		notKept14
 	}
 
-	// notKept14 is known, so that it is no surprise.
+	// notKept14 lists recognized fields that are not kept.
 	notKept14 struct {
 		Type     string      `json:"type"` // compute, transfer or auxiliary
 		Energy   json.Number `json:"energy"`
@@ -41,7 +41,7 @@ type (
 
 	file14 struct {
 		Name string  `json:"name"`
-		Path string  `json:"path"` // that the name is below
+		Path string  `json:"path"` // prefix of the name
 		Size *amount `json:"sizeInBytes"`
 		Link string  `json:"link"` // input or output
 	}
@@ -60,23 +60,23 @@ type (
 	}
 )
 
-// tasks14 is what waits until every task of a 1.4 document is known: edges that name a task as the document does, and
-// the sizes of files.
+// tasks14 holds the data that is deferred until every task of a 1.4 document is known: edges with the document's names
+// of tasks, and the sizes of files.
 type tasks14 struct {
-	names map[string]string // :: id in the document, where it is not the task's → id of the task
+	names map[string]string // :: id in the document, if it differs from the task's → id of the task
 	refs  []ref14
 	sizes workflow.Sizes
 }
 
-// A ref14 is an edge between a task and another that is named as the document does.
+// A ref14 is an edge between a task and another one by its name in the document.
 type ref14 struct {
 	task, other string
-	toChild     bool // the other is the child
+	toChild     bool // the other one is the child
 	at          workflow.Place
 }
 
-// task14 adds a task. Others refer to it by its name, or by its id where that is something else; so the name is its id
-// here, unless another task has that name.
+// task14 adds a task. Others refer to it by its name, or by its id if that differs; so the name becomes its id, unless
+// another task has that name.
 func (r *reader) task14(s *task14, at workflow.Place) error {
 	id := cmp.Or(s.Name, s.ID)
 	if _, taken := r.builder.Index(id); taken && s.ID != "" && s.ID != id {
@@ -109,7 +109,7 @@ func (r *reader) task14(s *task14, at workflow.Place) error {
 	return r.keep(s.execution(id), at)
 }
 
-// files14 gives a task its files, and notes their sizes.
+// files14 adds files to a task, and records their sizes.
 func (r *reader) files14(t *workflow.Task, files []file14, at workflow.Place) error {
 	for _, f := range files {
 		id := f.Path + f.Name
@@ -129,7 +129,7 @@ func (r *reader) files14(t *workflow.Task, files []file14, at workflow.Place) er
 	return nil
 }
 
-// execution is what a task of 1.4 says of its execution, as 1.5 says it.
+// execution returns the execution data of a 1.4 task in the form of 1.5.
 func (s *task14) execution(id string) execTask {
 	e := execTask{
 		ID: id, Runtime: s.Runtime, Command: s.Command, Cores: s.Cores, AvgCPU: s.AvgCPU,
@@ -156,7 +156,7 @@ func (r *reader) machines14(path string) error {
 	return nil
 }
 
-// countable rounds up; what makes no sense is not known.
+// countable rounds up; unreasonable values are treated as unknown.
 func countable(v float64) int {
 	if !(v > 0 && v <= math.MaxInt32) {
 		return 0
@@ -164,7 +164,7 @@ func countable(v float64) int {
 	return int(math.Ceil(v))
 }
 
-// finish gives the builder the edges and the sizes.
+// finish passes the edges and the sizes to the builder.
 func (t *tasks14) finish(r *reader) error {
 	for _, ref := range t.refs {
 		other := ref.other

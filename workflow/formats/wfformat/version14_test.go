@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// document14 is a file in WfFormat 1.4 whose tasks begin on line 2.
+// document14 returns a WfFormat 1.4 file whose tasks begin on line 2.
 func document14(tasks ...string) string {
 	return `{"name": "w", "schemaVersion": "1.4", "workflow": {"makespanInSeconds": 9, "executedAt": "2026-01-01T00:00:00Z", "tasks": [` +
 		"\n" + strings.Join(tasks, ",\n") + "\n]}}\n"
@@ -59,7 +59,8 @@ func TestReadVersion14(t *testing.T) {
 	}
 }
 
-// In 1.4 two tasks may have one name if their ids differ; then they are told apart, and others name them by their ids.
+// In 1.4 two tasks may have the same name if their ids differ; then they are distinguished, and others refer to them by
+// their ids.
 func TestNamesOfVersion14(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, document14(`{"name": "n", "id": "1"}`, `{"name": "n", "id": "2", "parents": ["1"]}`,
@@ -94,7 +95,7 @@ func TestReadRefusesInVersion14(t *testing.T) {
 	}
 }
 
-// A published execution that is written as version 1.4 has the structure and the times that it has in 1.5.
+// A published execution, written as version 1.4, has the same structure and times as in 1.5.
 func TestVersion14SaysWhatVersion15Says(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(instances, "*", "*.json.gz"))
@@ -113,7 +114,7 @@ func TestVersion14SaysWhatVersion15Says(t *testing.T) {
 			continue
 		}
 		want, got := new.Summary(), old.Summary()
-		got.Transformations = want.Transformations // 1.4 has no name of them here
+		got.Transformations = want.Transformations // 1.4 has no names for them here
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %v: summary (-1.5 +1.4):\n%s", file, warnings, diff)
 		}
@@ -123,7 +124,7 @@ func TestVersion14SaysWhatVersion15Says(t *testing.T) {
 	}
 }
 
-// downgraded writes an instance of 1.5 as 1.4 would have it.
+// downgraded converts an instance of 1.5 to 1.4.
 func downgraded(t *testing.T, file string) []byte {
 	t.Helper()
 	type object = map[string]any

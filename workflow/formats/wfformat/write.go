@@ -15,14 +15,14 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Write writes a workflow in WfFormat 1.5, one task or file a line, so that a line of the file is a place that errors
-// name and that tools for text can find. Reading the result gives the same workflow, but for Dir. Write fails with kind
-// Invalid if the format cannot hold the workflow (no name, or no tasks), else with the error of the writer.
+// Write writes a workflow in WfFormat 1.5, with one task or file per line, so that errors can name the line and text
+// tools can find it. Reading the result yields the same workflow, except for Dir. Write fails with kind Invalid if the
+// format cannot represent the workflow (no name, or no tasks), otherwise with the error of the writer.
 //
-// The format allows letters, digits and - _ . # in ids. A task whose own id has others is written with another one, and
-// x-corral has its own.
+// The format allows letters, digits and - _ . # in ids. A task with other characters in its id is written with a
+// different id, and its own id is in x-corral.
 //
-// A value that follows from another is left out: x-corral gives memory and estimate only where they differ from the
+// A value that follows from another is omitted: x-corral contains memory and estimate only if they differ from the
 // measured values.
 func Write(w io.Writer, wf *workflow.Workflow) error {
 	if wf.Name == "" || len(wf.Tasks) == 0 {
@@ -30,7 +30,7 @@ func Write(w io.Writer, wf *workflow.Workflow) error {
 	}
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), ids: legalIDs(wf)}
 	p.enc = json.NewEncoder(p.w)
-	p.enc.SetEscapeHTML(false) // commands are full of < and &
+	p.enc.SetEscapeHTML(false) // commands contain many < and &
 	p.header(wf)
 	p.specification(wf)
 	p.execution(wf)
@@ -38,21 +38,21 @@ func Write(w io.Writer, wf *workflow.Workflow) error {
 	return p.w.Flush()
 }
 
-// A printer writes the parts of a file one after the other. Its writer remembers the first error until it is flushed;
-// there are no others, because every value that a workflow holds has a JSON form.
+// A printer writes the parts of a file in order. Its buffered writer keeps the first error until it is flushed; there
+// are no other errors, because every value of a workflow can be encoded as JSON.
 type printer struct {
 	w   *bufio.Writer
 	enc *json.Encoder
-	ids map[int]string // :: task → what its id is written as, where that is not the id
+	ids map[int]string // :: task → its written id, if it differs from the task's id
 }
 
-// text writes a piece of JSON that is no value: delimiters and names.
+// text writes a piece of JSON that is not a value: delimiters and names.
 func (p *printer) text(s string) { _, _ = p.w.WriteString(s) }
 
-// value ends with a newline.
+// value writes a value and a newline.
 func (p *printer) value(v any) { _ = p.enc.Encode(v) }
 
-// field writes a field, unless its value is the zero of its type.
+// field writes a field, unless its value is zero.
 func (p *printer) field(name string, v any) {
 	if reflect.ValueOf(v).IsZero() {
 		return
@@ -74,7 +74,7 @@ func (p *printer) list(name string, n int, element func(i int) any) {
 	p.text("]")
 }
 
-// header writes what describes the workflow as a whole.
+// header writes the data about the workflow as a whole.
 func (p *printer) header(wf *workflow.Workflow) {
 	p.text("{")
 	p.field("name", wf.Name)
@@ -85,8 +85,7 @@ func (p *printer) header(wf *workflow.Workflow) {
 	p.field("runtimeSystem", wf.System)
 }
 
-// specification writes the structure: tasks with their parents, children and files, and the sizes of files as far as
-// any are known.
+// specification writes the structure: tasks with their parents, children and files, and the known sizes of files.
 func (p *printer) specification(wf *workflow.Workflow) {
 	p.text(`"workflow": {` + "\n" + `"specification": {` + "\n")
 	p.field(extensionKey, workflowExtensionOf(wf))
@@ -110,11 +109,11 @@ func (p *printer) specification(wf *workflow.Workflow) {
 	p.text("},\n")
 }
 
-// execution writes commands, cpus and what was measured. The format demands a makespan and a time even of a workflow
-// that never ran; parseTime knows the time that stands for none.
+// execution writes commands, cpus and measurements. The format requires a makespan and a time even for a workflow that
+// never ran; parseTime recognizes the placeholder.
 func (p *printer) execution(wf *workflow.Workflow) {
 	p.text(`"execution": {`)
-	p.field("makespanInSeconds", (*seconds)(&wf.Makespan)) // a pointer: 0 is written, too
+	p.field("makespanInSeconds", (*seconds)(&wf.Makespan)) // a pointer: 0 is also written
 	p.field("executedAt", cmp.Or(formatTime(wf.ExecutedAt), formatTime(time.Unix(0, 0))))
 	p.list("tasks", len(wf.Tasks), func(i int) any { return execTaskOf(&wf.Tasks[i], p.id(wf, i)) })
 	if len(wf.Machines) > 0 {
@@ -124,7 +123,7 @@ func (p *printer) execution(wf *workflow.Workflow) {
 	p.text("}\n")
 }
 
-// idsOf names tasks; the format demands an array, even an empty one.
+// idsOf returns the ids of tasks; the format requires an array, even an empty one.
 func (p *printer) idsOf(wf *workflow.Workflow, tasks []int) []string {
 	ids := make([]string, len(tasks))
 	for k, i := range tasks {
@@ -133,10 +132,10 @@ func (p *printer) idsOf(wf *workflow.Workflow, tasks []int) []string {
 	return ids
 }
 
-// id is what the id of a task is written as.
+// id returns the written id of a task.
 func (p *printer) id(wf *workflow.Workflow, i int) string { return cmp.Or(p.ids[i], wf.Tasks[i].ID) }
 
-// legalIDs are what those ids are written as that the format does not allow.
+// legalIDs returns the written ids for the tasks whose ids the format does not allow.
 func legalIDs(wf *workflow.Workflow) map[int]string {
 	ids := make(map[int]string)
 	for i := range wf.Tasks {
@@ -161,12 +160,12 @@ func legalIDs(wf *workflow.Workflow) map[int]string {
 	return ids
 }
 
-// isIllegal reports whether the format has no such character in ids.
+// isIllegal reports whether the format does not allow a character in ids.
 func isIllegal(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.#", r))
 }
 
-// legal is the character that stands for another in ids.
+// legal returns the replacement for a character in ids.
 func legal(r rune) rune {
 	if isIllegal(r) {
 		return '_'
@@ -174,8 +173,9 @@ func legal(r rune) rune {
 	return r
 }
 
-// extensionOf is what x-corral must say of the task, or nil. What follows from the measured values is left out; reading
-// it gives the same task. That nothing was measured is said where a runtime of 0 would pass for one.
+// extensionOf returns the extension for the task, or nil. Values that follow from measurements are omitted; reading the
+// result yields the same task. If nothing was measured, this is stated where a runtime of 0 would be mistaken for a
+// measurement.
 func (p *printer) extensionOf(wf *workflow.Workflow, i int) *extension {
 	t := &wf.Tasks[i]
 	x := extension{
@@ -196,7 +196,7 @@ func (p *printer) extensionOf(wf *workflow.Workflow, i int) *extension {
 	if _, known := t.Estimated(); t.Estimate != t.Runtime || !known && wf.Makespan > 0 {
 		x.Estimate = (*seconds)(&t.Estimate)
 	}
-	x.Instant = t.Instant && x.Estimate == nil && wf.Makespan == 0 // with a makespan, a runtime of 0 says it
+	x.Instant = t.Instant && x.Estimate == nil && wf.Makespan == 0 // with a makespan, a runtime of 0 implies it
 	if p.ids[i] != "" {
 		x.ID = t.ID
 	}
@@ -206,7 +206,7 @@ func (p *printer) extensionOf(wf *workflow.Workflow, i int) *extension {
 	return &x
 }
 
-// execTaskOf is what the execution part says of a task, also of one that never ran.
+// execTaskOf returns the execution data of a task, even of one that never ran.
 func execTaskOf(t *workflow.Task, id string) execTask {
 	cores := float64(t.CPUs)
 	e := execTask{

@@ -26,8 +26,7 @@ import (
 
 const schemaFile = "testdata/wfcommons/schema.json"
 
-// Reading what was written gives the same workflow, and what was written has everything that the
-// published schema demands.
+// Reading the written file yields the same workflow, and the file has everything that the published schema requires.
 func TestWriteRoundTrips(t *testing.T) {
 	t.Parallel()
 	schema := readSchema(t, schemaFile)
@@ -36,7 +35,7 @@ func TestWriteRoundTrips(t *testing.T) {
 	})
 }
 
-// Traces in which little is known of a task: whether its estimate of 0 is one comes back.
+// Traces with few measurements: whether an estimate of 0 is valid is preserved.
 func TestWriteRoundTripsOfZeros(t *testing.T) {
 	t.Parallel()
 	schema := readSchema(t, schemaFile)
@@ -239,7 +238,7 @@ func drawExecution(t *rapid.T) workflow.Execution {
 	return e
 }
 
-// drawDuration stays where the format's seconds are exact.
+// drawDuration stays in the range where the format's seconds are exact.
 func drawDuration(t *rapid.T) time.Duration {
 	return time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "duration"))
 }
@@ -251,7 +250,7 @@ func drawTime(t *rapid.T) time.Time {
 	return time.Unix(rapid.Int64Range(1, 4e9).Draw(t, "unix"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
 }
 
-// An id with characters that the format does not allow is written as another one, which no other task has.
+// An id with characters that the format does not allow is written as a different, unique one.
 func TestWriteLegalIDs(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, document(task("E_S2", "", "")+",\n"+task("E+S2", `"E_S2"`, "")+",\n"+task("E:S2", `"E+S2"`, ""), ""))
@@ -334,7 +333,7 @@ func decode(t rapid.TB, b []byte) any {
 	return v
 }
 
-// validate checks v against the parts of JSON schema that say what must be there and of which type.
+// validate checks v against the parts of JSON schema for required fields and types.
 func validate(schema map[string]any, path string, v any) error {
 	types := map[string]bool{}
 	switch v := v.(type) {

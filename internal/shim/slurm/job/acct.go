@@ -12,19 +12,20 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A field is one that sacct knows. Without step, it says of the job's only step, the batch script, what it says of the
-// job.
+// A field is a field of sacct. If step is nil, the field has the same value for the job's only step, the batch script,
+// as for the job.
 type field struct {
-	name  string            // as it stands above
-	width int               // to the left if negative
-	value func(*row) string // of the job
-	step  func(*row) string // of its script; nil: the same
+	name  string            // as shown in the header
+	width int               // left-aligned if negative
+	value func(*row) string // for the job
+	step  func(*row) string // for its script; nil: the same
 }
 
-// empty is what a step says where only jobs have something to say.
+// empty is the value for a step of a field that only jobs have.
 var empty = fixed("")
 
-// fields are sacct's. Fields that a personal cluster does not measure are empty, as they are in a Slurm that does not.
+// fields are the fields of sacct. Values that Corral does not measure are empty, as in a Slurm that does not measure
+// them.
 var fields = []field{
 	{"Account", 10, func(r *row) string { return r.Spec.Account }, nil},
 	{"AdminComment", 15, empty, nil},
@@ -37,32 +38,32 @@ var fields = []field{
 	{"ConsumedEnergy", 14, empty, fixed("0")}, {"Container", 19, empty, nil},
 	{"CPUTime", 10, func(r *row) string { return notation.FullClock(cpuTime(r)) }, nil},
 	{"CPUTimeRAW", 10, func(r *row) string { return whole(cpuTime(r)) }, nil},
-	// Of steps by srun, which are not told apart.
+	// Of srun's steps, which are not distinguished.
 	{"DerivedExitCode", 15, fixed("0:0"), empty},
 	{"Elapsed", 10, func(r *row) string { return notation.FullClock(r.elapsed()) }, nil},
 	{"ElapsedRaw", 10, func(r *row) string { return whole(r.elapsed()) }, nil},
 	{"Eligible", 19, func(r *row) string { return moment(r.Times.Eligible, "Unknown") }, begun},
 	{"End", 19, func(r *row) string { return moment(r.Times.Ended, "Unknown") }, nil},
 	{"ExitCode", 8, exitCode, stepExitCode},
-	// Slurm spells the second word so.
+	// This is Slurm's spelling.
 	{"Flags", 19, func(r *row) string { return "SchedMain,StartRecieved" }, empty},
 	{"GID", 6, func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }, empty},
 	{"Group", 9, func(r *row) string { return r.Spec.User.Group }, empty},
-	// As people write it.
+	// In the notation for users.
 	{"JobID", -12, (*row).id, func(r *row) string { return r.id() + ".batch" }},
 	{"JobIDRaw", -12, (*row).raw, func(r *row) string { return r.raw() + ".batch" }},
 	{"JobName", 10, func(r *row) string { return r.Name }, fixed("batch")}, {"Layout", 9, empty, fixed("Unknown")},
 	{"MaxDiskRead", 12, empty, nil}, {"MaxDiskWrite", 12, empty, nil}, {"MaxRSS", 10, empty, nil},
 	{"MaxVMSize", 10, empty, nil}, {"McsLabel", 12, empty, nil}, {"MinCPU", 10, empty, nil},
 	{"NCPUS", 10, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
-	// More than one is refused.
+	// More nodes are refused.
 	{"NNodes", 8, fixed("1"), nil},
 	{"NodeList", 15, func(r *row) string { return cmp.Or(r.Node, "None assigned") }, nil},
 	{"NTasks", 8, empty, fixed("1")},
 	{"Partition", 10, func(r *row) string { return r.Spec.Partition }, empty},
 	{"Priority", 10, func(r *row) string { return strconv.FormatInt(r.Priority, 10) }, empty},
 	{"QOS", 10, func(r *row) string { return cmp.Or(r.Spec.QOS, "normal") }, empty}, {"QOSRAW", 6, fixed("1"), empty},
-	// The database does not remember it.
+	// Slurm's database does not store it.
 	{"Reason", 22, fixed("None"), empty},
 	{"ReqCPUS", 8, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
 	{"ReqMem", 10, requestedMemory, empty}, {"ReqNodes", 8, fixed("1"), nil},
@@ -88,7 +89,7 @@ var fields = []field{
 
 func whole(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
-// nodesGiven is how many nodes the job has been given.
+// nodesGiven returns the number of nodes allocated to the job.
 func nodesGiven(r *row) string {
 	if r.Node == "" {
 		return "0"
@@ -98,11 +99,11 @@ func nodesGiven(r *row) string {
 
 func cpuTime(r *row) time.Duration { return r.elapsed() * time.Duration(r.Spec.Size.CPUs) }
 
-// waited is for how long the job could have started, and did not.
+// waited returns how long the job waited after it became eligible.
 func waited(r *row) time.Duration {
 	from, to := r.Times.Eligible, r.start()
 	if to.IsZero() {
-		to = r.now // it still waits
+		to = r.now // it is still waiting
 	}
 	if from.IsZero() {
 		return 0
@@ -110,10 +111,10 @@ func waited(r *row) time.Duration {
 	return max(0, seconds(to).Sub(seconds(from)))
 }
 
-// jobTRES lists what the job takes, in the order of the database.
+// jobTRES lists the job's resources, in the order of Slurm's database.
 func jobTRES(r *row) string { return fmt.Sprintf("billing=%d,", r.Spec.Size.CPUs) + stepTRES(r) }
 
-// stepTRES lists what a step was given, as sacct names it: without billing, which is the job's.
+// stepTRES lists a step's resources, in sacct's notation: without billing, which belongs to the job.
 func stepTRES(r *row) string {
 	text := fmt.Sprintf("cpu=%d,", r.Spec.Size.CPUs)
 	if r.Spec.Size.GPUs > 0 {
@@ -125,7 +126,7 @@ func stepTRES(r *row) string {
 	return text + "node=1"
 }
 
-// allocated is what tres lists, of jobs that have begun.
+// allocated restricts tres to jobs that have begun.
 func allocated(tres func(*row) string) func(*row) string {
 	return func(r *row) string {
 		if r.Node == "" {
@@ -142,7 +143,8 @@ func requestedMemory(r *row) string {
 	return "0"
 }
 
-// exitCode is the job's, which Slurm forgets where it ended the job itself, and the script's.
+// exitCode returns the job's exit code, which Slurm discards if it ended the job itself. The script's exit code is
+// kept.
 func exitCode(r *row) string {
 	if r.State == Cancelled || r.State == Timeout || r.State == NodeFail {
 		return "0:0"
@@ -151,27 +153,27 @@ func exitCode(r *row) string {
 }
 
 func stepExitCode(r *row) string {
-	if r.State == NodeFail { // no worker told of its end
+	if r.State == NodeFail { // no worker reported its end
 		return ""
 	}
 	return r.Exit.String()
 }
 
 func acctState(r *row) string {
-	if r.State == Cancelled || r.State == Completing { // which only what was cancelled is
+	if r.State == Cancelled || r.State == Completing { // only cancelled jobs are completing
 		return fmt.Sprintf("CANCELLED by %d", r.Spec.User.UID)
 	}
 	return string(r.State)
 }
 
-// stepState is the script's state: whatever ends it with a signal cancels it.
+// stepState returns the script's state: a script that is ended by a signal counts as cancelled.
 func stepState(r *row) string {
 	switch s := r.State; {
 	case s == Completing:
 		return string(Running)
 	case s == Timeout || s == NodeFail || s == Failed && r.Exit.Signal != 0:
 		return string(Cancelled)
-	case s == Cancelled && r.Exit.Status != 0: // it was asked to end, and caught that
+	case s == Cancelled && r.Exit.Status != 0: // it was asked to end, and handled the signal
 		return string(Failed)
 	}
 	return string(r.State)
@@ -184,7 +186,7 @@ func acctStart(r *row) string {
 	return begun(r)
 }
 
-// begun says when a job was begun. sacct has the word Unknown for one that was not.
+// begun returns when a job began. sacct writes Unknown for a job that did not.
 func begun(r *row) string { return moment(r.Times.Started, "Unknown") }
 
 // An Acct is a call of sacct.
@@ -192,20 +194,20 @@ type Acct struct {
 	Filter
 	listing
 	sheet
-	format   []shown // of -o, or the usual
-	jobsOnly bool    // without their steps
-	each     bool    // tasks of arrays, each in a line
+	format   []shown // from -o, or the default
+	jobsOnly bool    // without steps
+	each     bool    // each task of an array on its own line
 	since    string  // -S
 	until    string  // -E
 }
 
-// A shown field may have a width of its own.
+// A shown field may have its own width.
 type shown struct {
 	*field
 	width int
 }
 
-// Formats of sacct for those who name none.
+// Default formats of sacct.
 const (
 	acctFormat  = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 	briefFormat = "jobid,state,exitcode"
@@ -218,12 +220,12 @@ var sacct = &command{
 			"helpformat|e jobs|j= json local long|l name= ncpus|I= nnodes|i= nodelist|N= noconvert noheader|n " +
 			"parsable|p parsable2|P partition|r= qos|q= starttime|S= state|s= timelimit-max|K= timelimit-min|k= " +
 			"truncate|T uid= units= usage user|u= verbose|v version|V wckeys|W= whole-hetjob? allocations|X yaml")},
-	stray:   "Unknown arguments:\n", // Slurm's words
+	stray:   "Unknown arguments:\n", // Slurm's wording
 	refused: "json yaml batch-script env-vars long file completion nodelist wckeys associations",
-	why:     "sacct shows the fields that -o names",
+	why:     "sacct shows the fields named with -o",
 }
 
-// ParseAcct reads a command line of sacct, without its name, whose defaults are in the environment.
+// ParseAcct parses a command line of sacct, without its name; the environment has its defaults.
 func ParseAcct(words []string, getenv func(string) string, me string) (*Acct, error) {
 	a := &Acct{Filter: Filter{me: me}, sheet: sheet{delimiter: "|"}}
 	err := a.read(sacct, words, a.option)
@@ -233,7 +235,7 @@ func ParseAcct(words []string, getenv func(string) string, me string) (*Acct, er
 	return a, err
 }
 
-// option takes one option of sacct. What is wrong with the filter's is said in its own words, not squeue's.
+// option handles one option of sacct. Errors in the filter's options are reported in sacct's words, not squeue's.
 func (a *Acct) option(g notation.Given) (err error) {
 	switch g.Name {
 	case "jobs":
@@ -266,8 +268,8 @@ func (a *Acct) option(g notation.Given) (err error) {
 	return err
 }
 
-// parseFields reads what follows -o: names of fields in any case, which may be cut short, with "%20" or "%-20" behind
-// those that have another width.
+// parseFields parses the argument of -o: names of fields in any case, possibly abbreviated, followed by "%20" or "%-20"
+// for a different width.
 func parseFields(list string) ([]shown, error) {
 	var format []shown
 	for one := range strings.SplitSeq(list, ",") {
@@ -283,7 +285,7 @@ func parseFields(list string) ([]shown, error) {
 			i = exact
 		}
 		if i < 0 {
-			return nil, fmt.Errorf("Invalid field requested: \"%s\"", name) // Slurm's words
+			return nil, fmt.Errorf("Invalid field requested: \"%s\"", name) // Slurm's wording
 		}
 		s := shown{&fields[i], fields[i].width}
 		if n, ok := width(size); ok {
@@ -294,13 +296,13 @@ func parseFields(list string) ([]shown, error) {
 	return format, nil
 }
 
-// width reads a column's width, to the left if it is negative.
+// width parses a column's width, which is negative for left alignment.
 func width(text string) (int, bool) {
 	n, err := strconv.Atoi(cut(text, 5))
 	return n, err == nil
 }
 
-// spans are a line of the fields that are shown.
+// spans returns a line of the shown fields.
 func (a *Acct) spans(text func(shown) string) []span {
 	line := make([]span, len(a.format))
 	for i, f := range a.format {
@@ -309,7 +311,7 @@ func (a *Acct) spans(text func(shown) string) []span {
 	return line
 }
 
-// Write prints the jobs that were asked for, of jobs in the order of their ids, and their scripts.
+// Write prints the selected jobs, and their scripts; jobs must be sorted by id.
 func (a *Acct) Write(w io.Writer, jobs []Job, now time.Time) error {
 	from, to, err := a.window(now)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A Filter says which jobs a command asks for. What is empty asks for all.
+// A Filter selects the jobs of a command. An empty field selects all jobs.
 type Filter struct {
 	Jobs       []notation.JobID
 	Clusters   string   // a list of names
 	States     []State  // any of them
-	AllStates  bool     // "all" was asked for
+	AllStates  bool     // "all" was given
 	users      []string // names or numbers
 	names      []string // of jobs
 	partitions []string
 	accounts   []string
 	qos        []string
-	me         string // whom --me means
+	me         string // the user for --me
 }
 
-// option takes over an option that squeue and sacct have in common.
+// option handles an option that squeue and sacct share.
 func (f *Filter) option(g notation.Given) (err error) {
 	list := strings.Split(g.Value, ",") // all of these options have lists
 	switch g.Name {
@@ -50,15 +50,15 @@ func (f *Filter) option(g notation.Given) (err error) {
 	return err
 }
 
-// Users are those of whom jobs are asked for, by their names or numbers; none: all.
+// Users returns the users whose jobs are selected, by name or number; none: all users.
 func (f *Filter) Users() []string { return f.users }
 
-// states takes the states of -t, in any case and cut short as Slurm cuts them. One that is unknown is refused with
-// the list of those that are known.
+// states parses the states of -t, in any case and with Slurm's abbreviations. An unknown state is refused with a list
+// of the known ones.
 func (f *Filter) states(list []string) error {
 	for _, text := range list {
 		if strings.EqualFold(text, "all") {
-			f.AllStates, f.States = true, nil // also those said before
+			f.AllStates, f.States = true, nil // also discards states given before
 			return nil
 		}
 		state, ok := ParseState(text)
@@ -67,7 +67,7 @@ func (f *Filter) states(list []string) error {
 			for _, c := range codes {
 				names = append(names, string(c.state))
 			}
-			// Slurm's words
+			// Slurm's wording
 			return fmt.Errorf("Invalid job state specified: %s\nValid job states include: %s",
 				text, strings.Join(names, ","))
 		}
@@ -76,7 +76,7 @@ func (f *Filter) states(list []string) error {
 	return nil
 }
 
-// is says whether the job is one of those that id names.
+// is reports whether id names the job.
 func (j *Job) is(id notation.JobID) bool {
 	if id.Tasks != nil {
 		_, ok := slices.BinarySearch(id.Tasks, j.ArrayTask)
@@ -85,12 +85,12 @@ func (j *Job) is(id notation.JobID) bool {
 	return j.ID == id.Job || j.ArrayID == id.Job
 }
 
-// tasks says whether tasks of arrays were asked for by their numbers: then each has its line.
+// tasks reports whether tasks of arrays were selected by number: then each has its own line.
 func (f *Filter) tasks() bool {
 	return slices.ContainsFunc(f.Jobs, func(id notation.JobID) bool { return id.Tasks != nil })
 }
 
-// Wants says whether the filter lets a job through.
+// Wants reports whether the filter selects a job.
 func (f *Filter) Wants(j *Job) bool {
 	among := func(list []string, value string) bool {
 		return len(list) == 0 || slices.ContainsFunc(list, func(s string) bool { return strings.TrimSpace(s) == value })
@@ -102,7 +102,7 @@ func (f *Filter) Wants(j *Job) bool {
 		among(f.qos, cmp.Or(j.Spec.QOS, "normal"))
 }
 
-// Select returns the jobs that the filter lets through.
+// Select returns the jobs that the filter selects.
 func (f *Filter) Select(jobs []Job) []Job {
 	var list []Job
 	for i := range jobs {

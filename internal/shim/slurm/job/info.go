@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A Partition is what sinfo shows: a cluster, with its workers as nodes.
+// A Partition is a partition of sinfo: a cluster, with its workers as nodes.
 type Partition struct {
 	Name      string
 	TimeLimit time.Duration // 0: none
@@ -26,10 +26,10 @@ type Node struct {
 	Busy      int // cpus
 	MemoryMiB int64
 	GPUs      int
-	Leaving   bool // it takes no more jobs
+	Leaving   bool // it accepts no more jobs
 }
 
-// state is idle, mixed, allocated or draining.
+// state returns idle, mixed, allocated, draining or drained.
 func (n Node) state() string {
 	switch {
 	case n.Leaving && n.Busy > 0:
@@ -44,7 +44,7 @@ func (n Node) state() string {
 	return "idle"
 }
 
-// compact is the state as most of sinfo's columns have it.
+// compact returns the state in the short form of most of sinfo's columns.
 func (n Node) compact() string {
 	switch state := n.state(); state {
 	case "mixed":
@@ -60,13 +60,13 @@ func (n Node) compact() string {
 	}
 }
 
-// A group is a line of sinfo: nodes of a partition that look the same in all columns that tell of single nodes.
+// A group is a line of sinfo: nodes of a partition with the same values in all columns that describe single nodes.
 type group struct {
 	*Partition
 	nodes []Node
 }
 
-// first is a node like all in the group. A partition without nodes shows none.
+// first returns a node of the group, all of which look alike; for a partition without nodes it is empty.
 func (g *group) first() Node {
 	if len(g.nodes) == 0 {
 		return Node{}
@@ -74,7 +74,7 @@ func (g *group) first() Node {
 	return g.nodes[0]
 }
 
-// count counts what nodes have: allocated, idle, other and in total.
+// count adds up a quantity of the nodes: busy, idle and other.
 func (g *group) count(of func(Node) (busy, idle, other int)) (busy, idle, other int) {
 	for _, n := range g.nodes {
 		b, i, o := of(n)
@@ -83,7 +83,7 @@ func (g *group) count(of func(Node) (busy, idle, other int)) (busy, idle, other 
 	return busy, idle, other
 }
 
-// nodesOf counts a node once: busy when anything runs there, or other when its pilot is leaving.
+// nodesOf counts a node once: as busy if a task runs there, or as other if its pilot is leaving.
 func nodesOf(n Node) (busy, idle, other int) {
 	switch {
 	case n.Leaving:
@@ -101,7 +101,7 @@ func cpusOf(n Node) (busy, idle, other int) {
 	return n.Busy, n.CPUs - n.Busy, 0
 }
 
-// An infoColumn is one that sinfo knows. Those that sum up do not tell nodes apart.
+// An infoColumn is a column of sinfo. Columns that are sums do not distinguish nodes.
 type infoColumn struct {
 	letter byte // in -o
 	name   string
@@ -110,12 +110,12 @@ type infoColumn struct {
 	value  func(*group) string
 }
 
-// same is the value of a column that says the same of every partition.
+// same returns the value of a column that is the same for every partition.
 func same(text string) func(*group) string { return func(*group) string { return text } }
 
-// infoColumns are sinfo's.
+// infoColumns are the columns of sinfo.
 var infoColumns = []infoColumn{
-	// A cluster that is down answers nothing.
+	// If the cluster is down, sinfo gets no answer.
 	{'a', "available", "AVAIL", false, same("up")},
 	{'A', "nodeai", "NODES(A/I)", true, func(g *group) string {
 		busy, idle, _ := g.count(nodesOf)
@@ -124,7 +124,7 @@ var infoColumns = []infoColumn{
 	{'B', "maxcpuspernode", "MAX_CPUS_PER_NODE", false, same("UNLIMITED")},
 	{'c', "cpus", "CPUS", false, func(g *group) string { return strconv.Itoa(g.first().CPUs) }},
 	{'C', "cpusstate", "CPUS(A/I/O/T)", true, func(g *group) string { return fourfold(g.count(cpusOf)) }},
-	// Workers do not say.
+	// Workers do not report it.
 	{'d', "disk", "TMP_DISK", false, same("0")},
 	{'D', "nodes", "NODES", true, func(g *group) string { return strconv.Itoa(len(g.nodes)) }},
 	{'E', "reason", "REASON", false, same("none")},
@@ -144,10 +144,10 @@ var infoColumns = []infoColumn{
 	{'n', "nodehost", "HOSTNAMES", false, func(g *group) string { return g.first().Name }},
 	{'N', "nodelist", "NODELIST", true, func(g *group) string { return g.names() }},
 	{'p', "prioritytier", "PRIO_TIER", false, same("1")},
-	// The default, as the only one is.
+	// It is the default partition, because it is the only one.
 	{'P', "partition", "PARTITION", false, func(g *group) string { return g.Name + "*" }},
 	{'r', "root", "ROOT", false, same("no")},
-	// Without the star.
+	// Without the asterisk.
 	{'R', "partitionname", "PARTITION", false, func(g *group) string { return g.Name }},
 	// In nodes.
 	{'s', "size", "JOB_SIZE", false, same("1-infinite")},
@@ -157,7 +157,7 @@ var infoColumns = []infoColumn{
 	{'w', "weight", "WEIGHT", false, same("1")},
 	{'X', "sockets", "SOCKETS", false, same("1")},
 	{'Y', "cores", "CORES", false, func(g *group) string { return strconv.Itoa(g.first().CPUs) }},
-	// As one socket.
+	// As a single socket.
 	{'z', "socketcorethread", "S:C:T", false, func(g *group) string { return fmt.Sprintf("1:%d:1", g.first().CPUs) }},
 	{'Z', "threads", "THREADS", false, same("1")},
 }
@@ -166,7 +166,7 @@ func fourfold(busy, idle, other int) string {
 	return fmt.Sprintf("%d/%d/%d/%d", busy, idle, other, busy+idle+other)
 }
 
-// names lists the nodes. Workers are not numbered as Slurm's nodes are, and stand one after the other.
+// names lists the nodes, separated by commas: workers' names have no common pattern of numbers, unlike Slurm's nodes.
 func (g *group) names() string {
 	var names []string
 	for _, n := range g.nodes {
@@ -196,7 +196,7 @@ func (g *group) compact() string {
 	return g.first().compact()
 }
 
-// Formats of sinfo for those who name none.
+// Default formats of sinfo.
 const (
 	infoFormat    = "%9P %.5a %.10l %.6D %.6t %N"
 	infoLong      = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
@@ -215,7 +215,7 @@ type Info struct {
 	partitions []string
 	nodes      []string // -n
 	Clusters   string   // -M, a list
-	Title      string   // a cluster that was named; empty: none
+	Title      string   // the cluster, if one was named; empty: none
 }
 
 var sinfo = &command{
@@ -223,12 +223,12 @@ var sinfo = &command{
 		"all|a dead|d exact|e federation noheader|h hide iterate|i= json local long|l clusters|M= cluster= nodes|n= " +
 			"noconvert Node|N format|o= Format|O= partition|p= responding|r list-reasons|R summarize|s sort|S= " +
 			"states|t= reservation|T verbose|v version|V yaml help usage")},
-	stray:   "Unrecognized option:", // Slurm's words
+	stray:   "Unrecognized option:", // Slurm's wording
 	refused: "Format iterate json yaml list-reasons reservation states dead",
-	why:     "sinfo shows workers, once, by the columns of -o",
+	why:     "sinfo shows workers once, in the columns of -o",
 }
 
-// ParseInfo reads a command line of sinfo, without its name, whose defaults are in the environment.
+// ParseInfo parses a command line of sinfo, without its name; the environment has its defaults.
 func ParseInfo(words []string, getenv func(string) string) (*Info, error) {
 	o, format := &Info{}, ""
 	err := o.read(sinfo, words, func(g notation.Given) (err error) {
@@ -256,7 +256,7 @@ func ParseInfo(words []string, getenv func(string) string) (*Info, error) {
 	return o, err
 }
 
-// standard is the format for those who name none.
+// standard returns the default format.
 func (o *Info) standard(getenv func(string) string) string {
 	switch {
 	case o.eachNode && o.long:
@@ -271,7 +271,7 @@ func (o *Info) standard(getenv func(string) string) string {
 	return cmp.Or(getenv("SINFO_FORMAT"), infoFormat)
 }
 
-// Write prints the partitions that were asked for.
+// Write prints the selected partitions.
 func (o *Info) Write(w io.Writer, partitions []Partition, now time.Time) error {
 	var groups []*group
 	for i := range partitions {
@@ -288,7 +288,7 @@ func (o *Info) Write(w io.Writer, partitions []Partition, now time.Time) error {
 				format[i].width = max(format[i].width, len(p.column.value(g)))
 			}
 			if p.column.letter == 'N' {
-				format[i].width++ // as Slurm
+				format[i].width++ // like Slurm
 			}
 		}
 	}
@@ -311,7 +311,7 @@ func (o *Info) Write(w io.Writer, partitions []Partition, now time.Time) error {
 	return err
 }
 
-// groups puts the nodes of a partition together that look the same. A partition without any is a line, too.
+// groups combines nodes of a partition that look alike. A partition without nodes also has a line.
 func (o *Info) groups(p *Partition) []*group {
 	var list []*group
 	looks := map[string]*group{}
@@ -337,7 +337,7 @@ func (o *Info) groups(p *Partition) []*group {
 	return list
 }
 
-// look is what tells a node from others: all columns that do not sum up.
+// look returns the values by which nodes are distinguished: all columns that are not sums.
 func (o *Info) look(g *group) string {
 	var b strings.Builder
 	for _, p := range o.format {

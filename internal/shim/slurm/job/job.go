@@ -1,6 +1,6 @@
-// Package job shows tasks of an open run as Slurm's jobs. It maps what Corral's API tells of a task to a Job, chooses
-// the jobs that a command asks for, and prints them as squeue, sacct, sinfo, scontrol and sacctmgr do, to the byte:
-// programs read it.
+// Package job shows tasks of an open run as Slurm's jobs. It converts tasks from Corral's API to Jobs, selects the jobs
+// for a command, and prints them exactly like squeue, sacct, sinfo, scontrol and sacctmgr, because programs parse the
+// output.
 package job
 
 import (
@@ -9,56 +9,56 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A Job is a job of Slurm: one by itself, or a task of an array.
+// A Job is a job of Slurm: a single job, or a task of an array.
 type Job struct {
 	ID        int               // JobIDRaw
-	ArrayID   int               // the array's, which is the ID of its first task; 0: no array
-	ArrayTask int               // number in the array, as --array has it
-	Name      string            // of the job, which several may share
+	ArrayID   int               // the array's id, which is the ID of its first task; 0: not in an array
+	ArrayTask int               // number in the array, as in --array
+	Name      string            // several jobs may share it
 	Spec      *Spec             // tasks of an array may share it; never changed
-	State     State             // as squeue -t has it
-	Reason    Reason            // why it waits, or why it ended as it did
+	State     State             // as in squeue -t
+	Reason    Reason            // why it waits, or why it failed
 	Exit      notation.ExitCode // of the script
 	Node      string            // worker; empty before it starts
-	Restarts  int               // times that it was begun again
-	Priority  int64             // of jobs that wait, the higher goes first
-	Times     Times             // as far as they have come
+	Restarts  int               // number of restarts
+	Priority  int64             // of waiting jobs; a higher one starts first
+	Times     Times             // as far as they are known
 }
 
-// Times are zero where they have not come yet: when a job that waits for others may start is not known.
+// Times are zero if they are not known yet: the start of a job that waits for others cannot be predicted.
 type Times struct{ Submitted, Eligible, Started, Ended time.Time }
 
-// A Spec is what is known of a job when it is submitted, and never changes. It travels in an attribute of a task; all
-// tasks of an array have the same.
+// A Spec is the information about a job at its submission, which never changes. It is stored in an attribute of a task;
+// all tasks of an array have the same Spec.
 type Spec struct {
 	User       User          // who submitted it
 	Partition  string        // the cluster
-	Account    string        // -A, which nothing is billed to
-	Comment    string        // --comment: Snakemake has its rules there
+	Account    string        // -A; nothing is billed to it
+	Comment    string        // --comment: Snakemake stores its rules there
 	QOS        string        // -q; empty: "normal"
-	Command    Command       // what it runs
-	Files      Files         // where it runs, and writes to
-	Size       notation.Size // what it takes
+	Command    Command       // the command that it runs
+	Files      Files         // where it runs, and its files
+	Size       notation.Size // the resources that it uses
 	TimeLimit  time.Duration // 0: none
-	Array      string        // what followed --array; empty: no array
+	Array      string        // argument of --array; empty: not an array
 	Dependency string        // conditions as in "afterok:12,afterany:13_*"
-	KillOrphan bool          // cancelled, rather than pending for good, once its dependencies cannot be met
-	Requeue    bool          // begun again if its worker is lost
-	Nice       int           // how much later than others
+	KillOrphan bool          // cancelled, instead of pending forever, when its dependencies can no longer be met
+	Requeue    bool          // restarted if its worker is lost
+	Nice       int           // how much its priority is lowered
 }
 
-// A User is who submitted a job, on the machine where it was submitted.
+// A User is the user who submitted a job, on the machine of the submission.
 type User struct {
 	Name, Group string
 	UID, GID    int
 }
 
-// A Command is what a job runs and how it was asked for.
+// A Command is the command that a job runs and the command line that submitted it.
 type Command struct {
 	Line   string // script and arguments, absolute; empty for --wrap and standard input
-	Submit string // how sbatch was called
-	Host   string // where
+	Submit string // the command line of sbatch
+	Host   string // the host of the submission
 }
 
-// Files are absolute. Names of outputs may hold patterns: each task of an array has its own.
+// Files are absolute paths. Names of outputs may contain patterns: each task of an array has its own files.
 type Files struct{ Directory, Input, Output, Error string }

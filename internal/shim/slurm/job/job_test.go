@@ -16,21 +16,21 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A recorded command and what the Slurm 22.05 of scripts/slurm printed because of it, at a time.
+// A recorded is a command with the output that the Slurm 22.05 of scripts/slurm printed for it at one time.
 type recorded struct {
 	words  []string
 	output string
 	at     time.Time
 }
 
-// A scene is what Slurm said of some twenty jobs at one time, to many commands. The first two of them tell all that is
-// to be known of the jobs.
+// A scene is what Slurm printed about some twenty jobs at one time, for many commands. The first two commands print
+// everything about the jobs.
 type scene struct {
 	commands []recorded
 	jobs     []job.Job
 }
 
-// readScene reads testdata/NAME.txt: "@ TIME", "$ COMMAND", and its output, again and again.
+// readScene reads testdata/NAME.txt: "@ TIME", "$ COMMAND", and its output, repeatedly.
 func readScene(t *testing.T, name string) scene {
 	t.Helper()
 	content, err := os.ReadFile("testdata/" + name + ".txt")
@@ -52,7 +52,7 @@ func readScene(t *testing.T, name string) scene {
 	return s
 }
 
-// split splits a command line at blanks outside of single quotes.
+// split splits a command line at blanks outside single quotes.
 func split(line string) []string {
 	var words []string
 	for i, part := range strings.Split(line, "'") {
@@ -65,7 +65,7 @@ func split(line string) []string {
 	return words
 }
 
-// readJobs makes jobs of what squeue and sacct said of them in fields with | between them.
+// readJobs makes jobs from the output of squeue and sacct, whose fields are separated by |.
 func readJobs(t *testing.T, squeue, sacct string) []job.Job {
 	t.Helper()
 	accounts := map[string][]string{}
@@ -81,7 +81,7 @@ func readJobs(t *testing.T, squeue, sacct string) []job.Job {
 			id = f[1] + "_" + f[2]
 		}
 		account := accounts[id]
-		for key, a := range accounts { // tasks of an array that have not started are together
+		for key, a := range accounts { // pending tasks of an array share one line
 			if strings.HasPrefix(key, f[1]+"_[") && account == nil {
 				account = a
 			}
@@ -111,9 +111,9 @@ func readJob(t *testing.T, f, account []string) job.Job {
 	}
 	j.Spec.TimeLimit, _ = notation.ParseLimit(f[16])
 	j.Spec.Size.MemoryMiB, _ = notation.ParseMemory(f[17])
-	j.Spec.Size.MemoryEach = f[17] == "100M" || f[17] == "200M" // by default, and asked for
+	j.Spec.Size.MemoryEach = f[17] == "100M" || f[17] == "200M" // the default, and a requested size
 	j.Spec.Size.CPUsPerTask = j.Spec.Size.CPUs
-	j.Exit, _ = notation.ParseExitCode(account[7])
+	_, _ = fmt.Sscanf(account[7], "%d:%d", &j.Exit.Status, &j.Exit.Signal)
 	j.Priority, _ = strconv.ParseInt(f[24], 10, 64)
 	if f[2] != "N/A" {
 		j.ArrayID, j.ArrayTask = number(f[1]), number(f[2])
@@ -121,7 +121,7 @@ func readJob(t *testing.T, f, account []string) job.Job {
 	if j.State == job.Running {
 		j.Times.Ended = time.Time{}
 	}
-	if j.Node == "" { // it never started, although squeue says when it was cancelled
+	if j.Node == "" { // it never started, although squeue shows when it was cancelled
 		j.Times.Started = time.Time{}
 	}
 	if j.Node != "" && (j.State == job.Cancelled || j.State == job.Timeout) {
@@ -134,7 +134,7 @@ func readJob(t *testing.T, f, account []string) job.Job {
 	return j
 }
 
-// files is where scene.sh has jobs write to, which squeue does not tell.
+// files returns the files to which scene.sh makes jobs write, which squeue does not show.
 func files(name, directory, submit string) job.Files {
 	f := job.Files{Directory: directory, Output: directory + "/slurm-%j.out"}
 	switch name {
@@ -151,14 +151,14 @@ func files(name, directory, submit string) job.Files {
 	return f
 }
 
-// What Slurm says and we cannot know, or only it can: when and which of its schedulers last thought of a job, the
-// session that submitted it, which cpus of a node it has, and the node that may be next.
+// unknowable matches Slurm's output that the shim cannot know, or that only Slurm has: when and by which scheduler a
+// job was last considered, the session that submitted it, its CPUs on a node, and the node that may be next.
 var unknowable = []struct{ pattern, instead string }{
 	{`LastSchedEval=\S+ Scheduler=\S+`, "LastSchedEval= Scheduler="},
 	{`AllocNode:Sid=\S+`, "AllocNode:Sid="},
 	{`CPU_IDs=\S+`, "CPU_IDs="},
-	{`\|corral[0-9]{5}\|`, "|normal|"}, // the cluster, which is called as its only partition is
-	{`(?m)^7\.batch\|.*$`, ""},         // the script, killed, ended a second later than the job
+	{`\|corral[0-9]{5}\|`, "|normal|"}, // the cluster, which has the same name as its only partition
+	{`(?m)^7\.batch\|.*$`, ""},         // the killed script, which ended a second later than the job
 	{` SchedNodeList=\S+`, ""},
 	{`(?m)p[0-9]+n1\|\*:\*:\*$`, "(null)|*:*:*"}, // squeue's %Y
 }
@@ -205,7 +205,7 @@ func (s scene) run(c recorded) (string, error) {
 	case "scontrol":
 		return s.scontrol(words, c.at)
 	case "sacctmgr":
-		cluster := "corral" + s.jobs[0].Node[1:6] // both have the port in their names
+		cluster := "corral" + s.jobs[0].Node[1:6] // both names contain the port
 		return job.Users(words, []job.Association{
 			{"root", "corral", cluster, "root", "Administrator"}, {"root", "root", cluster, "root", "Administrator"},
 		})
@@ -213,7 +213,7 @@ func (s scene) run(c recorded) (string, error) {
 	return "", fmt.Errorf("no command %q", c.words)
 }
 
-// scontrol does the few things that a shim's does.
+// scontrol does the few subcommands of a shim's scontrol.
 func (s scene) scontrol(words []string, at time.Time) (string, error) {
 	oneLine := words[0] == "-o"
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-o" })
@@ -228,7 +228,8 @@ func (s scene) scontrol(words []string, at time.Time) (string, error) {
 	return job.Show(s.jobs, &id, slices.Contains(words, "-dd"), oneLine, at)
 }
 
-// The commands are the clients' own, and others, on jobs of all kinds, while some wait and run, and when they are over.
+// The commands are those of clients and some others, on jobs of all kinds, while some wait and run, and after all have
+// ended.
 func TestAsSlurm(t *testing.T) {
 	for _, name := range []string{"live", "end"} {
 		s := readScene(t, name)
@@ -242,7 +243,7 @@ func TestAsSlurm(t *testing.T) {
 				continue
 			}
 			want := c.output
-			if c.words[0] == "sacct" { // whose database has jobs in the order in which it was told of them
+			if c.words[0] == "sacct" { // its database lists jobs in the order in which it learned of them
 				want, got = sorted(want), sorted(got)
 			}
 			if diff := cmp.Diff(known(want), known(got)); diff != "" {
@@ -254,7 +255,7 @@ func TestAsSlurm(t *testing.T) {
 
 func sorted(text string) string { return strings.Join(slices.Sorted(strings.Lines(text)), "") }
 
-// differs says why a command's output is not Slurm's.
+// differs explains why a command's output differs from Slurm's.
 func differs(line string) string {
 	for beginning, reason := range map[string]string{
 		"squeue -j 17_104,18_[1-2] -r": "Slurm shows 18_0, for which nobody has asked",
@@ -268,7 +269,7 @@ func differs(line string) string {
 	return ""
 }
 
-// The fields of sacct are as wide as Slurm's: testdata/fields.txt has the head of a table of all of them.
+// The fields of sacct are as wide as Slurm's: testdata/fields.txt has the table head of all of them.
 func TestFields(t *testing.T) {
 	content, err := os.ReadFile("testdata/fields.txt")
 	if err != nil {
@@ -280,7 +281,7 @@ func TestFields(t *testing.T) {
 		name := strings.TrimSpace(head[:len(dash)])
 		head = head[len(dash)+1:]
 		a, err := job.ParseAcct([]string{"-j", "1", "-o", name}, func(string) string { return "" }, "me")
-		if err != nil || name == "Reservat" { // what it does not have it refuses; the rest of this name is cut off
+		if err != nil || name == "Reservat" { // it refuses unknown fields; the rest of this name is cut off
 			continue
 		}
 		var b strings.Builder
@@ -293,7 +294,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// A width with a minus has the text at the left, in sacctmgr's tables as in sacct's.
+// A width with a minus aligns the text to the left, both in sacctmgr's and in sacct's tables.
 func TestUsersToTheLeft(t *testing.T) {
 	words := []string{"list", "user", "format=user%-6,account%4"}
 	got, err := job.Users(words, []job.Association{{User: "ann", Account: "physics"}})

@@ -10,26 +10,26 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// squeue, sacct and sinfo differ in what they list. How their words are read, what all of them are asked, and how a
-// line is made of columns is here.
+// squeue, sacct and sinfo list different items. This file contains their common parts: parsing their command lines,
+// their common options, and building a line from columns.
 
-// A command says how the words of one are read.
+// A command describes how the command line of one command is parsed.
 type command struct {
 	notation.Getopt
-	stray   string // its words for one that is no option
-	loose   string // option whose argument may also follow in the next word, although getopt knows it as optional
-	refused string // options that cannot be had, with blanks between them
-	why     string // they cannot
+	stray   string // its message for a word that is not an option
+	loose   string // option whose argument may also follow in the next word, although it is optional for getopt
+	refused string // unsupported options, separated by blanks
+	why     string // why they are unsupported
 }
 
-// A listing is what every command that lists may be asked.
+// A listing holds the options of all listing commands.
 type listing struct {
 	noHeader bool
-	long     bool   // the time stands above
-	Other    string // "version", "help", "usage" or "helpformat", and nothing else is wanted
+	long     bool   // print the time at the top
+	Other    string // "version", "help", "usage" or "helpformat": only this is requested
 }
 
-// read reads a command line. Options that are not common to all go to take, in their order.
+// read parses a command line. It passes options that are not common to all commands to take, in order.
 func (l *listing) read(c *command, words []string, take func(notation.Given) error) error {
 	given, rest, err := c.Parse(words)
 	if err != nil {
@@ -61,25 +61,25 @@ func (l *listing) read(c *command, words []string, take func(notation.Given) err
 	return nil
 }
 
-// top begins what squeue and sinfo print.
+// top writes the first lines of squeue and sinfo.
 func (l *listing) top(b *strings.Builder, now time.Time) {
 	if l.long && !l.noHeader {
 		b.WriteString(now.Format("Mon Jan 02 15:04:05 2006") + "\n")
 	}
 }
 
-// A place is where a column of type C stands in a line, with the text before it.
+// A place is the position of a column of type C in a line, with the text before it.
 type place[C any] struct {
-	before string // between it and the last column
+	before string // text between it and the previous column
 	column *C
 	width  int  // 0: as wide as its text
-	right  bool // a dot stood before the width
-	fits   bool // a # did: it is as wide as its widest text
+	right  bool // the width was preceded by a dot
+	fits   bool // it was preceded by a #: the column is as wide as its widest text
 }
 
-// parseFormat reads what follows -o of squeue and sinfo: columns by their letters, as in "%.18i", with text between
-// them. after is the text behind the last of them. Of "%%" nothing is left, as with Slurm. marks may stand before a
-// width; what is listed is in the error for a letter that no column has.
+// parseFormat parses the argument of -o for squeue and sinfo: columns given as letters, such as "%.18i", with text
+// between them. after is the text after the last column. "%%" produces nothing, as in Slurm. The characters in marks
+// may precede a width; what names the listed items in the error for an unknown letter.
 func parseFormat[C any](format, marks, what string, columns []C, letterOf func(*C) byte) (
 	list []place[C], after string, err error,
 ) {
@@ -93,11 +93,11 @@ func parseFormat[C any](format, marks, what string, columns []C, letterOf func(*
 		rest = strings.TrimLeft(rest, marks)
 		letter := strings.TrimLeft(rest, "0123456789")
 		p.width, _ = strconv.Atoi(cut(rest[:len(rest)-len(letter)], 4))
-		if letter == "" { // a width, and nothing behind it
+		if letter == "" { // a width without a letter
 			return list, after, nil
 		}
 		format = letter[1:]
-		if letter[0] == '%' { // not even the %
+		if letter[0] == '%' { // not even the % is printed
 			continue
 		}
 		for i := range columns {
@@ -105,8 +105,8 @@ func parseFormat[C any](format, marks, what string, columns []C, letterOf func(*
 				p.column = &columns[i]
 			}
 		}
-		if p.column == nil { // as Slurm, at the first
-			// Slurm's words
+		if p.column == nil { // like Slurm, at the first one
+			// Slurm's wording
 			return nil, "", fmt.Errorf("Invalid %s format specification: %c", what, letter[0])
 		}
 		p.before, after = after, ""
@@ -114,15 +114,15 @@ func parseFormat[C any](format, marks, what string, columns []C, letterOf func(*
 	}
 }
 
-// A sheet is how sacct and sacctmgr write: in columns, in which a text that is too long ends with a plus sign; or, for
-// programs, fields as long as they are.
+// A sheet is the output format of sacct and sacctmgr: either columns, in which a truncated text ends with a plus sign,
+// or, for programs, fields of any length.
 type sheet struct {
 	parsable  bool
 	delimiter string // between fields
-	trailing  bool   // also behind the last
+	trailing  bool   // also after the last field
 }
 
-// A span is a text and the width of its column, to the left if that is negative.
+// A span is a text and the width of its column, which is negative for left alignment.
 type span struct {
 	text  string
 	width int
@@ -147,7 +147,7 @@ func (s sheet) line(b *strings.Builder, spans []span) {
 	b.WriteByte('\n')
 }
 
-// header writes the names of columns, and a rule below them.
+// header writes the names of columns, with a rule below them.
 func (s sheet) header(b *strings.Builder, names []span) {
 	s.line(b, names)
 	if s.parsable {

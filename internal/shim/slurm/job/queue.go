@@ -13,56 +13,56 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A column is one that squeue knows: by a letter (-o), by a name (-O), or both.
+// A column is a column of squeue: named by a letter (-o), by a name (-O), or both.
 type column struct {
 	letter byte              // in -o; 0: none
 	name   string            // in -O, in any case
-	header string            // above the column
-	value  func(*row) string // as long as it is; the printer cuts it
+	header string            // header of the column
+	value  func(*row) string // in full length; the printer truncates it
 }
 
-// fixed is a column that says the same of all jobs.
+// fixed returns the value of a column that is the same for all jobs.
 func fixed(text string) func(*row) string { return func(*row) string { return text } }
 
-// columns are squeue's. For what a personal cluster does not have, they say what Slurm says of jobs that do not ask for
-// it.
+// columns are the columns of squeue. For features that Corral does not have, they show Slurm's values for jobs that do
+// not use them.
 var columns = []column{
 	{'a', "account", "ACCOUNT", func(r *row) string { return cmp.Or(r.Spec.Account, null) }},
-	// Of an array that waits, the array's.
+	// For a waiting array, the array's id.
 	{'A', "jobid", "JOBID", (*row).raw},
-	// Where the script runs.
+	// The host of the script.
 	{'B', "batchhost", "EXEC_HOST", func(r *row) string { return cmp.Or(r.Node, "n/a") }},
 	{'c', "mincpus", "MIN_CPUS", func(r *row) string { return strconv.Itoa(max(1, r.Spec.Size.CPUsPerTask)) }},
 	{'C', "numcpus", "CPUS", func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }},
 	{'d', "mintmpdisk", "MIN_TMP_DISK", fixed("0")},
-	// More than one is refused.
+	// More nodes are refused.
 	{'D', "numnodes", "NODES", fixed("1")},
 	{'e', "endtime", "END_TIME", func(r *row) string { return moment(r.end(), "N/A") }},
-	// Only what does not hold yet.
+	// Only conditions that are not yet met.
 	{'E', "dependency", "DEPENDENCY", (*row).dependency},
 	{'f', "feature", "FEATURES", fixed(null)},
-	// %F_%K is a job's id, too.
+	// %F_%K is also a job's id.
 	{'F', "arrayjobid", "ARRAY_JOB_ID", (*row).array},
 	{'g', "groupname", "GROUP", func(r *row) string { return r.Spec.User.Group }},
 	{'G', "groupid", "GROUP", func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }},
 	// Workers are shared.
 	{'h', "oversubscribe", "OVER_SUBSCRIBE", fixed("OK")},
 	{'H', "sockets", "SOCKETS_PER_NODE", fixed("*")},
-	// Slurm's buffer.
+	// The size of Slurm's buffer.
 	{'i', "jobarrayid", "JOBID", func(r *row) string { return cut(r.id(), 31) }},
 	{'I', "cores", "CORES_PER_SOCKET", fixed("*")},
 	{'j', "name", "NAME", func(r *row) string { return r.Name }},
 	{'J', "threads", "THREADS_PER_CORE", fixed("*")},
 	{'k', "comment", "COMMENT", func(r *row) string { return cmp.Or(r.Spec.Comment, null) }},
-	// Or all that wait.
+	// Or all waiting ones.
 	{'K', "arraytaskid", "ARRAY_TASK_ID", (*row).arrayTask},
 	{'l', "timelimit", "TIME_LIMIT", func(r *row) string { return r.limit(notation.Clock) }},
 	{'L', "timeleft", "TIME_LEFT", (*row).left},
 	{'m', "minmemory", "MIN_MEMORY", (*row).memory},
-	// Until now, or its end.
+	// Until now, or until its end.
 	{'M', "timeused", "TIME", func(r *row) string { return notation.Clock(r.elapsed()) }},
 	{'n', "reqnodes", "REQ_NODES", fixed("")},
-	// Unlike %R, never a reason.
+	// Unlike %R, it is never a reason.
 	{'N', "nodelist", "NODELIST", func(r *row) string { return r.Node }},
 	{'o', "command", "COMMAND", func(r *row) string { return cmp.Or(r.Spec.Command.Line, null) }},
 	{'O', "contiguous", "CONTIGUOUS", fixed("0")},
@@ -71,9 +71,9 @@ var columns = []column{
 	{'q', "qos", "QOS", func(r *row) string { return cmp.Or(r.Spec.QOS, "normal") }},
 	{'Q', "prioritylong", "PRIORITY", func(r *row) string { return strconv.FormatInt(r.Priority, 10) }},
 	{'r', "reason", "REASON", func(r *row) string { return string(r.Reason) }},
-	// The last of the usual columns.
+	// The last of the default columns.
 	{'R', "reasonlist", "NODELIST(REASON)", (*row).where},
-	// Of machines long gone.
+	// Of obsolete machines.
 	{'s', "selectjobinfo", "", fixed("")},
 	{'S', "starttime", "START_TIME", func(r *row) string { return moment(r.start(), "N/A") }},
 	{'t', "statecompact", "ST", func(r *row) string { return r.State.Code() }},
@@ -90,7 +90,7 @@ var columns = []column{
 	{'Y', "schednodes", "SCHEDNODES", fixed(null)},
 	{'z', "sct", "S:C:T", fixed("*:*:*")},
 	{'Z', "workdir", "WORK_DIR", func(r *row) string { return r.Spec.Files.Directory }},
-	// As wait(2) has it.
+	// In the format of wait(2).
 	{0, "exit_code", "EXIT_CODE", func(r *row) string { return strconv.Itoa(r.Exit.Status<<8 | r.Exit.Signal) }},
 	{0, "maxcpus", "MAX_CPUS", func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }},
 	{0, "numtasks", "TASKS", func(r *row) string { return strconv.Itoa(r.Spec.Size.Tasks) }},
@@ -101,24 +101,24 @@ var columns = []column{
 	{0, "tres-alloc", "TRES_ALLOC", (*row).tres},
 }
 
-// cut leaves so many bytes of a text at most.
+// cut returns at most length bytes of a text.
 func cut(text string, length int) string { return text[:min(len(text), length)] }
 
-// isTime says whether the column has spans of time, which are never cut.
+// isTime reports whether the column contains durations, which are never truncated.
 func (c *column) isTime() bool { return c.letter == 'l' || c.letter == 'L' || c.letter == 'M' }
 
 // A Queue is a call of squeue.
 type Queue struct {
 	Filter
 	listing
-	format []place[column] // of -o, of -O, or the usual
-	after  string          // the last column
-	each   bool            // tasks of arrays, each in a line
-	sort   []string        // letters of columns, with a minus for the other way round
-	Title  string          // a cluster that was named; empty: none
+	format []place[column] // from -o, -O, or the default
+	after  string          // the text after the last column
+	each   bool            // each task of an array on its own line
+	sort   []string        // letters of columns, with a minus for descending order
+	Title  string          // the cluster, if one was named; empty: none
 }
 
-// Formats of squeue for those who name none.
+// Default formats of squeue.
 const (
 	queueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -131,13 +131,13 @@ var squeue = &command{
 			"clusters|M= cluster= me name|n= noconvert format|o= Format|O= partition|p= priority|P qos|q= " +
 			"reservation|R= array|r sibling steps|s? sort|S= start states|t= user|u= users= verbose|v version|V " +
 			"nodelist|w= yaml help usage")},
-	stray: "Unrecognized option:", loose: "jobs", // Slurm's words
+	stray: "Unrecognized option:", loose: "jobs", // Slurm's wording
 	refused: "steps iterate json yaml licenses reservation nodelist",
-	why:     "squeue shows jobs, once, as lines of text",
+	why:     "squeue shows jobs once, as lines of text",
 }
 
-// ParseQueue reads a command line of squeue, without its name, whose defaults are in the environment. me is the user
-// whom --me means.
+// ParseQueue parses a command line of squeue, without its name; the environment has its defaults. me is the user for
+// --me.
 func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, error) {
 	q := &Queue{Filter: Filter{me: me}}
 	if err := q.read(squeue, words, q.option); err != nil {
@@ -152,42 +152,41 @@ func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, 
 	format := cmp.Or(getenv("SQUEUE_FORMAT"), queueFormat)
 	switch {
 	case q.long:
-		format = longFormat // -l beats the environment
+		format = longFormat // -l overrides the environment
 	case q.sort != nil && q.sort[0] == "start":
 		format = startFormat
 	}
 	return q, q.letters(format)
 }
 
-// option takes one option of squeue. -o and -O, and --start, each say again which columns are shown; the last of them
-// counts.
+// option handles one option of squeue. -o, -O and --start all set the shown columns; the last one counts.
 func (q *Queue) option(g notation.Given) (err error) {
 	switch g.Name {
 	case "array", "array-unique":
 		q.each = true
 	case "start":
-		q.sort, q.States = []string{"start"}, []State{Pending} // --start; no column is called so
+		q.sort, q.States = []string{"start"}, []State{Pending} // --start; no column has this name
 	case "sort":
 		q.sort = strings.Split(g.Value, ",")
 	case "format":
 		return q.letters(g.Value)
 	case "Format":
 		q.format, err = parseNames(g.Value)
-		q.after = "" // nothing stands between the columns
+		q.after = "" // no text separates the columns
 	default:
 		return q.Filter.option(g)
 	}
 	return err
 }
 
-// letters takes a format of -o.
+// letters sets the format from the argument of -o.
 func (q *Queue) letters(format string) (err error) {
 	letterOf := func(c *column) byte { return c.letter }
 	q.format, q.after, err = parseFormat(format, ".", "job", columns, letterOf)
 	return err
 }
 
-// parseNames reads what follows -O: "jobid:8,name:.30". Columns without a width are 20 wide.
+// parseNames parses the argument of -O: "jobid:8,name:.30". Columns without a width are 20 characters wide.
 func parseNames(names string) ([]place[column], error) {
 	var list []place[column]
 	for one := range strings.SplitSeq(names, ",") {
@@ -195,7 +194,7 @@ func parseNames(names string) ([]place[column], error) {
 		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(columns, func(c column) bool { return strings.EqualFold(c.name, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("Invalid job format specification: %s", name) // Slurm's words
+			return nil, fmt.Errorf("Invalid job format specification: %s", name) // Slurm's wording
 		}
 		p := place[column]{column: &columns[i], width: 20, right: strings.HasPrefix(size, ".")}
 		if sized {
@@ -206,11 +205,11 @@ func parseNames(names string) ([]place[column], error) {
 	return list, nil
 }
 
-// ErrNoJob is what squeue and scontrol say of a job that they do not know.
-var ErrNoJob = errors.New("Invalid job id specified") // Slurm's words
+// ErrNoJob is the error of squeue and scontrol for an unknown job.
+var ErrNoJob = errors.New("Invalid job id specified") // Slurm's wording
 
-// Write prints the jobs that were asked for, of jobs in the order of their ids. A job that was asked for alone and is
-// not there is ErrNoJob.
+// Write prints the selected jobs; jobs must be sorted by id. If a single job was named and does not exist, the error is
+// ErrNoJob.
 func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	if len(q.Jobs) == 1 && !slices.ContainsFunc(jobs, func(j Job) bool { return j.is(q.Jobs[0]) }) {
 		return ErrNoJob
@@ -240,7 +239,7 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	return err
 }
 
-// titled is what stands above a list of a cluster that was named.
+// titled returns the title of the list for a cluster that was named.
 func titled(cluster string, noHeader bool) string {
 	if cluster == "" || noHeader {
 		return ""
@@ -248,8 +247,8 @@ func titled(cluster string, noHeader bool) string {
 	return "CLUSTER: " + cluster + "\n"
 }
 
-// order sorts rows as squeue does: by partition, state and priority, unless -S has letters of columns, with a minus for
-// the other way round.
+// order sorts rows like squeue: by partition, state and priority, unless -S gives letters of columns, with a minus for
+// descending order.
 func (q *Queue) order(list []row) {
 	by := q.sort
 	if len(by) == 0 {
@@ -270,7 +269,7 @@ func (q *Queue) order(list []row) {
 	})
 }
 
-// compare compares rows by one column: numbers as numbers, and others as texts.
+// compare compares rows by one column: numbers as numbers, other values as texts.
 func compare(letter string, a, b *row) int {
 	switch letter {
 	case "i", "F":

@@ -11,18 +11,17 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// null is how Slurm's commands write what is not there.
+// null is how Slurm's commands write a missing value.
 const null = "(null)"
 
-// A row is a line of output: a job, or all of an array's tasks that never started and are alike.
+// A row is a line of output: a job, or all similar tasks of an array that have not started.
 type row struct {
 	*Job
-	tasks []int     // numbers of the tasks, if they are several, or one of them has not left the array yet
-	now   time.Time // until which what runs has run
+	tasks []int     // numbers of the tasks if the row stands for unstarted tasks of an array
+	now   time.Time // time up to which running jobs have run
 }
 
-// rows makes rows of jobs, which come in the order of their ids. Tasks of an array that have not started are together
-// in one, unless each is wanted for itself.
+// rows converts jobs, sorted by id, to rows. Tasks of an array that have not started share a row, unless each is true.
 func rows(jobs []Job, each bool, now time.Time) []row {
 	var list []row
 	arrays := map[string]int{} // array, state and reason :: its row
@@ -47,10 +46,10 @@ func rows(jobs []Job, each bool, now time.Time) []row {
 	return list
 }
 
-// id is the job's as people write it: "12", "12_3", or "12_[1-4]".
+// id returns the job's id in the notation for users: "12", "12_3", or "12_[1-4]".
 func (r *row) id() string {
 	switch {
-	case r.ArrayID == 0: // no array
+	case r.ArrayID == 0: // not in an array
 		return strconv.Itoa(r.ID)
 	case r.tasks != nil:
 		return fmt.Sprintf("%d_[%s]", r.ArrayID, notation.ShowNumbers(r.tasks))
@@ -58,7 +57,7 @@ func (r *row) id() string {
 	return fmt.Sprintf("%d_%d", r.ArrayID, r.ArrayTask)
 }
 
-// raw is the number that the job alone has. Tasks that have not started yet have their array's.
+// raw returns the job's own number. Tasks that have not started have the number of their array.
 func (r *row) raw() string {
 	if r.ArrayID != 0 && r.Times.Started.IsZero() {
 		return strconv.Itoa(r.ArrayID)
@@ -66,7 +65,7 @@ func (r *row) raw() string {
 	return strconv.Itoa(r.ID)
 }
 
-// family is the array's id, or else the job's.
+// family returns the array's id, or else the job's.
 func (r *row) family() int {
 	if r.ArrayID != 0 {
 		return r.ArrayID
@@ -76,7 +75,7 @@ func (r *row) family() int {
 
 func (r *row) array() string { return strconv.Itoa(r.family()) }
 
-// arrayTask is the number of the task in its array, or of all in the row.
+// arrayTask returns the number of the task in its array, or the numbers of all tasks in the row.
 func (r *row) arrayTask() string {
 	switch {
 	case r.ArrayID == 0:
@@ -87,7 +86,7 @@ func (r *row) arrayTask() string {
 	return strconv.Itoa(r.ArrayTask)
 }
 
-// elapsed is for how long the job has run.
+// elapsed returns how long the job has run.
 func (r *row) elapsed() time.Duration {
 	switch t := r.Times; {
 	case t.Started.IsZero(): // it has not begun
@@ -99,10 +98,10 @@ func (r *row) elapsed() time.Duration {
 	}
 }
 
-// seconds cuts a time to whole seconds, as Slurm has them, so that what is shown adds up.
+// seconds truncates a time to whole seconds, as Slurm does, so that the displayed times add up.
 func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }
 
-// limit is the time limit, by one of Slurm's two ways to write times.
+// limit returns the time limit, in one of Slurm's two notations for durations.
 func (r *row) limit(write func(time.Duration) string) string {
 	if r.Spec.TimeLimit == 0 {
 		return "UNLIMITED"
@@ -110,8 +109,7 @@ func (r *row) limit(write func(time.Duration) string) string {
 	return write(r.Spec.TimeLimit)
 }
 
-// left says how long a job may still run: its whole limit while it waits. One without a limit is never short of
-// time.
+// left returns how long a job may still run: for a waiting job its whole limit.
 func (r *row) left() string {
 	left := r.Spec.TimeLimit - r.elapsed()
 	switch {
@@ -123,7 +121,7 @@ func (r *row) left() string {
 	return notation.Clock(left)
 }
 
-// end is when the job ended, or when it will have to.
+// end returns when the job ended, or when its limit ends it.
 func (r *row) end() time.Time {
 	if r.State == Running && r.Spec.TimeLimit != 0 {
 		return r.Times.Started.Add(r.Spec.TimeLimit)
@@ -131,7 +129,7 @@ func (r *row) end() time.Time {
 	return r.Times.Ended
 }
 
-// start is when the job began to run. One that was cancelled before counts as begun when it was.
+// start returns when the job began to run. A job cancelled before its start counts as begun at that time.
 func (r *row) start() time.Time {
 	if r.Times.Started.IsZero() {
 		return r.Times.Ended
@@ -139,7 +137,7 @@ func (r *row) start() time.Time {
 	return r.Times.Started
 }
 
-// moment writes a time, or what stands for none.
+// moment formats a time, or returns none for the zero time.
 func moment(t time.Time, none string) string {
 	if t.IsZero() {
 		return none
@@ -147,13 +145,13 @@ func moment(t time.Time, none string) string {
 	return notation.Moment(t)
 }
 
-// dependency says what the job still waits for, or what cannot come any more.
+// dependency returns the conditions that the job still waits for, or that can no longer be met.
 func (r *row) dependency() string {
 	suffix := ""
 	switch {
 	case r.Spec.Dependency == "":
 		return null
-	case r.Reason == ForDependency: // some may hold: corrald does not tell which
+	case r.Reason == ForDependency: // some may be met: corrald does not report which
 		suffix = "(unfulfilled)"
 	case r.Reason == NeverSatisfied:
 		suffix = "(failed)"
@@ -172,7 +170,7 @@ func (r *row) dependency() string {
 	return b.String()
 }
 
-// where is squeue's last column: the node, or why there is none, or why it was in vain.
+// where is squeue's last column: the node, or the reason why there is none or why the job failed.
 func (r *row) where() string {
 	if r.State == Pending || r.Reason.blames() {
 		return "(" + string(r.Reason) + ")"
@@ -180,7 +178,7 @@ func (r *row) where() string {
 	return r.Node
 }
 
-// memory is the least memory as it was asked for: of the job, or of each cpu.
+// memory returns the minimum memory as requested: for the job, or for each cpu.
 func (r *row) memory() string {
 	if r.Spec.Size.MemoryMiB == 0 {
 		return "0"
@@ -188,7 +186,7 @@ func (r *row) memory() string {
 	return notation.Memory(r.Spec.Size.MemoryMiB)
 }
 
-// tres lists what the job takes, as scontrol does.
+// tres lists the job's resources in scontrol's notation.
 func (r *row) tres() string {
 	text := fmt.Sprintf("cpu=%d,", r.Spec.Size.CPUs)
 	if total := r.Spec.Size.Total(); total > 0 {
@@ -201,14 +199,14 @@ func (r *row) tres() string {
 	return text
 }
 
-// file fills in the pattern of a file's name, as far as it is known: several tasks have several files.
+// file expands the pattern of a file's name, as far as the values are known: several tasks have several files.
 func (r *row) file(pattern string) string {
 	values := map[byte]string{
 		'j': strconv.Itoa(r.ID), 'A': r.array(), 'x': r.Name, 'u': r.Spec.User.Name, 'a': strconv.Itoa(r.ArrayTask),
 		's': "batch", 'n': "0", 't': "0",
 	}
 	if r.ArrayID == 0 {
-		values['a'] = "4294967294" // as Slurm writes no task of an array
+		values['a'] = "4294967294" // Slurm's value for a job that is not in an array
 	}
 	if r.tasks != nil {
 		values['a'] = "4294967294"
@@ -219,7 +217,7 @@ func (r *row) file(pattern string) string {
 	return notation.Expand(pattern, values)
 }
 
-// pattern is a file as squeue shows it: with its pattern, but for the default names.
+// pattern returns a file in squeue's notation: with its pattern, unless it has a default name.
 func (r *row) pattern(name string) string {
 	if base := filepath.Base(name); base == "slurm-%j.out" || base == "slurm-%A_%a.out" {
 		return filepath.Join(filepath.Dir(name), "slurm-"+r.raw()+".out")
@@ -227,7 +225,7 @@ func (r *row) pattern(name string) string {
 	return name
 }
 
-// stderr is the file of the standard error, which may be that of the output.
+// stderr returns the file for standard error, which may be that for standard output.
 func (r *row) stderr() string {
 	if r.Spec.Files.Error == "" {
 		return r.file(r.Spec.Files.Output)
@@ -242,7 +240,7 @@ func (r *row) stdin() string {
 	return filepath.Clean(r.file(r.Spec.Files.Input))
 }
 
-// A cell is what a column says of a row, to so many characters, to the right or the left; 0 is any number.
+// cell formats a column's text with the given width, right- or left-aligned; width 0 means any width.
 func cell(text string, width int, right bool) string {
 	switch {
 	case width == 0:

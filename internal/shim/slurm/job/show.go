@@ -10,8 +10,9 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// Show returns what scontrol shows of a job, or, of an array, of each row of its tasks. details adds what -d does, and
-// with oneLine (-o) a job is a line. Without an id, all jobs are shown. A job that is not there is ErrNoJob.
+// Show returns scontrol's output for a job, or for each row of an array's tasks. details adds the lines of -d, and with
+// oneLine (-o) a job is a single line. Without an id, all jobs are shown. If the job does not exist, the error is
+// ErrNoJob.
 func Show(jobs []Job, id *notation.JobID, details, oneLine bool, now time.Time) (string, error) {
 	var f Filter
 	if id != nil { // one job, or one array
@@ -36,7 +37,7 @@ func Show(jobs []Job, id *notation.JobID, details, oneLine bool, now time.Time) 
 	return b.String(), nil
 }
 
-// show writes a job as scontrol's lines. What is the same for all jobs of a personal cluster stands in them as it is.
+// show returns scontrol's lines for a job. Values that are the same for all of Corral's jobs are constants.
 func show(r *row, details bool) []string {
 	s, t := r.Spec, r.Times
 	lines := []string{
@@ -67,8 +68,8 @@ func show(r *row, details bool) []string {
 		"ReqNodeList=(null) ExcNodeList=(null)",
 		"NodeList="+r.Node,
 	)
-	// Slurm leaves lines out where a job has not come so far, rather than to write them empty.
-	if r.Node != "" { // it has been given a worker
+	// Slurm omits lines that do not apply yet, instead of leaving them empty.
+	if r.Node != "" { // it has a worker
 		lines = append(lines, "BatchHost="+r.Node)
 	}
 	lines = append(lines,
@@ -80,7 +81,7 @@ func show(r *row, details bool) []string {
 	return append(lines, showRest(r, details)...)
 }
 
-// showName is the first line.
+// showName returns the first line.
 func showName(r *row) string {
 	if r.ArrayID == 0 {
 		return fmt.Sprintf("JobId=%d JobName=%s", r.ID, r.Name)
@@ -88,7 +89,7 @@ func showName(r *row) string {
 	return fmt.Sprintf("JobId=%s ArrayJobId=%d ArrayTaskId=%s JobName=%s", r.raw(), r.ArrayID, r.arrayTask(), r.Name)
 }
 
-// showRest are the lines from the job's resources on its node.
+// showRest returns the remaining lines, beginning with the job's resources on its node.
 func showRest(r *row, details bool) []string {
 	s := r.Spec
 	var lines []string
@@ -96,7 +97,7 @@ func showRest(r *row, details bool) []string {
 		lines = append(lines, "JOB_GRES="+null,
 			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.Total()))
 	}
-	// What is said of memory is said as it was asked for, and not as it adds up.
+	// Memory is shown as requested, and not as a sum.
 	per := "Node" // --mem
 	if s.Size.MemoryEach {
 		per = "CPU" // --mem-per-cpu
@@ -119,7 +120,7 @@ func showRest(r *row, details bool) []string {
 	)
 }
 
-// evaluated is when the job was last thought about, as far as anybody can tell.
+// evaluated returns the best known time of the job's last scheduling.
 func evaluated(r *row) string {
 	if r.Times.Started.IsZero() {
 		return moment(r.Times.Submitted, "Unknown")
@@ -134,23 +135,23 @@ func bit(on bool) int {
 	return 0
 }
 
-// An Association says under which account a user may submit jobs to a cluster.
+// An Association is an account under which a user may submit jobs to a cluster.
 type Association struct {
 	User, Account, Cluster string
-	DefaultAccount, Admin  string // of the user; Admin is "None" or Slurm's word for what else
+	DefaultAccount, Admin  string // of the user; Admin is "None" or one of Slurm's admin levels
 }
 
-// A userColumn is one that sacctmgr knows of users.
+// A userColumn is a column of sacctmgr for users.
 type userColumn struct {
 	name  string
 	width int
 	value func(Association) string
 }
 
-// userText is the value of a column that says the same of every association.
+// userText returns the value of a column that is the same for every association.
 func userText(text string) func(Association) string { return func(Association) string { return text } }
 
-// userColumns are those that "list user" shows with -s, in their order.
+// userColumns are the columns of "list user -s", in order.
 var userColumns = []userColumn{
 	{"User", 10, func(a Association) string { return a.User }},
 	{"Def Acct", 10, func(a Association) string { return a.DefaultAccount }},
@@ -167,8 +168,8 @@ var sacctmgr = notation.Getopt{Command: "sacctmgr", Options: notation.Options(
 	"help|h usage immediate|i noheader|n oneliner|o parsable|p parsable2|P quiet|Q readonly|r associations|s " +
 		"verbose|v version|V")}
 
-// Users answers a command line of sacctmgr: "list user [NAME...] [format=COLUMN%WIDTH,...]", with -n, -s, -p and -P.
-// Anything else is unsupported.
+// Users runs a command line of sacctmgr: "list user [NAME...] [format=COLUMN%WIDTH,...]", with -n, -s, -p and -P. All
+// other commands are unsupported.
 func Users(words []string, associations []Association) (string, error) {
 	given, rest, err := sacctmgr.Parse(words)
 	if err != nil {
@@ -180,17 +181,17 @@ func Users(words []string, associations []Association) (string, error) {
 	}
 	if len(rest) < 2 || !abbreviates(rest[0], "list", "show") || !abbreviates(rest[1], "users", "users") {
 		what := "sacctmgr " + strings.Join(rest, " ")
-		return "", &notation.Unsupported{What: what, Why: "it lists users, and nothing else"}
+		return "", &notation.Unsupported{What: what, Why: "it only lists users"}
 	}
 	columns := slices.Clone(userColumns)
 	if !flags["associations"] {
-		columns = columns[:3] // of the user, and not of what it may use
+		columns = columns[:3] // only columns of the user, not of associations
 	}
 	var names []string
 	for _, word := range rest[2:] {
 		key, value, set := strings.Cut(word, "=")
 		switch {
-		case !set: // a name alone is a user
+		case !set: // a single name is a user
 			names = append(names, word)
 		case strings.EqualFold(key, "format"):
 			if columns, err = parseUserColumns(value); err != nil {
@@ -203,19 +204,19 @@ func Users(words []string, associations []Association) (string, error) {
 	associations = slices.DeleteFunc(slices.Clone(associations), func(a Association) bool {
 		return len(names) > 0 && !slices.Contains(names, a.User)
 	})
-	if !flags["associations"] { // a user is a line
+	if !flags["associations"] { // one line for each user
 		associations = slices.CompactFunc(associations, func(a, b Association) bool { return a.User == b.User })
 	}
 	return userTable(columns, associations, flags), nil
 }
 
-// abbreviates says whether a word is the beginning of one of two words.
+// abbreviates reports whether a word is a prefix of one of two words.
 func abbreviates(word, one, other string) bool {
 	word = strings.ToLower(word)
 	return len(word) > 2 && (strings.HasPrefix(one, word) || strings.HasPrefix(other, word))
 }
 
-// userTable prints associations as sacctmgr does.
+// userTable prints associations like sacctmgr.
 func userTable(columns []userColumn, associations []Association, flags map[string]bool) string {
 	var b strings.Builder
 	s := sheet{parsable: flags["parsable"] || flags["parsable2"], delimiter: "|", trailing: flags["parsable"]}
@@ -235,7 +236,7 @@ func userTable(columns []userColumn, associations []Association, flags map[strin
 	return b.String()
 }
 
-// parseUserColumns reads what follows format=: names of columns, which may be cut short, and widths.
+// parseUserColumns parses the argument of format=: names of columns, possibly abbreviated, and widths.
 func parseUserColumns(list string) ([]userColumn, error) {
 	var columns []userColumn
 	for one := range strings.SplitSeq(list, ",") {
@@ -245,7 +246,7 @@ func parseUserColumns(list string) ([]userColumn, error) {
 			return name != "" && strings.HasPrefix(plain, strings.ToLower(name))
 		})
 		if i < 0 {
-			return nil, fmt.Errorf("Unknown field '%s'", one) // Slurm's words
+			return nil, fmt.Errorf("Unknown field '%s'", one) // Slurm's wording
 		}
 		c := userColumns[i]
 		if n, ok := width(size); ok {

@@ -2,7 +2,7 @@ package job
 
 import "strings"
 
-// A State is Slurm's word for how far a job is.
+// A State is Slurm's name for the state of a job.
 type State string
 
 // The states that a job of a shim can be in.
@@ -12,15 +12,15 @@ const (
 	Completed State = "COMPLETED"     // with status 0
 	Failed    State = "FAILED"        // with another status, by a signal, or never started
 	Cancelled State = "CANCELLED"     // by its user, running or not
-	Timeout   State = "TIMEOUT"       // killed when its time was over
-	OutOfMem  State = "OUT_OF_MEMORY" // killed when it used too much
-	NodeFail  State = "NODE_FAIL"     // its worker was lost, and it is not to run again
+	Timeout   State = "TIMEOUT"       // killed at its time limit
+	OutOfMem  State = "OUT_OF_MEMORY" // killed for exceeding its memory
+	NodeFail  State = "NODE_FAIL"     // its worker was lost, and it must not be restarted
 
-	Completing State = "COMPLETING" // it was cancelled, and has the time to tidy up
+	Completing State = "COMPLETING" // it was cancelled, and is cleaning up
 )
 
-// codes has all states of Slurm, in the order in which squeue lists them for a user who asks for another, and their
-// codes. All but ours are empty here at all times.
+// codes lists all states of Slurm with their codes, in the order in which squeue lists them for an unknown one.
+// Corral's jobs never have the states given as literals.
 var codes = []struct {
 	state State
 	code  string
@@ -32,7 +32,7 @@ var codes = []struct {
 	{"STAGE_OUT", "SO"}, {"STOPPED", "ST"},
 }
 
-// Code is the state in at most three letters.
+// Code returns the state's code of at most three letters.
 func (s State) Code() string {
 	for _, c := range codes {
 		if c.state == s {
@@ -42,10 +42,10 @@ func (s State) Code() string {
 	return "?"
 }
 
-// Over says whether a job in this state will do nothing more.
+// Over reports whether a job in this state has ended.
 func (s State) Over() bool { return s != Pending && s != Running && s != Completing }
 
-// ParseState reads a state's name or code, in any case.
+// ParseState parses a state's name or code, in any case.
 func ParseState(text string) (State, bool) {
 	for _, c := range codes {
 		if strings.EqualFold(text, string(c.state)) || strings.EqualFold(text, c.code) {
@@ -55,25 +55,25 @@ func ParseState(text string) (State, bool) {
 	return "", false
 }
 
-// A Reason is Slurm's word for why a job waits, or ended badly.
+// A Reason is Slurm's name for the reason why a job waits, or failed.
 type Reason string
 
 // The reasons that squeue may show.
 const (
 	None           Reason = "None"
-	ForDependency  Reason = "Dependency"               // what it waits for has not come yet
-	ForResources   Reason = "Resources"                // the next that a worker gets
-	ForPriority    Reason = "Priority"                 // after that one
-	ForArray       Reason = "JobArrayTaskLimit"        // enough of its array run
-	NeverSatisfied Reason = "DependencyNeverSatisfied" // what it waits for cannot come any more
+	ForDependency  Reason = "Dependency"               // the condition is not met yet
+	ForResources   Reason = "Resources"                // it is the next to get a worker
+	ForPriority    Reason = "Priority"                 // it follows that one
+	ForArray       Reason = "JobArrayTaskLimit"        // the limit of its array is reached
+	NeverSatisfied Reason = "DependencyNeverSatisfied" // the condition can no longer be met
 	NonZeroExit    Reason = "NonZeroExitCode"
-	LaunchFailure  Reason = "JobLaunchFailure" // also of what a signal ended
+	LaunchFailure  Reason = "JobLaunchFailure" // also after a signal
 	TimeLimit      Reason = "TimeLimit"
 	OutOfMemory    Reason = "OutOfMemory"
 	NodeDown       Reason = "NodeDown"
 )
 
-// blames says whether squeue shows the reason in place of the node on which a job ran.
+// blames reports whether squeue shows the reason in place of the node on which a job ran.
 func (r Reason) blames() bool {
 	return r == NonZeroExit || r == LaunchFailure || r == TimeLimit || r == OutOfMemory
 }

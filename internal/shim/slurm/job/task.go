@@ -9,34 +9,34 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A Task is what Corral's API tells of a task of an open run.
+// A Task is a task of an open run, as returned by Corral's API.
 type Task struct {
-	ID         int    // of the job: the task's number, and what the shim adds to it
-	Element    int    // which of its array, from 0
-	Name       string // as --job-name has it
+	ID         int    // of the job: the task's number plus the shim's base
+	Element    int    // index in its array, from 0
+	Name       string // as in --job-name
 	State      corral.TaskState
 	Cause      string            // corral.CauseMemory and the like
-	Exit       notation.ExitCode // of its last attempt, as far as a worker has told
+	Exit       notation.ExitCode // of its last attempt, if a worker has reported it
 	Worker     string            // of its last attempt
-	Begun      int               // attempts that a worker was given
+	Begun      int               // number of attempts given to a worker
 	Times      Times             // Eligible may be zero: Job fills it in
-	Attributes map[string]string // a Spec, written by Attributes
+	Attributes map[string]string // a Spec, encoded by Attributes
 }
 
-// A Reader makes jobs of tasks. It remembers what it has read, and that one waits for resources: the others
-// wait for that one. The zero value is ready.
+// A Reader converts tasks to jobs. It caches the texts that it has parsed, and remembers whether a job already waits
+// for resources: the others wait for that one. The zero value is ready to use.
 type Reader struct {
-	specs  map[string]*Spec           // what Attributes has written :: read
-	arrays map[string]*notation.Array // what followed --array :: read
-	first  bool                       // a job that waits for resources was seen
+	specs  map[string]*Spec           // text of Attributes :: parsed
+	arrays map[string]*notation.Array // argument of --array :: parsed
+	first  bool                       // a job that waits for resources has been seen
 }
 
 const (
-	firstPriority = 4294901760 // of Slurm's first job; each later one has less
-	topPriority   = 4294967293 // the highest there is; 0 would be a job that is held
+	firstPriority = 4294901760 // of Slurm's first job; each later one has a lower priority
+	topPriority   = 4294967293 // the maximum; 0 would be a held job
 )
 
-// Job maps a task to a job. Tasks come in the order of their numbers.
+// Job converts a task to a job. Tasks must be passed in the order of their numbers.
 func (r *Reader) Job(t Task) Job {
 	spec := r.spec(t.Attributes)
 	j := Job{
@@ -54,12 +54,12 @@ func (r *Reader) Job(t Task) Job {
 		j.State, j.Reason = Pending, r.waitsFor(t.State, spec)
 		j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 	case corral.TaskRunning:
-		j.State, j.Times.Ended = Running, time.Time{} // what is known of its end is of an attempt before
+		j.State, j.Times.Ended = Running, time.Time{} // a known end belongs to an earlier attempt
 		if t.Cause == corral.CauseWithdrawn {
 			j.State, j.Exit = Completing, notation.ExitCode{}
 		}
 	case corral.TaskDone:
-		j.State = Completed // whatever it waited for
+		j.State = Completed // regardless of its dependencies
 	default:
 		j.fail(t)
 	}
@@ -69,12 +69,12 @@ func (r *Reader) Job(t Task) Job {
 	return j
 }
 
-// waitsFor is the reason of a job that a worker has not begun.
+// waitsFor returns the reason why a job has not begun.
 func (r *Reader) waitsFor(state corral.TaskState, spec *Spec) Reason {
 	switch {
 	case state == corral.TaskWaiting && spec.Dependency != "":
 		return ForDependency
-	case state == corral.TaskWaiting: // for others of its array, of which only some run at a time
+	case state == corral.TaskWaiting: // for others of its array, only some of which run at a time
 		return ForArray
 	case !r.first:
 		r.first = true
@@ -83,9 +83,9 @@ func (r *Reader) waitsFor(state corral.TaskState, spec *Spec) Reason {
 	return ForPriority
 }
 
-// fail says how a task ended that is not done. What is skipped waits for what cannot come, until it is cancelled. Of a
-// job that was ended from outside, what its process returned does not count: Slurm sends SIGTERM, and clients know such
-// jobs by that.
+// fail sets the state of a task that failed. A skipped task waits for a condition that can no longer be met, until it
+// is cancelled. If a job was ended from outside, the exit code of its process is ignored: Slurm sends SIGTERM, and
+// clients recognize such jobs by that signal.
 func (j *Job) fail(t Task) {
 	cause := t.Cause
 	if t.State == corral.TaskSkipped && cause == "" {
@@ -93,13 +93,13 @@ func (j *Job) fail(t Task) {
 	}
 	switch cause {
 	case corral.CauseMemory:
-		j.State, j.Reason, j.Exit = OutOfMem, OutOfMemory, notation.ExitCode{Signal: 125} // as Slurm has it
+		j.State, j.Reason, j.Exit = OutOfMem, OutOfMemory, notation.ExitCode{Signal: 125} // like Slurm
 	case corral.CauseTime:
 		j.State, j.Reason, j.Exit = Timeout, TimeLimit, notation.ExitCode{Signal: 15}
 	case corral.CauseLostWorker:
 		j.State, j.Reason, j.Exit = NodeFail, NodeDown, notation.ExitCode{}
 	case corral.CauseNever:
-		if !j.Spec.KillOrphan { // it stays where people look for what waits
+		if !j.Spec.KillOrphan { // it stays where users look for waiting jobs
 			j.State, j.Reason, j.Exit = Pending, NeverSatisfied, notation.ExitCode{}
 			j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 			return
@@ -107,21 +107,21 @@ func (j *Job) fail(t Task) {
 		j.State, j.Exit = Cancelled, notation.ExitCode{}
 	case corral.CauseWithdrawn:
 		j.State = Cancelled
-		if t.Begun == 0 { // else its script may have ended in its own way when it was asked to
+		if t.Begun == 0 { // otherwise its script may have handled the signal
 			j.Exit = notation.ExitCode{}
 		}
 	default:
 		j.State, j.Reason = Failed, NonZeroExit
 		if j.Exit.Status == 0 {
-			j.Reason = LaunchFailure // a signal, or it could not be started
+			j.Reason = LaunchFailure // a signal, or a failed start
 		}
 		if j.Exit == (notation.ExitCode{}) {
-			j.Exit.Status = 1 // it failed, and no program has said so
+			j.Exit.Status = 1 // it failed without an exit status
 		}
 	}
 }
 
-// spec reads a Spec, once for all tasks that have the same.
+// spec parses a Spec, once for all tasks that share it.
 func (r *Reader) spec(attributes map[string]string) *Spec {
 	text := attributes[Attribute]
 	s, ok := r.specs[text]
@@ -135,7 +135,7 @@ func (r *Reader) spec(attributes map[string]string) *Spec {
 	return s
 }
 
-// arrayTask is the number of an element of an array.
+// arrayTask returns the number of an element of an array.
 func (r *Reader) arrayTask(text string, element int) int {
 	a, ok := r.arrays[text]
 	if !ok {
@@ -151,7 +151,7 @@ func (r *Reader) arrayTask(text string, element int) int {
 	return a.At(element)
 }
 
-// texts, numbers and flags say by which key which part of a Spec goes.
+// texts, numbers and flags map keys to the fields of a Spec.
 var (
 	texts = []struct {
 		key string
@@ -192,8 +192,8 @@ var (
 	}
 )
 
-// Attribute is the attribute of a task that has its Spec, as lines of key=value. One text is read faster than many are,
-// ten thousand times, and tasks of an array have the same.
+// Attribute is the attribute of a task that contains its Spec, as lines of key=value. With ten thousand tasks, one text
+// is read faster than many attributes, and tasks of an array share it.
 const Attribute = "slurm"
 
 var (
@@ -201,7 +201,7 @@ var (
 	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n")
 )
 
-// Attributes writes a Spec as attributes of a task. What is zero is left out.
+// Attributes encodes a Spec as attributes of a task. Zero values are omitted.
 func (s *Spec) Attributes() map[string]string {
 	var b strings.Builder
 	set := func(key, value string, is bool) {
@@ -223,7 +223,7 @@ func (s *Spec) Attributes() map[string]string {
 	return map[string]string{Attribute: b.String()}
 }
 
-// ParseSpec reads what Attributes writes. What it cannot read is zero: people may add tasks to a shim's run by
+// ParseSpec decodes the result of Attributes. Fields that it cannot parse are zero: users may add tasks to a shim's run
 // themselves, and want to see them.
 func ParseSpec(attributes map[string]string) *Spec {
 	values := map[string]string{}

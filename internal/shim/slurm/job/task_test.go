@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// What squeue and sacct say of a task, by its state and cause.
+// The values that squeue and sacct show for a task, by its state and cause.
 func TestJobOfTask(t *testing.T) {
 	at := time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC)
 	none := func(string) string { return "" }
@@ -68,7 +68,7 @@ func TestJobOfTask(t *testing.T) {
 	}
 }
 
-// Of several jobs that could start, the first waits for resources, and the others for it.
+// The first of several jobs that could start waits for resources, and the others wait for the first.
 func TestPriority(t *testing.T) {
 	var r job.Reader
 	spec := job.Spec{Array: "5-9:2"}
@@ -82,7 +82,7 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// A Spec comes back from the attributes of a task as it went there.
+// A Spec is restored unchanged from a task's attributes.
 func TestAttributesProperty(t *testing.T) {
 	text := rapid.StringMatching(`[a-zn ,=%/\\\n]{0,8}`)
 	number := rapid.IntRange(-1, 1<<20)
@@ -109,7 +109,7 @@ func TestAttributesProperty(t *testing.T) {
 	})
 }
 
-// Ten thousand pending jobs are shown without anything quadratic, an array of them in one line.
+// Ten thousand pending jobs are listed in linear time, with one line for an array.
 func TestMany(t *testing.T) {
 	var r job.Reader
 	spec, single := &job.Spec{Array: "0-9999"}, &job.Spec{}
@@ -133,7 +133,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// Whatever words a command has and whatever attributes a task, what is printed are whole lines.
+// Whatever a command's words and a task's attributes are, the output consists of whole lines.
 func FuzzCommands(f *testing.F) {
 	f.Add("-t\nall", "user=me\ncpus=x", "9-1")
 	for _, words := range []string{

@@ -1,7 +1,7 @@
 package job
 
-// sacct shows the jobs of a span of time. What its options say of it is a moment to whoever asks for states, since
-// those are what jobs are in at one time.
+// sacct shows the jobs of a period. If states are given, its options name a moment instead, because a job is in a state
+// at a given time.
 
 import (
 	"time"
@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// window is the time of which jobs are shown. Without -S it begins with the day, and without -E it ends now. For who
-// asks for states, it is the one moment that is said, or now.
+// window returns the period of the jobs to show. By default it begins at the start of the day (-S), and ends now (-E).
+// If states are given, it is a single moment: the given one, or now.
 func (a *Acct) window(now time.Time) (from, to time.Time, err error) {
 	from, _ = notation.ParseMoment("today", now)
 	if len(a.States) > 0 {
@@ -22,7 +22,7 @@ func (a *Acct) window(now time.Time) (from, to time.Time, err error) {
 			return from, to, err
 		}
 		if len(a.States) > 0 {
-			to = from // -s means one moment
+			to = from // with states, -S means one moment
 		}
 	}
 	if a.until != "" {
@@ -31,14 +31,14 @@ func (a *Acct) window(now time.Time) (from, to time.Time, err error) {
 	return from, to, err
 }
 
-// Since is when the time begins of which jobs are shown.
+// Since returns the beginning of the period of the jobs to show.
 func (a *Acct) Since(now time.Time) (time.Time, error) {
 	from, _, err := a.window(now)
 	return from, err
 }
 
-// within says whether a job could have run, or did, in a span of time; or, of one that is over, if its state matters,
-// whether it got into it then.
+// within reports whether a job was eligible or running in a period. If its state matters and the job has ended, within
+// reports whether the job ended in the period.
 func within(j *Job, from, to time.Time, byState bool) bool {
 	if byState && j.State.Over() {
 		return !j.Times.Ended.After(to) && !seconds(j.Times.Ended).Before(from)

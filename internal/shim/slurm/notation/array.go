@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// ErrArray has Slurm's words for a list of an array's tasks that cannot be.
-var ErrArray = errors.New("Invalid job array specification") // Slurm's words
+// ErrArray is Slurm's error for an invalid list of an array's tasks.
+var ErrArray = errors.New("Invalid job array specification") // Slurm's wording
 
-// ParseArray reads what follows --array: "0-9:2,15". Numbers up to and including highest may occur. "%4" behind it lets
-// four of the tasks run at once. An empty text means no array.
+// ParseArray parses the argument of --array: "0-9:2,15". Numbers up to highest are allowed. A suffix "%4" lets four of
+// the tasks run at a time. An empty text means that there is no array.
 func ParseArray(text string, highest int) (*Array, error) {
 	list, throttle, _ := strings.Cut(text, "%")
-	atOnce, _ := number(throttle) // 0: no limit, which anything but a number means to Slurm, too
-	if list == "" {               // --array= takes back what a script says
+	atOnce, _ := number(throttle) // 0: no limit, as in Slurm for anything except a number
+	if list == "" {               // --array= overrides a directive in the script
 		return nil, nil
 	}
 	tasks, err := parseNumbers(list, highest)
@@ -26,12 +26,12 @@ func ParseArray(text string, highest int) (*Array, error) {
 	return &Array{Text: text, Tasks: tasks, AtOnce: int(min(atOnce, MaxTask))}, nil
 }
 
-// Len is the number of tasks, and At the number of the nth of them, from 0.
+// Len returns the number of tasks, and At the number of the nth task, from 0.
 func (a *Array) Len() int     { return len(a.Tasks) }
 func (a *Array) At(n int) int { return a.Tasks[n] }
 
-// parseNumbers reads "1,3-5,10-20:5", which may be in brackets: numbers up to highest, sorted, and each once. Slurm
-// does not mind half a pair of brackets, nor commas too many.
+// parseNumbers parses "1,3-5,10-20:5", optionally in brackets, into sorted numbers up to highest, without duplicates.
+// Like Slurm, it accepts a single bracket and additional commas.
 func parseNumbers(text string, highest int) ([]int, error) {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 	var list []int
@@ -46,7 +46,7 @@ func parseNumbers(text string, highest int) ([]int, error) {
 		if last > highest {
 			return nil, fmt.Errorf("%d is more than %d", last, highest)
 		}
-		if len(list)+(last-first)/step > 2*highest+2 { // ranges that say the same again and again
+		if len(list)+(last-first)/step > 2*highest+2 { // overlapping ranges
 			return nil, fmt.Errorf("more than %d numbers", highest+1)
 		}
 		for n := first; n <= last; n += step {
@@ -60,7 +60,7 @@ func parseNumbers(text string, highest int) ([]int, error) {
 	return slices.Compact(list), nil
 }
 
-// parseRange reads N, FIRST-LAST or FIRST-LAST:STEP.
+// parseRange parses N, FIRST-LAST or FIRST-LAST:STEP.
 func parseRange(text string) (first, last, step int, err error) {
 	ends, by, stepped := strings.Cut(text, ":")
 	from, to, ranged := strings.Cut(ends, "-")
@@ -74,12 +74,12 @@ func parseRange(text string) (first, last, step int, err error) {
 	b, ok2 := number(to)
 	c, ok3 := number(by)
 	if !ok || !ok2 || !ok3 || b < a || c < 1 || c > MaxTask || stepped && !ranged {
-		return 0, 0, 0, fmt.Errorf("%q is no range", text)
+		return 0, 0, 0, fmt.Errorf("%q is not a range", text)
 	}
 	return int(a), int(b), int(c), nil
 }
 
-// Numbers writes ascending numbers as lists of tasks are written: "0-9,15".
+// Numbers formats ascending numbers like a list of tasks: "0-9,15".
 func Numbers(list []int) string {
 	var b strings.Builder
 	for i := 0; i < len(list); {
@@ -100,11 +100,11 @@ func Numbers(list []int) string {
 	return b.String()
 }
 
-// shownNumbers is how long the list of an array's tasks may be that Slurm shows.
+// shownNumbers is the maximum length of a list of an array's tasks in Slurm's output.
 const shownNumbers = 63
 
-// ShowNumbers writes ascending numbers as Slurm shows what is left of an array: like Numbers, but "1-99:2" for many
-// that lie equally far apart, and no more than the beginning of a long list.
+// ShowNumbers formats ascending numbers as Slurm shows the rest of an array: like Numbers, but with "1-99:2" for many
+// numbers with the same distance, and with only the beginning of a long list.
 func ShowNumbers(list []int) string {
 	if n := len(list); n > 5 && list[n-1]-list[0] > 10 {
 		step := list[1] - list[0]

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// ErrDependency has Slurm's words for a condition that cannot be.
-var ErrDependency = errors.New("Job dependency problem") // Slurm's words
+// ErrDependency is Slurm's error for an invalid condition.
+var ErrDependency = errors.New("Job dependency problem") // Slurm's wording
 
-// maxDependencies bounds how many jobs one job may wait for.
+// maxDependencies limits how many jobs one job may wait for.
 const maxDependencies = 10_000
 
-// ParseDependencies reads what follows --dependency: conditions like "afterok:12:13_4" with commas between them, if all
-// must hold, or question marks, if one is enough. A job's id alone means that it must have ended.
+// ParseDependencies parses the argument of --dependency: conditions such as "afterok:12:13_4", separated by commas if
+// all must be met, or by question marks if one is enough. A job's id alone means that the job must have ended.
 func ParseDependencies(text string) (Dependencies, error) {
 	if text == "" || text == "0" { // no condition
 		return Dependencies{}, nil
 	}
-	d := Dependencies{Any: strings.Contains(text, "?")} // one ? makes any comma one, too
+	d := Dependencies{Any: strings.Contains(text, "?")} // a single ? makes every comma a ?, too
 	jobs := 0
 	for condition := range strings.SplitSeq(strings.ReplaceAll(text, "?", ","), ",") {
 		one, err := parseDependency(condition)
@@ -35,7 +35,7 @@ func ParseDependencies(text string) (Dependencies, error) {
 	return d, nil
 }
 
-// parseDependency reads one condition.
+// parseDependency parses one condition.
 func parseDependency(text string) (Dependency, error) {
 	word, list, _ := strings.Cut(text, ":")
 	kind := DependencyKind(strings.ToLower(word))
@@ -43,22 +43,22 @@ func parseDependency(text string) (Dependency, error) {
 		kind, list = AfterAny, text // 12 is afterany:12
 	}
 	switch kind {
-	case Singleton: // of no job
+	case Singleton: // without jobs
 		if list != "" {
 			return Dependency{}, ErrDependency
 		}
 		return Dependency{When: Singleton}, nil
-	case After, AfterAny, AfterOK, AfterNotOK: // of jobs
+	case After, AfterAny, AfterOK, AfterNotOK: // with jobs
 	case "aftercorr", "afterburstbuffer", "expand":
 		return Dependency{}, &Unsupported{What: "--dependency=" + text,
-			Why: "a job waits for whole jobs, or for tasks by their numbers (afterok:JOB_TASK)"}
+			Why: "a job waits for whole jobs, or for tasks given by number (afterok:JOB_TASK)"}
 	default:
 		return Dependency{}, ErrDependency
 	}
 	d := Dependency{When: kind}
 	for one := range strings.SplitSeq(list, ":") {
 		if _, _, delayed := strings.Cut(one, "+"); delayed && kind == After {
-			return Dependency{}, &Unsupported{What: "--dependency=" + text, Why: "a condition has no delay here"}
+			return Dependency{}, &Unsupported{What: "--dependency=" + text, Why: "conditions cannot have a delay"}
 		}
 		id, err := ParseJobID(one)
 		if err != nil || strings.Contains(one, ".") {
@@ -69,8 +69,8 @@ func parseDependency(text string) (Dependency, error) {
 	return d, nil
 }
 
-// Text writes conditions as squeue shows them, with a suffix behind each: "(unfulfilled)". A whole array has "_*"
-// behind its id, which array must tell from other jobs.
+// Text formats conditions as squeue shows them, with a suffix such as "(unfulfilled)" after each. A whole array has
+// "_*" after its id; array must report which jobs are arrays.
 func (d Dependencies) Text(suffix string, array func(job int) bool) string {
 	separator := ","
 	if d.Any {
@@ -90,7 +90,7 @@ func (d Dependencies) Text(suffix string, array func(job int) bool) string {
 	return strings.Join(parts, separator)
 }
 
-// names lists the tasks of an array one by one, and an array without tasks by a star.
+// names lists the tasks of an array one by one, and a whole array with an asterisk.
 func names(id JobID, array func(job int) bool) []string {
 	if id.Tasks == nil && array(id.Job) {
 		return []string{id.String() + "_*"}

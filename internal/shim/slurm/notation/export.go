@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ParseExport reads what follows --export: ALL, NONE, NIL, or a list of NAME and NAME=VALUE with ALL among them or not.
-// A value with a comma in it is quoted, and keeps its quotes.
+// ParseExport parses the argument of --export: ALL, NONE, NIL, or a list of NAME and NAME=VALUE, optionally with ALL. A
+// value that contains a comma is quoted, and keeps its quotes.
 func ParseExport(text string) Export {
 	switch strings.ToUpper(text) {
 	case "", "ALL":
@@ -18,8 +18,8 @@ func ParseExport(text string) Export {
 	for token := range splitQuoted(text) {
 		name, _, set := strings.Cut(token, "=")
 		switch {
-		case name == "": // a comma too many
-		case set: // the caller need not have it
+		case name == "": // an additional comma
+		case set: // it need not be in the caller's environment
 			e.Set = append(e.Set, token)
 		case strings.EqualFold(token, "ALL"):
 			e.All = true
@@ -30,7 +30,7 @@ func ParseExport(text string) Export {
 	return e
 }
 
-// splitQuoted yields the parts of a list between its commas, of which quotes may hold some.
+// splitQuoted yields the parts of a comma-separated list; commas in quotes do not separate parts.
 func splitQuoted(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		start, quote := 0, byte(0)
@@ -51,8 +51,8 @@ func splitQuoted(text string) func(yield func(string) bool) {
 	}
 }
 
-// Environment returns what a job gets of the caller's environment. Variables that begin with SLURM_ go along in any
-// case, as sbatch has it.
+// Environment returns the part of the caller's environment that a job receives. Like sbatch, it always includes
+// variables that begin with SLURM_.
 func (e Export) Environment(caller []string) []string {
 	var out []string
 	for _, entry := range caller {

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// An Option is one that a command of Slurm's knows.
+// An Option is an option of a Slurm command.
 type Option struct {
 	Long     string // without its hyphens
 	Short    byte   // 0: none
 	Argument Argument
 }
 
-// An Argument says whether an option has one.
+// An Argument specifies whether an option has an argument.
 type Argument int
 
-// The kinds of options. An optional argument stands in the same word: --export=ALL, or not at all.
+// The kinds of options. An optional argument must be in the same word, as in --export=ALL.
 const (
 	NoArgument Argument = iota
 	Required
 	Optional
 )
 
-// Options reads a list of options that need no more words: "all|a name|n= jobs|j?" has one without an argument, one
-// with, and one whose argument is optional.
+// Options parses a compact list of options: "all|a name|n= jobs|j?" has one without an argument, one with an argument,
+// and one with an optional argument.
 func Options(list string) []Option {
 	var options []Option
 	for text := range strings.FieldsSeq(list) {
@@ -43,16 +43,15 @@ func Options(list string) []Option {
 	return options
 }
 
-// A Given is an option that was given. A word that is no option has no Name, and is the Value.
+// A Given is an option that was given. A word that is not an option has no Name, only a Value.
 type Given struct{ Name, Value string }
 
-// A UsageError is a command line that a command does not understand, in getopt's words, complete with the command's
-// name.
+// A UsageError is an invalid command line, in getopt's wording, including the command's name.
 type UsageError struct{ Text string }
 
 func (e *UsageError) Error() string { return e.Text }
 
-// Message returns what a command prints on its standard error, without a newline at the end, because of err.
+// Message returns the text for err that a command prints on its standard error, without a final newline.
 func Message(command string, err error) string {
 	if usage := (*UsageError)(nil); errors.As(err, &usage) {
 		return usage.Text
@@ -64,28 +63,28 @@ func Message(command string, err error) string {
 	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
 }
 
-// A Getopt reads command lines as getopt_long does: -J name, -Jname, --job-name=name, --job-name name, -hn, and long
-// options by the beginnings of their names.
+// A Getopt parses command lines like getopt_long: -J name, -Jname, --job-name=name, --job-name name, -hn, and
+// abbreviated long options.
 type Getopt struct {
-	Command string   // the name with which its messages begin
-	Options []Option // in the order in which an ambiguous one is answered
-	Ordered bool     // the first word that is no option ends them: what follows is another command's
+	Command string   // the prefix of its messages
+	Options []Option // in the order in which ambiguous ones are listed
+	Ordered bool     // options end at the first word that is not one: the rest belongs to another command
 }
 
-// Parse reads words, without the command's name. The options come in their order, by their long names; rest has all
+// Parse parses words, without the command's name. It returns the options in order, by their long names; rest has all
 // other words.
 func (g Getopt) Parse(words []string) (given []Given, rest []string, err error) {
 	for len(words) > 0 {
 		word := words[0]
 		words = words[1:]
 		switch {
-		case word == "--": // what follows is no option, whatever it looks like
+		case word == "--": // the following words are not options, whatever they look like
 			return given, append(rest, words...), nil
 		case strings.HasPrefix(word, "--"):
 			given, words, err = g.long(given, word, words)
-		case len(word) > 1 && word[0] == '-': // a hyphen alone is a file
+		case len(word) > 1 && word[0] == '-': // a single hyphen is a file
 			given, words, err = g.short(given, word[1:], words)
-		case g.Ordered: // the script, and what follows is its own
+		case g.Ordered: // the script; the rest belongs to it
 			return given, append(append(rest, word), words...), nil
 		default:
 			rest = append(rest, word)
@@ -102,7 +101,7 @@ func (g Getopt) usage(format string, args ...any) error {
 		g.Command, fmt.Sprintf(format, args...), g.Command)}
 }
 
-// long reads --name, --name=value, or --name and its value in the next word.
+// long parses --name, --name=value, or --name with its value in the next word.
 func (g Getopt) long(given []Given, word string, rest []string) ([]Given, []string, error) {
 	name, value, assigned := strings.Cut(word[2:], "=")
 	option, err := g.find(word, name)
@@ -120,12 +119,12 @@ func (g Getopt) long(given []Given, word string, rest []string) ([]Given, []stri
 	return append(given, Given{option.Long, value}), rest, nil
 }
 
-// find finds an option by its name, or by a beginning of it that no other has.
+// find finds an option by its name, or by a unique prefix of it.
 func (g Getopt) find(word, name string) (Option, error) {
 	var found []Option
 	for _, option := range g.Options {
 		if option.Long == name {
-			return option, nil // though it begins another
+			return option, nil // even if it is a prefix of another
 		}
 		if strings.HasPrefix(option.Long, name) {
 			found = append(found, option)
@@ -144,7 +143,7 @@ func (g Getopt) find(word, name string) (Option, error) {
 	return Option{}, g.usage("option '%s' is ambiguous; possibilities:%s", word, names.String())
 }
 
-// short reads letters behind a single hyphen, the last of which may have an argument.
+// short parses letters after a single hyphen, the last of which may have an argument.
 func (g Getopt) short(given []Given, letters string, rest []string) ([]Given, []string, error) {
 	for i := range len(letters) {
 		option, ok := g.letter(letters[i])
@@ -156,7 +155,7 @@ func (g Getopt) short(given []Given, letters string, rest []string) ([]Given, []
 		case NoArgument:
 			given = append(given, Given{Name: option.Long})
 			continue
-		case Required: // here or in the next word
+		case Required: // in this word or the next
 			if value == "" && len(rest) == 0 {
 				return nil, nil, g.usage("option requires an argument -- '%c'", letters[i])
 			}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// MaxHosts bounds what Hosts returns.
+// MaxHosts limits the result of Hosts.
 const MaxHosts = 64 << 10
 
-// Hosts names the nodes of a list: "n[1-3,05],login" are n1, n2, n3, n05 and login.
+// Hosts expands a list of nodes: "n[1-3,05],login" means n1, n2, n3, n05 and login.
 func Hosts(list string) ([]string, error) {
 	var hosts []string
 	for list != "" {
@@ -29,7 +29,7 @@ func Hosts(list string) ([]string, error) {
 	return hosts, nil
 }
 
-// expandHosts expands one entry, whose brackets may stand anywhere, but only once.
+// expandHosts expands one entry, which may contain one pair of brackets at any place.
 func expandHosts(one string) ([]string, error) {
 	prefix, rest, ok := strings.Cut(one, "[")
 	if !ok {
@@ -37,13 +37,13 @@ func expandHosts(one string) ([]string, error) {
 	}
 	ranges, suffix, ok := strings.Cut(rest, "]")
 	if !ok || strings.ContainsAny(suffix, "[]") {
-		return nil, fmt.Errorf("Invalid hostlist: %s", one) // Slurm's words
+		return nil, fmt.Errorf("Invalid hostlist: %s", one) // Slurm's wording
 	}
 	var hosts []string
 	for part := range strings.SplitSeq(ranges, ",") {
 		first, last, _, err := parseRange(part)
 		if err != nil || strings.Contains(part, ":") || last-first >= MaxHosts || len(hosts) > MaxHosts {
-			return nil, fmt.Errorf("Invalid hostlist: %s", one) // Slurm's words
+			return nil, fmt.Errorf("Invalid hostlist: %s", one) // Slurm's wording
 		}
 		width := len(part)
 		if i := strings.IndexByte(part, '-'); i >= 0 {
@@ -56,15 +56,15 @@ func expandHosts(one string) ([]string, error) {
 	return hosts, nil
 }
 
-// A hostRun is hosts in a row that one entry of a list names: those from first to last, or one whose name does not end
-// with a number.
+// A hostRun is a series of hosts that one entry of a list names: those from first to last, or a single host whose name
+// does not end with a number.
 type hostRun struct {
 	prefix      string
 	first, last int
-	width       int // of the numbers, with zeros before them; 0: there is none
+	width       int // of the numbers, with leading zeros; 0: no number
 }
 
-// JoinHosts writes names of nodes as a list that Hosts reads, in their order: n1, n2, n5 and x are "n[1-2,5],x".
+// JoinHosts formats names of nodes, in order, as a list for Hosts: n1, n2, n5 and x become "n[1-2,5],x".
 func JoinHosts(names []string) string {
 	var runs []hostRun
 	for _, name := range names {
@@ -88,7 +88,7 @@ func JoinHosts(names []string) string {
 	return b.String()
 }
 
-// brackets writes the numbers of runs that have the same prefix.
+// brackets formats the numbers of runs with the same prefix.
 func brackets(runs []hostRun) string {
 	var parts []string
 	for _, r := range runs {
@@ -107,7 +107,7 @@ func brackets(runs []hostRun) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// runOf parts a name before the number at its end. A number that is longer than all that count is no number.
+// runOf splits a name before its final number. Digits with a value beyond the supported range do not count as a number.
 func runOf(name string) hostRun {
 	prefix := strings.TrimRight(name, "0123456789")
 	n, ok := number(name[len(prefix):])
@@ -117,7 +117,7 @@ func runOf(name string) hostRun {
 	return hostRun{prefix, int(n), int(n), len(name) - len(prefix)}
 }
 
-// take takes in the run that follows, if it goes on where this one ends and its numbers are written in the same width.
+// take adds the next run, if it continues this one and its numbers have the same width.
 func (r *hostRun) take(next hostRun) bool {
 	if r.width == 0 || next.width == 0 || r.prefix != next.prefix || next.first != r.last+1 {
 		return false

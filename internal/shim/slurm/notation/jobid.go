@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// MaxTask is the highest number of an array's task, and how many tasks a list of jobs may name.
+// MaxTask is the highest number of an array's task, and the maximum number of tasks in a list of jobs.
 const MaxTask = 99_999
 
-// ErrJobID is a list of jobs that Slurm cannot read.
-var ErrJobID = errors.New("Invalid job id") // Slurm's words
+// ErrJobID is Slurm's error for an invalid list of jobs.
+var ErrJobID = errors.New("Invalid job id") // Slurm's wording
 
-// ParseJobIDs reads a list of jobs: "12,13_4,14_[1-4,7],15_*". A step ("12.batch", "12.0") stands for its job.
+// ParseJobIDs parses a list of jobs: "12,13_4,14_[1-4,7],15_*". A step ("12.batch", "12.0") stands for its job.
 func ParseJobIDs(text string) ([]JobID, error) {
 	var ids []JobID
 	tasks := 0
@@ -35,7 +35,7 @@ func ParseJobIDs(text string) ([]JobID, error) {
 	return ids, nil
 }
 
-// cutList cuts a list at its first comma that is not in brackets.
+// cutList cuts a list at its first comma outside brackets.
 func cutList(text string) (first, rest string) {
 	depth := 0
 	for i := range len(text) {
@@ -53,7 +53,7 @@ func cutList(text string) (first, rest string) {
 	return text, ""
 }
 
-// ParseJobID reads one job: "12", "12_3", "12_[1-4]", "12_*" or "12.batch".
+// ParseJobID parses one job: "12", "12_3", "12_[1-4]", "12_*" or "12.batch".
 func ParseJobID(text string) (JobID, error) {
 	name, _, _ := strings.Cut(text, ".")
 	digits, tasks, inArray := strings.Cut(name, "_")
@@ -73,7 +73,7 @@ func ParseJobID(text string) (JobID, error) {
 	return id, nil
 }
 
-// String writes it as it is read: "12", "12_3", "12_[1-4]".
+// String formats the id as ParseJobID accepts it: "12", "12_3", "12_[1-4]".
 func (id JobID) String() string {
 	switch len(id.Tasks) {
 	case 0:

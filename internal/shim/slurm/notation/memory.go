@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ErrMemory is a size that Slurm cannot read.
+// ErrMemory is Slurm's error for an invalid size.
 var ErrMemory = errors.New("invalid memory specification")
 
-// ParseMemory reads a size in MiB, or with a unit: 500, 500M, 2G, 1048576K, 1T. A part of a MiB counts as a whole one,
-// and 0 stands for all that a node has.
+// ParseMemory parses a size in MiB, or with a unit: 500, 500M, 2G, 1048576K, 1T. A fraction of a MiB is rounded up, and
+// 0 stands for the whole memory of a node.
 func ParseMemory(text string) (mib int64, err error) {
 	text = strings.TrimPrefix(strings.TrimLeft(text, " "), "+")
 	digits := strings.TrimRight(text, "kKmMgGtTbB")
@@ -32,10 +32,10 @@ func ParseMemory(text string) (mib int64, err error) {
 	return n, nil
 }
 
-// maxMemory is more MiB than there are.
+// maxMemory is an upper limit, in MiB, beyond any real memory.
 const maxMemory = 1 << 37
 
-// Memory writes MiB with the largest unit that needs no fraction, as squeue and sacct do: 100M, 2G.
+// Memory formats MiB with the largest unit without a fraction, like squeue and sacct: 100M, 2G.
 func Memory(mib int64) string {
 	unit := 0
 	for mib != 0 && mib%1024 == 0 && unit < 2 {

@@ -15,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// What Slurm 22.05's own sbatch answered to each text is in testdata: a text, a tab, and what squeue then showed, or "!"
-// and sbatch's error. These are the texts with which we deal in another way, and why.
+// testdata contains the answers of Slurm 22.05's own sbatch to each text: a text, a tab, and the value that squeue then
+// showed, or "!" and sbatch's error. These are the texts that we treat differently, and the reasons.
 var otherwise = map[string]string{
 	"999999999": "years that overflow in Slurm", "99999999": "likewise", "12345678901": "likewise",
 	"99999999999": "more than there is", "0-3%2": "",
@@ -27,7 +27,7 @@ var otherwise = map[string]string{
 	"x%3": "a pattern without an end", "%5%": "likewise",
 }
 
-// oracle calls check with each text of a file of testdata, and what Slurm made of it.
+// oracle calls check with each text of a testdata file and Slurm's answer to it.
 func oracle(t *testing.T, file string, check func(text string) (string, error)) {
 	t.Helper()
 	content, err := os.ReadFile("testdata/" + file)
@@ -108,7 +108,7 @@ func TestParseDependencies(t *testing.T) {
 
 func TestParseWarning(t *testing.T) {
 	oracle(t, "signals.txt", func(text string) (string, error) {
-		_, err := notation.ParseWarning(strings.TrimSuffix(text, "@")) // Slurm takes a time that is not there
+		_, err := notation.ParseWarning(strings.TrimSuffix(text, "@")) // Slurm accepts an empty time
 		return "ok", err
 	})
 	got, err := notation.ParseWarning("B:USR2@30")
@@ -123,7 +123,7 @@ func TestExpand(t *testing.T) {
 		values := map[byte]string{
 			'A': "205", 'a': "7", 'x': "na me", 'u': "root", 'N': "HOST", 'n': "0", 't': "0", 's': "batch",
 		}
-		// Each pattern was tried with a job of its own.
+		// Each pattern was tried with a separate job.
 		values['j'] = map[string]string{"x%j": "203", "x%4j": "204", "x%12j": "223", "x%0j": "224", "x%%%j": "227"}[text]
 		values['J'] = "217"
 		return notation.Expand(text, values), nil
@@ -238,20 +238,7 @@ func TestParseMoment(t *testing.T) {
 	}
 }
 
-func TestExitCode(t *testing.T) {
-	for _, c := range []notation.ExitCode{{}, {Status: 7}, {Signal: 9}, {Status: 255}} {
-		if got, err := notation.ParseExitCode(c.String()); got != c || err != nil {
-			t.Errorf("%s is read as %s, %v", c, got, err)
-		}
-	}
-	for _, bad := range []string{"", "1", "x:0", "0:x", "-1:0", "256:0", "0:128"} {
-		if _, err := notation.ParseExitCode(bad); err == nil {
-			t.Errorf("%q is an exit code", bad)
-		}
-	}
-}
-
-// Nothing that is read crashes a parser or makes it write what it cannot read again.
+// No input crashes a parser or makes it write text that it cannot read.
 func FuzzNotation(f *testing.F) {
 	for _, file := range []string{"times", "memory", "arrays", "dependencies", "signals", "patterns"} {
 		content, err := os.ReadFile("testdata/" + file + ".txt")
@@ -263,7 +250,7 @@ func FuzzNotation(f *testing.F) {
 			f.Add(string(text))
 		}
 	}
-	for _, text := range []string{"1_[1-4],2", "now-2days", "n[1-3]", "#!/bin/sh\n#SBATCH -J 'a b'\n", "ALL,A=1", "0:9"} {
+	for _, text := range []string{"1_[1-4],2", "now-2days", "n[1-3]", "#!/bin/sh\n#SBATCH -J 'a b'\n", "ALL,A=1"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -301,7 +288,6 @@ func FuzzNotation(f *testing.F) {
 		}
 		_, _ = notation.ParseMoment(text, time.Unix(1_800_000_000, 0))
 		_, _ = notation.ParseWarning(text)
-		_, _ = notation.ParseExitCode(text)
 		_, _ = notation.Directives(text)
 		_ = notation.CheckScript(text)
 		_ = notation.ParseExport(text).Environment([]string{text, "A=1"})

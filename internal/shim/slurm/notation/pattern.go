@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxWidth is the most that a number in a file's name is padded to.
+// maxWidth limits the width to which a number in a file's name is padded.
 const maxWidth = 10
 
-// Expand fills in a file's name: %j is the job's id, %A the array's, %a the task's number in it, %x the job's name, %u
-// the user, %N the first node, %n and %t the number of node and task in the job, %s the step, %J the job and step. A
-// width, as in %4j, pads numbers with zeros. What values does not hold stays as it is, %% is a %, and a backslash in a
-// name keeps all of it as it is, but for itself.
+// Expand expands a file's name: %j is the job's id, %A the array's, %a the task's number in the array, %x the job's
+// name, %u the user, %N the first node, %n and %t the number of node and task in the job, %s the step, %J the job and
+// step. A width, as in %4j, pads numbers with zeros. A letter that is not in values stays unchanged, %% is a %, and a
+// name that contains a backslash stays unchanged except that the backslash is removed.
 func Expand(pattern string, values map[byte]string) string {
 	if strings.Contains(pattern, `\`) {
 		return unescape(pattern)
@@ -26,7 +26,7 @@ func Expand(pattern string, values map[byte]string) string {
 		for end < len(pattern) && pattern[end] >= '0' && pattern[end] <= '9' {
 			end++
 		}
-		if end == len(pattern) { // a % and a width, and no letter
+		if end == len(pattern) { // a % with a width but without a letter
 			b.WriteString(pattern[i:])
 			break
 		}
@@ -34,7 +34,7 @@ func Expand(pattern string, values map[byte]string) string {
 		switch {
 		case pattern[end] == '%':
 			b.WriteByte('%')
-		case !known: // as it is
+		case !known: // unchanged
 			b.WriteString(pattern[i : end+1])
 		default:
 			b.WriteString(pad(value, pattern[i+1:end]))
@@ -44,7 +44,7 @@ func Expand(pattern string, values map[byte]string) string {
 	return b.String()
 }
 
-// pad writes numbers, and nothing else, with zeros before them.
+// pad pads a number with leading zeros; it returns other texts unchanged.
 func pad(value, width string) string {
 	n, err := strconv.Atoi(width)
 	if _, number := number(value); err != nil || !number {
@@ -53,7 +53,7 @@ func pad(value, width string) string {
 	return strings.Repeat("0", max(min(n, maxWidth)-len(value), 0)) + value
 }
 
-// unescape takes away each backslash that stands before something.
+// unescape removes each backslash that precedes a character.
 func unescape(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// A Directive is a line of a script that begins with #SBATCH, as words.
+// A Directive is a line of a script that begins with #SBATCH, split into words.
 type Directive struct {
 	Line  int // in the script, from 1
 	Words []string
 }
 
-// CheckScript returns sbatch's complaint about a text that cannot be a script.
+// CheckScript returns sbatch's error for a text that is not a valid script.
 func CheckScript(text string) error {
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
 	case strings.TrimSpace(text) == "":
-		return errors.New("Batch script is empty!") // Slurm's words, as below
-	case !strings.HasPrefix(text, "#!"): // a program, say
-		return errors.New("This does not look like a batch script.  The first\n" + // Slurm's words
+		return errors.New("Batch script is empty!") // Slurm's wording, also below
+	case !strings.HasPrefix(text, "#!"): // for example a program
+		return errors.New("This does not look like a batch script.  The first\n" + // Slurm's wording
 			"line must start with #! followed by the path to an interpreter.\nFor instance: #!/bin/sh")
 	case strings.Contains(text, "\x00"):
-		return errors.New("The Slurm controller does not allow scripts that\n" + // Slurm's words
+		return errors.New("The Slurm controller does not allow scripts that\n" + // Slurm's wording
 			"contain a NULL character '\\0'.")
 	case strings.HasSuffix(first, "\r") || strings.Contains(text, "\r\n"):
-		return errors.New("Batch script contains DOS line breaks (\\r\\n)\n" + // Slurm's words
+		return errors.New("Batch script contains DOS line breaks (\\r\\n)\n" + // Slurm's wording
 			"instead of expected UNIX line breaks (\\n).")
 	}
 	return nil
 }
 
-// Directives returns the #SBATCH lines of a script up to its first command: a line neither empty nor a comment.
-// The error names the line, and has Slurm's words.
+// Directives returns the #SBATCH lines of a script up to its first command, that is, the first line that is neither
+// empty nor a comment. Errors name the line, in Slurm's wording.
 func Directives(script string) ([]Directive, error) {
 	var list []Directive
 	n := 0
 	for line := range bytes.Lines([]byte(script)) {
-		n++ // also empty lines
+		n++ // empty lines count, too
 		line = bytes.TrimRight(line, "\n")
 		rest, ok := bytes.CutPrefix(line, []byte("#SBATCH"))
 		if ok && len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t') {
@@ -56,12 +56,12 @@ func Directives(script string) ([]Directive, error) {
 	return list, nil
 }
 
-// splitWords splits a line as sbatch does: quotes of either kind hold blanks, a backslash the next character, and a #
-// at a word's beginning ends the line.
+// splitWords splits a line like sbatch: quotes of either kind protect blanks, a backslash protects the next character,
+// and a # at the beginning of a word ends the line.
 func splitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
-	inWord, quote, from := false, byte(0), 0 // from is behind the last whole word
+	inWord, quote, from := false, byte(0), 0 // from is the end of the last complete word
 	end := func(at int) {
 		if inWord {
 			words = append(words, word.String())
@@ -73,7 +73,7 @@ func splitWords(line string) ([]string, error) {
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {
-		case quote != 0 && c == quote: // its end
+		case quote != 0 && c == quote: // the closing quote
 			quote = 0
 		case c == '\\' && i+1 < len(line) && quote != '\'':
 			i++
@@ -93,7 +93,7 @@ func splitWords(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, line[from:]) // Slurm's words
+		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, line[from:]) // Slurm's wording
 	}
 	end(len(line))
 	return words, nil

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// ErrSignal is a signal that Slurm cannot read.
+// ErrSignal is Slurm's error for an invalid signal.
 var ErrSignal = errors.New("invalid signal specification")
 
-// signals has the names that Slurm knows.
+// signals maps the names that Slurm accepts.
 var signals = map[string]syscall.Signal{
 	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "QUIT": syscall.SIGQUIT, "ABRT": syscall.SIGABRT,
 	"KILL": syscall.SIGKILL, "ALRM": syscall.SIGALRM, "TERM": syscall.SIGTERM, "USR1": syscall.SIGUSR1,
@@ -18,7 +18,7 @@ var signals = map[string]syscall.Signal{
 	"TSTP": syscall.SIGTSTP, "TTIN": syscall.SIGTTIN, "TTOU": syscall.SIGTTOU, "XCPU": syscall.SIGXCPU,
 }
 
-// ParseSignal reads a signal's name, with or without SIG, or its number.
+// ParseSignal parses a signal's name, with or without SIG, or its number.
 func ParseSignal(text string) (int, error) {
 	if n, ok := number(text); ok && n > 0 && n < 65 {
 		return int(n), nil
@@ -30,8 +30,8 @@ func ParseSignal(text string) (int, error) {
 	return 0, ErrSignal
 }
 
-// ParseWarning reads what follows --signal: [B:]SIGNAL[@SECONDS]. A job gets it a minute before its end if no time is
-// said.
+// ParseWarning parses the argument of --signal: [B:]SIGNAL[@SECONDS]. By default a job receives the signal one minute
+// before its end.
 func ParseWarning(text string) (*Warning, error) {
 	w := Warning{Before: time.Minute}
 	rest := text
@@ -39,8 +39,8 @@ func ParseWarning(text string) (*Warning, error) {
 		for _, flag := range strings.ToUpper(flags) {
 			switch flag {
 			case 'B':
-				w.Batch = true // and the steps get none
-			case 'R': // about reservations, of which there are none
+				w.Batch = true // the steps do not receive it
+			case 'R': // for reservations, which do not exist here
 			default:
 				return nil, ErrSignal
 			}

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// ErrTime is a time that Slurm cannot read.
+// ErrTime is Slurm's error for an invalid time.
 var ErrTime = errors.New("invalid time specification")
 
-// ParseLimit reads a time limit: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS and so on, rounded up to
-// minutes as Slurm does. No limit ("UNLIMITED", "INFINITE", "-1", and 0) is 0.
+// ParseLimit parses a time limit: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS and so on, rounded up to
+// minutes like in Slurm. The result is 0 if there is no limit ("UNLIMITED", "INFINITE", "-1", and 0).
 func ParseLimit(text string) (time.Duration, error) {
 	switch strings.ToUpper(text) {
-	case "-1", "INFINITE", "UNLIMITED": // in any case
+	case "-1", "INFINITE", "UNLIMITED": // upper or lower case
 		return 0, nil
 	}
 	days, rest, hasDays := strings.Cut(text, "-")
@@ -45,10 +45,10 @@ func ParseLimit(text string) (time.Duration, error) {
 	return time.Duration((seconds+59)/60) * time.Minute, nil
 }
 
-// maxSeconds is the longest time that anybody means, some hundred years.
+// maxSeconds is the longest accepted time, some hundred years.
 const maxSeconds = 1 << 32
 
-// number reads at most eleven digits, which do not overflow when they are days and become seconds.
+// number parses at most eleven digits, which do not overflow when days are converted to seconds.
 func number(text string) (int64, bool) {
 	if text == "" || len(text) > 11 {
 		return 0, false
@@ -63,7 +63,7 @@ func number(text string) (int64, bool) {
 	return n, true
 }
 
-// Clock writes a duration as squeue does: 0:05, 1:00:00, 2-03:00:00.
+// Clock formats a duration like squeue: 0:05, 1:00:00, 2-03:00:00.
 func Clock(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	days, hours, minutes, seconds := s/86400, s/3600%24, s/60%60, s%60
@@ -76,7 +76,7 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", minutes, seconds)
 }
 
-// FullClock writes a duration as sacct and scontrol do: 00:00:05, 2-03:00:00.
+// FullClock formats a duration like sacct and scontrol: 00:00:05, 2-03:00:00.
 func FullClock(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	clock := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
@@ -86,21 +86,21 @@ func FullClock(d time.Duration) string {
 	return clock
 }
 
-// Moment writes a time in its own zone: 2026-11-26T10:15:00.
+// Moment formats a time in its own zone: 2026-11-26T10:15:00.
 func Moment(t time.Time) string { return t.Format("2006-01-02T15:04:05") }
 
-// layouts of ParseMoment; those without a date are of today, and those without a year of this one.
+// layouts are the layouts of ParseMoment; without a date, today is assumed, and without a year, the current one.
 var layouts = []string{
 	"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "01/02/06-15:04:05", "01/02/06-15:04", "01/02/06",
 	"01/02-15:04:05", "01/02-15:04", "01/02", "01.02.06", "01.02", "010206", "0102",
 	"15:04:05", "15:04", "3:04PM", "3:04 PM",
 }
 
-// daytimes are the hours that have names.
+// daytimes are the hours with names.
 var daytimes = map[string]int{"midnight": 0, "noon": 12, "elevenses": 11, "fika": 15, "teatime": 16}
 
-// ParseMoment reads a time as sacct's -S and -E do: "now", "now-2days", "today", "2026-11-26T10:15", "11/26", "10:15".
-// A time of the day is today's, even where that has passed.
+// ParseMoment parses a time like sacct's -S and -E: "now", "now-2days", "today", "2026-11-26T10:15", "11/26", "10:15".
+// A time without a date means today, even if it has passed.
 func ParseMoment(text string, now time.Time) (time.Time, error) {
 	word := strings.ToLower(strings.TrimSpace(text))
 	year, month, day := now.Date()
@@ -124,7 +124,7 @@ func ParseMoment(text string, now time.Time) (time.Time, error) {
 			continue
 		}
 		switch {
-		case t.Year() != 0: // it was said whole
+		case t.Year() != 0: // it has a full date
 			return t, nil
 		case strings.HasPrefix(layout, "15") || strings.HasPrefix(layout, "3"):
 			return midnight.Add(t.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, now.Location()))), nil
@@ -134,7 +134,7 @@ func ParseMoment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%w: %s", ErrTime, text)
 }
 
-// parseOffset reads what follows "now": +COUNT[UNIT] or -COUNT[UNIT], of seconds if no unit is said.
+// parseOffset parses the text after "now": +COUNT[UNIT] or -COUNT[UNIT], in seconds by default.
 func parseOffset(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

@@ -11,11 +11,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// environ returns the environment of a job's script: what was exported when it was submitted, and above that what
-// Slurm tells a job. The worker's own variables count only where the job has none: where temporary files go, which GPUs
-// it may use. began is when the job began.
+// environ returns the environment of a job's script: the variables exported at submission, overridden by those that
+// Slurm sets. The worker's own variables are used only if the job has none: for example the directory for temporary
+// files, and the GPUs that it may use. began is when the job began.
 func (o Order) environ(i instance, worker []string, began time.Time) []string {
-	// Later ones override earlier ones: the worker's, the caller's, Slurm's.
+	// Later ones override earlier ones: first the worker's, then the caller's, then Slurm's.
 	vars := map[string]string{}
 	set := func(all []string, which func(name string) bool) {
 		for _, kv := range all {
@@ -27,13 +27,13 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 	set(worker, func(name string) bool { return slices.Contains(passed, name) })
 	temporary := vars["TMPDIR"]
 	set(o.Environment, func(name string) bool { return !slices.Contains(others, name) })
-	if slices.Contains(o.Environment, scratch+"="+vars["TMPDIR"]) { // of the job in which sbatch was called
+	if slices.Contains(o.Environment, scratch+"="+vars["TMPDIR"]) { // it belongs to the job in which sbatch was called
 		vars["TMPDIR"] = temporary
 	}
 	if temporary != "" && vars["TMPDIR"] == temporary {
 		vars[scratch] = temporary
 	}
-	// Slurm logs the user in: these are there also where nothing is exported.
+	// Slurm logs the user in: these are set even if nothing is exported.
 	for name, value := range map[string]string{"USER": o.Facts.User, "LOGNAME": o.Facts.User, "SHELL": "/bin/sh"} {
 		vars[name] = cmp.Or(vars[name], value)
 	}
@@ -46,28 +46,28 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 	return all
 }
 
-// gpus is the variable by which a program learns which GPUs it may use: only the worker knows.
+// gpus is the variable that names the GPUs that a program may use: only the worker knows its value.
 const gpus = "CUDA_VISIBLE_DEVICES"
 
-// others are variables of the caller that would be about another job, were sbatch called in one.
+// others are variables of the caller that would refer to another job if sbatch was called inside a job.
 var others = []string{
 	gpus, corral.RunVariable, corral.IDVariable, corral.AttemptVariable, corral.CPUsVariable, corral.NoteVariable,
 	corral.ElementVariable, corral.EntryVariable, corral.SubmitDirVariable, "CORRAL_JOB_TAG", "CORRAL_JOB_DIR",
 	FolderVariable, scratch,
 }
 
-// FolderVariable is the variable by which a job's commands find the folder of its shim.
+// FolderVariable is the variable by which a job's commands find the folder of their shim.
 const FolderVariable = "CORRAL_SHIM"
 
-// scratch is the variable that says which directory for temporary files is a job's own, and goes with it.
+// scratch is the variable that names a job's own directory for temporary files, which is removed with the job.
 const scratch = "CORRAL_SCRATCH"
 
-// passed are those variables of the worker that a job gets unless it has its own.
+// passed are the variables of the worker that a job receives unless it has its own.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", gpus, corral.RunVariable, corral.IDVariable,
 }
 
-// first puts a folder first into a PATH, unless it is in it.
+// first puts a folder at the beginning of a PATH, unless the PATH contains it.
 func first(folder, path string) string {
 	switch {
 	case folder == "" || slices.Contains(strings.Split(path, ":"), folder):
@@ -78,7 +78,7 @@ func first(folder, path string) string {
 	return folder + ":" + path
 }
 
-// told is what Slurm tells a job that has one node.
+// told returns the variables that Slurm sets for a job on one node.
 func (o Order) told(i instance, began time.Time) map[string]string {
 	f, id := o.Facts, strconv.FormatInt(i.id, 10)
 	vars := map[string]string{
@@ -122,13 +122,13 @@ func (o Order) told(i instance, began time.Time) map[string]string {
 	return vars
 }
 
-// toldOfArray is what a task of an array is told about the others.
+// toldOfArray returns the variables that describe an array to its tasks.
 func (o Order) toldOfArray(i instance) map[string]string {
 	n := len(i.tasks)
 	if n == 0 {
 		return nil
 	}
-	// Slurm tells the step even of lists that have none: that from the first number to the second.
+	// Slurm gives a step even for lists without one: the difference of the first two numbers.
 	step := 1
 	if n > 1 {
 		step = i.tasks[1] - i.tasks[0]

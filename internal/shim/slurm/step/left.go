@@ -8,11 +8,11 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
-// killAll kills the processes that descend from this one, and returns when none is left. All that loses its parent
-// becomes this process's child, so nothing of the job is left when this process has no child.
+// killAll kills the descendants of this process, and returns when none is left. Every orphaned descendant becomes this
+// process's child, so nothing of the job is left when this process has no children.
 func killAll() {
-	// Mostly there is nothing, and one call tells so. To look through the machine's processes takes a hundred times as
-	// long, and is done as often as something is left that may have started more meanwhile.
+	// Usually there is nothing, which one call shows. Scanning the machine's processes takes a hundred times as long,
+	// and is repeated while processes remain that may have started more in the meantime.
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		switch {
@@ -22,13 +22,13 @@ func killAll() {
 			return
 		}
 		for _, pid := range below(os.Getpid()) {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now; its number is its own until we wait
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended; its pid is not reused until we wait
 		}
 		_, _ = syscall.Wait4(-1, nil, 0, nil)
 	}
 }
 
-// below returns the processes that descend from one, without it.
+// below returns the descendants of a process, without the process itself.
 func below(root int) (found []int) {
 	children := map[int][]int{}
 	for _, p := range proc.All() {

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A resource is something that the kernel limits, in the words of setrlimit(2) and of /proc/PID/limits.
+// A resource is a resource that the kernel limits, as named in setrlimit(2) and /proc/PID/limits.
 type resource struct {
 	number int
 	label  string
 }
 
-// resources are those whose limits a job takes along from where it was submitted.
+// resources are the resources whose limits a job inherits from the submitting process.
 var resources = map[string]resource{
 	"CPU": {unix.RLIMIT_CPU, "Max cpu time"}, "FSIZE": {unix.RLIMIT_FSIZE, "Max file size"},
 	"DATA": {unix.RLIMIT_DATA, "Max data size"}, "STACK": {unix.RLIMIT_STACK, "Max stack size"},
@@ -26,9 +26,9 @@ var resources = map[string]resource{
 	"MEMLOCK": {unix.RLIMIT_MEMLOCK, "Max locked memory"}, "AS": {unix.RLIMIT_AS, "Max address space"},
 }
 
-// SoftLimits reads /proc/PID/limits: the soft limits of a process by the names of resources.
+// SoftLimits parses /proc/PID/limits and returns the soft limits by the names of resources.
 func SoftLimits(text []byte) map[string]uint64 {
-	// A line is a label, which may have blanks, then the soft limit, the hard one, and a unit.
+	// A line has a label, which may contain blanks, the soft limit, the hard limit, and a unit.
 	soft := map[string]uint64{}
 	for line := range bytes.Lines(text) {
 		for name, r := range resources {
@@ -47,13 +47,13 @@ func SoftLimits(text []byte) map[string]uint64 {
 	return soft
 }
 
-// lower sets the soft limits that the job is to have, as far as the hard ones here allow it; back undoes that, since
-// this process needs more than a job may be allowed.
+// lower sets the job's soft limits, as far as the hard limits permit; back restores the previous ones, because this
+// process may need more than the job is allowed.
 func lower(soft map[string]uint64) (back func(), err error) {
 	was := map[int]syscall.Rlimit{}
 	back = func() {
 		for number, limit := range was {
-			_ = syscall.Setrlimit(number, &limit) // what it was cannot be too much
+			_ = syscall.Setrlimit(number, &limit) // the previous value is always permitted
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(soft)) {
@@ -63,10 +63,11 @@ func lower(soft map[string]uint64) (back func(), err error) {
 			continue
 		}
 		if err := syscall.Getrlimit(r.number, &limit); err != nil {
-			return back, fmt.Errorf("looking at the limit %s: %w", name, err)
+			return back, fmt.Errorf("reading the limit %s: %w", name, err)
 		}
 		was[r.number] = limit
-		// A worker may have less than the machine where sbatch was called. To go beyond the hard limit takes root.
+		// A worker may have lower limits than the machine where sbatch was called. Exceeding the hard limit requires
+		// root.
 		limit.Cur = min(soft[name], limit.Max)
 		if err := syscall.Setrlimit(r.number, &limit); err != nil {
 			back()

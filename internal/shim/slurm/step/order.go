@@ -1,13 +1,13 @@
-// Package step runs one batch job of the Slurm shim on its worker: the script that was given to sbatch.
+// Package step runs one batch job of the Slurm shim on its worker: the script passed to sbatch.
 //
 // The worker starts it as the program of a task (pilot step). It finds its Order in a file, which sbatch has written
-// and corrald has kept: the script and all that Slurm would make of its options. It enters the directory, opens the
-// files of the job's streams, runs the script with its own environment and limits, and ends as the script ends. The
-// task's time limit, its memory and its cancellation are the worker's matter; a step only sends the warning that its
-// user wants before the time is up.
+// and corrald has stored: the script and the meaning of its options. It enters the directory, opens the files of the
+// job's streams, runs the script with the job's environment and limits, and ends like the script. The worker handles
+// the task's time limit, memory and cancellation; a step only sends the warning signal that its user requested before
+// the time limit.
 //
-// Its invariant: a job ends when its script ends. What descends from the script is killed then, also what has left the
-// script's process group, and nothing waits for it.
+// The invariant: a job ends when its script ends. Then all descendants of the script are killed, including those that
+// have left the script's process group, and nothing waits for them.
 package step
 
 import (
@@ -23,56 +23,56 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// MaxOrder bounds an order: what corrald keeps for a task.
+// MaxOrder limits the size of an order, which corrald stores for a task.
 const MaxOrder = 1 << 20
 
-// An Order is a job as sbatch hands it to its worker.
+// An Order is a job as sbatch passes it to its worker.
 type Order struct {
 	Script      Script   `json:"script"`
-	Environment []string `json:"environment"` // KEY=VALUE, without what the step adds
+	Environment []string `json:"environment"` // KEY=VALUE, without the variables that the step adds
 	Place       Place    `json:"place"`
 	Streams     Streams  `json:"streams"`
 	Limits      Limits   `json:"limits"`
 	Facts       Facts    `json:"facts"`
-	Array       string   `json:"array,omitempty"` // as --array has it; empty: one job
-	Folder      string   `json:"folder"`          // of the shim: where sbatch and its like are
-	Base        int64    `json:"base"`            // a task's number and this are its job's
-	Probe       bool     `json:"probe,omitempty"` // only look whether the job could begin here
-	Wide        bool     `json:"wide,omitempty"`  // written only: each text has a character for each of its bytes
+	Array       string   `json:"array,omitempty"` // as in --array; empty: a single job
+	Folder      string   `json:"folder"`          // the shim's folder, with sbatch and the other commands
+	Base        int64    `json:"base"`            // a job's number is its task's number plus this
+	Probe       bool     `json:"probe,omitempty"` // only check whether the job could start here
+	Wide        bool     `json:"wide,omitempty"`  // set only in files: each text has one character per byte
 }
 
 // A Script is a program with an interpreter line.
 type Script struct {
 	Text string   `json:"text"`
-	Name string   `json:"name,omitempty"` // the file that it was; empty: none
+	Name string   `json:"name,omitempty"` // the name of its file; empty: none
 	Args []string `json:"args,omitempty"`
 }
 
 // A Place is where a job runs.
 type Place struct {
 	Directory string `json:"directory"` // absolute
-	Mark      uint64 `json:"mark"`      // MarkOf the directory where sbatch ran; 0: any will do
+	Mark      uint64 `json:"mark"`      // MarkOf the directory where sbatch ran; 0: not checked
 	Submitted string `json:"submitted"` // the directory in which sbatch was called
-	Host      string `json:"host"`      // where sbatch ran
+	Host      string `json:"host"`      // the host where sbatch ran
 }
 
 // Streams are the files of a job's standard streams: patterns, relative to its directory.
 type Streams struct {
 	Input  string `json:"input,omitempty"` // empty: /dev/null
 	Output string `json:"output"`
-	Error  string `json:"error,omitempty"` // empty: where Output is
+	Error  string `json:"error,omitempty"` // empty: the same as Output
 	Append bool   `json:"append,omitempty"`
 }
 
-// Limits are what a job's processes are bound to.
+// Limits are the limits of a job's processes.
 type Limits struct {
 	Umask   int               `json:"umask"`
 	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in SoftLimits → soft limit
-	Time    time.Duration     `json:"time,omitempty"`    // 0: none; the worker keeps it
-	Warning *notation.Warning `json:"warning,omitempty"` // a signal before the time is up
+	Time    time.Duration     `json:"time,omitempty"`    // 0: none; enforced by the worker
+	Warning *notation.Warning `json:"warning,omitempty"` // a signal before the time limit
 }
 
-// Facts are what a job is told about itself.
+// Facts are the properties of a job that it can read from its environment.
 type Facts struct {
 	Name      string `json:"name"`
 	User      string `json:"user"`
@@ -81,10 +81,10 @@ type Facts struct {
 	Cluster   string `json:"cluster"`
 	Partition string `json:"partition"`
 	notation.Size
-	Export string `json:"export,omitempty"` // what followed --export, unless that was ALL
+	Export string `json:"export,omitempty"` // argument of --export, unless that was ALL
 }
 
-// texts returns the order with all that its user may have written in any bytes changed.
+// texts returns the order with change applied to all texts that may contain arbitrary bytes from its user.
 func (o Order) texts(change func(string) string) Order {
 	all := func(list []string) []string {
 		changed := make([]string, len(list))
@@ -103,8 +103,8 @@ func (o Order) texts(change func(string) string) Order {
 	return o
 }
 
-// wide has a character for each byte of a text, and narrow takes that back. A character that no byte became is left
-// out.
+// wide converts each byte of a text to a character, and narrow reverses this. narrow omits characters that cannot come
+// from a byte.
 func wide(text string) string {
 	runes := make([]rune, len(text))
 	for i := range len(text) {
@@ -123,8 +123,8 @@ func narrow(text string) string {
 	return string(b)
 }
 
-// Encode writes an order. JSON has no bytes that are not UTF-8, as scripts, variables and names of files may have, so
-// an order with such bytes is written wide. One that is longer than corrald keeps is an error.
+// Encode encodes an order. Scripts, variables and file names may contain bytes that are not valid UTF-8, which JSON
+// cannot represent, so an order with such bytes is written wide. An order that is too large for corrald is an error.
 func (o Order) Encode() ([]byte, error) {
 	o.texts(func(text string) string {
 		o.Wide = o.Wide || !utf8.ValidString(text)
@@ -135,13 +135,13 @@ func (o Order) Encode() ([]byte, error) {
 	}
 	b, err := json.Marshal(o)
 	if err == nil && len(b) > MaxOrder {
-		err = fmt.Errorf("the script and the environment of the job have %d bytes together, at most %s may be",
+		err = fmt.Errorf("the script and the environment of the job have %d bytes together, but at most %s are allowed",
 			len(b), input.Size(MaxOrder))
 	}
 	return b, err
 }
 
-// Read reads an order from its file.
+// Read reads an order from a file.
 func Read(name string) (Order, error) {
 	b, err := input.ReadFile(name, MaxOrder)
 	if err != nil {
@@ -160,13 +160,13 @@ func decode(b []byte) (o Order, err error) {
 	return o, o.check()
 }
 
-// check refuses what no sbatch writes, so that what follows need not think of it.
+// check refuses orders that sbatch does not write, so that the code below need not handle them.
 func (o Order) check() error {
 	for what, text := range map[string]string{
 		"directory": o.Place.Directory, "output": o.Streams.Output, "error": o.Streams.Error, "input": o.Streams.Input,
 	} {
 		if strings.ContainsRune(text, 0) {
-			return fmt.Errorf("the job's %s has a NUL in it", what)
+			return fmt.Errorf("the job's %s contains a NUL", what)
 		}
 	}
 	switch {

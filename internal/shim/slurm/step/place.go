@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// MarkOf tells a directory from another one that has the same name on another machine: its number on its file system,
-// which is the same wherever that is mounted. It is 0 if there is no such directory.
+// MarkOf identifies a directory, to distinguish it from a directory with the same name on another machine. It is the
+// inode number, which is the same wherever the file system is mounted, or 0 if the directory does not exist.
 func MarkOf(dir string) uint64 {
 	var st syscall.Stat_t
 	if syscall.Stat(dir, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
@@ -39,25 +39,25 @@ func (p Place) visible(host string) error {
 	return nil
 }
 
-// An instance is which of an order's jobs this one is, and where it runs.
+// An instance identifies one of an order's jobs, and where it runs.
 type instance struct {
 	id      int64 // of this job
-	arrayID int64 // of its array; its own id if it is in none
-	tasks   []int // the numbers of that array's tasks; nil: none
-	element int   // its place among them
+	arrayID int64 // of its array; its own id if it is not in an array
+	tasks   []int // the numbers of the array's tasks; nil: not in an array
+	element int   // its index among them
 	attempt int   // 1 for the first
 	host    string
 }
 
-// number is the array's number for this job.
+// number returns the job's number in its array.
 func (i instance) number() int { return i.tasks[i.element] }
 
-// instanceOf reads what the worker tells a task about itself.
+// instanceOf reads the variables that the worker sets for a task.
 func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 	number := func(name string) int64 {
 		n, bad := strconv.ParseInt(getenv(name), 10, 62)
 		if bad != nil && err == nil {
-			err = fmt.Errorf("the job's worker says %s=%q, which is not a number", name, getenv(name))
+			err = fmt.Errorf("the job's worker has set %s=%q, which is not a number", name, getenv(name))
 		}
 		return n
 	}
@@ -70,23 +70,23 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 		i.tasks, i.element = array.Tasks, int(number(corral.ElementVariable))
 		i.arrayID -= int64(i.element)
 		if i.element < 0 || i.element >= len(i.tasks) {
-			return i, fmt.Errorf("the array has %d tasks, this is number %d", len(i.tasks), i.element)
+			return i, fmt.Errorf("the array has %d tasks, but this is number %d", len(i.tasks), i.element)
 		}
 	}
 	if err != nil {
 		return i, err
 	}
-	// Slurm's names of nodes are short, and clients split lists of them at dots.
+	// Slurm's names of nodes are short, and clients split them at dots.
 	i.host, err = os.Hostname()
 	i.host, _, _ = strings.Cut(i.host, ".")
 	return i, err
 }
 
-// names are what the % words in names of files stand for.
+// names returns the values of % patterns in file names.
 func (o Order) names(i instance) map[byte]string {
 	id := strconv.FormatInt(i.id, 10)
 	names := map[byte]string{
-		'j': id, 'J': id, 'A': strconv.FormatInt(i.arrayID, 10), 'a': "4294967294", // as Slurm has it without an array
+		'j': id, 'J': id, 'A': strconv.FormatInt(i.arrayID, 10), 'a': "4294967294", // Slurm's value without an array
 		'x': o.Facts.Name, 'u': o.Facts.User, 'N': i.host, 'n': "0", 't': "0", 's': "batch",
 	}
 	if i.tasks != nil {

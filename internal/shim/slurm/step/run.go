@@ -18,21 +18,21 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// Command is the word by which the pilot program runs a step.
+// Command is the argument with which the pilot program runs a step.
 const Command = "step"
 
-// ExitUnable is the exit status of a step whose job could not be started on its worker. A probe does not end with it:
-// its run would fail by that.
+// ExitUnable is the exit status of a step whose job could not be started on its worker. A probe does not use it,
+// because its run would then fail.
 const ExitUnable = 126
 
-// Blind begins what a probe prints whose worker does not see the job's directory; the reason follows. One that sees it
-// prints nothing.
+// Blind is the prefix of a probe's output if its worker does not see the job's directory; the reason follows. If the
+// worker sees it, the probe prints nothing.
 const Blind = "blind: "
 
-// Run runs the job whose order the worker names, and returns how its process ended. An error means that nothing of the
-// job was started; it is a sentence for its user.
+// Run runs the job whose order the worker names, and returns how its process ended. An error means that the job was not
+// started; it is a sentence for the user.
 func Run() (syscall.WaitStatus, error) {
-	runtime.LockOSThread() // the kernel ends the script with the thread that started it
+	runtime.LockOSThread() // the kernel kills the script when the thread that started it ends
 	o, err := Read(os.Getenv(corral.NoteVariable))
 	if err != nil {
 		return 0, err
@@ -49,12 +49,12 @@ func Run() (syscall.WaitStatus, error) {
 		return 0, err
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("becoming the parent of what the job leaves: %w", err)
+		return 0, fmt.Errorf("becoming the parent of the job's orphans: %w", err)
 	}
-	// From here on what the script leaves comes to this process, and dies with it.
+	// From here on, orphans of the script become children of this process, and are killed when it ends.
 	p := process{order: o, instance: i, began: time.Now(), asked: make(chan os.Signal, 1)}
-	// The worker asks all that descends from here to end when the time is up, or the job is cancelled: the script hears
-	// it itself.
+	// When the time is up or the job is cancelled, the worker asks all descendants of this process to end: the script
+	// receives the signal itself.
 	signal.Notify(p.asked, syscall.SIGTERM)
 	if err := p.start(); err != nil {
 		return 0, err
@@ -62,15 +62,15 @@ func Run() (syscall.WaitStatus, error) {
 	return p.wait(), nil
 }
 
-// A process is a job's script that runs.
+// A process is the running script of a job.
 type process struct {
 	order    Order
 	instance instance
 	began    time.Time
 	asked    chan os.Signal
-	script   string // its file
+	script   string // the script's file
 	pid      int
-	started  time.Time // the script
+	started  time.Time // when the script was started
 	stderr   *os.File
 }
 
@@ -81,12 +81,12 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() // the others stay open: this process has something to say there in the end
+	defer in.Close() // the others stay open: this process may write to them at the end
 	p.stderr = serr
 	if p.script, err = p.order.Script.write(); err != nil {
 		return err
 	}
-	// The limits are the script's: this process would not get far with, say, ten megabytes of address space.
+	// The limits are for the script: this process could not work with, for example, ten megabytes of address space.
 	back, err := lower(p.order.Limits.Soft)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (p *process) start() error {
 	return err
 }
 
-// open opens the files of the job's streams, in its directory, under the names that it has in Slurm.
+// open opens the files of the job's streams in its directory, with the names that Slurm would use.
 func (p *process) open() (in, out, serr *os.File, err error) {
 	s, names := p.order.Streams, p.order.names(p.instance)
 	path := func(pattern string) string {
@@ -116,7 +116,7 @@ func (p *process) open() (in, out, serr *os.File, err error) {
 		}
 		return name
 	}
-	// Slurm's own default, too: a script never reads from where sbatch was called.
+	// As in Slurm: a script never reads from the standard input of sbatch.
 	input := os.DevNull
 	if s.Input != "" {
 		input = path(s.Input)
@@ -124,7 +124,7 @@ func (p *process) open() (in, out, serr *os.File, err error) {
 	if in, err = os.Open(input); err != nil {
 		return nil, nil, nil, fmt.Errorf("the job's standard input: %w", err)
 	}
-	// Two streams may be one file by different names, and several tasks of an array may share one.
+	// Two streams may be the same file under different names, and several tasks of an array may share one.
 	mode := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	if !s.Append {
 		mode |= os.O_TRUNC
@@ -144,27 +144,27 @@ func (p *process) open() (in, out, serr *os.File, err error) {
 	return in, out, serr, nil
 }
 
-// write writes the script into a file of the task's own directory, which goes with it.
+// write writes the script to a file in the task's own directory, with which it is removed.
 func (s Script) write() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("finding the task's directory: %w", err)
 	}
-	// The name is Slurm's: scripts show it by $0, and some look for it.
+	// The name is Slurm's: scripts print it as $0, and some check for it.
 	name := filepath.Join(dir, "slurm_script")
 	if err := os.WriteFile(name, []byte(s.Text), 0o700); err != nil {
 		return "", fmt.Errorf("writing the job's script: %w", err)
 	}
-	return name, os.Chmod(name, 0o700) // whatever the umask is
+	return name, os.Chmod(name, 0o700) // regardless of the umask
 }
 
-// wait waits for the script, and kills what it leaves.
+// wait waits for the script, and kills its remaining descendants.
 func (p *process) wait() syscall.WaitStatus {
 	ended := make(chan struct{})
 	go p.warn(ended)
 	var status syscall.WaitStatus
-	// The resource usage of the job is its worker's to measure, which counts this process and all below it.
-	for { // also what descends from the script, and has lost its parent, is waited for
+	// The worker measures the job's resource usage, including this process and all its descendants.
+	for { // orphaned descendants of the script are reaped, too
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		if pid == p.pid || err != nil && !errors.Is(err, syscall.EINTR) {
 			break
@@ -176,7 +176,8 @@ func (p *process) wait() syscall.WaitStatus {
 	return status
 }
 
-// warn sends the signal that the job's user wants before its time is up, and notes in its output why it was ended.
+// warn sends the signal that the job's user requested before the time limit, and notes in the output why the job was
+// ended.
 func (p *process) warn(ended <-chan struct{}) {
 	var due <-chan time.Time
 	w := p.order.Limits.Warning
@@ -192,11 +193,11 @@ func (p *process) warn(ended <-chan struct{}) {
 		case <-due:
 			sig := syscall.Signal(w.Signal)
 			if w.Batch {
-				_ = syscall.Kill(p.pid, sig) // it may have ended just now; nobody has its number before ended
+				_ = syscall.Kill(p.pid, sig) // it may have just ended; its pid is not reused before ended
 				continue
 			}
-			// Slurm signals the job's steps, and the shell that runs the script only if B: says so. Here all that the
-			// script has started are its steps.
+			// Slurm signals the job's steps, and the shell that runs the script only with B:. Here, all processes
+			// started by the script count as its steps.
 			for _, pid := range below(p.pid) {
 				_ = syscall.Kill(pid, sig)
 			}
@@ -206,8 +207,9 @@ func (p *process) warn(ended <-chan struct{}) {
 	}
 }
 
-// early is how soon after its start a script may have missed a signal that its step has heard: it was sent before the
-// script was there. Mostly it was not missed; a script that hears it twice so soon has nothing to tidy up.
+// early is how soon after its start a script may have missed a signal that its step received: the signal was sent
+// before the script existed. The script may receive the signal twice, which is harmless because it has nothing to clean
+// up so soon.
 const early = 200 * time.Millisecond
 
 // end notes in the job's output why the job was asked to end.
@@ -215,8 +217,8 @@ func (p *process) end() {
 	if time.Since(p.started) < early {
 		_ = syscall.Kill(p.pid, syscall.SIGTERM)
 	}
-	// The worker does not tell. But it counts the time from when it had started this process, so that no earlier
-	// signal is for that.
+	// The worker does not report the reason. But it measures the time limit from the start of this process, so an
+	// earlier signal has another reason.
 	why := ""
 	if limit := p.order.Limits.Time; limit > 0 && age() >= limit {
 		why = " DUE TO TIME LIMIT"
@@ -225,7 +227,7 @@ func (p *process) end() {
 		p.instance.id, p.instance.host, time.Now().Format("2006-01-02T15:04:05"), why)
 }
 
-// age is for how long this process has run, or up to a hundredth of a second more.
+// age returns how long this process has run, rounded up by at most a hundredth of a second.
 func age() time.Duration {
 	var now unix.Timespec
 	began, ok := proc.Began(os.Getpid())
@@ -235,16 +237,16 @@ func age() time.Duration {
 	return time.Duration(now.Nano()) - began
 }
 
-// End ends this process as the job's script ended: with its status, or by its signal.
+// End ends this process like the job's script: with its status, or by its signal.
 func End(status syscall.WaitStatus) {
-	// The worker tells a status from a signal, and so does Slurm: "137:0" is a script whose program was killed, "0:9"
-	// one that was killed itself. Clients take the first for a failure of the program, and the second for one of the
-	// machine.
+	// The worker distinguishes a status from a signal, and so does Slurm: "137:0" is a script whose program was killed,
+	// "0:9" one that was killed itself. Clients regard the first as a failure of the program, and the second as a
+	// failure of the machine.
 	if !status.Signaled() {
 		os.Exit(status.ExitStatus())
 	}
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
-	// Go handles most signals; a shell that has just begun handles none.
+	// Go handles most signals; a shell that has just started handles none.
 	kill := fmt.Sprintf("kill -%d $$", status.Signal())
 	_ = syscall.Exec("/bin/sh", []string{"sh", "-c", kill}, os.Environ())
 	os.Exit(128 + int(status.Signal()))

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// TestMain lets the test's program be a step, as the pilot is one.
+// TestMain lets the test's program be a step, as the pilot does.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == Command {
 		status, err := Run()
@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A ran is what became of a step.
+// A ran is the result of a step.
 type ran struct {
-	dir   string // of the job
-	words string // what the step itself said, on either stream
+	dir   string // the job's directory
+	words string // the step's own messages, on either stream
 	state *os.ProcessState
 }
 
@@ -51,7 +51,7 @@ func (r ran) file(t *testing.T, name string) string {
 	return string(b)
 }
 
-// order is one for a script, to be changed.
+// order returns an order for a script, which tests modify.
 func order(t *testing.T, script string) Order {
 	dir := t.TempDir()
 	return Order{
@@ -117,7 +117,7 @@ func TestTaskOfAnArray(t *testing.T) {
 	}
 }
 
-// A step ends as its script does.
+// A step ends like its script.
 func TestEndOfAStep(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
@@ -130,7 +130,7 @@ func TestEndOfAStep(t *testing.T) {
 	}
 }
 
-// What a script leaves is killed and not waited for, wherever it went.
+// A script's leftover processes are killed and not waited for, wherever they went.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	o := order(t, `setsid sh -c 'echo $$ >a; exec sleep 1000' & (sleep 1000 & echo $! >b) ; while ! test -s a; do :; done`)
@@ -155,12 +155,12 @@ func TestWarning(t *testing.T) {
 	o.Limits.Time, o.Limits.Warning = time.Hour, &notation.Warning{Signal: int(syscall.SIGUSR2), Before: 2 * time.Hour, Batch: true}
 	o.Script.Text = strings.Replace(o.Script.Text, "#!/bin/sh\n", "#!/bin/sh\n: > ready\n", 1)
 	r := run(t, o)
-	if r.state.ExitCode() != 3 && r.state.String() != "signal: user defined signal 2" { // it may come before the trap
+	if r.state.ExitCode() != 3 && r.state.String() != "signal: user defined signal 2" { // the signal may come before the trap is set
 		t.Errorf("%v: %s", r.state, r.words)
 	}
 }
 
-// When its time is up, or it is cancelled, the worker asks its group to end; its output says why it did.
+// When its time limit is reached or it is cancelled, the worker asks its group to end; its output contains the reason.
 func TestAskedToEnd(t *testing.T) {
 	t.Parallel()
 	for limit, says := range map[time.Duration]string{
@@ -177,7 +177,7 @@ func TestAskedToEnd(t *testing.T) {
 	}
 }
 
-// A job is refused before any of it is begun.
+// A refused job does not begin.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for says, change := range map[string]func(*Order){
@@ -199,7 +199,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A probe ends well whatever it sees, and begins nothing. What it prints says whether it sees the job's directory.
+// A probe always succeeds, and begins nothing. Its output says whether it sees the job's directory.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	for says, change := range map[string]func(*Order){
@@ -251,7 +251,7 @@ func TestSoftLimits(t *testing.T) {
 	}
 }
 
-// What an order says of the environment is what the job has, and the worker's variables count only where it has none.
+// The job's environment is that of the order; the worker's variables are used only where the order has none.
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	o := order(t, "")
@@ -271,7 +271,7 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
-// A script, its words, its variables and names of files may have any bytes.
+// A script, its arguments, its variables and file names may contain any bytes.
 func TestOrderKeepsBytes(t *testing.T) {
 	t.Parallel()
 	o := order(t, "printf 'caf\xe9'\n")
@@ -290,7 +290,7 @@ func TestOrderKeepsBytes(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is an order or refused.
+// Any file content is either an order or refused.
 func FuzzOrder(f *testing.F) {
 	b, _ := json.Marshal(Order{Script: Script{Text: "#!/bin/sh\n"}, Place: Place{Directory: "/"}, Streams: Streams{Output: "o"}, Facts: Facts{Size: notation.Size{Tasks: 1, CPUs: 1}}})
 	f.Add(b)

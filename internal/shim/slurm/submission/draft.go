@@ -11,25 +11,25 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A draft is a submission while options are still being read. Later options override earlier ones.
+// A draft is a submission while its options are being parsed. Later options override earlier ones.
 type draft struct {
 	Submission
-	help, version bool     // and nothing else is wanted
+	help, version bool     // only this is requested
 	wrap          *string  // nil: there is a script
-	export        string   // what followed --export
-	memories      []string // what memory was said for, the last last: "mem" (the job), "cpu" or "gpu"
-	perGPU        int      // cpus
-	perNode       int      // tasks
+	export        string   // argument of --export
+	memories      []string // the memory options given, the latest last: "mem" (the job), "cpu" or "gpu"
+	perGPU        int      // cpus per gpu
+	perNode       int      // tasks per node
 	minCPUs       int
-	gpuTasks      int // gpus of each task
+	gpuTasks      int // gpus per task
 }
 
-// text takes over an argument as it is.
+// text stores an argument unchanged.
 func text(field func(*draft) *string) func(*draft, string) error {
 	return func(d *draft, value string) error { *field(d) = value; return nil }
 }
 
-// answer turns something on.
+// answer sets a flag.
 func answer(field func(*draft) *bool) func(*draft, string) error {
 	return func(d *draft, _ string) error { *field(d) = true; return nil }
 }
@@ -38,12 +38,12 @@ func requeue(on bool) func(*draft, string) error {
 	return func(d *draft, _ string) error { d.Limits.Requeue = on; return nil }
 }
 
-// An errNumber says in Slurm's words that an argument is not a number above zero. The caller adds the option.
+// An errNumber reports, in Slurm's wording, that an argument is not a positive number. The caller adds the option.
 type errNumber struct{ value string }
 
 func (e errNumber) Error() string { return fmt.Sprintf("Invalid numeric value %q for", e.value) }
 
-// count takes over a number from 1.
+// count stores a positive number.
 func count(field func(*draft) *int) func(*draft, string) error {
 	return func(d *draft, value string) error {
 		n, err := positive(value)
@@ -52,7 +52,7 @@ func count(field func(*draft) *int) func(*draft, string) error {
 	}
 }
 
-// positive reads a number of cpus, tasks or nodes, of which there is at least one.
+// positive parses a number of cpus, tasks or nodes, which must be at least one.
 func positive(value string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(value))
 	if err != nil || n < 1 || n > math.MaxInt32 {
@@ -61,7 +61,7 @@ func positive(value string) (int, error) {
 	return n, nil
 }
 
-// parsed takes over what parse makes of an argument.
+// parsed stores the result of parsing an argument.
 func parsed[T any](field func(*draft) *T, parse func(string) (T, error)) func(*draft, string) error {
 	return func(d *draft, value string) (err error) {
 		if *field(d), err = parse(value); err != nil {
@@ -74,15 +74,15 @@ func parsed[T any](field func(*draft) *T, parse func(string) (T, error)) func(*d
 // errInvalid stands for "Invalid --option specification", to which the caller adds the option.
 var errInvalid = errors.New("invalid specification")
 
-// memory returns what reads one of the three options that say how much memory there is. The last one given counts,
-// since they exclude one another in Slurm.
+// memory returns the parser for one of the three memory options. The last one given counts, because they exclude each
+// other in Slurm.
 func memory(of string) func(*draft, string) error {
 	return func(d *draft, value string) error {
 		n, err := notation.ParseMemory(value)
 		if err != nil {
 			return errInvalid
 		}
-		d.Size.MemoryMiB = n // what was said of the others before counts no more
+		d.Size.MemoryMiB = n // overrides the value of the other options
 		d.memories = append(slices.DeleteFunc(d.memories, func(s string) bool { return s == of }), of)
 		return nil
 	}
@@ -93,8 +93,8 @@ func (d *draft) array(value string) (err error) {
 	return Failed(err)
 }
 
-// dependency reads --dependency. What it refuses, Slurm's controller refuses only when the job is submitted, so
-// the words are those of a submission that failed.
+// dependency parses --dependency. Slurm detects invalid conditions only when the job is submitted, so the error has the
+// wording for a failed submission.
 func (d *draft) dependency(value string) (err error) {
 	d.Placing.Dependencies, err = notation.ParseDependencies(value)
 	if err == nil && d.Placing.Dependencies.Any && len(d.Placing.Dependencies.List) > 1 {
@@ -103,15 +103,15 @@ func (d *draft) dependency(value string) (err error) {
 	return Failed(err)
 }
 
-// Failed adds what sbatch says before the words of the daemon that takes jobs. What is unsupported stays as it is.
+// Failed adds sbatch's prefix for errors of the daemon that accepts jobs. An Unsupported error is returned unchanged.
 func Failed(err error) error {
 	if unsupported := (*notation.Unsupported)(nil); err == nil || errors.As(err, &unsupported) {
 		return err
 	}
-	return fmt.Errorf("Batch job submission failed: %w", err) // Slurm's words
+	return fmt.Errorf("Batch job submission failed: %w", err) // Slurm's wording
 }
 
-// killInvalid reads --kill-on-invalid-dep: yes ends a job whose condition can hold no more, and no leaves it
+// killInvalid parses --kill-on-invalid-dep: yes cancels a job whose condition can no longer be met, and no leaves it
 // pending.
 func (d *draft) killInvalid(value string) error {
 	d.Placing.KillInvalid = strings.EqualFold(value, "yes")
@@ -121,8 +121,7 @@ func (d *draft) killInvalid(value string) error {
 	return nil
 }
 
-// openMode reads --open-mode: whether output files are cut first, or appended to. A requeued job appends unless
-// told.
+// openMode parses --open-mode: whether output files are truncated, or appended to. A requeued job appends by default.
 func (d *draft) openMode(value string) error {
 	d.Stdio.Append = value == "a" || value == "append"
 	if !d.Stdio.Append && value != "t" && value != "truncate" {
@@ -131,7 +130,7 @@ func (d *draft) openMode(value string) error {
 	return nil
 }
 
-// nice is 100 without a value, as Slurm has it.
+// nice defaults to 100 if there is no value, as in Slurm.
 func (d *draft) nice(value string) error {
 	if value == "" {
 		value = "100"
@@ -144,10 +143,10 @@ func (d *draft) nice(value string) error {
 	return nil
 }
 
-// topPriority is the highest that Slurm has: that of "TOP".
+// topPriority is Slurm's highest priority, that of "TOP".
 const topPriority = 1<<32 - 3
 
-// priority counts as niceness, turned round: who says nothing has neither.
+// priority is stored as a negative niceness: without the option both are 0.
 func (d *draft) priority(value string) error {
 	if strings.EqualFold(value, "TOP") {
 		d.Placing.Nice = -topPriority
@@ -161,7 +160,7 @@ func (d *draft) priority(value string) error {
 	return nil
 }
 
-// nodes is "1", "1-4" or "4-4": only the least of them matters.
+// nodes accepts "1", "1-4" or "4-4": only the minimum matters.
 func (d *draft) nodes(value string) error {
 	least, most, ranged := strings.Cut(value, "-")
 	if !ranged {
@@ -176,7 +175,7 @@ func (d *draft) nodes(value string) error {
 	m, _ := strconv.Atoi(most)
 	switch {
 	case m < n:
-		// Slurm's words
+		// Slurm's wording
 		return fmt.Errorf("Maximum node count %d is less than minimum node count %d", m, n)
 	case n == 0:
 		return Failed(errors.New("Node count specification invalid")) // likewise
@@ -186,7 +185,7 @@ func (d *draft) nodes(value string) error {
 	return nil
 }
 
-// gpus is "2" or "gpu:2"; a kind, as in "a100:2", cannot be had.
+// gpus accepts "2" or "gpu:2"; a type, as in "a100:2", is not supported.
 func (d *draft) gpus(value string) error {
 	n, err := gpuCount("--gpus="+value, value)
 	d.Size.GPUs = n
@@ -199,28 +198,28 @@ func (d *draft) gpusPerTask(value string) error {
 	return err
 }
 
-// gpuCount reads how many gpus an option wants. Workers have gpus of one kind only, so a kind is refused by name.
+// gpuCount parses the number of gpus for an option. Workers have gpus of a single type, so a type is refused by name.
 func gpuCount(what, value string) (int, error) {
 	n, err := positive(value)
 	switch {
-	case value == "0" || value == "none": // takes back what a script says
+	case value == "0" || value == "none": // overrides a directive in the script
 		return 0, nil
 	case err != nil && strings.TrimLeft(value, "0123456789") != "":
-		return 0, &notation.Unsupported{What: what, Why: "workers do not say which kind of GPUs they have"}
+		return 0, &notation.Unsupported{What: what, Why: "workers do not report the type of their GPUs"}
 	}
 	return n, err
 }
 
-// gres takes GPUs: "gpu", "gpu:2", "gpu:a100:2". Other things are not counted.
+// gres accepts GPUs: "gpu", "gpu:2", "gpu:a100:2". Other resources are not supported.
 func (d *draft) gres(value string) error {
 	for one := range strings.SplitSeq(value, ",") {
 		name, amount, counted := strings.Cut(strings.TrimPrefix(one, "gres:"), ":")
 		switch {
 		case one == "" || name == "none":
 			continue
-		case name != "gpu": // fpga, say
+		case name != "gpu": // for example fpga
 			return &notation.Unsupported{What: "--gres=" + one, Why: "of generic resources, workers have GPUs only"}
-		case !counted: // one
+		case !counted: // a single one
 			amount = "1"
 		}
 		if err := d.gpus(amount); err != nil {
@@ -233,11 +232,11 @@ func (d *draft) gres(value string) error {
 	return nil
 }
 
-// AllRlimits are the limits of processes that sbatch knows, by their names without RLIMIT_.
+// AllRlimits are the limits of processes that sbatch supports, by their names without RLIMIT_.
 var AllRlimits = []string{"AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK"}
 
-// propagate reads --propagate: which limits of the submitting process the job gets. Names are taken with RLIMIT_
-// before them and without, in any case.
+// propagate parses --propagate: which limits of the submitting process the job inherits. Names are accepted with or
+// without RLIMIT_, in any case.
 func (d *draft) propagate(value string) error {
 	switch strings.ToUpper(value) {
 	case "", "ALL":
@@ -251,7 +250,7 @@ func (d *draft) propagate(value string) error {
 	for name := range strings.SplitSeq(value, ",") {
 		upper := strings.TrimPrefix(strings.ToUpper(name), "RLIMIT_")
 		if !slices.Contains(AllRlimits, upper) {
-			return fmt.Errorf("Bad rlimit name: %s\n--propagate=%s is not valid.", name, value) // Slurm's words
+			return fmt.Errorf("Bad rlimit name: %s\n--propagate=%s is not valid.", name, value) // Slurm's wording
 		}
 		names = append(names, upper)
 	}

@@ -7,27 +7,27 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// An option is one of sbatch's. Exactly one of set, ignored and refused says what becomes of it.
+// An option is an option of sbatch. Exactly one of set, ignored and refused defines its effect.
 type option struct {
 	notation.Option
 	env     string                       // variables that have its value: SBATCH_…, separated by blanks
-	set     func(*draft, string) error   // takes it over
-	ignored string                       // it changes nothing, because of this
-	refused string                       // it would change what the user gets, and cannot be had, because of this
-	unless  func(value string) (ok bool) // values of a refused option that ask for nothing special
+	set     func(*draft, string) error   // stores its value
+	ignored string                       // why the option has no effect
+	refused string                       // why the option, which would change the result for the user, is not supported
+	unless  func(value string) (ok bool) // reports whether a value of a refused option is harmless
 }
 
-// Reasons that several options share.
+// Reasons shared by several options.
 const (
 	oneWorker = "a job runs within one worker"
 	anyWorker = "a job runs on any worker that it fits on"
-	noLayout  = "Corral does not place tasks on sockets and cores"
-	noPower   = "Corral sets no frequencies and no limits of power"
+	noLayout  = "Corral does not bind tasks to sockets and cores"
+	noPower   = "Corral does not set frequencies or power limits"
 	noMail    = "no mail is sent"
 	noOther   = "there is one cluster"
 )
 
-// need makes an option with an argument, flag one without, and maybe one whose argument is optional.
+// need creates an option with an argument, flag one without, and maybe one with an optional argument.
 func need(long string, short byte, o option) option { return with(long, short, notation.Required, o) }
 func flag(long string, short byte, o option) option { return with(long, short, notation.NoArgument, o) }
 func maybe(long string, o option) option            { return with(long, 0, notation.Optional, o) }
@@ -40,7 +40,7 @@ func with(long string, short byte, a notation.Argument, o option) option {
 // options lists every option of sbatch 22.05, in its order.
 var options = []option{
 	need("account", 'A', option{env: "SBATCH_ACCOUNT", set: text(func(d *draft) *string { return &d.Labels.Account })}),
-	need("acctg-freq", 0, option{env: "SBATCH_ACCTG_FREQ", ignored: "workers measure as often as they need to"}),
+	need("acctg-freq", 0, option{env: "SBATCH_ACCTG_FREQ", ignored: "workers choose their own measuring interval"}),
 	need("array", 'a', option{env: "SBATCH_ARRAY_INX", set: (*draft).array}),
 	need("batch", 0, option{refused: anyWorker}),
 	need("begin", 'b', option{refused: "a job starts as soon as a worker is free",
@@ -74,7 +74,7 @@ var options = []option{
 	need("export-file", 0, option{refused: "set the variables in the script"}),
 	need("extra-node-info", 'B', option{refused: noLayout}),
 	maybe("get-user-env", option{env: "SBATCH_GET_USER_ENV",
-		refused: "a job begins with what --export gives it; its script may run a login shell"}),
+		refused: "a job has the environment of --export; its script may run a login shell"}),
 	need("gid", 0, option{refused: "a job belongs to the user who submits it"}),
 	need("gpu-bind", 0, option{env: "SBATCH_GPU_BIND", ignored: noLayout}),
 	need("gpu-freq", 0, option{env: "SBATCH_GPU_FREQ", refused: noPower}),
@@ -116,7 +116,7 @@ var options = []option{
 	need("open-mode", 0, option{env: "SBATCH_OPEN_MODE", set: (*draft).openMode}),
 	need("output", 'o', option{env: "SBATCH_OUTPUT", set: text(func(d *draft) *string { return &d.Stdio.Output })}),
 	flag("overcommit", 'O', option{env: "SBATCH_OVERCOMMIT", ignored: oneWorker}),
-	flag("oversubscribe", 's', option{ignored: "workers are shared, and cpus never are"}),
+	flag("oversubscribe", 's', option{ignored: "workers are shared, but cpus are not"}),
 	flag("parsable", 0, option{set: answer(func(d *draft) *bool { return &d.Answer.Parsable })}),
 	need("partition", 'p', option{env: "SBATCH_PARTITION",
 		set: text(func(d *draft) *string { return &d.Labels.Partition })}),
@@ -141,11 +141,11 @@ var options = []option{
 	need("threads-per-core", 0, option{env: "SBATCH_THREADS_PER_CORE", ignored: noLayout}),
 	need("time", 't', option{env: "SBATCH_TIMELIMIT",
 		set: parsed(func(d *draft) *time.Duration { return &d.Limits.Time }, notation.ParseLimit)}),
-	need("time-min", 0, option{ignored: "a job has all the time of its limit"}),
+	need("time-min", 0, option{ignored: "a job may use the whole time of its limit"}),
 	need("tmp", 0, option{set: parsed(func(d *draft) *int64 { return &d.DiskMiB }, notation.ParseMemory)}),
 	need("uid", 0, option{refused: "a job belongs to the user who submits it"}),
 	flag("use-min-nodes", 0, option{env: "SBATCH_USE_MIN_NODES", ignored: oneWorker}),
-	flag("verbose", 'v', option{env: "SBATCH_DEBUG", ignored: "there is nothing more to tell"}),
+	flag("verbose", 'v', option{env: "SBATCH_DEBUG", ignored: "there are no further messages"}),
 	flag("version", 'V', option{set: answer(func(d *draft) *bool { return &d.version })}),
 	flag("usage", 0, option{set: answer(func(d *draft) *bool { return &d.help })}),
 	flag("wait", 'W', option{env: "SBATCH_WAIT", set: answer(func(d *draft) *bool { return &d.Answer.Wait })}),
@@ -154,7 +154,7 @@ var options = []option{
 	need("wrap", 0, option{set: func(d *draft, v string) error { d.wrap = &v; return nil }}),
 }
 
-// byName finds an option by its long name.
+// byName maps long names to options.
 var byName = func() map[string]*option {
 	m := map[string]*option{}
 	for i := range options {
@@ -163,7 +163,7 @@ var byName = func() map[string]*option {
 	return m
 }()
 
-// getopt reads sbatch's command lines, and those of its scripts' directives.
+// getopt parses sbatch's command lines, and the directives in scripts.
 var getopt = func() notation.Getopt {
 	g := notation.Getopt{Command: "sbatch", Ordered: true}
 	for _, o := range options {
@@ -172,7 +172,7 @@ var getopt = func() notation.Getopt {
 	return g
 }()
 
-// show writes an option as a user would.
+// show formats an option as a user would write it.
 func show(g notation.Given) string {
 	if g.Value == "" {
 		return "--" + g.Name

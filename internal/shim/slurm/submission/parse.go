@@ -10,49 +10,50 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// MaxScript is how long a script may be, in bytes.
+// MaxScript is the maximum length of a script, in bytes.
 const MaxScript = 512 << 10
 
-// ErrTooLong has the words of Slurm's daemon for a script that is too long.
+// ErrTooLong is the error of Slurm's daemon for a script that is too long.
 var ErrTooLong = Failed(errors.New("Pathname of a file, directory or other parameter too long"))
 
-// A Caller is who called sbatch, and from where.
+// A Caller describes the process that called sbatch.
 type Caller struct {
 	Environ   []string // NAME=VALUE
 	Directory string   // absolute
 	Umask     int
 }
 
-// A Command is a command line of sbatch: what is needed to find the script whose options are still to be read.
+// A Command is a command line of sbatch, parsed as far as necessary to find the script, which may contain further
+// options.
 type Command struct {
-	Help, Version bool    // and nothing else is wanted
-	Wrap          *string // a command line of its own, in place of a script
-	Path          string  // of the script; empty: standard input
+	Help, Version bool    // only this is requested
+	Wrap          *string // a command line in place of a script
+	Path          string  // path of the script; empty: standard input
 	Args          []string
 	given         []notation.Given
 }
 
-// ParseCommand reads a command line, without the command's name. Whatever error it or anything else here returns:
-// notation.Message says it as sbatch would.
+// ParseCommand parses a command line, without the command's name. notation.Message formats the errors of this package
+// as sbatch would print them.
 func ParseCommand(words []string) (*Command, error) {
 	given, rest, err := getopt.Parse(words)
 	if err != nil {
 		return nil, err
 	}
 	d := draft{}
-	for _, g := range given { // all of them, so that what is wrong is said before a script is read
+	for _, g := range given { // all of them, so that errors are reported before a script is read
 		if err := d.apply(g, ""); err != nil {
 			return nil, err
 		}
 	}
 	if len(d.memories) > 1 {
-		// Slurm's words
+		// Slurm's wording
 		return nil, errors.New("fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
 	}
 	c := &Command{Help: d.help, Version: d.version, Wrap: d.wrap, given: given}
 	if len(rest) > 0 {
 		if c.Wrap != nil {
-			// Slurm's words
+			// Slurm's wording
 			return nil, errors.New("Script arguments not permitted with --wrap option")
 		}
 		c.Path, c.Args = rest[0], rest[1:]
@@ -60,8 +61,8 @@ func ParseCommand(words []string) (*Command, error) {
 	return c, nil
 }
 
-// Submission completes what the command line said by the environment, which overrides the script, which is empty for
-// --wrap.
+// Submission adds the options from the environment, which override those in the script; the command line overrides
+// both. The script is empty for --wrap.
 func (c *Command) Submission(caller Caller, script string) (*Submission, error) {
 	d := draft{}
 	d.Limits.Requeue, d.Limits.Rlimits, d.Limits.Umask = true, AllRlimits, caller.Umask
@@ -91,7 +92,7 @@ func (c *Command) Submission(caller Caller, script string) (*Submission, error) 
 	return d.finish(c, caller)
 }
 
-// readScript takes the options in the script's #SBATCH lines.
+// readScript applies the options in the script's #SBATCH lines.
 func (d *draft) readScript() error {
 	directives, err := notation.Directives(d.Script)
 	if err != nil {
@@ -107,7 +108,7 @@ func (d *draft) readScript() error {
 			return err
 		}
 		if len(rest) > 0 {
-			// Slurm's words
+			// Slurm's wording
 			return fmt.Errorf("Invalid directive found in batch script: %s", rest[0])
 		}
 		for _, g := range given {
@@ -119,7 +120,7 @@ func (d *draft) readScript() error {
 	return nil
 }
 
-// readEnvironment takes options from SBATCH_… variables, in the order of the table.
+// readEnvironment applies options from SBATCH_… variables, in the order of the table.
 func (d *draft) readEnvironment(environ []string) error {
 	values := map[string]string{}
 	for _, entry := range environ {
@@ -144,7 +145,7 @@ func (d *draft) readEnvironment(environ []string) error {
 	return nil
 }
 
-// apply takes over one option, which variable named if it is not empty. It adds to an error which option it is about.
+// apply applies one option, which comes from the given variable unless that is empty. Errors name the option.
 func (d *draft) apply(g notation.Given, variable string) error {
 	o := byName[g.Name]
 	what := show(g)
@@ -157,7 +158,7 @@ func (d *draft) apply(g notation.Given, variable string) error {
 			return nil
 		}
 		return &notation.Unsupported{What: what, Why: o.refused}
-	case o.ignored != "": // it does no harm
+	case o.ignored != "": // it is harmless
 		d.Ignored = append(d.Ignored, what)
 		return nil
 	}
@@ -165,20 +166,20 @@ func (d *draft) apply(g notation.Given, variable string) error {
 	number := errNumber{}
 	switch {
 	case errors.Is(err, errInvalid):
-		return fmt.Errorf("Invalid --%s specification", g.Name) // Slurm's words
+		return fmt.Errorf("Invalid --%s specification", g.Name) // Slurm's wording
 	case errors.As(err, &number):
 		return fmt.Errorf("%w --%s.", number, g.Name) // likewise
 	}
 	return err
 }
 
-// finish fills in what depends on several options, and the defaults.
+// finish sets the values that depend on several options, and the defaults.
 func (d *draft) finish(c *Command, caller Caller) (*Submission, error) {
 	s := &d.Submission
 	s.Directory = absolute(caller.Directory, s.Directory)
 	switch {
 	case s.Name != "":
-	case c.Wrap != nil: // as Slurm calls it
+	case c.Wrap != nil: // Slurm's name for it
 		s.Name = "wrap"
 	case c.Path != "":
 		s.Name = filepath.Base(c.Path)
@@ -202,7 +203,7 @@ func absolute(directory, path string) string {
 	return filepath.Join(directory, path)
 }
 
-// complete gives files their default names.
+// complete sets the default names of files.
 func (f *Stdio) complete(array bool) {
 	switch {
 	case f.Output != "":
@@ -222,11 +223,11 @@ func (f *Stdio) complete(array bool) {
 	}
 }
 
-// size adds up what several options say of it.
+// size combines the options that define the size.
 func (d *draft) size() {
 	size := &d.Size
 	if size.Tasks == 0 {
-		size.Tasks = max(1, d.perNode) // on its one node
+		size.Tasks = max(1, d.perNode) // on its single node
 	}
 	if d.gpuTasks > 0 {
 		size.GPUs = min(d.gpuTasks*size.Tasks, 1<<20)

@@ -1,5 +1,5 @@
-// Package submission reads what a user asks of sbatch: on its command line, in the environment, and in the script, each
-// of which overrides what the next says. It decides, and does nothing: whoever calls it reads the files, and submits.
+// Package submission parses the options of sbatch from the command line, the environment, and the script, each of which
+// overrides the next. It has no side effects: the caller reads the files, and submits the job.
 package submission
 
 import (
@@ -8,68 +8,68 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A Submission is a job as sbatch's user has asked for it, complete and checked. What depends on which jobs there are
-// (dependencies) or on the cluster (partitions, sizes) is for the caller to check.
+// A Submission is a job as requested by sbatch's user, complete and checked. The caller must check what depends on
+// existing jobs (dependencies) or on the cluster (partitions, sizes).
 type Submission struct {
-	Name   string   // -J, or what is run
+	Name   string   // -J, or the name of the program
 	Script string   // its text, which begins with #!
 	Path   string   // as the user wrote it; empty for --wrap and standard input
 	Args   []string // of the script
 
 	Directory string        // absolute
 	Stdio     Stdio         // -i, -o, -e
-	Size      notation.Size // -c, -n, --mem and their like
-	DiskMiB   int64         // --tmp; 0: not said
-	Limits    Limits        // -t and the like
-	Labels    Labels        // -A, -p and the like
-	Placing   Placing       // -d and the like
+	Size      notation.Size // -c, -n, --mem and similar options
+	DiskMiB   int64         // --tmp; 0: not given
+	Limits    Limits        // -t and similar options
+	Labels    Labels        // -A, -p and similar options
+	Placing   Placing       // -d and similar options
 
-	Array       *notation.Array // nil: one job
-	Environment Environment     // as --export has it
-	Answer      Answer          // --parsable and the like
-	Ignored     []string        // options that were accepted and do nothing here, as the user wrote them
+	Array       *notation.Array // nil: a single job
+	Environment Environment     // as defined by --export
+	Answer      Answer          // --parsable and similar options
+	Ignored     []string        // accepted options without an effect, as the user wrote them
 }
 
-// Stdio says where a job's standard streams lie. Names may hold patterns (notation.Pattern) and are relative to the
-// submission's directory.
+// Stdio names the files of a job's standard streams. Names may contain patterns (notation.Expand) and are relative to
+// the submission's directory.
 type Stdio struct {
 	Input  string // empty: /dev/null
-	Output string // "slurm-%j.out" or "slurm-%A_%a.out" if the user says nothing
-	Error  string // empty: joined to Output
+	Output string // "slurm-%j.out" or "slurm-%A_%a.out" by default
+	Error  string // empty: the same as Output
 	Append bool   // --open-mode=append; otherwise files are truncated
 }
 
-// An Environment is what a job gets of the environment of whoever called sbatch.
+// An Environment is the part of the caller's environment that a job receives.
 type Environment struct {
-	Variables []string // NAME=VALUE; without what Slurm sets in every job
-	Export    string   // what followed --export: SLURM_EXPORT_ENV in the job; empty if nothing did
+	Variables []string // NAME=VALUE; without the variables that Slurm sets in every job
+	Export    string   // argument of --export, for SLURM_EXPORT_ENV in the job; empty if not given
 }
 
-// Limits are what happens to a job in the course of time.
+// Limits are limits and rules for the execution of a job.
 type Limits struct {
 	Time    time.Duration // 0: none
 	Signal  *notation.Warning
-	Requeue bool     // run again if its worker is lost
-	Umask   int      // of the process that called sbatch, or what SLURM_UMASK says
-	Rlimits []string // limits of sbatch's process that the job takes over, of AllRlimits
+	Requeue bool     // restart the job if its worker is lost
+	Umask   int      // of the process that called sbatch, or the value of SLURM_UMASK
+	Rlimits []string // limits, of AllRlimits, that the job inherits from sbatch's process
 }
 
-// Labels are kept and shown, and mean nothing here.
+// Labels are stored and shown, but have no effect.
 type Labels struct {
 	Account, Comment, Partition, QOS string
 }
 
-// Placing says where and when a job may start.
+// Placing specifies where and when a job may start.
 type Placing struct {
-	Clusters string // a list of names; empty: the one there is
+	Clusters string // a list of names; empty: the only cluster
 
-	// Dependencies must all hold.
+	// Dependencies must all be met.
 	Dependencies notation.Dependencies
-	KillInvalid  bool // cancel the job, rather than show it as waiting, once its dependencies cannot be met
-	Nice         int  // positive: later than others
+	KillInvalid  bool // cancel the job, instead of showing it as pending, once its dependencies cannot be met
+	Nice         int  // positive: lower priority
 }
 
-// Answer says what sbatch does once the job is submitted.
+// Answer specifies what sbatch does after the submission.
 type Answer struct {
 	Parsable, Quiet, Wait, TestOnly bool
 }

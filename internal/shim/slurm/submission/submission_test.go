@@ -18,7 +18,7 @@ var caller = submission.Caller{
 	Environ: []string{"HOME=/h", "PATH=/bin", "SLURM_X=1"}, Directory: "/work", Umask: 0o022,
 }
 
-// sbatch does what sbatch does up to the submission.
+// sbatch runs sbatch's steps up to the submission.
 func sbatch(words []string, caller submission.Caller, script string) (*submission.Submission, error) {
 	c, err := submission.ParseCommand(words)
 	if err != nil {
@@ -34,7 +34,7 @@ func sbatch(words []string, caller submission.Caller, script string) (*submissio
 	return c.Submission(caller, script)
 }
 
-// Where we answer otherwise than Slurm, and why.
+// These are the command lines for which our answer differs from Slurm's, with the reasons.
 var otherwise = map[string]string{
 	"--nice=x --wrap true": "Slurm takes it for 0", "--priority=x --wrap true": "likewise",
 	"--gpus=x: --wrap true": "refused by name", "--gres=foo --wrap true": "likewise",
@@ -42,7 +42,7 @@ var otherwise = map[string]string{
 	"--export --wrap true": "no file is read here", "-Hz --wrap true": "",
 }
 
-// testdata/errors.txt has command lines, and what sbatch of Slurm 22.05 said to them.
+// testdata/errors.txt contains command lines and the errors of Slurm 22.05's sbatch.
 func TestErrors(t *testing.T) {
 	content, err := os.ReadFile("testdata/errors.txt")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestRefusedByName(t *testing.T) {
 	}
 }
 
-// An option of the command line beats one of the environment, and that beats the script's.
+// A command-line option takes precedence over the environment, and the environment over the script.
 func TestPrecedence(t *testing.T) {
 	script := "#!/bin/bash\n#SBATCH -J script -p script -A script --mem=1G\n#SBATCH -t 1-0\n#SBATCH -o 'a b-%j'\ntrue\n"
 	with := caller
@@ -116,7 +116,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// --priority and --nice are one number, which is the further from 0 the more it is wanted. TOP is before all others.
+// --priority and --nice share one number, of which lower values are preferred. TOP precedes all others.
 func TestNice(t *testing.T) {
 	for line, want := range map[string]int{
 		"": 0, "--nice": 100, "--nice=-7": -7, "--nice=2147483647": 2147483647, "--priority=7": -7, "--priority=0": 0,
@@ -134,7 +134,7 @@ func TestNice(t *testing.T) {
 	}
 }
 
-// The calls that workflow managers make.
+// These are the calls of workflow managers.
 func TestClients(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
@@ -185,7 +185,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// Whatever words and script there are, a submission is complete, or refused in words.
+// Whatever the words and the script are, a submission is complete or refused with a message.
 func FuzzSubmission(f *testing.F) {
 	f.Add("-J\na b\n--mem=1G\nscript\narg", "#!/bin/sh\n#SBATCH -c 2 --array=1-3\n", "SBATCH_PARTITION=x\nHOME=/h")
 	f.Add("--wrap=true\n-d\nafterok:1,singleton", "", "SBATCH_MEM_PER_CPU=1")

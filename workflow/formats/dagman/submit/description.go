@@ -8,10 +8,10 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Description is a submit description that was read.
+// A Description is a parsed submit description.
 type Description struct {
 	statements []statement
-	Warnings   []workflow.Warning // of commands that nothing is made of
+	Warnings   []workflow.Warning // about commands that are ignored
 }
 
 type kind int
@@ -25,32 +25,32 @@ const (
 	queueStatement
 )
 
-// A statement is one line of a description, or several where a list follows it.
+// A statement is one line of a description, or several if it has a list.
 type statement struct {
 	kind  kind
-	name  string   // of assign, in lower case; that of an attribute begins with "my."
-	value string   // of assign; the condition of if and elif; what stands behind queue
-	own   bool     // of assign: the value refers to the macro itself
-	rows  []string // of queue: the list in parentheses; nil: there is none
+	name  string   // of assign, in lower case; attribute names begin with "my."
+	value string   // of assign; the condition of if and elif; the text after queue
+	own   bool     // of assign: the value refers to its own macro
+	rows  []string // of queue: the list in parentheses; nil: none
 	at    workflow.Place
 }
 
-// A Source opens a file that a description names, as its include statement does.
+// A Source opens a file that a description names, for example in an include statement.
 type Source func(name string, at workflow.Place) (*Lines, io.Closer, error)
 
-// Limits of a description. Each job of it takes time in proportion to its statements.
+// Limits of a description. The time for each of its jobs is proportional to its statements.
 const (
 	maxStatements = 100_000
 	maxIncludes   = 20
 )
 
-// Parse reads a description to the end of the text. Errors have kind Invalid and name the line.
+// Parse parses a description up to the end of the text. Errors have kind Invalid and name the line.
 func Parse(lines *Lines, source Source) (*Description, error) {
 	d, _, err := ParseTo(lines, "", source)
 	return d, err
 }
 
-// ParseTo reads a description up to a line that begins with the word end, and returns what else that line says.
+// ParseTo parses a description up to a line that begins with the word end, and returns the rest of that line.
 func ParseTo(lines *Lines, end string, source Source) (d *Description, rest string, err error) {
 	d = &Description{}
 	rest, err = d.parse(lines, end, source, 0)
@@ -88,7 +88,7 @@ func (d *Description) parse(lines *Lines, end string, source Source, depth int) 
 	}
 }
 
-// included returns the file that an include statement names.
+// included returns the file named by an include statement.
 func included(text string) (file string, ok bool) {
 	word, rest := cutWord(text)
 	if !strings.EqualFold(word, "include") {
@@ -104,10 +104,10 @@ func included(text string) (file string, ok bool) {
 
 func (d *Description) include(file string, at workflow.Place, source Source, depth int) error {
 	if file == "" || strings.HasSuffix(file, "|") || strings.Contains(file, "$(") {
-		return at.Errorf("only include : FILE is read, of a file and not of what a command prints")
+		return at.Errorf("only include : FILE is supported, not the output of commands")
 	}
 	if depth > maxIncludes {
-		return at.Errorf("more than %d submit descriptions include each other", maxIncludes)
+		return at.Errorf("more than %d submit descriptions are nested by include", maxIncludes)
 	}
 	lines, closer, err := source(file, at)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *Description) include(file string, at workflow.Place, source Source, dep
 	return err
 }
 
-// statement reads the statement that begins with line.
+// statement parses the statement that begins with line.
 func (d *Description) statement(line Line, lines *Lines) error {
 	word, rest := cutWord(line.Text)
 	s := statement{value: rest, at: line.At}
@@ -146,14 +146,14 @@ func (d *Description) statement(line Line, lines *Lines) error {
 	return nil
 }
 
-// assignment reads NAME = VALUE, and NAME @=TAG, whose value is the lines up to @TAG.
+// assignment parses NAME = VALUE, and NAME @=TAG, whose value consists of the lines up to @TAG.
 func (d *Description) assignment(line Line, lines *Lines) error {
 	name, value, ok := strings.Cut(line.Text, "=")
 	name, tagged := strings.CutSuffix(strings.TrimSpace(name), "@")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	attribute := strings.TrimPrefix(name, "+")
 	if !ok || !IsName(attribute) {
-		return line.At.Errorf("%.40q is no command of a submit description: NAME = VALUE or queue", line.Text)
+		return line.At.Errorf("%.40q is not a command of a submit description: use NAME = VALUE or queue", line.Text)
 	}
 	if attribute != name {
 		name = "my." + attribute
@@ -169,7 +169,7 @@ func (d *Description) assignment(line Line, lines *Lines) error {
 	return nil
 }
 
-// tail returns the lines up to a line that is end.
+// tail returns the lines up to a line that equals end.
 func tail(lines *Lines, end string) (string, error) {
 	at := lines.Here()
 	var text strings.Builder
@@ -189,8 +189,7 @@ func tail(lines *Lines, end string) (string, error) {
 	}
 }
 
-// list reads the list of a queue statement, if it has one in parentheses: on the same line or on the lines that
-// follow.
+// list parses the list of a queue statement if it is in parentheses: on the same line or on the following lines.
 func (s *statement) list(lines *Lines) error {
 	before, inside, ok := strings.Cut(s.value, "(")
 	if !ok || strings.HasSuffix(before, "$") {
@@ -222,9 +221,9 @@ func (s *statement) list(lines *Lines) error {
 	}
 }
 
-// checkIfs refuses if statements that do not fit together; the text ends at here.
+// checkIfs refuses unbalanced if statements; the text ends at here.
 func (d *Description) checkIfs(here workflow.Place) error {
-	var open []kind // of each if that has no endif yet: what came last of it
+	var open []kind // the last branch of each open if
 	for _, s := range d.statements {
 		last := len(open) - 1
 		switch s.kind {

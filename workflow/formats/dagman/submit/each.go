@@ -10,35 +10,35 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Var is a macro that is given to a description from outside.
+// A Var is a macro that is passed to a description.
 type Var struct{ Name, Value string }
 
-// Given is what a description is told of the node that it is obeyed for.
+// Given holds the data of the node for which a description is executed.
 type Given struct {
-	Vars    []Var  // before the description
-	Append  []Var  // before each queue statement, over what the description says
-	Cluster int    // the number of the cluster of jobs
-	Most    int    // how many jobs there may be at most, of all descriptions; 0: any number
-	Taken   int    // how many of them there are
-	Left    *int64 // how many bytes may still be charged, for this description and others
+	Vars    []Var  // set before the description
+	Append  []Var  // set before each queue statement, overriding the description
+	Cluster int    // number of the job cluster
+	Most    int    // maximum number of jobs of all descriptions; 0: unlimited
+	Taken   int    // number of these that exist
+	Left    *int64 // remaining budget of bytes, for this description and others
 
-	// Open opens the file that queue … from FILE names.
+	// Open opens the file of queue … from FILE.
 	Open Source
 }
 
-// A Job is one job of a description. It is valid until the function that got it returns.
+// A Job is one job of a description. It is valid until the function to which it was passed returns.
 type Job struct {
 	macros macros
 	at     workflow.Place
 	left   *int64
-	Step   int // which job of the description it is, from 0
+	Step   int // index of the job in the description, from 0
 }
 
-// At is the place of the job's queue statement.
+// At returns the place of the job's queue statement.
 func (j *Job) At() workflow.Place { return j.at }
 
-// Value returns the value of the first of several commands that is given; names are in lower case. matched says
-// that the value holds a $$(…), which would be replaced when the job meets a machine.
+// Value returns the value of the first command that is present; names are in lower case. matched reports that the value
+// contains a $$(…), which would be replaced when the job is matched with a machine.
 func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	for _, name := range names {
 		if text, ok := j.macros[name]; ok {
@@ -52,39 +52,38 @@ func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	return "", false, nil
 }
 
-// Charge counts bytes that are kept of a job, or were looked at for it. A description of a megabyte may be that of a
-// million nodes.
+// Charge counts bytes that are stored or examined for a job. A description of a megabyte may belong to a million nodes.
 func (j *Job) Charge(bytes int) error {
 	if *j.left -= int64(bytes); *j.left < 0 {
-		return errors.New("the values of all jobs together are longer than the workflow may be")
+		return errors.New("the values of all jobs together exceed the size limit of a workflow")
 	}
 	return nil
 }
 
-// An obedience is one pass through a description.
+// An obedience is one execution of a description.
 type obedience struct {
 	d     *Description
 	given *Given
 	job   Job
 	each  func(*Job) error
-	skips []skip // of the if statements that are open
+	skips []skip // of the open if statements
 }
 
-// A skip says how far the statements of an if statement are obeyed.
+// A skip is the state of an if statement.
 type skip int
 
 const (
-	obeyed skip = iota // this branch is
+	obeyed skip = iota // the current branch is executed
 	undecided
-	decided // a branch before this was
+	decided // an earlier branch was executed
 )
 
-// statementBytes is what obeying a statement, keeping or replacing a macro, or taking an item of a list is charged as,
-// so that time is bounded, too: half a billion of them take a minute or two.
+// statementBytes is the charge for executing a statement, storing or replacing a macro, or taking an item of a list, so
+// that time is also bounded: half a billion of them take a minute or two.
 const statementBytes = 4
 
-// Each obeys the description and calls each for each of its jobs. A description without a queue statement has one job.
-// Errors have kind Invalid and name the line, but for those of each, which end it.
+// Each executes the description and calls each for each of its jobs. A description without a queue statement has one
+// job. Errors have kind Invalid and name the line, except those of each, which stop the execution.
 func (d *Description) Each(given Given, each func(*Job) error) error {
 	o := &obedience{d: d, given: &given, each: each, job: Job{
 		macros: make(macros, len(d.statements)+len(given.Vars)), left: given.Left,
@@ -156,7 +155,7 @@ func (o *obedience) statement(s *statement) error {
 	return nil
 }
 
-// branch decides whether the statements that follow s are obeyed. skips is the state with s; all ifs around it count.
+// branch decides whether the statements after s are executed. skips is the state including s; all enclosing ifs count.
 func (o *obedience) branch(s *statement, skips []skip) error {
 	o.skips = skips
 	last := len(skips) - 1
@@ -213,23 +212,23 @@ func (o *obedience) holds(s *statement) (bool, error) {
 	case err == nil:
 		return (number != 0) != not, nil
 	}
-	return false, s.at.Errorf("the condition %.40q is not read: true, false, a number or defined NAME", s.value)
+	return false, s.at.Errorf("the condition %.40q is not supported: use true, false, a number or defined NAME", s.value)
 }
 
-// version is the one of HTCondor that descriptions are read as by.
+// version is the HTCondor version whose syntax is implemented.
 var version = []int{23, 9, 6}
 
-// atVersion compares version with what follows the word version in a condition, >= 8.1.6 say.
+// atVersion compares version with the text after the word version in a condition, for example >= 8.1.6.
 func atVersion(comparison string) (bool, error) {
 	end := strings.IndexFunc(comparison, func(r rune) bool { return !strings.ContainsRune("<>=!", r) })
 	if end <= 0 {
-		return false, fmt.Errorf("the condition version %.40s is not read: version >= 8.1.6", comparison)
+		return false, fmt.Errorf("the condition version %.40s is not supported: use version >= 8.1.6", comparison)
 	}
 	var than []int
 	for _, part := range strings.Split(strings.TrimSpace(comparison[end:]), ".") {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			return false, fmt.Errorf("%.40q is no version", comparison[end:])
+			return false, fmt.Errorf("%.40q is not a version", comparison[end:])
 		}
 		than = append(than, n)
 	}

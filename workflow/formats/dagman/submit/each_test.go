@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// spent returns what obeying a description once is charged, its jobs' arguments included; most is what may be.
+// spent returns the charge for executing a description once, including its jobs' arguments; most is the limit.
 func spent(t *testing.T, text string, most int64) (int64, error) {
 	t.Helper()
 	d, err := submit.Parse(submit.NewLines(strings.NewReader(text), "x", 64<<20), nil)
@@ -23,7 +23,7 @@ func spent(t *testing.T, text string, most int64) (int64, error) {
 	return most - left, err
 }
 
-// A description may be obeyed for a million nodes: whatever takes time is charged, what comes to nothing as well.
+// A description may be executed for a million nodes: everything that takes time is charged, even if it has no effect.
 func TestWhatTakesTimeIsCharged(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
@@ -55,7 +55,7 @@ func TestWhatTakesTimeIsCharged(t *testing.T) {
 	}
 }
 
-// What ordinary descriptions are charged stays small, so that workflows of a million jobs are read.
+// The charge for ordinary descriptions remains small, so that workflows of a million jobs can be read.
 func TestAnOrdinaryDescriptionIsChargedLittle(t *testing.T) {
 	t.Parallel()
 	took, err := spent(t, "executable = /bin/echo\narguments = -i $(in) -o $(out:x) --seed $(Process)\nin = a\nqueue 1\n", 1<<20)

@@ -11,28 +11,28 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Lines reads a text of HTCondor's line by line, as its tools do: a backslash at the end of a line joins the next one,
-// blank lines and those that begin with # are passed over. One of these between lines that are joined joins them only
-// if it ends with a backslash, too.
+// Lines reads a text line by line like HTCondor's tools: a backslash at the end of a line joins it with the next one;
+// blank lines and lines that begin with # are skipped. A skipped line between joined lines continues the join only if
+// it also ends with a backslash.
 type Lines struct {
 	r    *bufio.Reader
-	at   workflow.Place // of the line that was read last
-	most int64          // bytes of a joined line
+	at   workflow.Place // of the last line read
+	most int64          // maximum bytes of a joined line
 }
 
-// NewLines returns the lines of r; name is what places call it. A line with all that is joined to it may have most
-// bytes.
+// NewLines returns the lines of r; name is the file name for places. A line, including the lines joined to it, may have
+// most bytes.
 func NewLines(r io.Reader, name string, most int64) *Lines {
 	return &Lines{r: bufio.NewReader(r), at: workflow.Place{File: name}, most: most}
 }
 
-// A Line is a line with what was joined to it, without blanks at its ends.
+// A Line is a line with the lines joined to it, without blanks at its ends.
 type Line struct {
 	Text string
 	At   workflow.Place // of its beginning
 }
 
-// Here is the place of the line that was read last.
+// Here returns the place of the last line read.
 func (l *Lines) Here() workflow.Place { return l.at }
 
 // Next returns the next line; its error is io.EOF at the end.
@@ -71,7 +71,7 @@ func (l *Lines) Next() (Line, error) {
 	}
 }
 
-// physical returns the next line of the text, whatever it says, without blanks at its ends.
+// physical returns the next line of the text, even if it would be skipped, without blanks at its ends.
 func (l *Lines) physical() (string, error) {
 	var text []byte
 	for {
@@ -94,7 +94,7 @@ func (l *Lines) physical() (string, error) {
 	if l.at.Line == 1 {
 		line = strings.TrimPrefix(line, "\ufeff")
 	}
-	if !utf8.ValidString(line) { // no other format could hold it, and a task would get something else
+	if !utf8.ValidString(line) { // no other format could represent it, and a task would get a different value
 		return "", l.at.Errorf("the line is not in UTF-8")
 	}
 	return strings.TrimSpace(line), nil

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// What joining lines takes grows with the text, and not with its square: it is not parallel, because it counts what is
-// allocated.
+// The allocations for joining lines grow linearly with the text, not quadratically. The test is not parallel, because
+// it counts allocations.
 func TestJoiningManyLinesTakesLittle(t *testing.T) {
 	const lines = 20_000
 	text := strings.Repeat("abcd\\\n", lines) + "e"

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// Limits of what the expansion of one value may take. A value of macros that name each other could grow without end.
+// Limits on the expansion of one value. A value with macros that refer to each other could grow without end.
 const (
 	maxValueBytes = 1 << 20
 	maxExpansions = 50_000
 	maxDepth      = 50
-	maxReference  = 16 << 10 // bytes of one reference to a macro, its default included
+	maxReference  = 16 << 10 // bytes of one reference to a macro, including its default
 )
 
 var errLongValue = errors.New("a value is longer than 1 MiB when its macros are expanded")
 
-// macros are values by names in lower case.
+// macros maps lower-case names to values.
 type macros map[string]string
 
 // An expander replaces the macros in one value.
 type expander struct {
-	job     *Job // whose macros they are, and which pays
-	left    int  // expansions that it may still make
-	matched bool // it met a $$(…), which only a match with a machine replaces
+	job     *Job // the job of the macros, which is charged
+	left    int  // number of expansions left
+	matched bool // it found a $$(…), which only a match with a machine replaces
 }
 
-// expand returns text with its macros replaced; matched says that it holds a $$(…). It charges the bytes of the value,
-// and those of all texts in which macros were looked for.
+// expand returns text with its macros replaced; matched reports that it contains a $$(…). It charges the bytes of the
+// value, and those of all texts that were searched for macros.
 func (j *Job) expand(text string) (value string, matched bool, err error) {
 	if len(text) > maxValueBytes {
 		return "", false, errLongValue
@@ -44,7 +44,7 @@ func (j *Job) expand(text string) (value string, matched bool, err error) {
 	return value, x.matched, err
 }
 
-// expand replaces the macros of text, which stands in the value of depth macros.
+// expand replaces the macros of text, which is nested in depth macros.
 func (x *expander) expand(text string, depth int) (string, error) {
 	if depth > maxDepth {
 		return "", fmt.Errorf("a macro refers to itself, or to others more than %d deep", maxDepth)
@@ -74,8 +74,8 @@ func (x *expander) expand(text string, depth int) (string, error) {
 	}
 }
 
-// reference returns what stands for the reference that text, which follows a dollar, begins with, and the reference's
-// size in bytes. Without a reference it is the dollar.
+// reference returns the value of the reference at the beginning of text, which follows a dollar, and the reference's
+// size in bytes. Without a reference the value is the dollar.
 func (x *expander) reference(text string, depth int) (value string, size int, err error) {
 	if strings.HasPrefix(text, "$(") {
 		return x.whenMatched(text)
@@ -108,8 +108,8 @@ func (x *expander) reference(text string, depth int) (value string, size int, er
 	return value, size, err
 }
 
-// chargeSearch charges that text was searched in vain for the end of the parenthesis that it begins with, if it does:
-// the next reference may search the same bytes again.
+// chargeSearch charges an unsuccessful search for the end of a parenthesis at the beginning of text: the next reference
+// may search the same bytes again.
 func (x *expander) chargeSearch(text string) error {
 	if !strings.HasPrefix(text, "(") {
 		return nil
@@ -117,7 +117,7 @@ func (x *expander) chargeSearch(text string) error {
 	return x.job.Charge(min(len(text), maxReference))
 }
 
-// whenMatched passes on $$(…), but for the one of which condor_submit knows the value.
+// whenMatched passes on $$(…), except the one whose value condor_submit knows.
 func (x *expander) whenMatched(text string) (value string, size int, err error) {
 	length := closing(text[1:])
 	if length == 0 {
@@ -130,7 +130,7 @@ func (x *expander) whenMatched(text string) (value string, size int, err error) 
 	return "$" + text[:length+1], length + 1, nil
 }
 
-// call returns the value of a function of macros.
+// call returns the value of a macro function.
 func (x *expander) call(function, body string, depth int) (string, error) {
 	argument, more, _ := strings.Cut(body, ",")
 	name := strings.TrimSpace(argument)
@@ -156,12 +156,12 @@ func (x *expander) call(function, body string, depth int) (string, error) {
 	case upper[0] == 'F' && strings.Trim(function[1:], "pdnxqb") == "":
 		return filePart(text, function[1:]), nil
 	}
-	return "", fmt.Errorf("the macro function $%s is not read", function)
+	return "", fmt.Errorf("the macro function $%s is not supported", function)
 }
 
-// filePart returns the parts of a path that the letters name: p its folder, d the last part of that, n its name without
-// the extension, x the extension; q puts the result in quotes, and b leaves out the slash of a folder and the dot of
-// an extension.
+// filePart returns the parts of a path selected by letters: p its folder, d the last part of the folder, n its name
+// without the extension, x the extension; q quotes the result, and b omits the slash of a folder and the dot of an
+// extension.
 func filePart(name, letters string) string {
 	dir, base := path.Split(name)
 	extension := path.Ext(base)
@@ -193,8 +193,8 @@ func filePart(name, letters string) string {
 	return parts
 }
 
-// closing returns the size of the parenthesis that text begins with, both ends included; 0: it begins with none, or
-// that has no end.
+// closing returns the size of the parenthesis at the beginning of text, including both ends; 0: there is none, or it is
+// not closed.
 func closing(text string) int {
 	if !strings.HasPrefix(text, "(") {
 		return 0
@@ -213,7 +213,7 @@ func closing(text string) int {
 	return 0
 }
 
-// IsName reports whether s can be the name of a macro or an attribute.
+// IsName reports whether s is a valid name of a macro or an attribute.
 func IsName(s string) bool {
 	for i := range len(s) {
 		if !inName(s[i]) {
@@ -227,7 +227,7 @@ func inName(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.'
 }
 
-// withOwn replaces the references to a macro in its own new value by the value that it had.
+// withOwn replaces the references to a macro in its own new value by the old value.
 func withOwn(name, value, had string) (string, error) {
 	var out strings.Builder
 	for {
@@ -245,7 +245,7 @@ func withOwn(name, value, had string) (string, error) {
 	}
 }
 
-// ownIndex returns where value refers to a macro of a name for the first time; -1: nowhere.
+// ownIndex returns the first index where value refers to the macro name; -1: none.
 func ownIndex(name, value string) int {
 	for at := 0; ; {
 		i := strings.Index(value[at:], "$(")

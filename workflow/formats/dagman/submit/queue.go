@@ -46,14 +46,14 @@ func (o *obedience) queue(s *statement) error {
 	return nil
 }
 
-// A queue is what a queue statement asks for: count jobs for each item.
+// A queue is the content of a queue statement: count jobs for each item.
 type queue struct {
 	count int
-	vars  []string // to which the parts of an item are assigned
+	vars  []string // macros for the parts of an item
 	items []string
 }
 
-// parseQueue reads [COUNT] [VAR[,VAR]…] [in LIST | from LIST | from FILE].
+// parseQueue parses [COUNT] [VAR[,VAR]…] [in LIST | from LIST | from FILE].
 func (o *obedience) parseQueue(s *statement) (queue, error) {
 	q := queue{count: 1, items: []string{""}}
 	text, _, err := o.job.expand(s.value)
@@ -82,21 +82,21 @@ func (o *obedience) parseQueue(s *statement) (queue, error) {
 			q.items, err = o.rows(s, strings.Join(words[i+1:], " "))
 			return q.named(s, err)
 		case "matching":
-			return q, s.at.Errorf("queue … matching is not read, because it depends on what is in the folder: " +
+			return q, s.at.Errorf("queue … matching is not supported, because it depends on the contents of the folder: " +
 				"name the files with queue … in or queue … from")
 		}
 	}
 	if len(words) > 0 || s.rows != nil {
-		return q, s.at.Errorf("queue %.40q is not understood: queue [COUNT] [VARS in LIST | VARS from LIST]", text)
+		return q, s.at.Errorf("queue %.40q is not supported: use queue [COUNT] [VARS in LIST | VARS from LIST]", text)
 	}
 	return q, nil
 }
 
-// named completes the names that the items' parts get.
+// named sets the names for the items' parts.
 func (q queue) named(s *statement, err error) (queue, error) {
 	for i, name := range q.vars {
 		if !IsName(name) {
-			return q, s.at.Errorf("queue: %.40q is no name of a macro", name)
+			return q, s.at.Errorf("queue: %.40q is not a valid macro name", name)
 		}
 		q.vars[i] = strings.ToLower(name)
 	}
@@ -106,7 +106,7 @@ func (q queue) named(s *statement, err error) (queue, error) {
 	return q, err
 }
 
-// words returns the items of a list, which are separated by blanks or commas.
+// words returns the items of a list that is separated by blanks or commas.
 func (o *obedience) words(s *statement) ([]string, error) {
 	list, _, err := o.job.expand(strings.Join(s.rows, " "))
 	if err != nil {
@@ -115,13 +115,13 @@ func (o *obedience) words(s *statement) ([]string, error) {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }), nil
 }
 
-// rows returns the items of a list with an item a line: that of the statement, or of a file.
+// rows returns the items of a list with one item per line, from the statement or a file.
 func (o *obedience) rows(s *statement, file string) ([]string, error) {
 	if s.rows != nil {
 		return s.rows, nil
 	}
 	if file == "" || strings.HasSuffix(file, "|") {
-		return nil, s.at.Errorf("queue … from %s is not read: it wants a file, or a list in parentheses", file)
+		return nil, s.at.Errorf("queue … from %s is not supported: it needs a file, or a list in parentheses", file)
 	}
 	lines, closer, err := o.given.Open(file, s.at)
 	if err != nil {
@@ -146,7 +146,7 @@ func (o *obedience) rows(s *statement, file string) ([]string, error) {
 	}
 }
 
-// assign gives the macros of q their parts of an item: a word each, and the last one all that is left.
+// assign sets the macros of q to the parts of an item: a word each, and the last one to the rest.
 func (q *queue) assign(m macros, item string) {
 	for i, name := range q.vars {
 		part := item

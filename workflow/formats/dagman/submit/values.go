@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Join is a path that is relative to a folder; an absolute one stays.
+// Join joins a folder and a relative path; an absolute path is unchanged.
 func Join(folder, name string) string {
 	if path.IsAbs(name) {
 		return path.Clean(name)
@@ -15,7 +15,7 @@ func Join(folder, name string) string {
 	return path.Join(folder, name)
 }
 
-// List splits the value of a command that is a list: at commas.
+// List splits a comma-separated value.
 func List(text string) []string {
 	var all []string
 	for _, item := range strings.Split(strings.Trim(text, `"`), ",") {
@@ -26,7 +26,7 @@ func List(text string) []string {
 	return all
 }
 
-// Remaps reads the value of transfer_output_remaps: NAME = PATH, separated by semicolons.
+// Remaps parses the value of transfer_output_remaps: NAME = PATH, separated by semicolons.
 func Remaps(text string) (map[string]string, error) {
 	all := make(map[string]string)
 	text = strings.Trim(text, `"`)
@@ -35,7 +35,7 @@ func Remaps(text string) (map[string]string, error) {
 		if name, to = strings.TrimSpace(name), strings.TrimSpace(to); ok && name != "" && to != "" {
 			all[path.Clean(name)] = to
 		} else if strings.TrimSpace(pair) != "" {
-			return nil, fmt.Errorf("transfer_output_remaps: %.40q is not NAME = PATH", pair)
+			return nil, fmt.Errorf("transfer_output_remaps: %.40q must be NAME = PATH", pair)
 		}
 	}
 	return all, nil
@@ -47,8 +47,8 @@ const (
 	MiB = 1 << 20
 )
 
-// Bytes reads the value of a request for memory or disk: a number and the letter of its unit, B, K, M, G or T, with or
-// without another B. Without one the number counts units. ok is false for another expression.
+// Bytes parses a request for memory or disk: a number and the letter of its unit, B, K, M, G or T, with or without
+// another B. Without a letter the number counts units. ok is false for other expressions.
 func Bytes(text string, unit float64) (bytes float64, ok bool) {
 	end := strings.LastIndexAny(text, "0123456789.") + 1
 	switch strings.TrimSuffix(strings.ToUpper(strings.TrimSpace(text[end:])), "B") {

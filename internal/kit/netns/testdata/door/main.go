@@ -1,10 +1,10 @@
-// Command door lets processes elsewhere on this machine start shells on a host of package netns, as a site's login
-// node does for its batch nodes. `door serve SOCKET` runs on the host; `door enter SOCKET ARGS…` runs anywhere: it
-// is /bin/sh ARGS… there, with its own input, output, environment, directory and exit status.
+// Command door lets other processes on this machine start shells on a host of package netns, as a site's login node
+// does on its batch nodes. `door serve SOCKET` runs on the host; `door enter SOCKET ARGS…` runs anywhere: it acts like
+// /bin/sh ARGS… on the host, with its own input, output, environment, directory and exit status.
 //
-// It exists because entering a network namespace needs rights in the user namespace that owns it, which a batch
-// system's user does not have. A shell that is started on the other side needs none: the two sides share the file
-// system, and a socket in it passes the caller's open files.
+// Entering a network namespace requires rights in the user namespace that owns it, which a batch system's user does not
+// have. A shell started on the other side requires none: the two sides share the file system, and a socket in it passes
+// the caller's open files.
 package main
 
 import (
@@ -18,10 +18,10 @@ import (
 	"syscall"
 )
 
-// maxRequest bounds a request, which is one packet.
+// maxRequest limits the size of a request, which is one packet.
 const maxRequest = 160 << 10
 
-// A request has the files of stdin, stdout and stderr with it. The answer is one byte, the exit status.
+// A request is sent together with the files of stdin, stdout and stderr. The answer is one byte, the exit status.
 type request struct {
 	Args []string `json:"args"`
 	Env  []string `json:"env"`
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// fail ends the program with the status that env and timeout use for errors of their own.
+// fail ends the program with the status that env and timeout use for their own errors.
 func fail(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "door:", err)
@@ -51,8 +51,8 @@ func fail(err error) {
 	}
 }
 
-// serve answers requests until its input ends, which it does when the test's process ends. It prints a line once it
-// can be asked.
+// serve answers requests until its input ends, which happens when the test's process ends. It prints a line when it is
+// ready for requests.
 func serve(at *net.UnixAddr) error {
 	l, err := net.ListenUnix(at.Net, at)
 	if err != nil {
@@ -77,8 +77,8 @@ func serve(at *net.UnixAddr) error {
 	}
 }
 
-// attend runs what is asked for. If the caller goes away first, which closes the connection, it kills the shell with
-// all that the shell has started: they are a process group.
+// attend runs the requested shell. If the caller ends first, which closes the connection, attend kills the shell and
+// everything that it has started: they form a process group.
 func attend(conn *net.UnixConn) error {
 	body, control := make([]byte, maxRequest), make([]byte, syscall.CmsgSpace(3*4))
 	n, nc, _, _, err := conn.ReadMsgUnix(body, control)
@@ -106,14 +106,14 @@ func attend(conn *net.UnixConn) error {
 	}
 	over := make(chan struct{})
 	go func() {
-		_, _ = conn.Read(make([]byte, 1)) // the caller sends nothing more: this ends when the connection does
+		_, _ = conn.Read(make([]byte, 1)) // the caller sends no more data: this returns when the connection ends
 		select {
 		case <-over:
 		default:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 	}()
-	_ = cmd.Wait() // its status says how it ended
+	_ = cmd.Wait() // the process state has the result
 	close(over)
 	status := cmd.ProcessState.ExitCode()
 	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
@@ -123,7 +123,7 @@ func attend(conn *net.UnixConn) error {
 	return err
 }
 
-// received returns the files that came with a request. They are not to reach other shells, which are started at the
+// received returns the files sent with a request. They must not be inherited by other shells that are started at the
 // same time.
 func received(control []byte) ([]*os.File, error) {
 	messages, err := syscall.ParseSocketControlMessage(control)
@@ -142,12 +142,12 @@ func received(control []byte) ([]*os.File, error) {
 		}
 	}
 	if len(files) != 3 {
-		return nil, fmt.Errorf("%d files came along, want 3", len(files))
+		return nil, fmt.Errorf("%d files were sent, want 3", len(files))
 	}
 	return files, nil
 }
 
-// enter has a shell run at the other side, and returns its exit status.
+// enter runs a shell on the other side and returns its exit status.
 func enter(at *net.UnixAddr, args []string) (int, error) {
 	dir, err := os.Getwd()
 	if err != nil {

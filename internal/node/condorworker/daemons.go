@@ -22,34 +22,34 @@ import (
 )
 
 const (
-	lookGap    = 100 * time.Millisecond  // between two looks at the daemons' log while something waits for them
+	lookGap    = 100 * time.Millisecond  // interval for checking the daemons' log while something depends on it
 	lookSlow   = 500 * time.Millisecond  // otherwise: hundreds of workers may share a machine
-	retellTime = 3 * time.Second         // for the daemons to tell the pool that they take no more jobs; that takes 1 s
-	quitTime   = 1500 * time.Millisecond // for the daemons to end in order; less than the supervisor's grace
+	retellTime = 3 * time.Second         // for the daemons to announce the drain to the pool; that takes 1 s
+	quitTime   = 1500 * time.Millisecond // for an orderly end of the daemons; less than the supervisor's grace period
 )
 
-// A worker is a condor_master, its descendants, and what is known of them. This process is their subreaper, so that
-// whatever loses its parent stays ours to end.
-type worker struct {
+// daemons are a condor_master with its descendants, and their state. This process is their subreaper, so that orphaned
+// descendants remain its own and can be ended.
+type daemons struct {
 	lg     *slog.Logger
 	out    *process.Pipe
 	config condor.GlideinConfig
 	log    *condor.GlideinLog
-	master int    // process number
+	master int    // its pid
 	ended  string // how the master ended, once it has been reaped
 	killed bool   // by a signal
 
 	entry    entry
-	toldAt   time.Time // of the last word on idleness
+	toldAt   time.Time // when idleness was last reported
 	draining bool
-	// Until drainBy a drained worker stays to tell the pool, which would go on matching what it remembers.
+	// A drained worker stays until drainBy to tell the pool, which would otherwise continue to match its old ad.
 	drainBy time.Time
-	fault   *process.Word // why the worker leaves of its own accord; nil: it does not leave
-	killAt  time.Time     // what is left then is killed
+	fault   *process.Word // why the worker leaves on its own; nil: it does not leave
+	killAt  time.Time     // when remaining processes are killed
 }
 
-// Serve joins the HTCondor pool that the order names, and returns the worker's last word. If a relay stands between
-// this node and the pool, a forwarder on this node takes the pool's place.
+// Serve joins the HTCondor pool named in the order, and returns the worker's last word. If a relay connects this node
+// with the pool, a forwarder on this node takes the pool's place.
 func Serve(
 	ctx context.Context, lg *slog.Logger, o process.Order, drain <-chan struct{}, out *process.Pipe,
 ) process.Word {
@@ -63,10 +63,10 @@ func Serve(
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
-	w := &worker{lg: lg, out: out, config: offer(o, time.Now())}
+	w := &daemons{lg: lg, out: out, config: offer(o, time.Now())}
 	err := w.start(o.Join.Secret)
 	switch {
-	case errors.Is(err, condor.ErrRoot): // which it is on every node
+	case errors.Is(err, condor.ErrRoot): // the same on every node
 		return process.Word{Left: attempt.LeftRefused, Error: "the pilot runs as root: " + err.Error()}
 	case err != nil:
 		return process.Word{Left: attempt.LeftUnable, Error: "starting HTCondor: " + err.Error()}
@@ -76,15 +76,15 @@ func Serve(
 	process.EndDescendants()
 	w.log.Look(time.Now())
 	last := w.lastWord(time.Now())
-	if last.Error != "" { // HTCondor's logs are removed, ours is kept
+	if last.Error != "" { // HTCondor's logs are removed, the pilot's is kept
 		lg.Warn("HTCondor ended", "error", last.Error, "its last lines", w.log.Last())
 	}
 	return last
 }
 
-// watch returns when the master has ended. That is the only end there is: a worker that is to leave signals the master,
-// and waits for it like for one that ends by itself.
-func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-chan struct{}) {
+// watch returns when the master has ended. This is the only way out: a worker that must leave signals the master, and
+// waits for its end like for any other end.
+func (w *daemons) watch(ctx context.Context, children <-chan os.Signal, drain <-chan struct{}) {
 	stop := ctx.Done()
 	for w.ended == "" {
 		select {
@@ -101,11 +101,11 @@ func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-c
 	}
 }
 
-// start prepares the daemons' folder and starts the master. The master quits should this process die: the kernel
-// signals it when the thread that started it ends. The goroutine below keeps its thread to itself and never returns, so
-// that the thread lasts as long as the process.
-func (w *worker) start(secret string) error {
-	// What an earlier process of this worker left must not be taken for this one's.
+// start prepares the daemons' folder and starts the master. The master quits if this process dies: the kernel signals
+// it when the thread that started it ends. The goroutine below locks its thread and never returns, so that the thread
+// lasts as long as the process.
+func (w *daemons) start(secret string) error {
+	// Files that an earlier process of this worker left must not be mistaken for those of this one.
 	if err := errors.Join(process.AdoptOrphans(), atomicfile.RemoveAll(w.config.Dir)); err != nil {
 		return err
 	}
@@ -139,10 +139,11 @@ func (w *worker) start(secret string) error {
 	return nil
 }
 
-// errorFile has what the daemons print before they have a log: that a library is missing, for example.
-func (w *worker) errorFile() string { return filepath.Join(w.config.Dir, "log", "stderr") }
+// errorFile returns the file for output that the daemons print before they have a log, for example about a missing
+// library.
+func (w *daemons) errorFile() string { return filepath.Join(w.config.Dir, "log", "stderr") }
 
-// describeStart says what the kernel means by a file that is there and is not found.
+// describeStart explains the kernel's error for an existing file that is reported as not found.
 func describeStart(cmd *exec.Cmd, err error) error {
 	if _, there := os.Stat(cmd.Path); there == nil && errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%w: its loader is not on this node: the package is for another C library", err)
@@ -150,18 +151,18 @@ func describeStart(cmd *exec.Cmd, err error) error {
 	return err
 }
 
-// pace returns how soon to look at the daemons' log again.
-func (w *worker) pace() time.Duration {
+// pace returns the interval until the next check of the daemons' log.
+func (w *daemons) pace() time.Duration {
 	if w.entry.in && !w.draining && w.fault == nil {
 		return lookSlow
 	}
 	return lookGap
 }
 
-// step does whatever is due. Faults are looked for only in a worker that means to stay: one that drains ends as soon as
-// nothing runs, and one that leaves is killed when its time to do so in order is over. Everything that it knows comes
-// from the daemons' log and from the end of the master.
-func (w *worker) step(now time.Time) {
+// step does all work that is due. Faults are checked only in a worker that means to stay: a draining worker ends when
+// its jobs have ended, and a leaving one is killed when its time for an orderly end is over. All information comes from
+// the daemons' log and from the end of the master.
+func (w *daemons) step(now time.Time) {
 	if status, ok := process.Reap()[w.master]; ok {
 		w.ended, w.killed = "condor_master "+process.Ending(status), status.Signaled()
 	}
@@ -174,7 +175,7 @@ func (w *worker) step(now time.Time) {
 		}
 	case w.ended != "":
 	case w.draining && w.log.Reread && !w.log.Busy() && (w.log.Retold || now.After(w.drainBy)):
-		w.signal(syscall.SIGTERM) // nothing runs, and nothing will
+		w.signal(syscall.SIGTERM) // nothing runs, and nothing will start
 	case fault != nil:
 		if fault.Left != attempt.LeftRefused {
 			fault.Error += w.because()
@@ -185,9 +186,9 @@ func (w *worker) step(now time.Time) {
 	}
 }
 
-// tell tells the supervisor what is new about the worker. It has been idle since its last job ended, or since it
-// joined.
-func (w *worker) tell(registered bool, now time.Time) {
+// tell reports changes of the worker's state to the supervisor. The worker has been idle since its last job ended, or
+// since it joined.
+func (w *daemons) tell(registered bool, now time.Time) {
 	if registered {
 		w.out.Say(process.Word{Registered: true})
 	}
@@ -203,8 +204,8 @@ func (w *worker) tell(registered bool, now time.Time) {
 	w.out.Say(process.Word{Idle: &idle})
 }
 
-// drain has the daemons take no more jobs. step ends them after the jobs that run.
-func (w *worker) drain(now time.Time) {
+// drain makes the daemons accept no more jobs. step ends them after the running jobs.
+func (w *daemons) drain(now time.Time) {
 	w.draining, w.drainBy = true, now.Add(retellTime)
 	w.config.Draining, w.config.Attributes["CorralDraining"] = true, true
 	if err := w.config.Reconfigure(); err != nil {
@@ -214,8 +215,8 @@ func (w *worker) drain(now time.Time) {
 	w.signal(syscall.SIGHUP)
 }
 
-// leave ends the daemons at once. Their jobs go back to the queue.
-func (w *worker) leave(now time.Time, why process.Word) {
+// leave ends the daemons at once. Their jobs return to the queue.
+func (w *daemons) leave(now time.Time, why process.Word) {
 	if w.fault != nil {
 		return
 	}
@@ -223,17 +224,17 @@ func (w *worker) leave(now time.Time, why process.Word) {
 	w.signal(syscall.SIGQUIT)
 }
 
-// signal signals the master: SIGHUP has the daemons read their configuration again, SIGTERM ends them in order, SIGQUIT
-// at once.
-func (w *worker) signal(s syscall.Signal) {
-	if w.ended == "" { // else another process may have the number by now
+// signal signals the master: SIGHUP makes the daemons reread their configuration, SIGTERM ends them in an orderly way,
+// SIGQUIT at once.
+func (w *daemons) signal(s syscall.Signal) {
+	if w.ended == "" { // otherwise another process may have the pid by now
 		_ = syscall.Kill(w.master, s)
 	}
 }
 
-// lastWord says why the worker left, once its master has ended. A master that ended by itself within one update of the
-// worker's end had reached it: it looks at the clock no more often.
-func (w *worker) lastWord(now time.Time) process.Word {
+// lastWord returns the reason why the worker left, after its master has ended. A master that ended on its own within
+// one update interval of the worker's end is counted as expired: it checks the clock only at this interval.
+func (w *daemons) lastWord(now time.Time) process.Word {
 	joined := !w.entry.joined.IsZero()
 	switch {
 	case w.fault != nil:
@@ -250,11 +251,11 @@ func (w *worker) lastWord(now time.Time) process.Word {
 	return process.Word{Error: w.ended + w.because()}
 }
 
-// because is the last thing that HTCondor complained of, to be put behind a sentence.
-func (w *worker) because() string {
+// because returns HTCondor's last complaint, to be appended to a sentence.
+func (w *daemons) because() string {
 	words := w.log.Words()
 	if words == "" {
-		b, _ := os.ReadFile(w.errorFile()) // without one there is nothing to say
+		b, _ := os.ReadFile(w.errorFile()) // optional
 		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 		words = lines[len(lines)-1]
 	}

@@ -1,4 +1,4 @@
-package orphans
+package server
 
 import (
 	"cmp"
@@ -15,27 +15,27 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Handlers answer requests about the orphans of sites.
-type Handlers struct {
+// orphanHandlers answer requests about the orphans of sites.
+type orphanHandlers struct {
 	rest.Resource[corral.Site]
 	reach *siteaccess.Reach
 }
 
-// New returns handlers for the sites that the resource finds, which are reached by r.
-func New(r *siteaccess.Reach, of rest.Resource[corral.Site]) *Handlers {
-	return &Handlers{Resource: of, reach: r}
+// newOrphans returns handlers for the sites that the resource finds, which r connects to.
+func newOrphans(r *siteaccess.Reach, of rest.Resource[corral.Site]) *orphanHandlers {
+	return &orphanHandlers{Resource: of, reach: r}
 }
 
-// Routes are those below a site.
-func (h *Handlers) Routes() []rest.Route {
+// Routes returns the routes below a site.
+func (h *orphanHandlers) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/sites/:site/orphans", h.list),
 		rest.Post("/v1/sites/:site/orphans", h.settle),
 	}
 }
 
-// at goes to the site that the path names, looks what is there, and has do work on it.
-func (h *Handlers) at(
+// at connects to the site that the path names, finds its orphans, and calls do.
+func (h *orphanHandlers) at(
 	ctx context.Context, c *rest.Call, do func(context.Context, corral.Site, gridsite.Access, []found) error,
 ) error {
 	site, err := h.Load(ctx, c)
@@ -63,7 +63,7 @@ func (h *Handlers) at(
 }
 
 // list answers with the orphans of a site.
-func (h *Handlers) list(c *rest.Call) error {
+func (h *orphanHandlers) list(c *rest.Call) error {
 	var all []api.Orphan
 	err := h.at(c.Context(), c, func(_ context.Context, _ corral.Site, _ gridsite.Access, found []found) error {
 		for _, o := range found {
@@ -77,14 +77,14 @@ func (h *Handlers) list(c *rest.Call) error {
 	return c.JSON(rest.Whole(all, ""))
 }
 
-// settle adopts or cancels orphans. What is cancelled is gone before that is recorded, since there is no record that a
-// crash could leave half done: what is left shows up as an orphan again.
-func (h *Handlers) settle(c *rest.Call) error {
+// settle adopts or cancels orphans. Cancelled jobs are ended before that is recorded, because no record could be left
+// half done by a crash: remaining jobs appear as orphans again.
+func (h *orphanHandlers) settle(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(
 		ctx context.Context, in api.SettleOrphans,
 	) (step rest.Step[api.List[api.Orphan]], err error) {
 		if !slices.Contains(api.OrphanFates, in.Do) {
-			return step, corral.ErrorAt(corral.Invalid, "do", "%.40q is none of %s", in.Do,
+			return step, corral.ErrorAt(corral.Invalid, "do", "%.40q is not one of %s", in.Do,
 				strings.Join(api.OrphanFates, ", "))
 		}
 		err = h.at(ctx, c, func(ctx context.Context, site corral.Site, access gridsite.Access, all []found) error {
@@ -106,7 +106,8 @@ func (h *Handlers) settle(c *rest.Call) error {
 	})
 }
 
-// choose returns the orphans that are meant: those of the tags, each of which must be one and be fit, or all that are.
+// choose returns the chosen orphans: those with the given tags, each of which must be a suitable orphan, or all
+// suitable ones.
 func choose(in api.SettleOrphans, all []found) (chosen []found, err error) {
 	fit := func(o found) bool { return in.Do != api.AdoptOrphans || o.Kept == "" }
 	if len(in.Tags) == 0 {
@@ -116,7 +117,7 @@ func choose(in api.SettleOrphans, all []found) (chosen []found, err error) {
 		i := slices.IndexFunc(all, func(o found) bool { return o.Tag == tag })
 		switch {
 		case i < 0:
-			return nil, corral.ErrorAt(corral.NotFound, "tags", "%.130q is no orphan of the site", tag)
+			return nil, corral.ErrorAt(corral.NotFound, "tags", "%.130q is not an orphan of the site", tag)
 		case !fit(all[i]):
 			return nil, corral.ErrorAt(corral.Conflict, "tags", "%s cannot be adopted: %s", tag, all[i].Kept)
 		}
@@ -125,7 +126,7 @@ func choose(in api.SettleOrphans, all []found) (chosen []found, err error) {
 	return chosen, nil
 }
 
-// adopting is the change that records orphans as attempts of glideins, for a cluster of kind embedded.
+// adopting returns the change that records orphans as attempts of glideins, for an embedded cluster.
 func adopting(
 	site corral.Site, ref string, chosen []found,
 ) func(*store.Tx) (api.List[api.Orphan], error) {
@@ -135,8 +136,8 @@ func adopting(
 			return list, err
 		}
 		if cluster.Owner != site.Owner {
-			return list, corral.ErrorAt(corral.Conflict, "cluster", "the site is %s's, and cluster %s %s's: name one "+
-				"of %s's by its id", site.Owner, cluster.Name, cluster.Owner, site.Owner)
+			return list, corral.ErrorAt(corral.Conflict, "cluster", "the site belongs to %s, and cluster %s to %s: "+
+				"name a cluster of %s by its id", site.Owner, cluster.Name, cluster.Owner, site.Owner)
 		}
 		if cluster.Kind != corral.Embedded {
 			return list, corral.ErrorAt(corral.Conflict, "cluster", "the workers of pilots that can be adopted join a "+
@@ -154,11 +155,11 @@ func adopting(
 	}
 }
 
-// cancelled is the change that notes in the site's history which orphans are gone.
+// cancelled returns the change that records in the site's history which orphans are gone.
 func cancelled(site corral.Site, gone []api.Orphan) func(*store.Tx) (api.List[api.Orphan], error) {
 	return func(tx *store.Tx) (api.List[api.Orphan], error) {
 		for _, o := range gone {
-			why := fmt.Sprintf("%s (the site's job %s, %s) was not known here and is cancelled", o.Tag,
+			why := fmt.Sprintf("%s (the site's job %s, %s) was unknown here and has been cancelled", o.Tag,
 				cmp.Or(o.SiteJobID, "none"), o.State)
 			if err := tx.Log(corral.ObjectSite, int64(site.ID), "orphan", why); err != nil {
 				return api.List[api.Orphan]{}, err

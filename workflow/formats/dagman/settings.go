@@ -1,4 +1,4 @@
-package job
+package dagman
 
 import (
 	"errors"
@@ -15,31 +15,32 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Attributes of jobs in which Settings keeps what HTCondor has no command for, and Task finds it.
+// Job attributes in which Settings stores the data for which HTCondor has no command, for Task.
 const (
-	attributeTask     = "My.CorralTask"           // the id, where the node has another name
-	attributeName     = "My.CorralTransformation" // where it is not the executable's
-	attributeSearched = "My.CorralSearched"       // the program is the first argument, which /usr/bin/env looks for
-	attributeKept     = "My.CorralKept"           // those of the streams output and error that are no output files
-	attributeEstimate = "My.CorralEstimate"       // in seconds
-	attributeLabel    = "My.CorralLabel"          // tasks of the same may share a job
-	attributeTimeout  = "My.CorralTimeout"        // likewise, where it is not a whole number of them
+	attributeTask = "My.CorralTask"           // the id, if the node has another name
+	attributeName = "My.CorralTransformation" // if it differs from the executable's name
+	// The program is the first argument, and is searched for by /usr/bin/env.
+	attributeSearched = "My.CorralSearched"
+	attributeKept     = "My.CorralKept"     // the streams among output and error that are not output files
+	attributeEstimate = "My.CorralEstimate" // in seconds
+	attributeLabel    = "My.CorralLabel"    // tasks with the same label may share a job
+	attributeTimeout  = "My.CorralTimeout"  // in seconds, if it is not an integer
 )
 
-// searcher looks for a program as a run does, and HTCondor does not.
+// searcher searches for a program like a run, unlike HTCondor.
 const searcher = "/usr/bin/env"
 
-// A Setting is a command of a submit description with its value, as both stand there.
-type Setting struct{ Command, Value string }
+// A setting is a command of a submit description with its value, in the description's syntax.
+type setting struct{ Command, Value string }
 
-// Macro is what VARS call a value that differs among the tasks with the same description.
-func (s Setting) Macro() string {
+// macro returns the name in VARS of a value that differs among the tasks with the same description.
+func (s setting) macro() string {
 	return "task_" + strings.ToLower(strings.TrimPrefix(s.Command, "My."))
 }
 
-// Settings are the commands that describe a task as the job of a node, in the same order for all tasks. The error
-// says what no command can hold.
-func Settings(t *workflow.Task, node string) ([]Setting, error) {
+// settingsOf returns the commands that describe a task as the job of a node, in the same order for all tasks. The error
+// names a value that no command can represent.
+func settingsOf(t *workflow.Task, node string) ([]setting, error) {
 	d := describer{t: t}
 	d.command()
 	d.files()
@@ -54,13 +55,13 @@ func Settings(t *workflow.Task, node string) ([]Setting, error) {
 // A describer collects the settings of a task.
 type describer struct {
 	t    *workflow.Task
-	all  []Setting
-	deep bool  // the job knows a file by a path with a folder
-	err  error // the first value that no command can hold
+	all  []setting
+	deep bool  // the job uses a file by a path with a folder
+	err  error // about the first value that no command can represent
 }
 
-// set adds a setting whose value stands there as it is.
-func (d *describer) set(command, value string) { d.all = append(d.all, Setting{command, value}) }
+// set adds a setting with a literal value.
+func (d *describer) set(command, value string) { d.all = append(d.all, setting{command, value}) }
 
 func (d *describer) refuse(what, value string) {
 	if d.err == nil {
@@ -68,7 +69,7 @@ func (d *describer) refuse(what, value string) {
 	}
 }
 
-// plain is a value without quotes.
+// plain returns a value without quotes.
 func (d *describer) plain(command, value string) string {
 	if strings.TrimSpace(value) != value || strings.HasSuffix(value, `\`) || strings.HasPrefix(value, `"`) ||
 		strings.ContainsAny(value, "\n\r\x00") {
@@ -77,7 +78,7 @@ func (d *describer) plain(command, value string) string {
 	return condor.Literal(value)
 }
 
-// attribute adds an attribute whose value is a text.
+// attribute adds an attribute with a text value.
 func (d *describer) attribute(name, text string) {
 	if strings.ContainsAny(text, "\n\r\x00") {
 		d.refuse(name, text)
@@ -111,8 +112,8 @@ func (d *describer) command() {
 	}
 }
 
-// program describes what Argv starts: a file of the workflow travels with the job, any other one is where it runs.
-// It returns the transformation's name that follows from it.
+// program describes the program in Argv: a file of the workflow is transferred with the job, any other program must
+// exist where the job runs. It returns the resulting name of the transformation.
 func (d *describer) program() (name string) {
 	program, arguments := d.t.Argv[0], d.t.Argv[1:]
 	switch file, travels := d.sentAlong(); {
@@ -142,7 +143,7 @@ func (d *describer) program() (name string) {
 	return path.Base(program)
 }
 
-// sentAlong returns the input file that is the task's program, if one is.
+// sentAlong returns the task's program if it is an input file.
 func (d *describer) sentAlong() (file string, ok bool) {
 	if len(d.t.Argv) == 0 {
 		return "", false
@@ -151,7 +152,7 @@ func (d *describer) sentAlong() (file string, ok bool) {
 	return file, ok && slices.Contains(d.t.Inputs, file) && d.t.Names[file] == "" && path.Clean(file) == file
 }
 
-// files describes what the job reads and writes.
+// files describes the files that the job reads and writes.
 func (d *describer) files() {
 	t := d.t
 	d.stream("input", t.Stdin)
@@ -179,8 +180,8 @@ func (d *describer) stream(command, file string) {
 	}
 }
 
-// inputs describes the files that the job is given, and reports whether it knows them by their bare names, and not by
-// their paths: one or the other holds for all of a job.
+// inputs describes the job's input files, and reports whether the job uses them by their bare names instead of their
+// paths: a job uses the same form for all files.
 func (d *describer) inputs() (bare bool) {
 	program, _ := d.sentAlong()
 	var list []string
@@ -201,7 +202,7 @@ func (d *describer) inputs() (bare bool) {
 		}
 	}
 	if names > 0 && paths > 0 && d.err == nil {
-		d.err = errors.New("files with their paths beside files with their bare names")
+		d.err = errors.New("both files with their paths and files with their bare names")
 	}
 	if len(list) > 0 {
 		d.set("transfer_input_files", strings.Join(list, ","))
@@ -209,7 +210,7 @@ func (d *describer) inputs() (bare bool) {
 	return names > 0
 }
 
-// outputs describes the files that the job makes.
+// outputs describes the job's output files.
 func (d *describer) outputs(bare bool) {
 	var list, remaps []string
 	for _, file := range d.t.Outputs {
@@ -238,7 +239,7 @@ func (d *describer) outputs(bare bool) {
 	}
 }
 
-// listed is a file in a list that commas separate.
+// listed returns a file as an element of a comma-separated list.
 func (d *describer) listed(command, file string) string {
 	if strings.ContainsAny(file, `,"`) || strings.Contains(file, "://") || strings.HasSuffix(file, "/") || file == "" {
 		d.refuse(command, file)
@@ -246,7 +247,7 @@ func (d *describer) listed(command, file string) string {
 	return d.plain(command, file)
 }
 
-// needs describes what the job requests, and how long it may take and will.
+// needs describes the job's requests, its time limit and its estimate.
 func (d *describer) needs() {
 	t := d.t
 	d.set("request_cpus", strconv.Itoa(t.CPUs))
@@ -275,7 +276,7 @@ func (d *describer) needs() {
 	}
 }
 
-// final describes how the job of a FINAL node is treated; of any other node the .dag says it.
+// final describes how the job of a FINAL node is handled; for other nodes the .dag contains this.
 func (d *describer) final() {
 	c := d.t.Control
 	if c == nil || !c.Final {

@@ -1,5 +1,4 @@
-// Package visits bounds where corrald goes for requests, and how often. Those of its own user have no bounds.
-package visits
+package server
 
 import (
 	"errors"
@@ -15,25 +14,28 @@ import (
 	"github.com/corral-pilot/corral/internal/service/rest"
 )
 
-// Bounds are those of visits. The zero value lets users have corrald go nowhere.
-type Bounds struct {
+// VisitBounds limits visits. The zero value allows users no connections.
+type VisitBounds struct {
 	Allowed access.Contacts
-	Rate    access.Rate // of visits by requests of one owner
+	Rate    access.Rate // rate of visits by one owner's requests
 }
 
-// A Keeper keeps how much of the rate each owner has used: owners are those whom an administrator has given a token.
-type Keeper struct {
-	bounds Bounds
+// A visitKeeper tracks each owner's use of the rate. Owners are the holders of tokens from an administrator, so there are
+// few.
+type visitKeeper struct {
+	bounds VisitBounds
 
 	mu   sync.Mutex // guards following
 	used map[string]access.Bucket
 }
 
-// New returns a Keeper of the bounds.
-func New(b Bounds) *Keeper { return &Keeper{bounds: b, used: map[string]access.Bucket{}} }
+// newVisits returns a keeper with these limits.
+func newVisits(b VisitBounds) *visitKeeper {
+	return &visitKeeper{bounds: b, used: map[string]access.Bucket{}}
+}
 
-// May counts a visit, or returns when the next one may be.
-func (k *Keeper) May(who access.Caller, now time.Time) error {
+// May counts a visit, or returns an error with the time of the next one.
+func (k *visitKeeper) May(who access.Caller, now time.Time) error {
 	if who.Name == access.LocalName {
 		return nil
 	}
@@ -48,8 +50,8 @@ func (k *Keeper) May(who access.Caller, now time.Time) error {
 	return nil
 }
 
-// MayReach refuses a contact that is not for who asks.
-func (k *Keeper) MayReach(who access.Caller, contact string) error {
+// MayReach refuses a contact that the caller may not use.
+func (k *visitKeeper) MayReach(who access.Caller, contact string) error {
 	to, err := gridsite.ParseContact(contact)
 	if err == nil {
 		err = access.CheckContact(who, "contact", to.Transport, to.User)
@@ -57,15 +59,15 @@ func (k *Keeper) MayReach(who access.Caller, contact string) error {
 	if err != nil || to.Transport != "ssh" || who.Name == access.LocalName {
 		return err
 	}
-	port, _ := strconv.Atoi(to.Port) // a contact has a number there, or nothing
+	port, _ := strconv.Atoi(to.Port) // a contact has a number or nothing there
 	return k.bounds.Allowed.Check("contact", to.Host, port)
 }
 
-// Entry is the error of a site that did not let corrald in, at the field that would help. A site that does not answer
-// is told by a status of its own: corrald itself is well, and repeating the request at once, as clients do after a
-// 503, would be of no use. Why a host is not reached only administrators hear: to others it would tell what is in the
-// network of corrald's machine.
-func Entry(who access.Caller, err error) error {
+// visitEntry returns the error for a site that did not admit corrald, at the request field that would help. A site that
+// does not answer has its own status: corrald itself is healthy, and repeating the request at once, as clients do
+// after a 503, would be useless. Only administrators learn why a host is unreachable: for others this would reveal
+// what is in the network of corrald's machine.
+func visitEntry(who access.Caller, err error) error {
 	var unreached *gridsite.Unreached
 	var early *access.TooMany
 	var key *gridsite.HostKeyError

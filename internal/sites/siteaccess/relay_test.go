@@ -1,4 +1,4 @@
-package siterelay
+package siteaccess
 
 import (
 	"testing"
@@ -36,10 +36,10 @@ func TestWhoMayHaveARelay(t *testing.T) {
 	} {
 		w := reconcile.World{Site: corral.Site{Contact: tt.contact, Facts: &corral.SiteFacts{Outbound: tt.outbound}}, Needs: pools}
 		g := corral.Glidein{Broker: tt.mode, Cluster: tt.cluster}
-		if got := may(w, g); got != tt.want {
+		if got := mayHaveRelay(w, g); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
-		if got := needs(w, g); got != tt.need {
+		if got := needsRelay(w, g); got != tt.need {
 			t.Errorf("%s: needed is %v, want %v", tt.name, got, tt.need)
 		}
 	}

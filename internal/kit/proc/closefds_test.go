@@ -1,4 +1,4 @@
-package closefds_test
+package proc_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
 func TestCloseOnExec(t *testing.T) {
@@ -16,7 +16,7 @@ func TestCloseOnExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	given, err := syscall.Dup(int(null.Fd())) // open in children, unlike what Go opens
+	given, err := syscall.Dup(int(null.Fd())) // open in children, unlike files that Go opens
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestCloseOnExec(t *testing.T) {
 	if before := child(); before == "0 1 2" {
 		t.Fatalf("a child has %s open before, want more", before)
 	}
-	if err := closefds.CloseOnExec(); err != nil {
+	if err := proc.CloseOnExec(); err != nil {
 		t.Fatal(err)
 	}
 	if after := child(); after != "0 1 2" {

@@ -1,4 +1,4 @@
-package job
+package dagman
 
 import (
 	"errors"
@@ -17,27 +17,27 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A Record is kept for all jobs of a workflow.
-type Record struct {
+// A jobRecord holds the common state for all jobs of a workflow.
+type jobRecord struct {
 	warn    func(thing string, at workflow.Place, format string, args ...any)
-	streams map[string]bool // files that standard streams are written to
-	looked  map[string]bool // queue statements whose commands were looked at for warnings
+	streams map[string]bool // files to which standard streams are written
+	looked  map[string]bool // queue statements whose commands were checked for warnings
 }
 
-// NewRecord returns the record of a workflow without jobs. warn is told of a thing for each job that has it.
-func NewRecord(warn func(thing string, at workflow.Place, format string, args ...any)) *Record {
-	return &Record{warn, make(map[string]bool), make(map[string]bool)}
+// newJobRecord returns the record of a workflow without jobs. warn is called for each job to which a warning applies.
+func newJobRecord(warn func(thing string, at workflow.Place, format string, args ...any)) *jobRecord {
+	return &jobRecord{warn, make(map[string]bool), make(map[string]bool)}
 }
 
-// A Node is the node that a job is of.
-type Node struct {
+// A jobNode is the node of a job.
+type jobNode struct {
 	Name string
-	Dir  string // where it is submitted from, relative to the .dag's folder
+	Dir  string // folder from which it is submitted, relative to the .dag's folder
 }
 
-// Task returns a job's task, whose id is the name of the node. The error has kind Invalid and names the line of the
+// task returns a job's task, whose id is the name of the node. The error has kind Invalid and names the line of the
 // submit description.
-func (r *Record) Task(n Node, j *submit.Job) (workflow.Task, error) {
+func (r *jobRecord) task(n jobNode, j *submit.Job) (workflow.Task, error) {
 	m := maker{record: r, n: n, job: j}
 	m.t.ID = n.Name
 	m.command()
@@ -58,30 +58,30 @@ func (r *Record) Task(n Node, j *submit.Job) (workflow.Task, error) {
 	return m.t, m.err
 }
 
-// A maker makes one task.
+// A maker is the state of making one task.
 type maker struct {
-	record *Record
-	n      Node
+	record *jobRecord
+	n      jobNode
 	job    *submit.Job
 
 	t       workflow.Task
-	unknown string // why what it runs is not known; "": it is
-	err     error  // the first one; everything after it is for nothing
+	unknown string // why its program is unknown; "": it is known
+	err     error  // the first error; all further results are ignored
 }
 
-// value is that of the first of several commands that is given.
+// value returns the value of the first command that is present.
 func (m *maker) value(names ...string) string {
 	value, matched, err := m.job.Value(names...)
 	if m.err == nil && err != nil {
 		m.err = err
 	}
 	if matched && m.unknown == "" {
-		m.unknown = names[0] + " holds a $$(…), which is known when a machine is"
+		m.unknown = names[0] + " contains a $$(…), whose value depends on the machine"
 	}
 	return value
 }
 
-// A quotingError says what is wrong with a value.
+// A quotingError reports a problem with a value.
 type quotingError struct{ error }
 
 func (m *maker) wrong(format string, args ...any) {
@@ -90,7 +90,7 @@ func (m *maker) wrong(format string, args ...any) {
 	}
 }
 
-// flag is a command whose value is a truth value.
+// flag returns the value of a boolean command.
 func (m *maker) flag(otherwise bool, names ...string) bool {
 	switch value := strings.ToLower(m.value(names...)); value {
 	case "":
@@ -105,7 +105,7 @@ func (m *maker) flag(otherwise bool, names ...string) bool {
 	}
 }
 
-// universes are those whose jobs are processes, by name and number.
+// universes lists the universes whose jobs are processes, by name and number.
 var universes = []string{"", "vanilla", "5", "local", "12", "scheduler", "7"}
 
 func (m *maker) command() {
@@ -119,7 +119,7 @@ func (m *maker) command() {
 	case !slices.Contains(universes, universe):
 		m.unknown = "universe " + universe + " is not supported"
 	case m.value("docker_image", "container_image") != "":
-		m.unknown = "images of containers are not supported"
+		m.unknown = "container images are not supported"
 	case executable == "":
 		m.unknown = "the submit description names no executable"
 	}
@@ -152,27 +152,24 @@ func (m *maker) environment() {
 		m.t.Env = env
 	}
 	if get := m.value("getenv"); get != "" && !strings.EqualFold(get, "false") {
-		m.note("getenv", "the environment of who submits is not handed on")
+		m.note("getenv", "the submitter's environment is not passed on")
 	}
 }
 
-// note warns once for each description of something that its jobs do without.
+// note warns once per description about a feature that its jobs do not get.
 func (m *maker) note(name, format string, args ...any) {
 	at := m.job.At()
 	m.record.warn(at.File+"\x00"+name, at, "%s: %s", name, fmt.Sprintf(format, args...))
 }
 
-// maxPath bounds what each of many files has before its name.
-const maxPath = 4096
-
-// charge counts bytes that are kept beside the job's values.
+// charge counts bytes that are stored in addition to the job's values.
 func (m *maker) charge(bytes int) {
 	if err := m.job.Charge(bytes); err != nil && m.err == nil {
 		m.err = &quotingError{err}
 	}
 }
 
-// files finds the files that the job reads and writes. Their ids are paths from the .dag's folder.
+// files determines the files that the job reads and writes. Their ids are paths relative to the .dag's folder.
 func (m *maker) files() {
 	dir := submit.Join(m.n.Dir, m.value("initialdir", "initial_dir", "iwd"))
 	if len(dir) > maxPath {
@@ -188,7 +185,7 @@ func (m *maker) files() {
 		case strings.Contains(file, "://"):
 			m.note("transfer_input_files", "%s is not fetched", file)
 		case strings.HasSuffix(file, "/"):
-			m.note("transfer_input_files", "folder %s is not handed on: name its files", file)
+			m.note("transfer_input_files", "folder %s is not transferred: name its files", file)
 		default:
 			m.t.Inputs = append(m.t.Inputs, submit.Join(dir, file))
 			m.name(submit.Join(dir, file), file, preserved)
@@ -208,13 +205,13 @@ func (m *maker) files() {
 	m.t.Stderr = m.written(m.stream(dir, "error", "stderr"), "error", kept)
 	switch transfers := m.value("should_transfer_files"); {
 	case strings.EqualFold(transfers, "no"):
-		m.note("should_transfer_files", "a job finds no files but those of transfer_input_files")
+		m.note("should_transfer_files", "a job gets only the files of transfer_input_files")
 	case transfers != "" && m.value("transfer_output_files", "transferoutputfiles") == "":
-		m.note("transfer_output_files", "it is missing; of what a job makes, its output and error alone are kept")
+		m.note("transfer_output_files", "it is missing; only the output and error of the job are kept")
 	}
 }
 
-// stream is the file of a standard stream; "": none.
+// stream returns the file of a standard stream; "": none.
 func (m *maker) stream(dir string, names ...string) string {
 	file := m.value(names...)
 	if file == "" || file == "/dev/null" {
@@ -223,7 +220,7 @@ func (m *maker) stream(dir string, names ...string) string {
 	return submit.Join(dir, file)
 }
 
-// name notes what a file is called where the job runs: its bare name, unless paths are preserved.
+// name records the name of a file where the job runs: its bare name, unless paths are preserved.
 func (m *maker) name(id, file string, preserved bool) {
 	name := path.Clean(file)
 	if !preserved || path.IsAbs(file) {
@@ -238,8 +235,7 @@ func (m *maker) name(id, file string, preserved bool) {
 	m.t.Names[id] = name
 }
 
-// output is a file that the job makes: its place, from the initial folder, is its bare name, unless it is said to be
-// another.
+// output adds an output file: its place relative to the initial folder is its bare name, unless it is remapped.
 func (m *maker) output(dir, file string, preserved bool, remaps map[string]string) {
 	file = path.Clean(file)
 	to := path.Base(file)
@@ -257,14 +253,14 @@ func (m *maker) output(dir, file string, preserved bool, remaps map[string]strin
 	m.name(id, file, true)
 }
 
-// written makes an output of a standard stream's file. Of several jobs with the same one the first has it: where they
-// may run side by side, HTCondor leaves it to chance who does.
+// written makes the file of a standard stream an output. If several jobs have the same file, the first one gets it; if
+// they run at the same time, the result is random in HTCondor.
 func (m *maker) written(file, command, kept string) string {
 	if file == "" || slices.Contains(m.t.Outputs, file) || slices.Contains(strings.Fields(kept), command) {
 		return file
 	}
 	if m.record.streams[file] {
-		m.note(command, "file %s belongs to another job, too; that of node %q stays with its attempt", file, m.n.Name)
+		m.note(command, "file %s also belongs to another job; that of node %q stays with its attempt", file, m.n.Name)
 		return ""
 	}
 	m.record.streams[file] = true
@@ -272,7 +268,7 @@ func (m *maker) written(file, command, kept string) string {
 	return file
 }
 
-// conduct reads how the job is treated; what is said of the node outweighs it.
+// conduct reads how the job is handled; settings of the node take precedence.
 func (m *maker) conduct() {
 	if value := m.value("priority", "prio"); value != "" {
 		if n, err := strconv.Atoi(value); err == nil && n != 0 {
@@ -291,17 +287,17 @@ func (m *maker) conduct() {
 	}
 }
 
-// seconds reads a duration, to the nanosecond.
+// seconds parses a duration with a resolution of a nanosecond.
 func (m *maker) seconds(name, value string) time.Duration {
 	s, err := strconv.ParseFloat(value, 64)
 	if err != nil || s < 0 || s > math.MaxInt64/2/float64(time.Second) {
-		m.note(name, "%.60s is no number of seconds", value)
+		m.note(name, "%.60s is not a number of seconds", value)
 		return 0
 	}
 	return time.Duration(math.Round(s * float64(time.Second)))
 }
 
-// ours reads what Write wrote.
+// ours reads the attributes that Write writes.
 func (m *maker) ours() {
 	if id, ok := m.attribute(attributeTask); ok {
 		m.t.ID = id
@@ -321,7 +317,7 @@ func (m *maker) ours() {
 	}
 }
 
-// controlOf is what is said of when the task runs.
+// controlOf returns the task's control for modification.
 func controlOf(m *maker) *workflow.Control {
 	if m.t.Control == nil {
 		m.t.Control = &workflow.Control{}
@@ -329,7 +325,7 @@ func controlOf(m *maker) *workflow.Control {
 	return m.t.Control
 }
 
-// attribute returns the value of an attribute that is a text.
+// attribute returns the value of a text attribute.
 func (m *maker) attribute(name string) (text string, ok bool) {
 	value := m.value(strings.ToLower(name))
 	if value == "" {
@@ -339,8 +335,7 @@ func (m *maker) attribute(name string) (text string, ok bool) {
 	return text, ok
 }
 
-// warnOfUnheeded tells of commands that nothing is made of although they may change what the job does: once for each
-// queue statement.
+// warnOfUnheeded warns of unsupported commands that may affect the job, once for each queue statement.
 func (m *maker) warnOfUnheeded() {
 	at := m.job.At().String()
 	if m.record.looked[at] {
@@ -349,26 +344,26 @@ func (m *maker) warnOfUnheeded() {
 	m.record.looked[at] = true
 	for _, name := range slices.Sorted(maps.Keys(unheeded)) {
 		if value, _, _ := m.job.Value(name); value != "" {
-			m.note(name, "it is ignored: %s", unheeded[name])
+			m.note(name, "ignored: %s", unheeded[name])
 		}
 	}
 }
 
-// unheeded are commands that a run does without, and what that means.
+// unheeded lists the commands that a run does not support, with the consequence.
 var unheeded = map[string]string{
 	"requirements":         "workers are chosen by cpus, memory, disk and gpus",
-	"on_exit_hold":         "no job is held",
-	"on_exit_remove":       "a job that ends is not started again, but for retries",
-	"periodic_hold":        "no job is held",
-	"periodic_remove":      "no job is removed by an expression",
-	"periodic_release":     "no job is held",
-	"hold":                 "no job is held",
+	"on_exit_hold":         "jobs are never held",
+	"on_exit_remove":       "a job that has ended is restarted only by retries",
+	"periodic_hold":        "jobs are never held",
+	"periodic_remove":      "jobs are not removed by expressions",
+	"periodic_release":     "jobs are never held",
+	"hold":                 "jobs are never held",
 	"deferral_time":        "jobs start as soon as they can",
-	"retry_until":          "each exit status but 0 is tried again",
-	"success_exit_code":    "0 alone is success",
+	"retry_until":          "any exit status except 0 is retried",
+	"success_exit_code":    "only 0 is success",
 	"allowed_job_duration": "only allowed_execute_duration limits a job",
 	"checkpoint_exit_code": "jobs have no checkpoints",
-	"concurrency_limits":   "there are no such limits",
-	"transfer_plugins":     "nothing is fetched",
+	"concurrency_limits":   "such limits do not exist",
+	"transfer_plugins":     "URLs are not fetched",
 	"next_job_start_delay": "jobs start as soon as they can",
 }

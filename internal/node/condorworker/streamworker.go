@@ -1,11 +1,12 @@
-// Package streamworker is the program of a worker job: an HTCondor job that takes the tasks of runs over a connection
-// to corrald, for as long as there are some. What it may have of the machine its slot says, the way home the ad of its
-// glidein, and what opens the door there a file that came with the job.
+package condorworker
+
+// A stream worker is the program of a worker job: an HTCondor job that takes the tasks of runs over a connection to
+// corrald as long as there are any. The ad of its slot gives its share of the machine, the ad of its glidein gives
+// corrald's address, and a file that came with the job holds the secret that admits it.
 //
-// HTCondor ends it with SIGTERM when the job is removed, held or evicted; then it kills what runs and hands back what
-// it has, before it leaves. It leaves by itself when it has had nothing to do for a while, so that its slot is free for
-// others, and when corrald has not answered for long.
-package streamworker
+// HTCondor ends it with SIGTERM when the job is removed, held or evicted; the worker then kills the tasks that run and
+// hands back their results before it leaves. It leaves by itself when it has had nothing to do for a while, which frees
+// its slot, and when corrald has not answered for a long time.
 
 import (
 	"context"
@@ -21,27 +22,26 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/kit/input"
-	"github.com/corral-pilot/corral/internal/node/condorworker"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/node/nodecheck"
 )
 
 const (
-	// idleMost is how long a worker keeps a slot in which nothing runs. To get one again takes HTCondor some seconds,
-	// so that it is worth staying between two levels of a workflow.
+	// idleMost is how long a worker keeps an idle slot. HTCondor needs some seconds to allocate a new one, so staying
+	// between two levels of a workflow is worthwhile.
 	idleMost = 20 * time.Second
-	// aloneMost is how long it waits for a corrald that is away, or for its lease if that is longer: by then its tasks
-	// were killed, and the next corrald can have other workers.
+	// aloneMost is how long a worker waits for an unreachable corrald, or for its lease if that is longer: by then its
+	// tasks have been killed, and the next corrald can have other workers.
 	aloneMost = 5 * time.Minute
-	// maxSandbox is more than the file is long that comes with the job, in bytes.
+	// maxSandbox limits the length of the file that is transferred with the job, in bytes.
 	maxSandbox = 4096
-	// unbounded is the time of a glidein that does not say when it ends.
+	// unbounded is the assumed time of a glidein that does not announce its end.
 	unbounded = 10 * 365 * 24 * time.Hour
 )
 
 // Run is the program of the worker job with this number. It returns when the worker has left.
 func Run(ctx context.Context, lg *slog.Logger, number int64) error {
-	ctx, cancel, slot, err := condorworker.Enter(ctx)
+	ctx, cancel, slot, err := Enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,8 +67,8 @@ func Run(ctx context.Context, lg *slog.Logger, number int64) error {
 	return err
 }
 
-// config says what the worker is, by its slot and the file that came with its job.
-func config(slot condorworker.Slot, number int64, now time.Time) (cfg worker.Config, err error) {
+// config returns the worker's configuration, from its slot and the file transferred with its job.
+func config(slot Slot, number int64, now time.Time) (cfg worker.Config, err error) {
 	text, err := input.ReadFile(filepath.Join(slot.Dir, jobfiles.StreamFile), maxSandbox)
 	var came jobfiles.Stream
 	if err == nil {
@@ -76,9 +76,9 @@ func config(slot condorworker.Slot, number int64, now time.Time) (cfg worker.Con
 	}
 	switch {
 	case err != nil:
-		return cfg, fmt.Errorf("reading what came with the job: %w", err)
+		return cfg, fmt.Errorf("reading the file transferred with the job: %w", err)
 	case len(slot.Home) == 0:
-		return cfg, fmt.Errorf("glidein %s does not say where corrald is", slot.Worker)
+		return cfg, fmt.Errorf("glidein %s does not name corrald's address", slot.Worker)
 	}
 	cfg = worker.Config{
 		ID: jobfiles.StreamWorker(slot.Worker, number), Instance: rand.Text(), Holder: slot.Worker, Host: slot.Host,

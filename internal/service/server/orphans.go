@@ -1,15 +1,14 @@
-// Package orphans finds, adopts and cancels the jobs of ours at a site that the store does not know.
+package server
+
+// Orphans are jobs of this corrald at a site that the store does not contain. They exist only after a database was lost
+// or replaced by an older one, since an intent is recorded before a site learns of it. Their pilots work or wait
+// unattended: they use up allocations, and they keep the site's root from being removed.
 //
-// There are none as long as the store is whole: an intent is recorded before a site hears of it. They come with the
-// loss of a database, or when an older one is put back. Then pilots work, or wait in queues, of which nobody knows:
-// they use up people's allocations, and the site's root cannot be left clean.
-//
-// A job of ours shows by its directory below the site's root, which is there from its submission on; its batch system
-// says how it is. What a pilot was told is in its order. With these three, and the key of its token, its attempt is as
-// good as recorded: adoption makes a glidein with an attempt under the same tag, and the engine, which looks each tag
-// up before it submits anything, finds it alive. A pilot that dials in meanwhile is neither let in nor sent away
-// (gate).
-package orphans
+// A job is recognised by its directory below the site's root, which exists from its submission on; the batch system
+// gives its state, and its order holds what the pilot was told. Together with the key of its token these suffice to
+// record its attempt: adoption makes a glidein with an attempt under the same tag, and the engine, which looks up each
+// tag before it submits anything, finds it alive. A pilot that dials in before that is neither admitted nor sent away
+// (package admission).
 
 import (
 	"cmp"
@@ -31,23 +30,23 @@ import (
 
 const (
 	unknown  = "UNKNOWN" // the batch system does not know the job
-	some     = 100       // jobs of one command
+	some     = 100       // number of jobs in one command
 	grace    = 5 * time.Second
-	lookTime = 2 * time.Minute // for a look at a site
-	endTime  = 5 * time.Minute // for cancelling all that is there
+	lookTime = 2 * time.Minute // for listing a site's jobs
+	endTime  = 5 * time.Minute // for cancelling all of a site's orphans
 )
 
-// found is an orphan with what adoption needs of its order.
+// found is an orphan with the parts of its order that adoption needs.
 type found struct {
 	api.Orphan
-	order *jobfiles.Pilot // nil: it has none that can be read, or is no pilot
+	order *jobfiles.Pilot // nil: no readable order, or not a pilot
 }
 
-// look goes to a site and returns the jobs there that the store does not know, by tag.
+// look connects to a site and returns the jobs there that are not in the store, by tag.
 func look(ctx context.Context, db *store.DB, site corral.Site, access gridsite.Access) ([]found, error) {
 	lister, ok := access.Pilots.(gridsite.Lister)
 	if !ok {
-		return nil, corral.Errorf(corral.Unsatisfiable, "site %s cannot list what it has of ours: its batch "+
+		return nil, corral.Errorf(corral.Unsatisfiable, "site %s cannot list corrald's jobs: its batch "+
 			"system is %s", site.Name, site.Batch)
 	}
 	tags, err := lister.Tags(ctx)
@@ -70,8 +69,8 @@ func look(ctx context.Context, db *store.DB, site corral.Site, access gridsite.A
 	return all, nil
 }
 
-// strangers returns the jobs with those tags that are of our making, and not recorded, for whichever owner: an account
-// at a site may be shared.
+// strangers returns the jobs with those tags that we created and that are not recorded for any owner, because an
+// account at a site may be shared.
 func strangers(tx *store.Tx, tags []string) (all []found, err error) {
 	for _, tag := range tags {
 		kind, ours := admission.KindOfTag(tag)
@@ -89,7 +88,7 @@ func strangers(tx *store.Tx, tags []string) (all []found, err error) {
 	return all, nil
 }
 
-// inspect asks the batch systems how jobs are, and reads the orders of pilots that are alive.
+// inspect queries the jobs' status from the batch systems and reads the orders of live pilots.
 func inspect(ctx context.Context, access gridsite.Access, group []found) error {
 	for _, pilots := range []bool{true, false} {
 		batch, tags := access.Setup, []string(nil)
@@ -118,23 +117,23 @@ func inspect(ctx context.Context, access gridsite.Access, group []found) error {
 	return readOrders(ctx, access.Pilots, group)
 }
 
-// runsAsPilot reports whether jobs of a kind are in the batch system of pilots: probes are, too.
+// runsAsPilot reports whether jobs of a kind are in the pilots' batch system, which also includes probes.
 func runsAsPilot(kind corral.JobKind) bool {
 	return kind != corral.SetupJob && kind != corral.CleanupJob
 }
 
-// alive reports whether something of a job may run, now or later.
+// alive reports whether a job is running or may still run.
 func (o found) alive() bool {
 	return o.State == strings.ToUpper(string(gridsite.Queued)) || o.State == strings.ToUpper(string(gridsite.Running))
 }
 
-// readOrders reads what pilots that are alive were told, with one command if the batch system can do that.
+// readOrders reads the orders of live pilots, with one command if the batch system supports that.
 func readOrders(ctx context.Context, batch gridsite.Batch, group []found) error {
 	var tags []string
 	for i := range group {
 		switch o := &group[i]; {
 		case o.Kind != corral.PilotJob:
-			o.Kept = "it is no pilot"
+			o.Kept = "it is not a pilot"
 		case !o.alive():
 			o.Kept = "it is not alive"
 		default:
@@ -161,7 +160,7 @@ func readOrders(ctx context.Context, batch gridsite.Batch, group []found) error 
 	return nil
 }
 
-// filesOf returns the orders of jobs, by tag; that of a job which has none is absent.
+// filesOf returns the orders of jobs, by tag; jobs without an order are left out.
 func filesOf(ctx context.Context, batch gridsite.Batch, tags []string) (map[string][]byte, error) {
 	texts := map[string][]byte{}
 	if many, ok := batch.(gridsite.Many); ok && len(tags) > 0 {
@@ -181,21 +180,21 @@ func filesOf(ctx context.Context, batch gridsite.Batch, tags []string) (map[stri
 	return texts, nil
 }
 
-// tell says what the order does, and whether the pilot can be adopted.
+// tell copies the order's data and determines whether the pilot can be adopted.
 func (o *found) tell() {
 	p := o.order
 	o.Hosts, o.CPUs, o.MemoryMiB, o.GPUs, o.Walltime = p.Hosts, p.CPUs, p.MemoryMiB, p.GPUs, p.Walltime
 	if p.Condor != nil {
 		o.Cluster = p.Condor.Cluster
-		o.Kept = "its workers are in an HTCondor pool under the number of an attempt that is not known any more"
+		o.Kept = "its workers are in an HTCondor pool under the number of an attempt that is no longer known"
 	}
 }
 
-// adopt records a pilot as the attempt of a glidein that has its shape. Nobody knows by what policy it was asked for:
-// no other attempt follows it.
+// adopt records a pilot as the attempt of a glidein with its shape. The original resubmission policy is unknown, so
+// no other attempt follows.
 func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api.Orphan, error) {
 	if _, err := tx.JobTagged(o.Tag); corral.KindOf(err) != corral.NotFound {
-		return o.Orphan, cmp.Or(err, corral.ErrorAt(corral.Conflict, "tags", "%s is known by now", o.Tag))
+		return o.Orphan, cmp.Or(err, corral.ErrorAt(corral.Conflict, "tags", "%s has been recorded meanwhile", o.Tag))
 	}
 	p := o.order
 	g, err := tx.CreateGlidein(corral.Glidein{
@@ -210,14 +209,14 @@ func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api
 		TokenEndsAt: g.LatestStart(corral.Job{CreatedAt: tx.Now()}).Add(time.Duration(p.Walltime)),
 	})
 	if err == nil {
-		err = tx.Log(corral.ObjectJob, int64(j.ID), "adopt", fmt.Sprintf("the site has it as %s, %s, and corrald "+
+		err = tx.Log(corral.ObjectJob, int64(j.ID), "adopt", fmt.Sprintf("at the site it is job %s, %s, and corrald "+
 			"had no record of it", cmp.Or(o.SiteJobID, "no job"), o.State))
 	}
 	o.Glidein, o.Fate = g.ID, "adopted"
 	return o.Orphan, err
 }
 
-// cancel ends jobs and removes what the site keeps of them. It returns those of which nothing is left.
+// cancel ends jobs and removes their files at the site. It returns the jobs of which nothing is left.
 func cancel(ctx context.Context, access gridsite.Access, all []found) ([]api.Orphan, error) {
 	var gone []api.Orphan
 	for group := range slices.Chunk(all, some) {

@@ -1,4 +1,4 @@
-package streamworker
+package condorworker
 
 import (
 	"os"
@@ -8,18 +8,17 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/node/condorworker"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// slot is one of a glidein that ends in an hour, with what came with a job.
-func slot(t *testing.T, sandbox string, now time.Time) condorworker.Slot {
+// slot is the slot of a glidein that ends in an hour, with the files that came with a job.
+func slot(t *testing.T, sandbox string, now time.Time) Slot {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, jobfiles.StreamFile), []byte(sandbox), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return condorworker.Slot{
+	return Slot{
 		Dir: dir, Worker: "tag/0", Host: "n1", Resources: corral.Resources{CPUs: 2, MemoryMiB: 300},
 		Ends: now.Add(time.Hour), Home: []string{"tls:h:1"}, HomeDigest: "sha256:d",
 	}
@@ -43,7 +42,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("a slot that says little: %+v, %v", cfg, err)
 	}
 	s.Home = nil
-	if _, err := config(s, 7, now); err == nil || !strings.Contains(err.Error(), "glidein tag/0 does not say where corrald is") {
+	if _, err := config(s, 7, now); err == nil || !strings.Contains(err.Error(), "glidein tag/0 does not name corrald's address") {
 		t.Errorf("a glidein without a way home: %v", err)
 	}
 }
@@ -57,7 +56,7 @@ func TestWhatComesWithAJobIsBounded(t *testing.T) {
 	}
 }
 
-// Outside a job of HTCondor's it says so.
+// Outside an HTCondor job it reports that.
 func TestOutsideAJob(t *testing.T) {
 	t.Setenv("_CONDOR_SCRATCH_DIR", "")
 	if err := Run(t.Context(), nil, 1); err == nil || !strings.Contains(err.Error(), "_CONDOR_SCRATCH_DIR is not set") {

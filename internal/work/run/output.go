@@ -1,12 +1,10 @@
-// Package output tells what the tasks of a run print while it goes on: all in one stream (Next), or one (Await).
-//
-// Both answer a question that waits until there is something to say. Nothing is kept between two questions: each brings
-// the place up to which its listener was told. So a listener costs nothing between its questions, and a corrald that is
-// started again goes on with those of the one before.
-//
-// The kernel does not tell when a process writes into a file on any file system: files of running tasks are looked at
-// again and again, with pauses that grow with the time of a look.
-package output
+package run
+
+// This file serves the output of the tasks of a run while the run goes on: the output of all tasks as one stream
+// (Next), or the output of one task (Await). Both wait until there is output. Nothing is kept between two requests:
+// each gives the place up to which its client has read, so that a listener costs nothing in between and a restarted
+// corrald continues with the listeners of the previous one. The kernel does not report writes on every file system;
+// files of running tasks are therefore read again and again, with pauses that grow with the time that a look takes.
 
 import (
 	"bytes"
@@ -25,38 +23,38 @@ import (
 )
 
 const (
-	pauseLeast = 200 * time.Millisecond // between two looks; people read no faster
-	pauseShare = 20                     // as many times what a look took
+	pauseLeast = 200 * time.Millisecond // between two polls; people read no faster
+	pauseShare = 20                     // multiple of a poll's duration
 	mostBytes  = 1 << 20                // in an answer
-	mostFiles  = 1000                   // that are opened for an answer
-	longLine   = 64 << 10               // of a line that is longer, the beginning is told
+	mostFiles  = 1000                   // opened for an answer
+	longLine   = 64 << 10               // of a longer line, the beginning is sent early
 )
 
-// A File is one of a task of a run.
+// A File is a file of a task of a run.
 type File struct {
 	Task    string
 	Attempt int    // 0: the last
 	Name    string // stdout, stderr, record.json or trace.json; or, of the task's scripts, pre or post
-	Printed bool   // a stream that the workflow has in a file of the run counts as none
+	Printed bool   // a stream that the workflow redirects to a file of the run counts as absent
 }
 
-// A Source has what runs leave.
+// A Source provides the files that tasks leave.
 type Source interface {
 	// Tasks lists the tasks of a run.
 	Tasks(ctx context.Context, id corral.RunID) ([]*api.Task, error)
-	// Log opens a file, which the caller closes. It is NotFound, at "file", if there is none.
+	// Log opens a file, which the caller closes. It returns a NotFound error, at "file", if there is none.
 	Log(ctx context.Context, id corral.RunID, f File) (io.ReadCloser, error)
 }
 
-// A Load returns the run as it is now.
+// A Load returns the current state of the run.
 type Load func(context.Context) (corral.Run, error)
 
-// Next returns what the tasks of a run have printed since a place, as soon as there is something or the run is over. At
-// the deadline of ctx it returns what there is: nothing.
+// Next returns the output of a run's tasks after a place, as soon as there is any or the run is over. At the deadline
+// of ctx it returns an answer without output.
 func Next(ctx context.Context, from Source, load Load, since api.OutputPlace) (api.Output, error) {
 	for look := context.WithoutCancel(ctx); ; {
 		began := time.Now()
-		r, err := load(look) // before the tasks: of a run that is over nothing new can come then
+		r, err := load(look) // before the tasks: no output can follow once the run is over
 		if err != nil {
 			return api.Output{}, err
 		}
@@ -74,7 +72,7 @@ func Next(ctx context.Context, from Source, load Load, since api.OutputPlace) (a
 		if out.Over = t.ended && t.complete; out.Over {
 			return out, nil
 		}
-		further := !bytes.Equal(out.Next.Told, since.Told) // there were too many files for one look
+		further := !bytes.Equal(out.Next.Told, since.Told) // there were too many files for one poll
 		if since = out.Next; further && !t.complete && ctx.Err() == nil {
 			continue
 		}
@@ -108,13 +106,13 @@ func Await(ctx context.Context, from Source, load Load, f File, after int64) err
 	}
 }
 
-// A reader reads what a run leaves.
+// A reader reads the files of a run.
 type reader struct {
 	from Source
 	run  corral.RunID
 }
 
-// read reads up to most bytes of a file behind the first ones.
+// read reads up to most bytes of a file, skipping the first after bytes.
 func (r reader) read(ctx context.Context, f File, after, most int64) ([]byte, error) {
 	file, err := r.from.Log(ctx, r.run, f)
 	if err != nil {
@@ -124,7 +122,7 @@ func (r reader) read(ctx context.Context, f File, after, most int64) ([]byte, er
 	return part(file, after, most)
 }
 
-// late is why a question is over: not an error if that is its time.
+// late returns the cause of a request's end: nil if its deadline has passed.
 func late(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil
@@ -132,44 +130,45 @@ func late(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// nothing reports whether an error says that a file is not there.
+// nothing reports whether an error means that a file does not exist.
 func nothing(err error) bool {
 	var e *corral.Error
 	return errors.As(err, &e) && e.Kind == corral.NotFound && e.Place == "file"
 }
 
-// part reads up to most bytes of a file behind the first ones.
+// part reads up to most bytes of a file, skipping the first after bytes.
 func part(f io.Reader, after, most int64) ([]byte, error) {
 	if s, ok := f.(io.Seeker); ok {
 		if _, err := s.Seek(after, io.SeekStart); err != nil {
 			return nil, err
 		}
 	} else if _, err := io.CopyN(io.Discard, f, after); err != nil {
-		return nil, nil // it has no more
+		return nil, nil // the file has no more
 	}
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// A telling makes one answer. It begins with the place of the question, and what it has told moves that place: told
-// gets a bit for each task of which nothing can follow, and open has how far each of the others was told.
+// A telling builds one answer. It begins with the place of the request, and advances that place by the output that it
+// adds: told has a bit for each task that is complete, and open contains the position in each of the others.
 //
-// An answer has bounds, so that no listener makes corrald read a whole run at once: complete says whether everything
-// there was fits, and only then may the listener be told that the run is over.
+// An answer is limited, so that no client makes corrald read a whole run at once: complete reports whether all
+// available output fitted, and only then may the client be told that the run is over.
 type telling struct {
 	tasks []*api.Task
-	ended bool // the run is, and with it all attempts
+	ended bool // the run has ended, and with it all attempts
 	told  []byte
 	open  map[int]api.OutputFile
 	read  func(f File, after, most int64) ([]byte, error)
 
 	out      api.Output
-	bytes    int64 // that the answer may still have
+	bytes    int64 // that the answer may still include
 	files    int   // that may still be opened
-	complete bool  // nothing was left out
+	complete bool  // nothing was omitted
 }
 
-// newTelling begins to tell of tasks from a place on. The place comes from a client, so it is trusted only where it
-// fits: numbers beyond the tasks are dropped, and what is missing counts as not told. A run may have grown since.
+// newTelling begins an answer about tasks at a place. The place comes from a client, so only its valid parts are
+// used: numbers beyond the tasks are dropped, and missing positions count as the beginning. A run may have grown
+// since.
 func newTelling(
 	tasks []*api.Task, since api.OutputPlace, ended bool,
 	read func(f File, after, most int64) ([]byte, error),
@@ -189,13 +188,13 @@ func newTelling(
 	return t
 }
 
-// tell goes through the tasks that may have something to tell: those that are over in the order of their ends, and then
-// those that run, from anywhere on, so that each has its turn when they are too many for one answer.
+// tell processes the tasks that may have new output: the ended ones in the order of their ends, and then the running
+// ones, from a random one on, so that each has its turn when they are too many for one answer.
 func (t *telling) tell() (api.Output, error) {
 	var due []int
 	for i := range t.tasks {
 		over, told := t.over(i), t.told[i/8]>>(i%8)&1 == 1
-		if !over { // maybe again
+		if !over { // it may be a new try
 			t.told[i/8] &^= 1 << (i % 8)
 		}
 		if t.tasks[i].Attempts > 0 && !(over && told) {
@@ -239,8 +238,8 @@ func (t *telling) over(i int) bool {
 	return t.ended || s == corral.TaskDone || s == corral.TaskFailed || s == corral.TaskSkipped
 }
 
-// task tells of one task, attempt by attempt: who listens from the beginning also sees what earlier attempts printed,
-// and an attempt that ends between two questions is told to its end before the next one begins.
+// task adds the output of one task, attempt by attempt: a client that starts at the beginning also gets the output of
+// earlier attempts, and an attempt that ends between two requests is sent to its end before the next one begins.
 func (t *telling) task(i int) error {
 	task := t.tasks[i]
 	o, begun := t.open[i]
@@ -270,7 +269,7 @@ func (t *telling) task(i int) error {
 	return nil
 }
 
-// attempt tells of one attempt, and reports whether that is all there is now.
+// attempt adds the output of one attempt, and reports whether that is all that is available now.
 func (t *telling) attempt(o *api.OutputFile, ended bool) (whole bool, err error) {
 	whole = true
 	for _, s := range []struct {
@@ -293,9 +292,9 @@ func (t *telling) attempt(o *api.OutputFile, ended bool) (whole bool, err error)
 		whole = whole && all
 		switch end := bytes.LastIndexByte(text, '\n') + 1; {
 		case !ended && (end > 0 || len(text) < longLine):
-			text = text[:end] // the rest of the line comes
+			text = text[:end] // the rest of the line will follow
 		case !ended || !all:
-			text = text[:len(text)-unfinished(text)] // likewise of a character
+			text = text[:len(text)-unfinished(text)] // the same for a character
 		}
 		if len(text) == 0 {
 			continue
@@ -309,7 +308,7 @@ func (t *telling) attempt(o *api.OutputFile, ended bool) (whole bool, err error)
 	return whole, nil
 }
 
-// unfinished is how many bytes at the end of a text are the beginning of a character, of which the rest is missing.
+// unfinished returns the number of bytes at the end of a text that begin an incomplete character.
 func unfinished(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {

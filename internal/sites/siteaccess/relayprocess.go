@@ -1,4 +1,4 @@
-package siterelay
+package siteaccess
 
 import (
 	"context"
@@ -12,38 +12,37 @@ import (
 	"github.com/corral-pilot/corral/broker/relay"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
-	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 )
 
 const (
-	pauseMin = 500 * time.Millisecond // before a relay that was lost is started again; it doubles
+	pauseMin = 500 * time.Millisecond // before a lost relay is started again; the pause doubles
 	pauseMax = 15 * time.Second
 	roomTime = 5 * time.Second // for the first command beside a relay
 )
 
-// A process is the relay of one site while it is wanted. It has a goroutine of its own, run, and starts the program
-// again when that, or the connection with the site, was lost. The next one has the address of the one before.
+// A process runs the relay of one site while it is wanted. Its goroutine, run, restarts the program when the program
+// or the connection to the site is lost. A restarted relay keeps the address of the previous one.
 type process struct {
-	cfg    Config
+	cfg    RelayConfig
 	site   corral.Site
 	cancel context.CancelFunc
 	ended  chan struct{}
-	again  chan struct{} // has one when the site is back: then the pause before the next try is over
-	own    gridsite.Head // nil: its session is one of the site's connection
+	again  chan struct{} // receives a value when the site is reachable again, which ends the pause before the next try
+	own    gridsite.Head // nil: its session uses the site's connection
 
 	mu        sync.Mutex // guards following
-	addresses []string   // HOST:PORT, of the last one; none: it never began
-	trouble   string     // why it did not begin, or ended; empty: it runs, or was not tried yet
+	addresses []string   // HOST:PORT of the last relay; none: it never started
+	trouble   string     // why it did not start, or ended; empty: it runs, or was not tried yet
 }
 
-// state returns the addresses of the last relay that began, and what is wrong with it now.
+// state returns the addresses of the last relay that started, and its present trouble.
 func (r *process) state() (addresses []string, trouble string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.addresses, r.trouble
 }
 
-// set notes how the relay is doing, and wakes whoever waits for it.
+// set updates the relay's state and wakes the callers that wait for it.
 func (r *process) set(addresses []string, trouble string) {
 	r.mu.Lock()
 	changed := r.trouble != trouble || len(r.addresses) == 0 && len(addresses) > 0
@@ -68,12 +67,12 @@ func (r *process) retry() {
 	}
 }
 
-// run keeps a relay running until ctx ends: after each that was lost it makes a pause, longer each time.
+// run keeps a relay running until ctx ends: after each loss it pauses, longer each time.
 func (r *process) run(ctx context.Context) {
 	defer close(r.ended)
 	defer func() {
 		if r.own != nil {
-			_ = r.own.Close() // nothing was left to be written
+			_ = r.own.Close() // there was nothing left to write
 		}
 	}()
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
@@ -82,7 +81,7 @@ func (r *process) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.set(nil, siteaccess.Note(siteaccess.Trouble(err, began).Why))
+		r.set(nil, Note(Trouble(err, began).Why))
 		if time.Since(began) > pauseMax {
 			pause = pauseMin
 		}
@@ -97,8 +96,8 @@ func (r *process) run(ctx context.Context) {
 	}
 }
 
-// serve runs one relay until it is lost; the error says why. The program speaks first, with the addresses on which it
-// listens: until then nothing is known to run at the site.
+// serve runs one relay until it is lost; the error gives the reason. The program writes first, with the addresses on
+// which it listens: only then is it known to run at the site.
 func (r *process) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,14 +108,14 @@ func (r *process) serve(ctx context.Context) error {
 	defer stdio.Close()
 	s, err := relay.Open(ctx, stdio)
 	if err != nil {
-		if why := stdio.Wait(); why != nil { // what the command says of it is more than that it said nothing else
+		if why := stdio.Wait(); why != nil { // the command's own error is more informative
 			return why
 		}
 		return err
 	}
 	r.cfg.Log.Info("the relay serves", "site", r.site.Name, "addresses", s.Addresses)
 	if before, _ := r.state(); len(before) > 0 && !slices.Equal(before, s.Addresses) {
-		r.cfg.Log.Warn("the relay has moved: pilots that know only where it was do not come back",
+		r.cfg.Log.Warn("the relay's address has changed: pilots that only know the old one cannot reconnect",
 			"site", r.site.Name, "was", before)
 	}
 	r.set(s.Addresses, "")
@@ -128,8 +127,8 @@ func (r *process) serve(ctx context.Context) error {
 	return errors.Join(corral.Errorf(corral.Unavailable, "the connection with the relay ended"), stdio.Wait())
 }
 
-// start starts the program on the site's connection, and where that has no session to spare, on one of its own. Whether
-// it has one shows only when another command is tried beside the relay: sshd may accept the session and end it.
+// start starts the program on the site's connection or, if that allows no further session, on a separate one. This
+// shows only when another command is tried beside the relay, because sshd may accept the session and then end it.
 func (r *process) start(ctx context.Context) (gridsite.Stream, error) {
 	if r.own != nil {
 		return r.startAlone(ctx)
@@ -147,7 +146,7 @@ func (r *process) start(ctx context.Context) (gridsite.Stream, error) {
 	defer cancel()
 	err = access.Head.Ping(beside)
 	if beside.Err() == nil || corral.KindOf(err) != corral.Unavailable {
-		return stdio, nil // it began, or else the connection is lost, and the stream with it
+		return stdio, nil // it started, or the connection is lost, and the stream with it
 	}
 	_ = stdio.Close()
 	if r.own, err = r.cfg.Reach.Another(r.site); err != nil {
@@ -156,7 +155,8 @@ func (r *process) start(ctx context.Context) (gridsite.Stream, error) {
 	return r.startAlone(ctx)
 }
 
-// startOn starts the program through a head of the site. It is the pilot, which is at every site that is set up.
+// startOn starts the program through a head of the site. The program is the pilot, which every site has after its
+// setup.
 func (r *process) startOn(ctx context.Context, head gridsite.Head) (gridsite.Stream, error) {
 	pilot, err := delivery.PilotProgram(r.site)
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *process) startOn(ctx context.Context, head gridsite.Head) (gridsite.Str
 	return runner.Start(ctx, pilot, "relay", "--root", r.site.Root)
 }
 
-// startAlone starts the program on the connection of its own.
+// startAlone starts the program on its own connection.
 func (r *process) startAlone(ctx context.Context) (gridsite.Stream, error) {
 	stdio, err := r.startOn(ctx, r.own)
 	var login *gridsite.LoginError
@@ -181,9 +181,9 @@ func (r *process) startAlone(ctx context.Context) (gridsite.Stream, error) {
 	return stdio, err
 }
 
-// connect is the relay's gate: each attempt of the site may be connected with the worker port, and with its own pool.
-// Whoever can reach the relay is on the site's network, and need not be ours: the errors go back to it, so they say no
-// more than that it is not let in, or that corrald cannot do it now.
+// connect is the relay's gate: each attempt of the site may connect to the worker port and to its own pool. Any
+// client that can reach the relay is on the site's network and need not be ours. The errors are sent back to it, so
+// they say only that it is not admitted, or that corrald cannot connect it now.
 func (r *process) connect(ctx context.Context, q relay.Request) (net.Conn, error) {
 	collector, err := r.cfg.Clusters.AdmitThrough(ctx, r.site.ID, q)
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *process) connect(ctx context.Context, q relay.Request) (net.Conn, error
 		nc, err = r.cfg.Address.Dial(ctx)
 	}
 	if err != nil {
-		r.cfg.Log.Warn("a relay does not connect",
+		r.cfg.Log.Warn("a relay cannot connect",
 			"site", r.site.Name, "target", q.Target, "job", q.Tag, "err", err)
 		return nil, corral.Errorf(corral.Unavailable, "corrald does not reach it now")
 	}

@@ -1,4 +1,4 @@
-package output
+package run
 
 import (
 	"strings"
@@ -13,10 +13,10 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// files are what attempts have printed: "task attempt stream" → text.
+// files is the output of attempts: "task attempt stream" → text.
 type files map[string]string
 
-// read reads them as corrald does those of a run.
+// read reads a file as corrald reads those of a run.
 func (f files) read(of File, after, most int64) ([]byte, error) {
 	text, ok := f[of.Task+" "+string(rune('0'+of.Attempt))+" "+of.Name]
 	if !ok {
@@ -26,8 +26,8 @@ func (f files) read(of File, after, most int64) ([]byte, error) {
 	return []byte(text[:min(most, int64(len(text)))]), nil
 }
 
-// ask tells of a run, and returns what it says as lines.
-func ask(t interface{ Fatal(...any) }, tasks []*api.Task, at api.OutputPlace, ended bool, f files) (said []string, out api.Output) {
+// askOutput makes a request about a run, and returns the answer as lines.
+func askOutput(t interface{ Fatal(...any) }, tasks []*api.Task, at api.OutputPlace, ended bool, f files) (said []string, out api.Output) {
 	out, err := newTelling(tasks, at, ended, f.read).tell()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestTelling(t *testing.T) {
 		{"a run that is over, whatever its tasks are", func() { f["b 2 stdout"] += "cut" }, true, []string{"b 2 stdout: cut"}},
 	} {
 		step.do()
-		said, out := ask(t, tasks, at, step.ended, f)
+		said, out := askOutput(t, tasks, at, step.ended, f)
 		if diff := cmp.Diff(step.want, said); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.what, diff)
 		}
@@ -103,7 +103,7 @@ func TestTellingIsBounded(t *testing.T) {
 	}
 }
 
-// A text that is too long for an answer is cut between two characters: JSON has no halves of them.
+// A text that is too long for an answer is cut between two characters, because JSON cannot represent parts of them.
 func TestTellingCutsNoCharacter(t *testing.T) {
 	t.Parallel()
 	text := "a" + strings.Repeat("é", mostBytes)
@@ -112,7 +112,7 @@ func TestTellingCutsNoCharacter(t *testing.T) {
 		var at api.OutputPlace
 		var got strings.Builder
 		for range 4 {
-			_, out := ask(t, tasks, at, false, files{"a 1 stdout": text})
+			_, out := askOutput(t, tasks, at, false, files{"a 1 stdout": text})
 			for _, p := range out.Pieces {
 				if !utf8.ValidString(p.Text) {
 					t.Errorf("%s: a piece of %d bytes cuts a character", state, len(p.Text))
@@ -130,7 +130,7 @@ func TestTellingCutsNoCharacter(t *testing.T) {
 	}
 }
 
-// Whatever happens between two questions, each byte is told once and in its order.
+// Whatever happens between two requests, each byte is sent once and in its order.
 func TestTellingTellsAllOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +174,7 @@ func TestTellingTellsAllOnce(t *testing.T) {
 	})
 }
 
-// Of more running tasks than one look can take, each has its turn.
+// If more tasks run than one look can handle, each has its turn.
 func TestTellingOfManyThatRun(t *testing.T) {
 	t.Parallel()
 	tasks := make([]*api.Task, 3*mostFiles)
@@ -184,7 +184,7 @@ func TestTellingOfManyThatRun(t *testing.T) {
 	tasks[len(tasks)/2].ID = "a"
 	var at api.OutputPlace
 	for range 1000 { // a sixth of the tasks each time
-		said, out := ask(t, tasks, at, false, files{"a 1 stdout": "here\n"})
+		said, out := askOutput(t, tasks, at, false, files{"a 1 stdout": "here\n"})
 		if at = out.Next; len(said) > 0 {
 			return
 		}
