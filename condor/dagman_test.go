@@ -82,7 +82,7 @@ func TestDAGManRunsTheExample(t *testing.T) {
 }
 
 // TestDAGManRunsTheCheckedExample runs the example of the checks of a run with DAGMan. The files are the same as those
-// of corral run (internal/cli/command/testdata/script/dagman.txtar).
+// of corral run (internal/cli/testdata/script/dagman.txtar).
 func TestDAGManRunsTheCheckedExample(t *testing.T) {
 	t.Parallel()
 	p := common(t)

@@ -1,10 +1,10 @@
-// Command corral is the client of corrald. Its commands are in package internal/cli/command.
+// Command corral is the client of corrald. Its commands are in package internal/cli.
 package main
 
 import (
 	"os"
 
-	"github.com/corral-pilot/corral/internal/cli/command"
+	"github.com/corral-pilot/corral/internal/cli"
 )
 
-func main() { os.Exit(command.Main()) }
+func main() { os.Exit(cli.Main()) }

@@ -82,7 +82,7 @@ var starters = map[string]string{
 	"internal/node/nodecheck": "asks this machine what it is",
 	"internal/sites/delivery": "looks for HTCondor on this machine, and starts none",
 	"internal/node/process":   "in the pilot", "internal/node/condorworker": "in the pilot",
-	"internal/shim/slurm": "in the shim", "internal/service/personal": "in the client", "internal/cli/baseline": "in the client", "internal/cli/command": "in the client",
+	"internal/shim/slurm": "in the shim", "internal/service/personal": "in the client", "internal/cli/baseline": "in the client", "internal/cli": "in the client",
 	"internal/kit/netns": "for tests", "internal/kit/programs": "for tests",
 }
 

@@ -202,7 +202,7 @@ func foreign(folder string) bool {
 func passagesOf(name string) ([]passage, error) {
 	base := filepath.Base(name)
 	kind := filepath.Ext(base)
-	if kind != ".go" && kind != ".md" && base != "help.txt" || strings.HasPrefix(base, "archive") {
+	if kind != ".go" && kind != ".md" && !strings.HasSuffix(base, "help.txt") || strings.HasPrefix(base, "archive") {
 		return nil, nil
 	}
 	text, err := os.ReadFile(name)

@@ -1,9 +1,9 @@
-// Package baseline measures what a command takes on this machine, several times: how long, and where the kernel counts
-// them, how many instructions and cycles. It is what a resource's rate is compared with (package selection): the same
-// program takes as many instructions elsewhere, at another clock.
+// Package baseline measures a command on this machine, several times: its duration, and if the kernel counts them, its
+// instructions and cycles. Package selection compares a resource's rate with it: elsewhere the same program takes as
+// many instructions, at another clock.
 //
-// perf stat counts; where there is none, or it may not count, or the machine has no counters, as most virtual ones, the
-// time by the wall clock is all that is known, and the source says so.
+// perf stat counts. Without perf, without permission, or on a machine without counters, such as most virtual ones, only
+// the wall-clock time is known, and Source says so.
 package baseline
 
 import (
@@ -23,21 +23,21 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Source says what measured.
+// A Source is the method of measurement.
 type Source string
 
 // The sources.
 const (
-	Perf      Source = "perf"      // perf stat: instructions and cycles, too
-	WallClock Source = "wallclock" // times alone
+	Perf      Source = "perf"      // perf stat: also instructions and cycles
+	WallClock Source = "wallclock" // only times
 )
 
-// A Baseline is what a command took.
+// A Baseline is the result of measuring a command.
 type Baseline struct {
 	Command      []string `json:"command"`
 	Runs         int      `json:"runs"`
 	Source       Source   `json:"source"`
-	Why          string   `json:"why,omitempty"` // nothing was counted
+	Why          string   `json:"why,omitempty"` // why nothing was counted
 	Wall         Spread   `json:"wall_s"`
 	Instructions *Spread  `json:"instructions"`        // null: not counted
 	Cycles       *Spread  `json:"cycles"`              // likewise
@@ -51,7 +51,7 @@ type Spread struct {
 	SD   float64 `json:"sd"`
 }
 
-// counts are what one run took.
+// counts are the measurements of one run.
 type counts struct {
 	wall                 time.Duration
 	counted              bool
@@ -59,12 +59,12 @@ type counts struct {
 	busy                 time.Duration // on processors
 }
 
-// Measure runs a command so many times, one after the other, with this process's folder and environment, its standard
-// input empty and its output thrown away. The first run that fails is an error of kind Failed; a program that there is
-// not, one of kind NotFound.
+// Measure runs a command the given number of times, one after the other, with this process's folder and environment,
+// empty standard input and discarded output. The first failing run is an error of kind Failed; a missing program is one
+// of kind NotFound.
 func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err error) {
 	if len(argv) == 0 || runs < 1 {
-		return b, corral.Errorf(corral.Invalid, "nothing is to be run: name a command, and how often")
+		return b, corral.Errorf(corral.Invalid, "nothing to run: name a command, and the number of runs")
 	}
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return b, corral.Errorf(corral.NotFound, "there is no program %q", argv[0])
@@ -83,13 +83,13 @@ func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err erro
 	if b.Source == WallClock {
 		b.Why = why
 		if why == "" {
-			b.Why = "perf counted nothing of it"
+			b.Why = "perf counted nothing"
 		}
 	}
 	return b, nil
 }
 
-// usable returns perf if it counts instructions here, and else why it does not.
+// usable returns perf if it counts instructions here, or else why it does not.
 func usable(ctx context.Context) (perf, why string) {
 	perf, err := exec.LookPath("perf")
 	if err != nil {
@@ -137,11 +137,12 @@ func once(ctx context.Context, perf string, argv []string) (c counts, err error)
 	return c, nil
 }
 
-// grace is how long what a command has left behind may hold its standard error open.
+// grace is how long processes left behind by a command may hold its standard error open.
 const grace = time.Second
 
-// time runs a command in a group of its own, which ends with it if it is interrupted: perf alone would leave what it
-// counts running. It returns the end of what was said on standard error. Nobody waits for what a command leaves behind.
+// time runs a command in a process group of its own, which ends with it if it is interrupted: killing perf alone would
+// leave the command running. It returns the end of the command's standard error. It does not wait for processes that
+// the command leaves behind.
 func (c *counts) time(cmd *exec.Cmd) (said string, err error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *counts) time(cmd *exec.Cmd) (said string, err error) {
 	return string(end), err
 }
 
-// A last is the end of what was written: a command may write without end.
+// A last keeps the end of what is written to it: a command may write without end.
 type last []byte
 
 func (l *last) Write(p []byte) (int, error) {
@@ -184,8 +185,8 @@ func (l *last) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// read takes what perf stat -x, wrote: VALUE,UNIT,EVENT,… in each line, where an event may have a suffix such as :u,
-// and a value that was not counted is in angle brackets. A hybrid processor has a line for each of its sorts of cores.
+// read parses the output of perf stat -x: VALUE,UNIT,EVENT,… in each line, where an event may have a suffix such as :u,
+// and a value that was not counted is in angle brackets. A hybrid processor has a line for each of its kinds of cores.
 func (c *counts) read(text string) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), ",")
@@ -212,7 +213,7 @@ func (c *counts) read(text string) {
 	c.counted = c.instructions > 0 && c.cycles > 0
 }
 
-// summary is of runs that all were counted, or else of their times alone.
+// summary combines runs. It reports counts only if all runs were counted.
 func summary(all []counts) Baseline {
 	b := Baseline{Runs: len(all), Source: Perf, Wall: spread(all, func(c counts) float64 { return c.wall.Seconds() })}
 	var instructions, cycles, busy float64

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What perf stat wrote on a machine with counters, on one without, and on one with two sorts of cores.
+// Output of perf stat on a machine with counters, on one without, and on one with two kinds of cores.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Means and deviations of runs; where one was not counted only times are known.
+// Means and deviations of runs; if one was not counted, only times are known.
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	runs := []counts{
@@ -70,7 +70,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// A real command is measured by whatever this machine has.
+// A real command is measured with the means of this machine.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	b, err := Measure(t.Context(), []string{"true"}, 3)
@@ -89,8 +89,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// What a command leaves behind is not waited for, the end of what it says is told, however much that is, and a command
-// that is interrupted ends with all that it has started.
+// Measure does not wait for processes that a command leaves behind, reports the end of its output, however long, and
+// ends an interrupted command with all its processes.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	var c counts
@@ -124,7 +124,7 @@ func TestTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	stat := filepath.Join("/proc", strings.TrimSpace(string(text)), "stat")
-	for { // until it is gone, or is only to be reaped
+	for { // until it is gone, or a zombie
 		if s, err := os.ReadFile(stat); err != nil || strings.Contains(string(s), ") Z ") {
 			return
 		}

@@ -1,11 +1,11 @@
-// Package demo is the main job end to end: a private corrald, a plan, pilots, a workflow on real
-// input, the check of its result, and the proof that nothing is left behind.
+// Package demo runs the main job end to end: a private corrald, a plan, pilots, a workflow on real input, the check of
+// its result, and the proof that nothing is left behind.
 //
-// Everything happens below one temporary directory and through the same API that everybody uses. What
-// a demo says it has measured; where it predicts it says so, and puts the outcome beside it.
+// Everything happens below one temporary directory and through the public API. The demo measures the values it prints;
+// predictions are marked as such and compared with the outcome.
 //
-// The steps stand in Run, in their order; each is a few calls of the client, and what it shows goes to the stage
-// (stage.go), which knows terminals. A step that fails ends the demo, and abandon takes down whatever was started.
+// Run lists the steps in order. Each is a few calls of the client, and prints through the stage (stage.go), which
+// handles terminals. A step that fails ends the demo, and abandon takes down whatever was started.
 package demo
 
 import (
@@ -28,18 +28,18 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// Config says how to show the demo.
+// Config configures the demo.
 type Config struct {
 	Out   io.Writer
 	Look  progress.Look // of Out
-	Keep  bool          // leave the run directory for looking at
+	Keep  bool          // keep the run directory for inspection
 	Kind  corral.ClusterKind
-	RunAs string // as whom root's corrald runs; "": as root
-	// Packages puts the archives of HTCondor's packages, for everybody to read, into dir. It says what it does.
+	RunAs string // user of root's corrald; "": root
+	// Packages writes the archives of HTCondor's packages, readable for everyone, into dir. It reports its steps.
 	Packages func(ctx context.Context, dir string, say func(string)) error
 }
 
-// A demo is one run of it. Its methods are its steps.
+// A demo is one execution. Its methods are its steps.
 type demo struct {
 	out     stage
 	cfg     Config
@@ -47,16 +47,16 @@ type demo struct {
 	corrald personal.Corrald
 	cl      *api.Client
 	site    corral.Site
-	cluster string // that takes the pilots
+	cluster string // gets the pilots
 	plan    planned
 	run     corral.Run
 }
 
-// patience is the longest that anything in it may take.
+// patience is the maximum duration of any wait.
 const patience = 2 * time.Minute
 
-// Run plays the demo and returns the run of its workflow. Whatever happens, what it started is taken
-// down again; what it wrote stays only if it failed, or if Config.Keep.
+// Run runs the demo and returns the run of its workflow. In any case it takes down what it started; its files stay only
+// if it failed, or with Config.Keep.
 func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	dir, err := os.MkdirTemp("", "corral-demo-")
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *demo) up(ctx context.Context) error {
 	return nil
 }
 
-// unpackExample puts the workflow and its input where corrald can read them, whoever it runs as.
+// unpackExample writes the workflow and its input to a place where corrald can read them as any user.
 func (d *demo) unpackExample() error {
 	dir := filepath.Dir(d.workflow())
 	if err := errors.Join(os.CopyFS(dir, lambda.FS), os.Chmod(d.dir, 0o711)); err != nil {
@@ -154,7 +154,7 @@ func (d *demo) execute(ctx context.Context) error {
 	return nil
 }
 
-// outcome shows what the workers did, and puts what happened beside what the plan said.
+// outcome shows the activity of the workers, and compares the actual values with the plan.
 func (d *demo) outcome(tasks []api.Task) {
 	r := *d.run.Report
 	s := func(v corral.Seconds) string { return round(time.Duration(v)) }
@@ -171,8 +171,8 @@ func ratio(took corral.Seconds, estimate time.Duration) float64 {
 	return float64(took) / float64(max(estimate, 1))
 }
 
-// check compares the workflow's report with the one that a single pass over the genome gives. A demo that only ran, and
-// computed nonsense, would fail here.
+// check compares the workflow's report with the one that a single pass over the genome produces. A demo that ran but
+// computed a wrong result would fail here.
 func (d *demo) check(context.Context) error {
 	d.out.doing("computing the result again in a single pass")
 	got, err := os.ReadFile(filepath.Join(d.run.Dir, "data", lambda.ReportFile))
@@ -191,8 +191,8 @@ func (d *demo) check(context.Context) error {
 	return nil
 }
 
-// abandon takes down what a failed or interrupted demo started. It has a context of its own, since the demo's may be
-// over. The files of one that failed stay, for looking at, if corrald has been there.
+// abandon takes down what a failed or interrupted demo has started. It has its own context, since the demo's may have
+// ended. The files of a failed demo stay for inspection, if corrald was started.
 func (d *demo) abandon(ctx context.Context) {
 	useless := ctx.Err() != nil || !d.corrald.Exists()
 	d.out.doing("taking everything down")

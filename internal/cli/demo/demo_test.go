@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// The demo as a whole is played by the scripts of package command, with the real programs.
+// The scripts of package cli run the whole demo with the real programs.
 
 func plain() (*bytes.Buffer, stage) {
 	var out bytes.Buffer
@@ -51,7 +51,7 @@ timeline   the site's setup job, the pilots, the site's cleanup job
 	}
 }
 
-// Off a terminal what a step waits for is not told, and nothing moves the cursor.
+// Without a terminal the stage does not show what a step waits for, and does not move the cursor.
 func TestPlainStage(t *testing.T) {
 	t.Parallel()
 	out, s := plain()

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// down removes what is at the site, shows the nine events, and ends corrald. The events are asked for in between: the
-// last of them is the end of the cleanup job, and only corrald knows when it came.
+// down removes everything at the site, shows the events of the timeline, and ends corrald. It asks for the events
+// before corrald ends: the last is the end of the cleanup job, and only corrald knows its time.
 func (d *demo) down(ctx context.Context) error {
 	d.out.doing("draining the pilots, and the cleanup job of site " + d.site.Name)
 	done, err := personal.TakeDown(ctx, d.cl, personal.Down{})
@@ -32,8 +32,8 @@ func (d *demo) down(ctx context.Context) error {
 	return d.corrald.Stop(ctx)
 }
 
-// nothingLeft looks for processes and files that should be gone, then removes the directory. It asks the machine and
-// not corrald, which has ended and would say that all is well.
+// nothingLeft looks for processes and files that should be gone, then removes the directory. It examines the machine
+// instead of asking corrald, which has ended.
 func (d *demo) nothingLeft(context.Context) error {
 	if left := processesBelow(d.dir); len(left) > 0 {
 		return corral.Errorf(corral.Failed, "processes of the demo are still there: %v", left)
@@ -52,8 +52,8 @@ func (d *demo) nothingLeft(context.Context) error {
 	return nil
 }
 
-// processesBelow returns the processes that run a program below dir, or work there, or whose command line or
-// environment names it.
+// processesBelow returns the processes whose program or working directory is below dir, or whose command line or
+// environment contains it.
 func processesBelow(dir string) []int {
 	var found []int
 	procs, _ := filepath.Glob("/proc/[0-9]*")
@@ -62,7 +62,7 @@ func processesBelow(dir string) []int {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		var all []byte // what cannot be read is gone, or another user's: not ours
+		var all []byte // an unreadable process has ended or is another user's
 		for _, file := range []string{"cmdline", "environ"} {
 			b, _ := os.ReadFile(filepath.Join(proc, file))
 			all = append(all, b...)

@@ -17,15 +17,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A planned is what corrald plans for the example, and what of it is said.
+// A planned is the plan for the example, with the texts about it.
 type planned struct {
 	plan.Plan
 	row corral.Plan
 }
 
-// decide has corrald plan: how many pilots to ask for, when, and which tasks go into a job together. That is said
-// before anything runs, so that the outcome can be held against it. Cost and makespan count alike, so that a machine of
-// many cpus is not filled for a second less.
+// decide has corrald plan how many pilots to request, when, and which tasks share a job. The plan is printed before
+// anything runs, so that it can be compared with the outcome. Cost and makespan have equal weight, so that a machine
+// with many cpus is not filled to save a second.
 func (d *demo) decide(ctx context.Context) error {
 	d.out.doing("planning")
 	document, err := os.ReadFile(d.workflow())
@@ -50,7 +50,7 @@ func (d *demo) decide(ctx context.Context) error {
 	return nil
 }
 
-// showPlan says what was chosen, and why.
+// showPlan prints the plan and its reasons.
 func (d *demo) showPlan(took time.Duration) {
 	p := d.plan
 	d.out.say("plan", "%d tasks on %s: %s and %s predicted, of which %.0f %% work", len(p.Schedule), p.held(),
@@ -66,7 +66,7 @@ func (d *demo) showPlan(took time.Duration) {
 	d.out.more("%s was made in %s", p.what(), round(took))
 }
 
-// held is what the plan's pilots hold at most.
+// held returns the maximum of cpus that the plan's pilots hold.
 func (p planned) held() string { return counted(p.PeakCPUs, "cpu") + " at most" }
 
 func (p planned) what() string {
@@ -83,8 +83,8 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// provision asks for the plan's pilots and waits for the workers of those that are due at once. They leave by
-// themselves when nothing has come for a minute, should the demo be killed.
+// provision requests the plan's pilots and waits for the workers of those that are due at once. If the demo is killed,
+// they leave after a minute without work.
 func (d *demo) provision(ctx context.Context) (err error) {
 	d.out.doing("waiting for workers")
 	if d.plan.row, err = d.cl.ProvisionPlan(ctx, d.plan.row.ID); err != nil {
@@ -119,10 +119,10 @@ func (p planned) work() (sum time.Duration) {
 	return sum
 }
 
-// workflow is the example's file.
+// workflow returns the path of the example's file.
 func (d *demo) workflow() string { return filepath.Join(d.dir, "lambda", lambda.WorkflowFile) }
 
-// compared says how far the prediction was off.
+// compared describes the error of the prediction.
 func (p planned) compared(r corral.Run) string {
 	took := r.EndedAt.Sub(p.row.BeganAt)
 	predicted := time.Duration(p.Makespan)

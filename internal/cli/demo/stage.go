@@ -12,12 +12,11 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// A stage is where a demo shows itself: a label and what there is to say of each step. On a terminal
-// its last lines change while a step goes on.
+// A stage prints the demo: a label and text for each step. On a terminal its last lines change while a step goes on.
 type stage struct {
 	out    io.Writer
-	look   progress.Look // of what changes
-	text   progress.Look // of what stays: it may wrap, but is not cut
+	look   progress.Look // for lines that change
+	text   progress.Look // for permanent lines: they may wrap, but are not cut
 	region *progress.Region
 }
 
@@ -25,7 +24,7 @@ func newStage(out io.Writer, look progress.Look) stage {
 	return stage{out: out, look: look, text: progress.Look{Colour: look.Colour}, region: progress.NewRegion(out)}
 }
 
-// indent is where text begins, after the labels.
+// indent is the column of the text, after the labels.
 const indent = 11
 
 // title writes a line that belongs to no step.
@@ -37,7 +36,7 @@ func (s *stage) title(text, rest string) {
 	}
 }
 
-// doing tells what a step waits for, on a terminal, until something is said.
+// doing shows, on a terminal, what a step waits for, until the next line.
 func (s *stage) doing(what string) {
 	if s.look.Live() {
 		s.region.Draw("",
@@ -45,7 +44,7 @@ func (s *stage) doing(what string) {
 	}
 }
 
-// say writes the first line of what there is to say of a step, more the others.
+// say writes the first line of a step, more the others.
 func (s *stage) say(label, format string, args ...any) {
 	s.draw("", s.text.Line(
 		progress.Span{Colour: progress.Good, Text: fmt.Sprintf("%-*s", indent, label)},
@@ -56,7 +55,7 @@ func (s *stage) more(format string, args ...any) {
 	s.draw(s.text.Line(progress.Span{Text: strings.Repeat(" ", indent) + fmt.Sprintf(format, args...)}))
 }
 
-// first returns what says the first of several lines, and then more.
+// first returns a function that writes the first of several lines with say and the others with more.
 func (s *stage) first(label string) func(format string, args ...any) {
 	said := false
 	return func(format string, args ...any) {
@@ -69,7 +68,7 @@ func (s *stage) first(label string) func(format string, args ...any) {
 	}
 }
 
-// draw writes lines for good.
+// draw writes permanent lines.
 func (s *stage) draw(lines ...string) {
 	s.region.Clear()
 	for _, l := range lines {
@@ -77,8 +76,8 @@ func (s *stage) draw(lines ...string) {
 	}
 }
 
-// view shows the run while it goes on: on a terminal its progress above what its workers do, on a scale
-// that is as long as predicted.
+// view shows the run while it goes on: on a terminal its progress above the activity of its workers, on a scale as long
+// as the predicted makespan.
 func (s *stage) view(cl *api.Client, predicted time.Duration) progress.View {
 	if !s.look.Live() {
 		return progress.New(indented{s.out}, s.look)
@@ -103,7 +102,7 @@ type live struct {
 func (l *live) Show(ctx context.Context, r corral.Run, now time.Time) {
 	tasks, err := l.cl.RunTasks(ctx, r.ID)
 	if err != nil {
-		return // the next look will tell, or the run's own
+		return // the next update, or that of the run, reports the error
 	}
 	end := r.CreatedAt.Add(l.predicted)
 	if now.After(end) {
@@ -116,7 +115,7 @@ func (l *live) Show(ctx context.Context, r corral.Run, now time.Time) {
 
 func (l *live) Close() { l.region.Clear() }
 
-// result shows the beginning of the workflow's report.
+// result shows the first lines of the workflow's report.
 func (s *stage) result(report string) {
 	const shown = 17 // the table of word lengths; lists of words and sites follow
 	lines := strings.Split(strings.TrimSpace(report), "\n")
@@ -137,7 +136,7 @@ func (s *stage) timeline(events []corral.TimelineEvent) {
 	}
 	const width = 28
 	first, last := events[0].At, events[len(events)-1].At
-	phases := map[corral.TimelineEvent]string{} // by the event that ends them
+	phases := map[corral.TimelineEvent]string{} // by the event that ends each
 	for _, p := range corral.Phases(events) {
 		phases[p.To] = p.Name + " " + round(p.Took())
 	}
@@ -154,7 +153,7 @@ func (s *stage) timeline(events []corral.TimelineEvent) {
 	}
 }
 
-// round writes a duration with three digits or so.
+// round formats a duration with about three digits.
 func round(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A scale is the unit of an axis: values are divided by one.
+// A scale is the unit of an axis, by which values are divided.
 type scale struct {
 	one  float64
 	name string
@@ -19,7 +19,7 @@ type scale struct {
 // of returns a time in the unit.
 func (s scale) of(d corral.Seconds) float64 { return time.Duration(d).Seconds() / s.one }
 
-// times returns the unit in which times until d have few digits.
+// times returns the unit in which times up to d have few digits.
 func times(d corral.Seconds) scale {
 	switch t := time.Duration(d); {
 	case t < 3*time.Minute:
@@ -32,7 +32,7 @@ func times(d corral.Seconds) scale {
 	return scale{24 * 3600, "days"}
 }
 
-// Times returns the unit in which times until d have few digits, in seconds, and its name, for charts.
+// Times returns the unit, in seconds and by name, in which times up to d have few digits.
 func Times(d corral.Seconds) (one float64, name string) {
 	s := times(d)
 	return s.one, s.name
@@ -49,10 +49,10 @@ func coreTimes(most float64) scale {
 	return scale{1, "core-hours"}
 }
 
-// ticks are at multiples of 1, 2 or 5 times a power of ten, no closer than least, and few.
+// ticks are placed at multiples of 1, 2 or 5 times a power of ten, few and at least least apart.
 type ticks struct{ least float64 }
 
-// mostTicks is how many labels fit beside an axis.
+// mostTicks is the number of labels that fit beside an axis.
 const mostTicks = 8
 
 // Ticks implements plot.Ticker.
@@ -66,7 +66,7 @@ func (t ticks) Ticks(from, to float64) (all []plot.Tick) {
 	return all
 }
 
-// step is the distance of ticks on an axis of a length.
+// step returns the distance of ticks on an axis of a given length.
 func (t ticks) step(length float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(max(length, 1e-9)/mostTicks)))
 	for _, times := range []float64{1, 2, 5, 10} {

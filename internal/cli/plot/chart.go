@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// A Chart is series of numbers, one over the other.
+// A Chart plots series of numbers over a common axis.
 type Chart struct {
 	Title, Subtitle string
-	X, Y            string // what the axes are, with units
+	X, Y            string // the names of the axes, with units
 	Series          []Series
 }
 
-// A Series is points in the order in which a line joins them.
+// A Series is a sequence of points, in the order of the line that joins them.
 type Series struct {
 	Name string
 	At   []XY
@@ -25,7 +25,7 @@ type Series struct {
 // XY is one point.
 type XY struct{ X, Y float64 }
 
-// palette are the colours of series, in their order; then they repeat.
+// palette contains the colours of series, in order; then they repeat.
 var palette = []color.Color{blue, orange, black, color.RGBA{G: 0x9e, B: 0x73, A: 0xff}, dark,
 	color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}}
 

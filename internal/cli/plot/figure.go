@@ -11,34 +11,34 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Staircase is cpus over time: those that pilots hold, and those that tasks use.
+// A Staircase shows cpus over time: those that pilots hold, and those that tasks use.
 type Staircase struct {
 	Title, Subtitle string
-	Since           string // what times count from; empty: the plan's beginning
+	Since           string // the event that times count from; empty: the plan's start
 	Held, Busy      Levels
-	Actual          *Actual        // nil: nothing was run
+	Actual          *Actual        // nil: the plan was not run
 	Deadline        corral.Seconds // 0: none
 }
 
-// Actual is what happened, to be drawn over what was planned.
+// Actual contains the actual values, drawn over the planned ones.
 type Actual struct {
 	Held, Busy Levels
 	Marks      []Mark
 }
 
-// A Mark is an instant with a word of few letters.
+// A Mark is an instant with a short word.
 type Mark struct {
 	At   corral.Seconds
 	Text string
 }
 
-// A Front is plans that were considered, by makespan, and the one that was chosen.
+// A Front shows the considered plans, by makespan, and the chosen one.
 type Front struct {
 	Points []plan.Point
 	Chosen plan.Point
 }
 
-// StaircaseOf is the staircase of a plan as it is predicted.
+// StaircaseOf returns the predicted staircase of a plan.
 func StaircaseOf(p *plan.Plan) Staircase {
 	return Staircase{
 		Title: short(p.Workflow),
@@ -48,11 +48,11 @@ func StaircaseOf(p *plan.Plan) Staircase {
 	}
 }
 
-// FrontOf is the front that a plan was chosen from.
+// FrontOf returns the front from which a plan was chosen.
 func FrontOf(p *plan.Plan) Front { return Front{p.Front, p.Point} }
 
-// End is the last instant of the picture. A deadline that is far away is left out, because the steps before it would be
-// too narrow to be seen.
+// End returns the last instant of the picture. It ignores a deadline far in the future, which would make the steps
+// before it too narrow to see.
 func (s Staircase) End() corral.Seconds {
 	end := max(s.Held.End(), s.Busy.End())
 	if s.Actual != nil {
@@ -64,13 +64,13 @@ func (s Staircase) End() corral.Seconds {
 	return end
 }
 
-// Brief is a time for people.
+// Brief formats a time.
 func Brief(d corral.Seconds) string { return time.Duration(d).Round(100 * time.Millisecond).String() }
 
-// maxTitle is how many characters of a name are shown.
+// maxTitle is the maximum length of a name in a picture, in characters.
 const maxTitle = 60
 
-// short is a name as it can be drawn: on one line, of characters that XML allows, and not too long.
+// short returns a name in a form that can be drawn: on one line, with characters that XML allows, and not too long.
 func short(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

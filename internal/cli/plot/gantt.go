@@ -12,33 +12,34 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Gantt shows what ran where and when: of each worker as many lanes as tasks ran at once there.
+// A Gantt shows where and when tasks ran. Each worker has as many lanes as it ran tasks at once.
 type Gantt struct {
 	Title, Subtitle string
-	Since           string   // what times count from; empty: the run's beginning
-	Kinds           []string // of tasks, those that took most time first
+	Since           string   // the event that times count from; empty: the run's start
+	Kinds           []string // of tasks, by total time, the largest first
 	Lanes           []Lane
 	End             corral.Seconds
 }
 
-// A Lane is tasks that ran one after the other at a worker, by time. Bars do not overlap.
+// A Lane contains tasks that ran one after the other at a worker, by time. Bars do not overlap.
 type Lane struct {
-	Name string // of its worker
+	Name string // its worker
 	Bars []Bar
 }
 
 // A Bar is one task.
 type Bar struct {
 	From, To corral.Seconds
-	Kind     int // in Gantt.Kinds
+	Kind     int // index in Gantt.Kinds
 }
 
 const (
-	mostLanes = 48  // of a picture; more would be narrower than a line of text is high
-	mostBars  = 400 // of a lane; more are drawn as what each of as many equal parts of the time was used for most
+	mostLanes = 48  // of a picture; more would be lower than a line of text
+	mostBars  = 400 // of a lane; more are merged into equal parts of the time, see thin
 )
 
-// kindColours are those of the first kinds of tasks, as far apart as Okabe and Ito have them; others share the last.
+// kindColours are the colours of the first kinds of tasks, as distinct as those of Okabe and Ito; further kinds share
+// the last.
 var kindColours = []color.Color{
 	blue, orange, color.RGBA{G: 0x9e, B: 0x73, A: 0xff}, color.RGBA{R: 0xe6, G: 0x9f, A: 0xff},
 	color.RGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, dark,
@@ -46,7 +47,7 @@ var kindColours = []color.Color{
 
 func kindColour(kind int) color.Color { return kindColours[min(kind, len(kindColours)-1)] }
 
-// Shown is how many lanes the picture has room for: the first ones.
+// Shown returns the number of lanes that the picture has room for, from the first.
 func (g Gantt) Shown() int { return min(len(g.Lanes), mostLanes) }
 
 // panel draws the lanes, the first at the top.
@@ -83,15 +84,15 @@ func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 		top, bottom := y(float64(len(b.lanes)-i)-0.1), y(float64(len(b.lanes)-i)-0.9)
 		for _, bar := range l.thin(mostBars, b.end) {
 			from, to := x(b.unit.of(bar.From)), x(b.unit.of(bar.To))
-			to = max(to, from+0.25) // what is too short to be seen is a line
+			to = max(to, from+0.25) // a bar too short to see becomes a line
 			c.FillPolygon(kindColour(bar.Kind), []vg.Point{{X: from, Y: bottom}, {X: to, Y: bottom}, {X: to, Y: top},
 				{X: from, Y: top}})
 		}
 	}
 }
 
-// thin returns the bars if there are at most n. Otherwise each of n equal parts of the time until end has the kind that
-// took most of it, or none if it was idle for more than half, and neighbours that are alike are one bar.
+// thin returns the bars if there are at most n. Otherwise it divides the time until end into n equal parts: each has
+// the kind that took most of it, or none if it was idle for more than half; equal neighbours become one bar.
 func (l Lane) thin(n int, end corral.Seconds) []Bar {
 	if len(l.Bars) <= n || end <= 0 {
 		return l.Bars
@@ -132,7 +133,7 @@ func (l Lane) thin(n int, end corral.Seconds) []Bar {
 // laneNames names the lanes at the axis: each worker once, and only as many as fit.
 type laneNames []Lane
 
-// mostNames is how many names fit beside the lanes.
+// mostNames is the number of names that fit beside the lanes.
 const mostNames = 24
 
 // Ticks implements plot.Ticker.
@@ -150,15 +151,15 @@ func (l laneNames) Ticks(_, _ float64) (all []plot.Tick) {
 	return all
 }
 
-// A Queue is how many tasks were ready and had no cpu, over time.
-type Queue struct {
+// ReadyTasks shows the number of tasks that were ready and had no cpu, over time.
+type ReadyTasks struct {
 	Title string
-	Ready Levels // tasks, where others have cpus
+	Ready Levels // tasks instead of cpus
 	End   corral.Seconds
 }
 
 // panel draws the queue.
-func (q Queue) panel() panel {
+func (q ReadyTasks) panel() panel {
 	unit := times(q.End)
 	p := newPlot("time since the run's beginning ("+unit.name+")", "tasks")
 	a := panel{title: q.Title, plot: p}

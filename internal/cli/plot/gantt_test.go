@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A lane of few bars is drawn as it is. Of many, each part of the time has the kind that took most of it, idle parts
-// have none, and neighbours that are alike are one bar.
+// A lane with few bars is drawn unchanged. With many, each part of the time has the kind that took most of it, idle
+// parts have none, and equal neighbours are one bar.
 func TestLanesThin(t *testing.T) {
 	t.Parallel()
 	second := func(s float64) corral.Seconds { return corral.Seconds(s * float64(time.Second)) }
@@ -26,7 +26,7 @@ func TestLanesThin(t *testing.T) {
 	}
 }
 
-// Each worker is named once, at its first lane, and no more names stand there than fit.
+// Each worker is named once, at its first lane, and only as many names are drawn as fit.
 func TestLanesAreNamed(t *testing.T) {
 	t.Parallel()
 	lanes := []Lane{{Name: "worker 1"}, {Name: "worker 1"}, {Name: "worker 2"}}

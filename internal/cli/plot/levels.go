@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Span is so many cpus, held or used from one time until another.
+// A Span is a number of cpus that are held or used from one time until another.
 type Span struct {
 	From, To corral.Seconds
 	CPUs     int
@@ -17,13 +17,13 @@ type Span struct {
 // A Level is the number of cpus from one time on.
 type Level struct {
 	From corral.Seconds
-	CPUs float64 // a mean, where levels were thinned
+	CPUs float64 // a mean if levels were thinned
 }
 
-// Levels are cpus over time, by From; each holds until the next begins, and the last is 0. Neighbours differ.
+// Levels are cpus over time, sorted by From; each holds until the next starts, and the last is 0. Neighbours differ.
 type Levels []Level
 
-// Sum adds spans up. A span that does not end after its beginning counts nothing.
+// Sum adds up spans. A span that does not end after its start is ignored.
 func Sum(spans []Span) Levels {
 	type change struct {
 		at corral.Seconds
@@ -50,7 +50,7 @@ func Sum(spans []Span) Levels {
 	return all
 }
 
-// End is when the last span ends.
+// End returns the end of the last span.
 func (l Levels) End() corral.Seconds {
 	if len(l) == 0 {
 		return 0
@@ -58,7 +58,7 @@ func (l Levels) End() corral.Seconds {
 	return l[len(l)-1].From
 }
 
-// Peak is the most cpus at once.
+// Peak returns the maximum number of cpus at once.
 func (l Levels) Peak() float64 {
 	peak := 0.
 	for _, at := range l {
@@ -67,8 +67,8 @@ func (l Levels) Peak() float64 {
 	return peak
 }
 
-// Thin returns l if it has at most n levels, else the mean of each of n equal parts of the time: the area below stays
-// what it was, up to rounding. A picture cannot show more levels than it has columns.
+// Thin returns l if it has at most n levels, else the mean of each of n equal parts of the time, which keeps the area
+// below the same up to rounding. A picture cannot show more levels than it has columns.
 func (l Levels) Thin(n int) Levels {
 	if len(l) <= n {
 		return l
@@ -88,7 +88,7 @@ func (l Levels) Thin(n int) Levels {
 	return append(thin, Level{l.End(), 0})
 }
 
-// Held is what the plan's pilots hold, from the start of their jobs until they are released.
+// Held returns the cpus of the plan's pilots, from the start of their jobs until they are released.
 func Held(p *plan.Plan) Levels {
 	spans := make([]Span, len(p.Pilots))
 	for i, q := range p.Pilots {
@@ -97,7 +97,8 @@ func Held(p *plan.Plan) Levels {
 	return Sum(spans)
 }
 
-// Busy is what the tasks of the plan's schedule use. Those on pilots that were there before the plan are among them.
+// Busy returns the cpus used by the tasks of the plan's schedule, including those on pilots that existed before the
+// plan.
 func Busy(p *plan.Plan) Levels {
 	spans := make([]Span, len(p.Schedule))
 	for i, at := range p.Schedule {

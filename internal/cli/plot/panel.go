@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Colours can be told apart by people who do not see all of them, after Okabe and Ito, "Color Universal Design" (2008).
+// The colours are distinguishable for colour-blind people, after Okabe and Ito, "Color Universal Design" (2008).
 var (
 	paleBlue = color.RGBA{R: 0xbf, G: 0xdb, B: 0xee, A: 0xff}
 	blue     = color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
@@ -25,14 +25,14 @@ var (
 	dark     = color.RGBA{R: 0x66, G: 0x66, B: 0x66, A: 0xff}
 )
 
-// A panel is one diagram with what stands above it. The key is a row above the diagram, so that it hides nothing.
+// A panel is a diagram with the text above it. The key is a row above the diagram, so that it covers nothing.
 type panel struct {
 	title, subtitle string
 	keys            []key
 	plot            *plot.Plot
 }
 
-// A key says what a line, an area or a point means. Its first that is not zero is shown.
+// A key explains a line, an area or a point: the first that is not zero.
 type key struct {
 	text string
 	area color.Color
@@ -61,7 +61,7 @@ func line(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
 }
 
-// maxLevels is how many steps a picture shows; more would be narrower than its dots.
+// maxLevels is the maximum number of steps in a picture; more would be narrower than its dots.
 const maxLevels = 1500
 
 // panel draws the staircase.
@@ -94,7 +94,7 @@ func (s Staircase) panel() panel {
 	return a
 }
 
-// steps draws levels as a line, with the area below it, and says in the key what they are.
+// steps draws levels as a line with the area below it, and adds them to the key.
 func (a *panel) steps(unit scale, name string, l Levels, area color.Color, style draw.LineStyle) {
 	if len(l) == 0 {
 		return
@@ -108,7 +108,7 @@ func (a *panel) steps(unit scale, name string, l Levels, area color.Color, style
 	a.keys = append(a.keys, key{text: name, area: area, line: style})
 }
 
-// deadline marks it, or says that it is beyond the picture.
+// deadline marks the deadline, or notes that it is beyond the picture.
 func (s Staircase) deadline(a *panel, unit scale) {
 	switch {
 	case s.Deadline == 0:
@@ -150,7 +150,7 @@ func (f Front) panel() panel {
 	}}
 }
 
-// An upright is a line from the bottom to the top, with a word beside its upper end.
+// An upright is a vertical line over the whole height, with a word beside its upper end.
 type upright struct {
 	x     float64
 	text  string

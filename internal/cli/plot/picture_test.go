@@ -41,7 +41,7 @@ func figure61() *plan.Plan {
 	return p
 }
 
-// TestStaircaseFollowsThePlan: what is drawn is the sum of what pilots hold, and of what tasks use.
+// TestStaircaseFollowsThePlan: the drawing shows the sum of the cpus that pilots hold, and of those that tasks use.
 func TestStaircaseFollowsThePlan(t *testing.T) {
 	t.Parallel()
 	got := plot.StaircaseOf(figure61())
@@ -68,7 +68,7 @@ func TestStaircaseFollowsThePlan(t *testing.T) {
 	}
 }
 
-// TestSumAndThin: levels have the area of their spans, thinned or not, begin and end with them, and end at 0.
+// TestSumAndThin: levels have the area of their spans, thinned or not, start and end with them, and end at 0.
 func TestSumAndThin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,7 +101,8 @@ func areaOf(l plot.Levels) (sum float64) {
 	return sum
 }
 
-// TestPicturesAreWellFormed: both formats can be read, whatever a workflow is called and however little there is to draw.
+// TestPicturesAreWellFormed: both formats are well formed, whatever the workflow's name and however little there is to
+// draw.
 func TestPicturesAreWellFormed(t *testing.T) {
 	t.Parallel()
 	odd := figure61()

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Format is how a picture is encoded.
+// A Format is the encoding of a picture.
 type Format string
 
 // The formats.
@@ -26,7 +26,7 @@ const (
 	SVG Format = "svg"
 )
 
-// FormatOf returns the format that a file's name ends in. Any other is an Invalid error.
+// FormatOf returns the format that a file's extension denotes; any other extension is an Invalid error.
 func FormatOf(file string) (Format, error) {
 	f := Format(strings.ToLower(strings.TrimPrefix(filepath.Ext(file), ".")))
 	if !slices.Contains([]Format{PNG, SVG}, f) {
@@ -35,7 +35,7 @@ func FormatOf(file string) (Format, error) {
 	return f, nil
 }
 
-// A Figure is what can be drawn: a Staircase, a Front or a Chart.
+// A Figure can be drawn: a Staircase, a Front or a Chart.
 type Figure interface{ panel() panel }
 
 // The size of a figure, in points of 1/72 inch, and the resolution of PNG: 1350 × 675 dots.
@@ -60,7 +60,7 @@ func Write(w io.Writer, f Format, figures ...Figure) error {
 		canvas, to = c, vgimg.PngCanvas{Canvas: c}
 	}
 	all := draw.New(canvas)
-	if f == SVG { // which is transparent where nothing is drawn
+	if f == SVG { // whose background is transparent
 		all.FillPolygon(color.White, []vg.Point{{}, {X: width}, {X: width, Y: full}, {Y: full}})
 	}
 	for i, figure := range figures {
@@ -76,7 +76,8 @@ func Write(w io.Writer, f Format, figures ...Figure) error {
 	return nil
 }
 
-// withFonts names other fonts in SVG: that which texts were measured with is not everywhere, and these are as wide.
+// withFonts replaces the fonts in SVG: the font with which texts were measured is not available everywhere, and the
+// others have the same widths.
 func withFonts(f Format, drawn []byte) []byte {
 	if f != SVG {
 		return drawn

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A bar shows, in place, the share of tasks that are done.
+// A bar shows the share of completed tasks, updated in place.
 type bar struct {
 	look   Look
 	region *Region
@@ -21,14 +21,14 @@ func (b *bar) Show(_ context.Context, r corral.Run, now time.Time) {
 
 func (b *bar) Close() { b.region.Keep() }
 
-// mostBar is how long a bar becomes on a wide terminal, leastBar how short one still says something.
+// mostBar is the maximum length of a bar, leastBar the minimum at which it is still useful.
 const (
 	mostBar  = 40
 	leastBar = 10
 )
 
-// Progress draws how far a run, called head, is at now: a line with a bar, and one with its reason if it
-// has one.
+// Progress draws the progress of a run, called head, at now: a line with a bar, and one with the reason if it makes
+// none.
 func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 	tail := fmt.Sprintf(" %d/%d", r.Tasks.Done, r.Tasks.Total)
 	colour := Good
@@ -51,13 +51,13 @@ func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 		done, todo = strings.Repeat("━", filled), strings.Repeat("─", length-filled)
 	}
 	all := []string{look.Line(Span{Bold, head}, Span{colour, done}, Span{Faint, todo}, Span{Plain, tail})}
-	if why := Reason(r, now); why != "" && !r.State.Over() { // then who follows the run says why it ended
+	if why := Reason(r, now); why != "" && !r.State.Over() { // the command prints why a run ended
 		all = append(all, look.Line(Span{Note, "  " + why}))
 	}
 	return all
 }
 
-// Left says for how long a run is expected to go on, ", 5m left"; nothing if nobody knows.
+// Left returns the expected time until the run's end, ", 5m left", or nothing if it is unknown.
 func Left(r corral.Run, now time.Time) string {
 	if r.ExpectedEnd.IsZero() || r.State.Over() {
 		return ""
@@ -69,7 +69,7 @@ func Left(r corral.Run, now time.Time) string {
 	return ", " + left.Round(time.Second).String() + " left"
 }
 
-// Elapsed is for how long a run has gone on, or went on.
+// Elapsed returns the duration of a run until now, or until its end.
 func Elapsed(r corral.Run, now time.Time) string {
 	if r.State.Over() && !r.EndedAt.IsZero() {
 		return max(r.EndedAt.Sub(r.CreatedAt), 0).Round(100 * time.Millisecond).String()

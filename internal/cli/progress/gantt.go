@@ -11,15 +11,15 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// levels are how busy a worker was in the time of one character, from not at all to always.
+// levels are the characters for how busy a worker was, from not at all to all the time.
 var levels = []rune(" ▁▂▃▄▅▆▇█")
 
-// A Chart is what the workers of a run did, drawn on one scale: a row for each worker, a character for a
-// piece of time, as high as the worker was busy then and in the colour of what it did most.
+// A Chart shows the activity of a run's workers on one scale: a row for each worker, a character for a piece of time,
+// whose height shows how busy the worker was and whose colour shows its main kind of task.
 type Chart struct {
 	Tasks    []api.Task
 	From, To time.Time // the ends of the scale
-	Now      time.Time // until when tasks without an end have run
+	Now      time.Time // the present end of tasks that run
 }
 
 // An interval is a time in which a worker ran a task.
@@ -31,7 +31,7 @@ type interval struct {
 // labelWidth is the room for "worker 12".
 const labelWidth = 10
 
-// Draw returns the chart's rows, its scale, and what the colours mean, each line after indent spaces.
+// Draw returns the chart's rows, its scale, and the legend, each line after indent spaces.
 func (c Chart) Draw(look Look, indent int) []string {
 	cells := min(look.Columns(), plainWidth) - indent - labelWidth - 1
 	if cells < leastBar || !c.To.After(c.From) {
@@ -52,7 +52,7 @@ func (c Chart) Draw(look Look, indent int) []string {
 	return out
 }
 
-// intervals returns when workers were busy, the earliest first.
+// intervals returns the times in which workers were busy, the earliest first.
 func (c Chart) intervals() (busy []interval) {
 	for _, t := range c.Tasks {
 		if t.Worker == "" || t.StartedAt.IsZero() {
@@ -68,8 +68,8 @@ func (c Chart) intervals() (busy []interval) {
 	return busy
 }
 
-// namesOf returns the kinds of task in the order in which they first ran, so that a kind keeps its colour
-// while a run goes on, and the workers by name.
+// namesOf returns the kinds of tasks, in the order in which they first ran, so that a kind keeps its colour while a run
+// goes on, and the workers by name.
 func namesOf(busy []interval) (kinds, workers []string) {
 	for _, iv := range busy {
 		if !slices.Contains(kinds, iv.kind) {
@@ -106,7 +106,7 @@ func (c Chart) row(worker string, busy []interval, kinds []string, cells int) []
 	return row
 }
 
-// cell draws a character's time.
+// cell draws one character.
 func cell(share map[string]float64, kinds []string) Span {
 	sum, most := 0., kinds[0]
 	for _, kind := range kinds {
@@ -116,14 +116,14 @@ func cell(share map[string]float64, kinds []string) Span {
 		}
 	}
 	full := len(levels) - 1
-	level := int(math.Ceil(sum*float64(full) - 0.01)) // a bit of work shows, a rounding error does not
+	level := int(math.Ceil(sum*float64(full) - 0.01)) // a little work is visible, a rounding error is not
 	return Span{ink(kinds, most), string(levels[min(max(level, 0), full)])}
 }
 
-// mostKinds is how many kinds a legend names.
+// mostKinds is the maximum number of kinds in a legend.
 const mostKinds = 4
 
-// legend says which colour is which kind of task, for those that took the most time.
+// legend explains the colours of the kinds of tasks that took the most time.
 func legend(margin int, busy []interval, kinds []string) []Span {
 	spent := map[string]time.Duration{}
 	for _, iv := range busy {
@@ -145,7 +145,7 @@ func ink(kinds []string, kind string) Colour {
 	return inks[max(slices.Index(kinds, kind), 0)%len(inks)]
 }
 
-// kindOf is what a task does, as far as its id says: count for count.07.
+// kindOf derives the kind of a task from its id: count from count.07.
 func kindOf(id string) string {
 	stem, _, _ := strings.Cut(id, ".")
 	if trimmed := strings.TrimRight(stem, "0123456789_-"); trimmed != "" {

@@ -23,7 +23,7 @@ func TestChart(t *testing.T) {
 	still.EndedAt = time.Time{}
 	chart := progress.Chart{From: began, To: after(50), Now: after(40), Tasks: []api.Task{
 		task("count.0", "w/0", 0, 10), task("count.1", "w/1", 0, 5.5), task("merge.0", "w/0", 20.25, 20.5), still,
-		{ID: "merge.2"}, // not begun
+		{ID: "merge.2"}, // not started
 	}}
 	look := progress.Look{Width: func() int { return 65 }}
 	want := []string{
@@ -49,7 +49,7 @@ func TestChartLegend(t *testing.T) {
 			t.Errorf("the legend %q lacks %s", legend, kind)
 		}
 	}
-	// A kind keeps its colour while others come: six is drawn in that of the sixth that ran.
+	// A kind keeps its colour while others are added: six has that of the sixth that ran.
 	if !strings.Contains(legend, "\x1b[96m█ \x1b[0m\x1b[2msix") || !strings.Contains(lines[0], "\x1b[36m") {
 		t.Errorf("the colours are not those of the order in which kinds ran: %q", lines)
 	}
@@ -67,8 +67,8 @@ func TestChartOfNothing(t *testing.T) {
 	}
 }
 
-// Whenever tasks ran, rows are as wide as the scale and fit the terminal, and a character is filled
-// exactly where a task ran.
+// Rows are as wide as the scale and fit the terminal, and a character is filled exactly where a task ran, whenever
+// tasks ran.
 func TestChartProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

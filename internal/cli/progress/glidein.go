@@ -11,19 +11,19 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// A Wait says what to wait for.
-type Wait struct {
+// A Condition says what to wait for, and for how long.
+type Condition struct {
 	Until   string        // as of api.Client.WaitGlidein
 	Timeout time.Duration // 0: none
 }
 
-// glance is how long one question to corrald takes at most, so that what is shown is not old.
+// glance is the maximum duration of one request to corrald, so that the view is up to date.
 const glance = time.Second
 
-// Glidein shows a glidein on view until it has what is waited for, and returns it. Its errors are those of
-// api.Client.WaitGlidein, and so is the glidein beside them.
+// Glidein shows a glidein on view until it meets the condition, and returns it. Its results and errors are those of
+// api.Client.WaitGlidein.
 func Glidein(
-	ctx context.Context, cl *api.Client, id corral.GlideinID, wait Wait, view *GlideinView,
+	ctx context.Context, cl *api.Client, id corral.GlideinID, wait Condition, view *GlideinView,
 ) (corral.Glidein, error) {
 	defer view.Close()
 	until, err := api.ParseUntilGlidein(wait.Until)
@@ -48,8 +48,8 @@ func Glidein(
 	}
 }
 
-// A GlideinView shows how far a glidein is: on a terminal in a line that changes in place and is gone in
-// the end, else in a line for each change.
+// A GlideinView shows the progress of a glidein: on a terminal in a line that changes in place and is removed at the
+// end, else in a line for each change.
 type GlideinView struct {
 	w      io.Writer
 	look   Look
@@ -62,7 +62,7 @@ func NewGlideinView(w io.Writer, look Look) *GlideinView {
 	return &GlideinView{w: w, look: look, region: NewRegion(w)}
 }
 
-// Show shows g as it is at now.
+// Show shows the state of g at now.
 func (v *GlideinView) Show(g corral.Glidein, now time.Time) {
 	state, reason := Shown(g, now)
 	if reason != "" {
@@ -80,5 +80,5 @@ func (v *GlideinView) Show(g corral.Glidein, now time.Time) {
 	}
 }
 
-// Close ends the showing.
+// Close ends the view.
 func (v *GlideinView) Close() { v.region.Clear() }

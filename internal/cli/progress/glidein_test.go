@@ -24,7 +24,7 @@ func glidein(state corral.GlideinState, reason string, workers int, attempts ...
 	return g
 }
 
-// corraldWith answers with the glideins one after the other, then with the last for ever.
+// corraldWith answers with the glideins one after the other, then always with the last.
 func corraldWith(t *testing.T, glideins ...corral.Glidein) *api.Client {
 	t.Helper()
 	asked := 0
@@ -44,7 +44,7 @@ func corraldWith(t *testing.T, glideins ...corral.Glidein) *api.Client {
 func TestGlideinUntilItsWorkersAreThere(t *testing.T) {
 	t.Parallel()
 	cl := corraldWith(t, glidein(corral.GlideinWaiting, "site not ready", 0), glidein(corral.GlideinActive, "", 2, corral.JobRunning))
-	got, err := progress.Glidein(t.Context(), cl, 3, progress.Wait{Until: api.UntilWorkers}, progress.NewGlideinView(&bytes.Buffer{}, progress.Look{}))
+	got, err := progress.Glidein(t.Context(), cl, 3, progress.Condition{Until: api.UntilWorkers}, progress.NewGlideinView(&bytes.Buffer{}, progress.Look{}))
 	if err != nil || got.WorkersNow != 2 {
 		t.Errorf("Glidein = %+v, %v, want one with its workers", got, err)
 	}
@@ -55,13 +55,13 @@ func TestGlideinWaitEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		glidein corral.Glidein
-		wait    progress.Wait
+		wait    progress.Condition
 		kind    corral.Kind
 		says    string
 	}{
-		{"over", glidein(corral.GlideinFailed, "attempt 1 failed", 0), progress.Wait{Until: "workers"}, corral.Failed, "glidein 3 is FAILED (attempt 1 failed) and will not get workers any more"},
-		{"timeout", glidein(corral.GlideinWaiting, "site not ready", 0), progress.Wait{Until: "workers", Timeout: 20 * time.Millisecond}, corral.Timeout, "glidein 3 is WAITING (site not ready), without all of its workers, after 20ms"},
-		{"not a state", glidein(corral.GlideinWaiting, "", 0), progress.Wait{Until: "coffee"}, corral.Invalid, `wait: "coffee" must be one of`},
+		{"over", glidein(corral.GlideinFailed, "attempt 1 failed", 0), progress.Condition{Until: "workers"}, corral.Failed, "glidein 3 is FAILED (attempt 1 failed) and will not get workers any more"},
+		{"timeout", glidein(corral.GlideinWaiting, "site not ready", 0), progress.Condition{Until: "workers", Timeout: 20 * time.Millisecond}, corral.Timeout, "glidein 3 is WAITING (site not ready), without all of its workers, after 20ms"},
+		{"not a state", glidein(corral.GlideinWaiting, "", 0), progress.Condition{Until: "coffee"}, corral.Invalid, `wait: "coffee" must be one of`},
 	} {
 		var out bytes.Buffer
 		_, err := progress.Glidein(t.Context(), corraldWith(t, tt.glidein), 3, tt.wait, progress.NewGlideinView(&out, progress.Look{}))

@@ -9,17 +9,17 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Step is how far a run is, as a line of JSON says it.
+// A Step is the progress of a run as a line of JSON.
 type Step struct {
 	Time        time.Time       `json:"time"`
 	Run         corral.RunID    `json:"run"`
 	State       corral.RunState `json:"state"`
-	Reason      string          `json:"reason,omitempty"`      // why it failed, or gets no further
-	Tasks       corral.RunTasks `json:"tasks"`                 // how many do what
-	ExpectedEnd time.Time       `json:"expected_end,omitzero"` // of a run that goes on, if anybody can say
+	Reason      string          `json:"reason,omitempty"`      // why it failed or makes no progress
+	Tasks       corral.RunTasks `json:"tasks"`                 // counts by state
+	ExpectedEnd time.Time       `json:"expected_end,omitzero"` // of an unfinished run, if known
 }
 
-// NewJSON returns a view that writes a Step to w, in a line of its own, whenever something of it but times changes.
+// NewJSON returns a view that writes a Step to w, as a line, whenever anything but its times changes.
 func NewJSON(w io.Writer) View { return &steps{enc: json.NewEncoder(w)} }
 
 type steps struct {

@@ -9,10 +9,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// linePace is the least time between two plain lines that only count.
+// linePace is the minimum interval between two lines that differ only in counts.
 const linePace = 5 * time.Second
 
-// lines writes a line when the state or its reason changes, and otherwise now and then.
+// lines writes a line when the state or its reason changes, and otherwise from time to time.
 type lines struct {
 	w     io.Writer
 	last  corral.Run
@@ -41,7 +41,7 @@ func line(r corral.Run, now time.Time) string {
 		s += fmt.Sprintf(", %d failed", t.Failed)
 	}
 	s += Left(r, now)
-	if why := Reason(r, now); why != "" && !r.State.Over() { // then who follows the run says why it ended
+	if why := Reason(r, now); why != "" && !r.State.Over() { // the command prints why a run ended
 		s += " (" + why + ")"
 	}
 	return Look{}.Line(Span{Plain, s})

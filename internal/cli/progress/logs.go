@@ -13,10 +13,10 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// outputWait is how long corrald may take to answer that there is nothing new.
+// outputWait is how long corrald may wait for new output before it answers.
 const outputWait = 30 * time.Second
 
-// Outputs has show told of all that the tasks of a run print, from the beginning, until the run is over.
+// Outputs calls show with all output of the tasks of a run, from the start until the run is over.
 func Outputs(ctx context.Context, cl *api.Client, id corral.RunID, show func(api.OutputPiece) error) error {
 	var since api.OutputPlace
 	for {
@@ -37,15 +37,15 @@ func Outputs(ctx context.Context, cl *api.Client, id corral.RunID, show func(api
 	}
 }
 
-// A Merged writes what several tasks print as one text. Where it is another's than before, a line says whose.
-type Merged struct {
+// An OutputMerger writes the output of several tasks as one text. Where the task changes, a line names it.
+type OutputMerger struct {
 	W    io.Writer
-	last string // head
-	open bool   // the last line is not at its end
+	last string // the last head
+	open bool   // the last line is incomplete
 }
 
 // Show writes a piece.
-func (m *Merged) Show(p api.OutputPiece) error {
+func (m *OutputMerger) Show(p api.OutputPiece) error {
 	var b strings.Builder
 	if head := headOf(p); head != m.last {
 		if m.open {
@@ -60,7 +60,7 @@ func (m *Merged) Show(p api.OutputPiece) error {
 	return err
 }
 
-// headOf says whose a piece is.
+// headOf names the task of a piece.
 func headOf(p api.OutputPiece) string {
 	head := "==> " + oneLine.Replace(Inert(p.Task))
 	if p.Attempt > 1 {
@@ -72,14 +72,14 @@ func headOf(p api.OutputPiece) string {
 	return head + " <=="
 }
 
-// A TaskLog is a file of a task of a run: stdout or stderr.
+// A TaskLog is a file of a run's task: stdout or stderr.
 type TaskLog struct {
 	Run        corral.RunID
 	Task, File string
 }
 
-// Log writes a file of a task as it grows, until its attempt is over: then the task has a record. A file that is not
-// there yet is waited for; that of a task which will not begin any more is not found.
+// Log writes a file of a task as it grows, until the task's attempt is over and has a record. It waits for a file that
+// does not exist yet; the file of a task that will not start any more is not found.
 func Log(ctx context.Context, cl *api.Client, of TaskLog, w io.Writer) error {
 	for read := int64(0); ; {
 		part := api.LogPart{File: of.File, After: read, Wait: outputWait}
@@ -99,7 +99,7 @@ func Log(ctx context.Context, cl *api.Client, of TaskLog, w io.Writer) error {
 			return errRun
 		}
 		_, errRecord := cl.RunTaskLog(ctx, of.Run, of.Task, api.LogPart{File: "record.json"})
-		if errRecord == nil || r.State.Over() { // what came between the two answers is asked for once more
+		if errRecord == nil || r.State.Over() { // asks again for output between the two answers
 			part.Wait = 0
 			last, errLast := cl.RunTaskLog(ctx, of.Run, of.Task, part)
 			if errLast != nil {
@@ -111,7 +111,7 @@ func Log(ctx context.Context, cl *api.Client, of TaskLog, w io.Writer) error {
 	}
 }
 
-// notThere reports whether corrald says that a file is not there.
+// notThere reports whether corrald answers that a file does not exist.
 func notThere(err error) bool {
 	none, ok := errors.AsType[*api.Problem](err)
 	return ok && none.Kind == corral.NotFound && none.Place == "file"

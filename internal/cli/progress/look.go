@@ -9,18 +9,18 @@ import (
 
 // A Look says what may be drawn. Its zero value is plain text that is written once.
 type Look struct {
-	Width  func() int // of the terminal, in characters; nil: it is none
+	Width  func() int // of the terminal, in characters; nil: not a terminal
 	Colour bool
 }
 
-// Live reports whether what was drawn may be drawn over.
+// Live reports whether lines may be redrawn in place.
 func (l Look) Live() bool { return l.Width != nil }
 
-// plainWidth is how wide pictures are where there is no terminal.
+// plainWidth is the width of pictures without a terminal.
 const plainWidth = 80
 
-// Columns is how many characters fit on a line: of a terminal one less than it has, because its last column makes some
-// of them wrap.
+// Columns returns the number of characters that fit on a line: one less than the terminal has, because some terminals
+// wrap after their last column.
 func (l Look) Columns() int {
 	if l.Width == nil {
 		return plainWidth
@@ -28,10 +28,10 @@ func (l Look) Columns() int {
 	return max(l.Width()-1, 1)
 }
 
-// A Colour is the number of a terminal's SGR colour or weight; the terminal's theme says what it is.
+// A Colour is the number of a terminal's SGR colour or weight; the terminal's theme defines its appearance.
 type Colour string
 
-// The colours that are used; inks are for telling things of one sort apart.
+// The colours in use; inks distinguish items of one kind.
 const (
 	Plain Colour = ""
 	Bold  Colour = "1"
@@ -49,8 +49,8 @@ type Span struct {
 	Text   string
 }
 
-// Inert is text that no terminal obeys, whoever wrote it: it has an escape such as \x1b in place of each character that
-// moves the cursor, changes colours or turns the direction of writing. Line ends and tabs stay.
+// Inert returns a text that does not control a terminal: characters that move the cursor, change colours or the
+// direction of writing are replaced with an escape such as \x1b. Line breaks and tabs stay.
 func Inert(text string) string {
 	text = strings.ToValidUTF8(text, string(unicode.ReplacementChar))
 	if !strings.ContainsFunc(text, steers) {
@@ -67,7 +67,7 @@ func Inert(text string) string {
 	return b.String()
 }
 
-// steers reports whether a terminal obeys a character, or may.
+// steers reports whether a character controls a terminal, or may.
 func steers(r rune) bool {
 	if ' ' <= r && r <= '~' {
 		return false
@@ -75,11 +75,11 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// oneLine is inert text without line ends.
+// oneLine returns inert text without line breaks.
 var oneLine = strings.NewReplacer("\n", " ", "\t", " ")
 
-// Line joins spans, whose texts it makes inert, and puts them on one line. On a terminal what does not fit is cut off,
-// and it shows that.
+// Line joins spans on one line and makes their texts inert. On a terminal it cuts the line to the width, and marks the
+// cut.
 func (l Look) Line(spans ...Span) string {
 	for i, s := range spans {
 		spans[i].Text = oneLine.Replace(Inert(s.Text))
@@ -102,7 +102,7 @@ func (l Look) Line(spans ...Span) string {
 	return b.String()
 }
 
-// room returns how many characters of spans are written, and whether that is not all of them.
+// room returns how many characters of spans fit, and whether that is fewer than all.
 func (l Look) room(spans []Span) (n int, long bool) {
 	for _, s := range spans {
 		n += utf8.RuneCountInString(s.Text)

@@ -1,8 +1,8 @@
-// Package progress shows a run while it goes on: a bar that changes in place on a terminal, plain lines
-// elsewhere; and draws, with the same means, what its workers did.
+// Package progress shows a run while it goes on: a bar that changes in place on a terminal, plain lines elsewhere. It
+// also draws the activity of a run's workers.
 //
-// A Look says what may be drawn; nothing here asks the terminal by itself. What is drawn on a terminal
-// never fills its last column, so that no line wraps, and ends with a clean line.
+// A Look says what may be drawn; the package never examines the terminal itself. Drawings on a terminal do not fill its
+// last column, so that no line wraps, and end with an empty line.
 package progress
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// pace is how often corrald is asked for the run's counts.
+// pace is the interval between requests for the run's counts.
 const pace = 200 * time.Millisecond
 
-// A View shows the states of a run, one after the other.
+// A View shows the successive states of a run.
 type View interface {
-	// Show shows the run as it is at now.
+	// Show shows the state of the run at now.
 	Show(ctx context.Context, r corral.Run, now time.Time)
-	// Close ends the showing; what was shown last stays.
+	// Close ends the view; its last lines stay.
 	Close()
 }
 
@@ -34,8 +34,8 @@ func New(w io.Writer, look Look) View {
 	return &lines{w: w}
 }
 
-// Run shows r on view until it is over and returns it as it is then. When ctx ends first it returns
-// the last state seen and ctx's error; the run itself goes on. A restart of corrald is waited for.
+// Run shows r on view until it is over and returns its final state. If ctx ends first, it returns the last known state
+// and ctx's error; the run itself continues. It waits for a corrald that restarts.
 func Run(ctx context.Context, cl *api.Client, r corral.Run, view View) (corral.Run, error) {
 	defer view.Close()
 	ticker := time.NewTicker(pace)

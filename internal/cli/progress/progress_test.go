@@ -32,8 +32,7 @@ func moment(state corral.RunState, done, running, failed int, reason string) cor
 	return r
 }
 
-// Off a terminal there is a line when the state or its reason changes, and otherwise every five seconds
-// at most.
+// Without a terminal there is a line when the state or its reason changes, and otherwise every five seconds at most.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -66,7 +65,7 @@ run 7 FAILED: 39 of 40 done, 1 failed
 	}
 }
 
-// When a run is expected to end is said beside how far it is.
+// The expected end of a run is shown beside its progress.
 func TestExpectedEnd(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -88,7 +87,7 @@ func TestExpectedEnd(t *testing.T) {
 	}
 }
 
-// A line of JSON stands for each change of what a run is doing, and none for time that passes.
+// There is a line of JSON for each change of a run's activity, and none for the passing of time.
 func TestJSONLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -112,7 +111,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// On a terminal the same becomes one line that changes in place, and a clean line after it.
+// On a terminal the same becomes one line that changes in place, followed by an empty line.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	s := &screen{}
@@ -141,7 +140,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// normal makes bars of any length alike: how long they are is not the point.
+// normal gives bars the same length, which the test does not check.
 func normal(s string) string {
 	for _, r := range []string{"━", "─"} {
 		for strings.Contains(s, r+r) {
@@ -151,7 +150,7 @@ func normal(s string) string {
 	return s
 }
 
-// However narrow the terminal, no line is as long as it is wide.
+// No line fills the width of the terminal, however narrow.
 func TestNoLineWraps(t *testing.T) {
 	t.Parallel()
 	for width := 1; width < 130; width++ {
@@ -175,7 +174,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// server is a corrald whose run takes the given states, one for each time it is asked.
+// server returns a corrald whose run takes the given states, one for each request.
 func server(t *testing.T, states ...corral.Run) *api.Client {
 	t.Helper()
 	asked := 0
@@ -192,7 +191,7 @@ func server(t *testing.T, states ...corral.Run) *api.Client {
 	return cl
 }
 
-// A recorder is a view that remembers.
+// A recorder is a view that records what it shows.
 type recorder struct {
 	seen   []corral.RunState
 	closed bool
@@ -238,7 +237,7 @@ func TestRunStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// What corrald says in the middle of a run ends the showing, not the run.
+// An error of corrald during a run ends the view, not the run.
 func TestRunEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	far := httptest.NewServer(http.NotFoundHandler())
@@ -255,7 +254,8 @@ func TestRunEndsWithAnError(t *testing.T) {
 	}
 }
 
-// No text steers the terminal: not by a control character of seven or eight bits, and not by turning the direction.
+// No text controls the terminal: neither by a control character of seven or eight bits, nor by the direction of
+// writing.
 func TestInert(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -271,7 +271,7 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// No time to wait for is in the past, and what has workers runs.
+// A displayed time to wait for is never in the past, and a glidein with workers is running.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	ran := corral.Glidein{State: corral.GlideinActive, WorkersNow: 2, Attempts: []corral.Job{{State: corral.JobSubmitted}}}

@@ -21,7 +21,7 @@ func (r *Region) Draw(lines ...string) {
 	if strings.Join(lines, "\n") == strings.Join(r.drawn, "\n") && len(lines) == len(r.drawn) {
 		return
 	}
-	var b strings.Builder // one write, so that no half of it is ever seen
+	var b strings.Builder // one write, so that the region is never half drawn
 	r.rewind(&b)
 	for _, l := range lines {
 		b.WriteString(l + "\x1b[K\n")
@@ -33,7 +33,7 @@ func (r *Region) Draw(lines ...string) {
 	io.WriteString(r.w, b.String())
 }
 
-// Clear removes what was drawn; what is written next takes its place.
+// Clear removes the lines; the next output takes their place.
 func (r *Region) Clear() {
 	var b strings.Builder
 	r.rewind(&b)
@@ -44,7 +44,7 @@ func (r *Region) Clear() {
 	io.WriteString(r.w, b.String())
 }
 
-// Keep leaves what was drawn; the next Draw begins below it.
+// Keep leaves the lines; the next Draw starts below them.
 func (r *Region) Keep() { r.drawn = nil }
 
 // rewind moves to the region's first line.

@@ -32,7 +32,7 @@ func (s *screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// line returns the row where the cursor is.
+// line returns the row of the cursor.
 func (s *screen) line() []rune {
 	for len(s.rows) <= s.row {
 		s.rows = append(s.rows, nil)
@@ -81,7 +81,7 @@ func (s *screen) String() string {
 	return b.String()
 }
 
-// Whatever is drawn after whatever, the screen shows what was written before, then what was drawn last.
+// After any sequence of drawings, the screen shows the text written before, then the last drawing.
 func TestRegion(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -113,7 +113,7 @@ func TestRegion(t *testing.T) {
 	})
 }
 
-// What did not change is not drawn again.
+// Unchanged lines are not drawn again.
 func TestRegionDrawsChangesOnly(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

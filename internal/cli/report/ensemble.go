@@ -15,29 +15,29 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// EnsembleFacts are what corrald knows of an ensemble.
+// EnsembleFacts are corrald's data about an ensemble.
 type EnsembleFacts struct {
 	Ensemble record.Ensemble
 	Runs     []corral.Run                // of its workflows
 	Tasks    map[corral.RunID][]api.Task // of each
-	Glideins []corral.Glidein            // of the ensemble, deleted ones too
+	Glideins []corral.Glidein            // of the ensemble, include deleted ones
 	Now      time.Time
 }
 
-// An EnsembleReport says what became of an ensemble. Times count from its creation.
+// An EnsembleReport describes the course of an ensemble. Times count from its creation.
 type EnsembleReport struct {
 	Ensemble  record.Ensemble `json:"ensemble"`
-	Span      corral.Seconds  `json:"span_s"` // until its end, or now
+	Span      corral.Seconds  `json:"span_s"` // from its creation to its end, or to now
 	Workflows []MemberReport  `json:"workflows"`
-	Pilots    int             `json:"pilots"`    // that it asked for
-	PeakCPUs  int             `json:"peak_cpus"` // most that they held at once
-	Held      corral.Seconds  `json:"held_s"`    // of a cpu
+	Pilots    int             `json:"pilots"`    // the number requested
+	PeakCPUs  int             `json:"peak_cpus"` // maximum held at once
+	Held      corral.Seconds  `json:"held_s"`    // cpu time
 	Used      corral.Seconds  `json:"used_s"`    // by the last attempts of tasks
 
-	figures []plot.Figure // what ran where, cpus, and the money that was spent
+	figures []plot.Figure // the schedule, cpus, and spending
 }
 
-// MemberReport is what became of one workflow.
+// MemberReport describes one workflow.
 type MemberReport struct {
 	record.Member
 	Begun *corral.Seconds `json:"begun_s,omitempty"`
@@ -89,7 +89,7 @@ func OfEnsemble(f EnsembleFacts) *EnsembleReport {
 
 const sinceBegun = "the ensemble's beginning"
 
-// memberStays are when tasks of a workflow ran.
+// memberStays returns the times at which tasks of a workflow ran.
 func memberStays(from time.Time, name string, tasks []api.Task, end corral.Seconds) (all []stay) {
 	for _, t := range tasks {
 		if t.StartedAt.IsZero() || t.Worker == "" {
@@ -105,7 +105,7 @@ func memberStays(from time.Time, name string, tasks []api.Task, end corral.Secon
 	return all
 }
 
-// area is what levels come to, of a cpu.
+// area returns the cpu time under levels.
 func area(l plot.Levels) (sum corral.Seconds) {
 	for i := 1; i < len(l); i++ {
 		sum += corral.Seconds(l[i-1].CPUs * float64(l[i].From-l[i-1].From))
@@ -113,7 +113,8 @@ func area(l plot.Levels) (sum corral.Seconds) {
 	return sum
 }
 
-// moneyOf draws what was spent over time, beside the budget: what is held costs all the time the same.
+// moneyOf plots the spending over time beside the budget, under the assumption that held resources have a constant
+// price.
 func moneyOf(e record.Ensemble, held plot.Levels) (plot.Chart, bool) {
 	spent, err1 := cost.ParseAmount(e.Spent)
 	budget, err2 := cost.ParseAmount(e.Goal.Budget)
@@ -137,7 +138,7 @@ func moneyOf(e record.Ensemble, held plot.Levels) (plot.Chart, bool) {
 				{X: at(held.End()), Y: budget.Money.Units()}}}}}, true
 }
 
-// Figures are the pictures of the page.
+// Figures returns the pictures of the page.
 func (r *EnsembleReport) Figures() []plot.Figure { return r.figures }
 
 // Write writes the page.

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// The page of an ensemble says what it has held and used, and how each workflow stands; names in it are only text.
+// The page of an ensemble shows the held and used cpus, and the state of each workflow; names in it are only text.
 func TestOfEnsemble(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)

@@ -1,8 +1,8 @@
-// Package report writes what a plan predicted, and what became of it, as one page of HTML that needs nothing else:
-// tables, and pictures as SVG within it.
+// Package report writes a plan's prediction and the actual course as one self-contained page of HTML: tables, and
+// pictures as inline SVG. It does the same for runs and ensembles.
 //
-// Of makes a Report of what corrald knows; it is pure, and also what scripts read as JSON. Write lays it out. Times
-// count from the plan's beginning. What is not known is left out, never 0.
+// Of makes a Report from corrald's data; it is pure, and scripts read its result as JSON. Write lays it out. Times
+// count from the start of the plan. Unknown values are left out, never 0.
 package report
 
 import (
@@ -19,19 +19,19 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Facts are what corrald knows of a plan.
+// Facts are corrald's data about a plan.
 type Facts struct {
 	Plan      corral.Plan
-	Schedule  []plan.Placement // only if it lies apart from the plan's document
+	Schedule  []plan.Placement // only if it is stored apart from the plan's document
 	Revisions []corral.Revision
-	Glideins  []corral.Glidein // with the plan's label, deleted ones too
+	Glideins  []corral.Glidein // with the plan's label, include deleted ones
 	Run       *corral.Run      // the latest with the plan's label; nil: none
 	Tasks     []api.Task       // of Run
-	Ledgers   []api.Ledger     // of the sites of the plan's pilots, as far as they are known
+	Ledgers   []api.Ledger     // of the sites of the plan's pilots, if known
 	Now       time.Time
 }
 
-// A Report puts what a plan predicted beside what happened.
+// A Report compares a plan's prediction with the actual values.
 type Report struct {
 	Plan      corral.PlanID     `json:"plan_id"`
 	Document  *plan.Plan        `json:"plan"`
@@ -46,24 +46,24 @@ type Report struct {
 	taken plot.Actual
 }
 
-// Actual is what a plan's run came to.
+// Actual contains the actual values of a plan's run.
 type Actual struct {
-	Makespan  corral.Seconds `json:"makespan_s"` // from the plan's beginning to the run's end
+	Makespan  corral.Seconds `json:"makespan_s"` // from the plan's start to the run's end
 	CoreHours float64        `json:"core_hours"` // held by the plan's pilots
 	Cost      *cost.Amount   `json:"cost"`       // billed; null: unknown
 }
 
-// A Kind compares the tasks of one transformation that are done with what was planned for them.
+// A Kind compares the completed tasks of one transformation with their planned times.
 type Kind struct {
 	Name    string         `json:"kind"`
 	Tasks   int            `json:"tasks"`
 	Planned corral.Seconds `json:"planned_mean_s"`
 	Took    corral.Seconds `json:"actual_mean_s"`
 	Ratio   *float64       `json:"ratio"`      // sum of actual ÷ sum of planned times; null: nothing was planned
-	Off     corral.Seconds `json:"mean_off_s"` // mean of the tasks' differences, whichever was longer
+	Off     corral.Seconds `json:"mean_off_s"` // mean of the tasks' absolute differences
 }
 
-// Of makes the report. A plan that has neither pilots nor a nearest plan is a Conflict error.
+// Of makes the report. A plan without pilots and without a nearest plan is a Conflict error.
 func Of(f Facts) (*Report, error) {
 	document, err := Document(f.Plan)
 	if err != nil {
@@ -93,8 +93,8 @@ func Of(f Facts) (*Report, error) {
 	return r, nil
 }
 
-// Document reads a plan's document. Of one whose goal is out of reach it is the nearest plan, if there is one;
-// otherwise a Conflict error.
+// Document reads a plan's document. If the goal is out of reach, it returns the nearest plan, or a Conflict error
+// without one.
 func Document(row corral.Plan) (*plan.Plan, error) {
 	var document plan.Plan
 	if err := json.Unmarshal(row.Document, &document); err != nil {
@@ -111,10 +111,10 @@ func Document(row corral.Plan) (*plan.Plan, error) {
 	}
 }
 
-// since is a time after the plan's beginning.
+// since returns a time relative to the plan's start.
 func since(began, at time.Time) corral.Seconds { return corral.Seconds(max(0, at.Sub(began))) }
 
-// Held is what the attempts of glideins held, until now where they still do.
+// Held returns the cpus that the attempts of glideins held, until now if they still do.
 func Held(glideins []corral.Glidein, began, now time.Time) (all []plot.Span) {
 	for _, g := range glideins {
 		for _, a := range g.Attempts {
@@ -131,7 +131,7 @@ func Held(glideins []corral.Glidein, began, now time.Time) (all []plot.Span) {
 	return all
 }
 
-// CoreHours is what spans sum to.
+// CoreHours returns the sum of spans in core-hours.
 func CoreHours(spans []plot.Span) (sum float64) {
 	for _, s := range spans {
 		sum += float64(s.CPUs) * max(0, time.Duration(s.To-s.From).Hours())
@@ -139,7 +139,7 @@ func CoreHours(spans []plot.Span) (sum float64) {
 	return sum
 }
 
-// used is what the tasks used in their last execution; corrald keeps no times of those before.
+// used returns the cpus of tasks in their last execution; corrald does not store the times of earlier ones.
 func used(f Facts, document *plan.Plan) (all []plot.Span) {
 	cpus := make(map[string]int, len(document.Schedule))
 	for _, at := range document.Schedule {
@@ -154,7 +154,7 @@ func used(f Facts, document *plan.Plan) (all []plot.Span) {
 	return all
 }
 
-// billed is what the plan was charged at all sites, nil if one of them counts in another unit or none is known.
+// billed returns the plan's charges at all sites, nil if their units differ or none is known.
 func billed(id corral.PlanID, unit cost.Unit, ledgers []api.Ledger) *cost.Amount {
 	var sum *cost.Amount
 	for _, l := range ledgers {
@@ -173,7 +173,7 @@ func billed(id corral.PlanID, unit cost.Unit, ledgers []api.Ledger) *cost.Amount
 	return sum
 }
 
-// kinds compares what tasks took with the times that the plan's schedule gave them.
+// kinds compares the durations of tasks with those in the plan's schedule.
 func kinds(tasks []api.Task, document *plan.Plan) (all []Kind) {
 	planned := make(map[string]plan.Placement, len(document.Schedule))
 	for _, at := range document.Schedule {

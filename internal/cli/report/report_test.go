@@ -24,7 +24,7 @@ func after(minutes float64) time.Time {
 
 func minutes(n float64) corral.Seconds { return corral.Seconds(n * float64(time.Minute)) }
 
-// facts are of a plan for three tasks, whose run is over: two took longer than planned.
+// facts returns the data of a plan for three tasks, whose run is over: two took longer than planned.
 func facts(t *testing.T, workflow string) report.Facts {
 	t.Helper()
 	document, err := json.Marshal(plan.Plan{Workflow: workflow, Feasible: true,
@@ -63,7 +63,7 @@ func facts(t *testing.T, workflow string) report.Facts {
 	}
 }
 
-// TestPredictedBesideActual: what happened is summed over attempts, ledgers and the tasks that are done.
+// TestPredictedBesideActual: actual values are summed over attempts, ledgers and completed tasks.
 func TestPredictedBesideActual(t *testing.T) {
 	t.Parallel()
 	r, err := report.Of(facts(t, "w"))
@@ -100,7 +100,7 @@ func TestWithoutARunThatIsOver(t *testing.T) {
 	}
 }
 
-// TestNamesAreEscaped: whatever a workflow, a kind of task or a site is called, it adds no element to the page.
+// TestNamesAreEscaped: names of workflows, kinds of tasks and sites add no element to the page.
 func TestNamesAreEscaped(t *testing.T) {
 	t.Parallel()
 	const name = `</title></svg><script src=x>alert("1")</script>&`
@@ -122,7 +122,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 }
 
-// TestNothingToReport: a plan that is out of reach, with no other near it, is a Conflict.
+// TestNothingToReport: a plan whose goal is out of reach, without a nearest plan, is a Conflict.
 func TestNothingToReport(t *testing.T) {
 	t.Parallel()
 	_, err := report.Of(report.Facts{Plan: corral.Plan{Document: []byte("{}")}})

@@ -13,47 +13,47 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// RunFacts are what corrald knows of a run. Of each task only its last execution is known.
+// RunFacts are corrald's data about a run. Only the last execution of each task is known.
 type RunFacts struct {
 	Run      corral.Run
-	Flow     *workflow.Workflow // as it was run; once the run is over, with what was measured of tasks that are done
+	Flow     *workflow.Workflow // the workflow that was run; once the run is over, with measurements
 	Tasks    []api.Task
-	Glideins []corral.Glidein // of the run's cluster, deleted ones too
+	Glideins []corral.Glidein // of the run's cluster, include deleted ones
 	Plan     *Report          // of the plan that the run's label names; nil: none
 	Now      time.Time
 }
 
-// A RunReport says what became of a run. Times count from the run's creation.
+// A RunReport describes the course of a run. Times count from the run's creation.
 type RunReport struct {
 	Run      corral.RunID      `json:"run_id"`
 	Workflow string            `json:"workflow"` // its name
 	State    corral.RunState   `json:"state"`
-	Reason   string            `json:"reason,omitempty"` // why it failed, or gets no further
+	Reason   string            `json:"reason,omitempty"` // why it failed or makes no progress
 	Begun    time.Time         `json:"created_at"`
 	Span     corral.Seconds    `json:"span_s"` // until its end, or now
 	Tasks    corral.RunTasks   `json:"tasks"`
-	Workers  int               `json:"workers"`   // that ran tasks of it
-	PeakCPUs int               `json:"peak_cpus"` // most that pilots held at once
-	Spent    Spent             `json:"spent"`
-	Kinds    []Measured        `json:"kinds"`            // those that took most time first
+	Workers  int               `json:"workers"`   // number of workers that ran its tasks
+	PeakCPUs int               `json:"peak_cpus"` // maximum held by pilots at once
+	Spent    TimeUse           `json:"spent"`
+	Kinds    []Measurement     `json:"kinds"`            // by total time, the largest first
 	Report   *corral.RunReport `json:"report,omitempty"` // once it is over
-	Plan     *Report           `json:"plan,omitempty"`   // what was predicted
+	Plan     *Report           `json:"plan,omitempty"`   // the prediction
 
-	figures []plot.Figure // what ran where, cpus, and tasks that waited for one
+	figures []plot.Figure // the schedule, cpus, and tasks that waited for one
 }
 
-// Spent is where the time went that as many cpus have as pilots ever held at once, from the run's creation to its end,
-// in cpu-seconds. What other runs of the cluster used counts as idle or dispatch, and so do earlier attempts at a task.
-type Spent struct {
+// A TimeUse divides the time of the peak number of held cpus, from the run's creation to its end, into its uses, in
+// cpu-seconds. Other runs on the cluster count as idle or dispatch time, and so do earlier attempts at a task.
+type TimeUse struct {
 	Running  corral.Seconds `json:"running_s"`  // tasks
-	Dispatch corral.Seconds `json:"dispatch_s"` // held, and idle while a task was ready for each of them
-	Idle     corral.Seconds `json:"idle_s"`     // held, and no task was ready for them
-	Waiting  corral.Seconds `json:"waiting_s"`  // not held yet, or no longer, while a task was ready for each of them
-	Unneeded corral.Seconds `json:"unneeded_s"` // not held, and no task was ready for them
+	Dispatch corral.Seconds `json:"dispatch_s"` // held, and idle although a task was ready
+	Idle     corral.Seconds `json:"idle_s"`     // held, without a ready task
+	Waiting  corral.Seconds `json:"waiting_s"`  // not held yet, or no longer, although a task was ready
+	Unneeded corral.Seconds `json:"unneeded_s"` // not held, without a ready task
 }
 
-// Measured is what the tasks of one transformation took, those that ran.
-type Measured struct {
+// A Measurement sums up the executed tasks of one transformation.
+type Measurement struct {
 	Name        string         `json:"kind"`
 	Tasks       int            `json:"tasks"`  // that ran to an end
 	Failed      int            `json:"failed"` // of these
@@ -66,9 +66,9 @@ type Measured struct {
 	Written     int64          `json:"written_bytes"`
 }
 
-// A stay is how long a task was ready, and then ran. One that has not begun is ready until the run's end.
+// A stay is the time in which a task was ready and then ran. A task that has not started is ready until the run's end.
 type stay struct {
-	plot.Span        // while it ran; empty: it has not begun
+	plot.Span        // the time it ran; empty: it has not started
 	worker    string // its id
 	kind      string // the task's transformation
 	ready     corral.Seconds
@@ -106,12 +106,12 @@ func OfRun(f RunFacts) *RunReport {
 	r.figures = []plot.Figure{
 		ganttOf(r, begun),
 		plot.Staircase{Title: "Cpus", Since: "the run's beginning", Held: h, Busy: b},
-		plot.Queue{Title: "Tasks that waited for a cpu", Ready: plot.Sum(ready), End: r.Span},
+		plot.ReadyTasks{Title: "Tasks that waited for a cpu", Ready: plot.Sum(ready), End: r.Span},
 	}
 	return r
 }
 
-// stays are those of tasks that were ready, by when they began.
+// stays returns the stays of tasks that became ready, by their start.
 func stays(f RunFacts, end corral.Seconds) (all []stay) {
 	index := make(map[string]int, len(f.Flow.Tasks)) // :: id → task
 	for i := range f.Flow.Tasks {
@@ -125,7 +125,8 @@ func stays(f RunFacts, end corral.Seconds) (all []stay) {
 	}
 	for _, t := range f.Tasks {
 		i, known := index[t.ID]
-		ran := !t.StartedAt.IsZero() && (t.EndedAt.IsZero() || t.EndedAt.After(f.Run.CreatedAt)) // not for another run
+		// A task that ended before the run was created ran for an earlier one.
+		ran := !t.StartedAt.IsZero() && (t.EndedAt.IsZero() || t.EndedAt.After(f.Run.CreatedAt))
 		if !known || !ran && t.State != corral.TaskReady {
 			continue
 		}
@@ -148,8 +149,8 @@ func stays(f RunFacts, end corral.Seconds) (all []stay) {
 	return waiting(f, all)
 }
 
-// waiting takes tasks for ready that a worker has and has no cpu for: which of them run, it alone knows, and mostly it
-// is those that it has had for longest. Only of workers of known pilots it is known how many cpus they have.
+// waiting counts tasks that a worker has received but has no cpu for as ready. Only the worker knows which of its tasks
+// run; mostly these are the ones that it received first. The number of cpus is known only for workers of known pilots.
 func waiting(f RunFacts, all []stay) []stay {
 	cpus := make(map[string]int) // :: tag → cpus of a worker
 	for _, g := range f.Glideins {
@@ -171,11 +172,11 @@ func waiting(f RunFacts, all []stay) []stay {
 	return all
 }
 
-// kindOf is the transformation of a task.
+// kindOf returns the transformation of a task.
 func kindOf(t *workflow.Task) string { return cmp.Or(t.Name, t.ID) }
 
-// heldBy is what pilots held of the run's time. A worker whose pilot is not known held its cpus from its first task to
-// its last.
+// heldBy returns the cpus that pilots held during the run. A worker without a known pilot held its cpus from its first
+// task to its last.
 func heldBy(f RunFacts, all []stay, end corral.Seconds) (held []plot.Span) {
 	pilots := make(map[string]bool) // :: tag → held something
 	for _, g := range f.Glideins {
@@ -207,14 +208,14 @@ func heldBy(f RunFacts, all []stay, end corral.Seconds) (held []plot.Span) {
 	return held
 }
 
-// measured sums up what the tasks of each transformation took.
-func measured(f RunFacts) []Measured {
+// measured sums up the measurements of each transformation's tasks.
+func measured(f RunFacts) []Measurement {
 	state := make(map[string]*api.Task, len(f.Tasks))
 	for i := range f.Tasks {
 		state[f.Tasks[i].ID] = &f.Tasks[i]
 	}
 	index := map[string]int{}
-	all := []Measured{}
+	all := []Measurement{}
 	for i := range f.Flow.Tasks {
 		w := &f.Flow.Tasks[i]
 		t := state[w.ID]
@@ -224,7 +225,7 @@ func measured(f RunFacts) []Measured {
 		k, known := index[kindOf(w)]
 		if !known {
 			k, index[kindOf(w)] = len(all), len(all)
-			all = append(all, Measured{Name: kindOf(w)})
+			all = append(all, Measurement{Name: kindOf(w)})
 		}
 		m, took := &all[k], corral.Seconds(max(0, t.EndedAt.Sub(t.StartedAt)))
 		m.Tasks++
@@ -232,7 +233,7 @@ func measured(f RunFacts) []Measured {
 		if t.State == corral.TaskFailed {
 			m.Failed++
 		}
-		if f.Run.Report == nil { // what the file says of executions is of another run
+		if f.Run.Report == nil { // executions in the file belong to another run
 			continue
 		}
 		m.CPU += corral.Seconds(w.CPUTime)
@@ -242,12 +243,12 @@ func measured(f RunFacts) []Measured {
 	for i := range all {
 		all[i].Mean = all[i].Sum / corral.Seconds(all[i].Tasks)
 	}
-	slices.SortStableFunc(all, func(a, b Measured) int { return cmp.Compare(b.Sum, a.Sum) })
+	slices.SortStableFunc(all, func(a, b Measurement) int { return cmp.Compare(b.Sum, a.Sum) })
 	return all
 }
 
-// spentOf goes through the time step by step: between two changes of what is held, busy and ready nothing happens.
-func spentOf(held, busy, ready plot.Levels, end corral.Seconds) (s Spent) {
+// spentOf goes through the time from change to change of the held, busy and ready levels.
+func spentOf(held, busy, ready plot.Levels, end corral.Seconds) (s TimeUse) {
 	var instants []corral.Seconds
 	for _, l := range []plot.Levels{held, busy, ready} {
 		for _, at := range l {
@@ -274,7 +275,7 @@ func spentOf(held, busy, ready plot.Levels, end corral.Seconds) (s Spent) {
 	return s
 }
 
-// A cursor reads levels at instants that come one after the other.
+// A cursor reads levels at increasing instants.
 type cursor int
 
 func (c *cursor) at(l plot.Levels, at corral.Seconds) float64 {
@@ -287,7 +288,7 @@ func (c *cursor) at(l plot.Levels, at corral.Seconds) float64 {
 	return l[*c-1].CPUs
 }
 
-// ganttOf draws each worker's tasks in as many lanes as ran at once there.
+// ganttOf returns the schedule: each worker's tasks in as many lanes as it ran at once.
 func ganttOf(r *RunReport, all []stay) plot.Gantt {
 	g := plot.Gantt{Title: fmt.Sprintf("Run %d: %s", r.Run, r.Workflow), End: r.Span}
 	for _, k := range r.Kinds {
@@ -296,7 +297,7 @@ func ganttOf(r *RunReport, all []stay) plot.Gantt {
 	return lanesOf(g, all)
 }
 
-// lanesOf gives a chart its lanes, and a subtitle that counts them.
+// lanesOf adds to a chart its lanes, and a subtitle with their number.
 func lanesOf(g plot.Gantt, all []stay) plot.Gantt {
 	kinds := map[string]int{}
 	for i, name := range g.Kinds {
@@ -305,13 +306,13 @@ func lanesOf(g plot.Gantt, all []stay) plot.Gantt {
 	names := map[string]string{}      // :: worker → what it is called
 	lanes := map[string][]plot.Lane{} // :: worker → its lanes
 	var order []string                // of workers
-	for _, x := range all {           // by their beginnings
+	for _, x := range all {           // by start
 		if names[x.worker] == "" {
 			names[x.worker] = fmt.Sprintf("worker %d", len(names)+1)
 			order = append(order, x.worker)
 		}
 		kind, known := kinds[x.kind]
-		if !known { // no task of it has ended
+		if !known { // no task of this kind has ended
 			kind, kinds[x.kind] = len(g.Kinds), len(g.Kinds)
 			g.Kinds = append(g.Kinds, x.kind)
 		}
@@ -333,5 +334,5 @@ func lanesOf(g plot.Gantt, all []stay) plot.Gantt {
 	return g
 }
 
-// Figures are the pictures of the page.
+// Figures returns the pictures of the page.
 func (r *RunReport) Figures() []plot.Figure { return r.figures }

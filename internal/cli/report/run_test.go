@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// runFacts are of two pilots of one cpu, the second of which starts at 10 s, and of a workflow in which two tasks wait
-// for a first one. The first worker takes 1 s from one task to the next.
+// runFacts returns the data of two pilots of one cpu, the second of which starts at 10 s, and of a workflow in which
+// two tasks wait for a first one. The first worker takes 1 s from one task to the next.
 func runFacts(t *testing.T) report.RunFacts {
 	t.Helper()
 	at := func(s float64) time.Time {
@@ -60,13 +60,13 @@ func runFacts(t *testing.T) report.RunFacts {
 	}
 }
 
-// The time of two cpus until the last task's end is told apart: what ran, what was held and idle, with or without a task
-// that was ready, and what was not held while a task was ready for it.
+// The time of two cpus until the last task's end is divided into its uses: running, held and idle with or without a
+// ready task, and not held although a task was ready.
 func TestWhereTheTimeWent(t *testing.T) {
 	t.Parallel()
 	r := report.OfRun(runFacts(t))
 	second := corral.Seconds(time.Second)
-	want := report.Spent{
+	want := report.TimeUse{
 		Running:  16 * second, // 4 + 6 + 3 + 3
 		Dispatch: 2 * second,  // the first second, before a; and between a and b
 		Idle:     1 * second,  // after d, until the run's end
@@ -81,7 +81,7 @@ func TestWhereTheTimeWent(t *testing.T) {
 	if r.Span != 17*second || r.Workers != 2 || r.PeakCPUs != 2 {
 		t.Errorf("span %s, %d workers, %d cpus at most", r.Span, r.Workers, r.PeakCPUs)
 	}
-	kinds := []report.Measured{
+	kinds := []report.Measurement{
 		{Name: "use", Tasks: 3, Failed: 1, Sum: 12 * second, Mean: 4 * second, Most: 6 * second},
 		{Name: "make", Tasks: 1, Sum: 4 * second, Mean: 4 * second, Most: 4 * second},
 	}
@@ -90,8 +90,8 @@ func TestWhereTheTimeWent(t *testing.T) {
 	}
 }
 
-// Of a run that goes on, tasks run until now: as many as their worker has cpus, and the others are ready, as are those
-// that no worker has. A ready task counts with its cpus. What an earlier execution measured is not shown.
+// In an unfinished run, tasks run until now: as many as their worker has cpus; the others are ready, as are those
+// without a worker. A ready task counts with its cpus. Measurements of an earlier execution are not shown.
 func TestARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	f := runFacts(t)
@@ -108,7 +108,7 @@ func TestARunThatGoesOn(t *testing.T) {
 	f.Tasks = []api.Task{f.Tasks[0], running("b", 6*time.Second), running("c", 7*time.Second),
 		{ID: "d", State: corral.TaskReady}}
 	r := report.OfRun(f)
-	want := report.Spent{Running: 18 * second, Dispatch: 2 * second}
+	want := report.TimeUse{Running: 18 * second, Dispatch: 2 * second}
 	if diff := cmp.Diff(want, r.Spent); diff != "" || r.Span != 20*second || r.Workers != 1 {
 		t.Errorf("span %s, %d workers (-want +got):\n%s", r.Span, r.Workers, diff)
 	}
@@ -122,7 +122,7 @@ func TestARunThatGoesOn(t *testing.T) {
 	}
 }
 
-// Of a worker that no pilot of ours brought, what ran there is all that is known.
+// For a worker without a pilot of ours, only its tasks are known.
 func TestWorkersWithoutPilots(t *testing.T) {
 	t.Parallel()
 	f := runFacts(t)
@@ -133,7 +133,7 @@ func TestWorkersWithoutPilots(t *testing.T) {
 	}
 }
 
-// A run of which nothing has run has a page all the same, and the page needs nothing from elsewhere.
+// A run without any executed task has a page, too, and the page needs no other files.
 func TestPageOfARun(t *testing.T) {
 	t.Parallel()
 	none := runFacts(t)

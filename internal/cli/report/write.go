@@ -28,7 +28,7 @@ var pages = template.Must(template.New("report").Funcs(template.FuncMap{
 	"fine":    fine,
 }).ParseFS(texts, "*.html"))
 
-// fine is a time for people, down to what short tasks take.
+// fine formats a time with enough digits for short tasks.
 func fine(d corral.Seconds) string {
 	if t := time.Duration(d); t < 10*time.Second {
 		return t.Round(time.Millisecond).String()
@@ -36,7 +36,7 @@ func fine(d corral.Seconds) string {
 	return plot.Brief(d)
 }
 
-// size is an amount of bytes for people; nothing of none.
+// size formats an amount of bytes; 0 is empty.
 func size(n int64) string {
 	if n == 0 {
 		return ""
@@ -51,7 +51,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.3g %s", value, unit)
 }
 
-// off says by how much what happened differs from what was predicted.
+// off formats the deviation of an actual value from the prediction.
 func off(predicted, actual float64) string {
 	if predicted <= 0 {
 		return ""
@@ -80,7 +80,7 @@ func (r *Report) Write(w io.Writer) error {
 	return nil
 }
 
-// Figures are the pictures of the page.
+// Figures returns the pictures of the page.
 func (r *Report) Figures() []plot.Figure {
 	figures := []plot.Figure{r.stairs()}
 	if len(r.Document.Front) > 1 {
@@ -89,7 +89,7 @@ func (r *Report) Figures() []plot.Figure {
 	return figures
 }
 
-// stairs is the plan's staircase, with what happened if that is known.
+// stairs returns the plan's staircase, with the actual values if they are known.
 func (r *Report) stairs() plot.Staircase {
 	s := plot.StaircaseOf(r.Document)
 	if r.Actual != nil {
@@ -98,8 +98,8 @@ func (r *Report) stairs() plot.Staircase {
 	return s
 }
 
-// inline is a figure as an element of a page: SVG without the line that only a file begins with. Package plot has
-// escaped the texts in it, so that it may stand as it is.
+// inline returns a figure as an element of a page: SVG without the XML declaration of a file. Package plot has escaped
+// the texts in it, so it needs no further escaping.
 func inline(f plot.Figure) (template.HTML, error) {
 	var drawn bytes.Buffer
 	if err := plot.Write(&drawn, plot.SVG, f); err != nil {
@@ -109,15 +109,15 @@ func inline(f plot.Figure) (template.HTML, error) {
 	return template.HTML("<svg" + element), nil
 }
 
-// A share is where a part of the time went.
+// A share is a part of the time with its use.
 type share struct {
 	What  string
 	Time  corral.Seconds
-	Share float64 // of all
+	Share float64 // of the whole
 }
 
-// shares names where the time went.
-func (s Spent) shares() []share {
+// shares names the uses of the time.
+func (s TimeUse) shares() []share {
 	all := s.Running + s.Dispatch + s.Idle + s.Waiting + s.Unneeded
 	var shares []share
 	for _, part := range []struct {

@@ -1,0 +1,227 @@
+package forecast
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/dpds"
+	"github.com/corral-pilot/corral/plan/planner/rehearsal"
+	"github.com/corral-pilot/corral/plan/planner/spss"
+	"github.com/corral-pilot/corral/plan/sim/cloud"
+)
+
+// An EnsembleOutcome is the result of simulating an ensemble.
+type EnsembleOutcome struct {
+	Algorithm    string         `json:"algorithm"`
+	Published    bool           `json:"published,omitempty"` // by the authors' rules
+	Budget       cost.Amount    `json:"budget"`
+	Deadline     corral.Seconds `json:"deadline_s"`
+	Completed    ensemble.Score `json:"completed"`                       // 1 or 0 by priority
+	InTime       ensemble.Score `json:"completed_by_deadline,omitempty"` // if Completed counts what a plan admits
+	Cost         cost.Amount    `json:"cost"`
+	PlanCost     *cost.Amount   `json:"plan_cost,omitempty"` // of a static plan
+	WithinBudget bool           `json:"within_budget"`
+	Makespan     corral.Seconds `json:"makespan_s"`
+	Losses
+	Workflows  []WorkflowOutcome `json:"workflows"`
+	Machines   []HeldMachine     `json:"vms"`
+	Candidates []Candidate       `json:"candidates,omitempty"` // of a rehearsal, the best first
+	Other      *PublishedOutcome `json:"as_published,omitempty"`
+}
+
+// A PublishedOutcome is the result with the rules of the authors' program instead of ours.
+type PublishedOutcome struct {
+	Completed    ensemble.Score `json:"completed"` // by the deadline, whatever it costs
+	Cost         cost.Amount    `json:"cost"`
+	WithinBudget bool           `json:"within_budget"`
+}
+
+// Losses are attempts at tasks without a result.
+type Losses struct {
+	Killed int            `json:"killed_tasks"` // with their machines
+	Failed int            `json:"failed_tasks"`
+	Lost   corral.Seconds `json:"lost_s"` // the time they took
+}
+
+// A WorkflowOutcome is the result for one workflow.
+type WorkflowOutcome struct {
+	Name      string `json:"name"`
+	Tasks     int    `json:"tasks"`
+	Completed bool   `json:"completed"`
+	Reason    string `json:"reason,omitempty"` // why not
+}
+
+// A HeldMachine is a machine that was held. It is billed from From.
+type HeldMachine struct {
+	Asked corral.Seconds `json:"asked_s"`
+	From  corral.Seconds `json:"from_s"`
+	Ready corral.Seconds `json:"ready_s"`
+	End   corral.Seconds `json:"end_s"`
+	Cost  cost.Money     `json:"cost"`
+}
+
+// A Candidate is an alternative that a rehearsal simulated.
+type Candidate struct {
+	Name      string         `json:"name"`
+	Completed ensemble.Score `json:"completed"`
+	Cost      cost.Amount    `json:"cost"`
+}
+
+// PlayEnsemble simulates an ensemble. Errors are of kind Invalid; their places are flags.
+func PlayEnsemble(e ensemble.Ensemble, in EnsembleRequest) (*EnsembleOutcome, error) {
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	terms, err := in.terms()
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(terms.Unit); err != nil {
+		return nil, err
+	}
+	out := &EnsembleOutcome{Algorithm: in.Algorithm, Published: in.Published, Budget: in.Budget, Deadline: in.Deadline}
+	s := in.scenario(e, terms)
+	outcome := in.play(s, out)
+	out.Cost = terms.Amount(outcome.Cost)
+	out.WithinBudget = outcome.Cost <= in.Budget.Money
+	out.Makespan = corral.Seconds(outcome.Makespan)
+	out.Losses = Losses{outcome.Killed, outcome.Failed, corral.Seconds(outcome.Lost)}
+	if out.Completed == "" {
+		out.Completed = outcome.Completed
+	}
+	for k, w := range e {
+		done := out.Completed[k] == '1'
+		out.Workflows = append(out.Workflows,
+			WorkflowOutcome{w.Name, len(w.Tasks), done, reason(done, outcome.Reasons[k])})
+	}
+	if !in.Published && in.Algorithm != Rehearsal {
+		out.Other = in.published(s)
+	}
+	for _, h := range outcome.Held {
+		out.Machines = append(out.Machines, HeldMachine{corral.Seconds(h.Asked), corral.Seconds(h.From),
+			corral.Seconds(h.Ready), corral.Seconds(h.End), terms.Cost(h.End - h.From)})
+	}
+	return out, nil
+}
+
+func reason(done bool, why string) string {
+	if !done && why == "" {
+		return "it was begun, and its tasks did not all end by the deadline"
+	}
+	return why
+}
+
+// play simulates the algorithm, and adds to out the results that only some algorithms have.
+func (in EnsembleRequest) play(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
+	switch in.Algorithm {
+	case SPSS:
+		return in.static(s, out)
+	case Rehearsal:
+		all := rehearsal.Choose(rehearsal.Problem{Ensemble: s.Ensemble, Budget: in.Budget.Money,
+			Deadline: time.Duration(in.Deadline), Terms: s.Terms, Machines: s.Machines, Delay: time.Duration(in.Delay),
+			Interval: in.interval(), Once: in.once(), Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1})
+		for _, c := range all {
+			out.Candidates = append(out.Candidates, Candidate{c.String(), c.Played[0].Completed,
+				cost.Amount{Money: c.Played[0].Cost, Unit: in.Budget.Unit}})
+		}
+		return cloud.Online(s, all[0].Policy)
+	}
+	return cloud.Online(s, in.dynamic(s.Terms))
+}
+
+// published simulates the same ensemble with the authors' rules.
+func (in EnsembleRequest) published(s cloud.Scenario) *PublishedOutcome {
+	in.Published = true
+	o := in.play(s, &EnsembleOutcome{})
+	return &PublishedOutcome{o.Completed, cost.Amount{Money: o.Cost, Unit: in.Budget.Unit}, o.Cost <= in.Budget.Money}
+}
+
+// static plans with SPSS, and simulates the plan: literally as published, else under its guard. As published, an
+// admitted workflow counts as completed (trap T21).
+func (in EnsembleRequest) static(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
+	r := in.spss(s.Terms)
+	p := r.Make(s.Ensemble)
+	out.PlanCost = &cost.Amount{Money: p.Cost, Unit: in.Budget.Unit}
+	g := spss.NewGuard(r, s.Ensemble, p)
+	g.Interval = cmp.Or(in.interval(), g.Interval)
+	switch {
+	case in.lacks(guarded):
+	case in.Error.Law != "":
+		return cloud.Online(s, g.Shared())
+	default:
+		return cloud.Online(s, g)
+	}
+	o := cloud.Bound(s, p)
+	if in.Published {
+		out.Completed, out.InTime = ensemble.ScoreOf(p.Admitted), o.Completed
+	}
+	return o
+}
+
+// dynamic returns the rules of SPDS, DPDS or WA-DPDS.
+func (in EnsembleRequest) dynamic(terms ensemble.Terms) dpds.Rules {
+	of := dpds.Default
+	if in.Published {
+		of = dpds.Published
+	}
+	r := of(in.Budget.Money, time.Duration(in.Deadline), terms)
+	r.Fixed, r.Aware = in.Algorithm == SPDS, in.Algorithm == WADPDS
+	r.Once, r.Ends = in.once(), in.Resource == Pilots
+	set(&r.High, in.High)
+	set(&r.Low, in.Low)
+	set(&r.Scaling, in.Scaling)
+	r.Interval = cmp.Or(in.interval(), r.Interval)
+	set(&r.Margin, in.Margin)
+	r.Fixes = in.fixes(r.Fixes)
+	return r
+}
+
+// interval returns the time between two decisions: ninety seconds as published, less if the deadline is near; 0: as
+// published.
+func (in EnsembleRequest) interval() time.Duration {
+	switch {
+	case in.Interval != nil:
+		return *in.Interval
+	case in.Published:
+		return 0
+	}
+	return min(90*time.Second, max(2*time.Second, time.Duration(in.Deadline)/100))
+}
+
+// spss returns the rules of SPSS.
+func (in EnsembleRequest) spss(terms ensemble.Terms) spss.Rules {
+	of := spss.Default
+	if in.Published {
+		of = spss.Published
+	}
+	r := of(in.Budget.Money, time.Duration(in.Deadline), terms)
+	set(&r.Alpha, in.Alpha)
+	if !in.lacks(delayed) {
+		r.Delay = time.Duration(in.Delay)
+	}
+	switch in.Tie {
+	case "first":
+		r.Tie = spss.First
+	case "last":
+		r.Tie = spss.Last
+	}
+	if in.BudgetTest != "" {
+		r.Below = in.BudgetTest == LessThan
+	}
+	if in.FitTest != "" {
+		r.Strict = in.FitTest == LessThan
+	}
+	if r.Strict && r.Tie == spss.Tightest {
+		r.Tie = spss.Last // the trees find only exact fits
+	}
+	return r
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}

@@ -1,0 +1,246 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/selection"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// RankBy is the criterion of a ranking.
+type RankBy string
+
+// The criteria.
+const (
+	ByTime RankBy = "time" // the wait, and the time that the workflow takes
+	ByCost RankBy = "cost" // the amount billed, then the time
+)
+
+// A RankRequest describes the work and the criterion.
+type RankRequest struct {
+	Work plan.Work
+	CPUs int // at once
+	By   RankBy
+}
+
+// A RankedSite is a site to rank, with the observed waits and the speed of its hosts.
+type RankedSite struct {
+	corral.Site
+	Waits []corral.Wait
+	Speed profile.Speed // relative to the others; a Factor of 0 is unknown and counts as 1
+}
+
+// A Rank is the result for a site.
+type Rank struct {
+	Site   string            `json:"site"`
+	Viable bool              `json:"viable"`
+	Lacks  string            `json:"lacks,omitempty"` // the first thing that is missing
+	Queue  string            `json:"queue,omitempty"`
+	Items  []selection.Item  `json:"items,omitempty"` // the workflow's times there, in seconds
+	Takes  corral.Seconds    `json:"takes_s"`         // their sum
+	Speed  float64           `json:"speed,omitempty"` // runtimes are divided by it; absent: unknown
+	Kinds  int               `json:"kinds,omitempty"` // kinds of tasks from which Speed was learned
+	Wait   queueing.Expected `json:"wait"`
+	Cost   *cost.Amount      `json:"cost,omitempty"` // absent: the price is per host, and the size of a host is unknown
+
+	walltime time.Duration // of pilots: the workflow's time, at most the queue's limit
+}
+
+// RankSites ranks sites, the best first; those that are not viable come last, by name. A site without observed waits is
+// assumed to be as slow as the slowest of the others. Errors are of kind Invalid.
+func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error) {
+	if in.CPUs < 1 {
+		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
+	}
+	if most := in.requires().node.CPUs; in.CPUs < most {
+		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "a task needs %d cpus, more than %d", most, in.CPUs)
+	}
+	if in.By != ByTime && in.By != ByCost {
+		return nil, corral.ErrorAt(corral.Invalid, "--by", "%.40q is neither %s nor %s", in.By, ByTime, ByCost)
+	}
+	ranks := []Rank{}
+	for _, s := range sites {
+		r, err := in.at(s)
+		if err != nil {
+			return nil, err
+		}
+		pilot := queueing.Shape{Queue: r.Queue, CPUs: in.CPUs, Walltime: r.walltime}
+		if r.Wait = queueing.Expect(s.Waits, pilot, now, 0); s.System().Queueless {
+			r.Wait = queueing.Expected{Source: "no queue"}
+		}
+		ranks = append(ranks, r)
+	}
+	var slowest corral.Seconds
+	for _, r := range ranks {
+		if r.Viable {
+			slowest = max(slowest, r.Wait.Wait)
+		}
+	}
+	for i := range ranks {
+		if ranks[i].Wait.Source == queueing.SourceGuess {
+			ranks[i].Wait.Wait = slowest
+		}
+	}
+	if err := in.comparable(ranks); err != nil {
+		return nil, err
+	}
+	return in.ordered(ranks), nil
+}
+
+// comparable returns an error if costs are in different units or unknown, and the ranking is by cost.
+func (in RankRequest) comparable(ranks []Rank) error {
+	var first *Rank
+	for i := range ranks {
+		r := &ranks[i]
+		switch {
+		case in.By != ByCost || !r.Viable:
+		case r.Cost == nil:
+			return corral.ErrorAt(corral.Invalid, "--by",
+				"the cost at %s is unknown: probe it, or leave it out with --site", r.Site)
+		case first == nil:
+			first = r
+		case r.Cost.Unit != first.Cost.Unit:
+			return corral.ErrorAt(corral.Invalid, "--by", "%s costs %s and %s %s, which cannot be compared: name "+
+				"sites of one unit by --site", first.Site, first.Cost.Unit, r.Site, r.Cost.Unit)
+		}
+	}
+	return nil
+}
+
+// ordered selects the best site, then the best of the others, and so on.
+func (in RankRequest) ordered(left []Rank) (order []Rank) {
+	slices.SortStableFunc(left, func(a, b Rank) int { return cmp.Compare(a.Site, b.Site) })
+	for {
+		affinities := make([]float64, len(left))
+		for i, r := range left {
+			affinities[i] = in.affinity(r)
+		}
+		best := selection.Select(affinities)
+		if best == selection.None {
+			return append(order, left...)
+		}
+		order, left = append(order, left[best]), slices.Delete(slices.Clone(left), best, best+1)
+	}
+}
+
+// affinity returns a number that is higher the sooner the workflow is done, or the less it costs; −∞ for a site that is
+// not viable.
+func (in RankRequest) affinity(r Rank) float64 {
+	if !r.Viable {
+		return math.Inf(-1)
+	}
+	seconds := float64(r.Wait.Wait+r.Takes) / float64(time.Second)
+	if in.By == ByCost {
+		return -(r.Cost.Money.Units() + 1e-12*seconds)
+	}
+	return -seconds
+}
+
+// at returns the workflow's rank at one site, without the wait.
+func (in RankRequest) at(s RankedSite) (r Rank, err error) {
+	r.Site = s.Name
+	r.Speed, r.Kinds = s.Speed.Factor, s.Speed.Shared
+	task, speed := in.requires(), cmp.Or(s.Speed.Factor, 1)
+	queue, lacks := in.queue(s.Site, task.node)
+	if r.Queue = queue.Name; lacks != "" {
+		r.Lacks = lacks
+		return r, nil
+	}
+	offers := []selection.Capability{
+		{Consumable: selection.Consumable{Type: "cpu-seconds"}, Rate: speed * min(float64(in.CPUs), task.width)}}
+	if task.work > 0 {
+		r.Items, err = selection.Bill(offers, []selection.Requirement{
+			{Consumable: selection.Consumable{Type: "cpu-seconds"}, Amount: task.work}})
+		if err != nil {
+			return r, err
+		}
+	}
+	r.walltime = time.Duration(queue.MaxWalltime)
+	r.Takes = corral.Seconds(time.Duration(selection.Cost(r.Items) * float64(time.Second)).Round(time.Millisecond))
+	if takes := time.Duration(r.Takes); r.walltime == 0 || takes < r.walltime {
+		r.walltime = takes
+	}
+	longest := time.Duration(float64(task.longest) / speed).Round(time.Millisecond)
+	if queue.MaxWalltime > 0 && longest > time.Duration(queue.MaxWalltime) {
+		r.Lacks = fmt.Sprintf("walltime: a task takes %s, and queue %s ends jobs after %s", longest, queue.Name,
+			time.Duration(queue.MaxWalltime))
+		return r, nil
+	}
+	tariff, err := cost.ParseTariff(s.Price, s.Billing)
+	if err != nil {
+		return r, err
+	}
+	r.Viable = true
+	if tariff.Rate.Per == cost.HostHour && queue.CPUs == 0 {
+		return r, nil
+	}
+	hosts := (in.CPUs + max(1, queue.CPUs) - 1) / max(1, queue.CPUs)
+	held := cost.Holding{Hosts: hosts, CPUs: in.CPUs, Held: time.Duration(r.Takes)}
+	_, billed := tariff.Rate.Charge(held, tariff.Billing)
+	r.Cost = &cost.Amount{Money: billed, Unit: tariff.Rate.Unit}
+	return r, nil
+}
+
+// A load is the requirement of a workflow.
+type load struct {
+	node    corral.Resources // of one node: the maximum of each resource over all tasks
+	work    float64          // cpu-seconds
+	width   float64          // mean number of usable cpus: work divided by the critical path
+	longest time.Duration    // task
+}
+
+// requires returns the load of the workflow. Its width is only a mean: a plan looks at the levels.
+func (in RankRequest) requires() (l load) {
+	for _, t := range in.Work.Tasks {
+		l.node.CPUs = max(l.node.CPUs, t.Needs.CPUs, 1)
+		l.node.MemoryMiB, l.node.GPUs = max(l.node.MemoryMiB, t.Needs.MemoryMiB), max(l.node.GPUs, t.Needs.GPUs)
+		l.work += float64(max(1, t.Needs.CPUs)) * t.Runtime.Seconds()
+		l.longest = max(l.longest, t.Runtime)
+	}
+	l.width = max(1, l.work/max(1e-3, in.Work.Graph.CriticalPath(in.Work.Runtimes()).Seconds()))
+	return l
+}
+
+// queue returns the site's own queue, or its default one, and why it cannot give a pilot for the workflow; empty if it
+// can, as far as is known.
+func (in RankRequest) queue(s corral.Site, node corral.Resources) (q corral.SiteQueue, lacks string) {
+	switch {
+	case s.State != corral.SiteReady:
+		return q, fmt.Sprintf("the site: it is %s", s.State)
+	case s.Trouble.Why != "":
+		return q, "the site: " + s.Lack().Why
+	case s.Facts == nil || len(s.Facts.Queues) == 0:
+		return corral.SiteQueue{Name: s.Queue}, ""
+	}
+	q, known := s.Facts.In(s.Queue)
+	if !known {
+		return q, fmt.Sprintf("the queue: there is no %q", s.Queue)
+	}
+	if q.Closed != "" {
+		return q, "the queue: " + q.Closed
+	}
+	for _, limit := range []struct {
+		what        string
+		needs, most int
+	}{
+		{"cpus: a task needs %d, and the largest node has %d", node.CPUs, q.CPUs},
+		{"memory: a task needs %d MiB, and the largest node has %d", node.MemoryMiB, q.MemoryMiB},
+		{"cpus: %d are requested, and the queue has %d", in.CPUs, q.CPUs * q.Nodes},
+	} {
+		if limit.most > 0 && limit.needs > limit.most {
+			return q, fmt.Sprintf(limit.what, limit.needs, limit.most)
+		}
+	}
+	if node.GPUs > q.GPUs {
+		return q, fmt.Sprintf("gpus: a task needs %d, and the largest node has %d", node.GPUs, q.GPUs)
+	}
+	return q, ""
+}

@@ -1,0 +1,127 @@
+package cli
+
+// The parser of package cli expects the flags of a command right after its name. Users write them anywhere, so a line
+// is sorted first: global flags, the command, its own flags, its arguments. Completion uses the same order to find out
+// what may come next.
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// A line is a command line whose words are sorted by kind. `corral glidein remove 7 --now -o json` and `corral -o json
+// glidein remove --now 7` are the same line.
+type line struct {
+	path       []*cli.Command // the commands it names: noun, verb
+	global     []string       // flags of every command, with their values
+	flags      []string       // flags of the last command of path, with their values
+	positional []string
+	help       bool     // --help or -h is in it
+	version    bool     // --version is in it
+	wanting    cli.Flag // the flag whose value is missing at the end, or nil
+
+	commands           []*cli.Command // what may follow path
+	globalSet, ownFlag []cli.Flag
+}
+
+// parse sorts args, the words after the program's name.
+func parse(app *cli.App, args []string) *line {
+	l := &line{commands: app.Commands, globalSet: app.Flags}
+	for rest := args; len(rest) > 0; {
+		rest = l.take(rest)
+	}
+	return l
+}
+
+// arguments returns the line in the order that the flag parser expects: global flags, the command, its flags, its
+// arguments.
+func (l *line) arguments() []string {
+	out := slices.Clone(l.global)
+	for _, c := range l.path {
+		out = append(out, c.Name)
+	}
+	out = append(out, l.flags...)
+	if slices.ContainsFunc(l.positional, func(s string) bool { return strings.HasPrefix(s, "-") }) {
+		out = append(out, "--")
+	}
+	return append(out, l.positional...)
+}
+
+// name returns the names of the program and of the line's commands.
+func (l *line) name(app *cli.App) string {
+	return strings.Join(append([]string{app.Name}, namesIn(l.path)...), " ")
+}
+
+// take consumes the first word, with its value if it is a flag that takes one.
+func (l *line) take(args []string) (rest []string) {
+	word, rest := args[0], args[1:]
+	switch {
+	case word == "--":
+		l.positional = append(l.positional, rest...)
+		return nil
+	case len(word) > 1 && word[0] == '-':
+		return l.takeFlag(word, rest)
+	}
+	i := slices.IndexFunc(l.commands, func(c *cli.Command) bool { return c.HasName(word) })
+	if i >= 0 && len(l.positional) == 0 {
+		l.path = append(l.path, l.commands[i])
+		l.ownFlag, l.commands = l.commands[i].Flags, l.commands[i].Subcommands
+		return rest
+	}
+	l.positional = append(l.positional, word)
+	return rest
+}
+
+// takeFlag consumes a flag with its value. It looks for the flag among those of the command first, then among the
+// global flags; an unknown flag is left to package cli, which reports it.
+func (l *line) takeFlag(word string, rest []string) []string {
+	name, _, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	into, flag := &l.flags, lookup(l.ownFlag, name)
+	if flag == nil {
+		if flag = lookup(l.globalSet, name); flag != nil {
+			into = &l.global
+		}
+	}
+	if flag == nil && slices.Contains([]string{"help", "h", "version"}, name) {
+		l.help, l.version = l.help || name != "version", l.version || name == "version"
+		return rest
+	}
+	if flag == nil && len(l.commands) > 0 && len(l.positional) > 0 {
+		return rest // the command does not exist, which is the error to report
+	}
+	*into = append(*into, word)
+	if flag == nil || hasValue || !wantsValue(flag) {
+		return rest
+	}
+	if len(rest) == 0 {
+		l.wanting = flag
+		return nil
+	}
+	*into = append(*into, rest[0])
+	return rest[1:]
+}
+
+// lookup returns the flag that has a name, or nil.
+func lookup(flags []cli.Flag, name string) cli.Flag {
+	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	if i < 0 {
+		return nil
+	}
+	return flags[i]
+}
+
+// wantsValue reports whether the word after a flag is its value.
+func wantsValue(f cli.Flag) bool {
+	_, isBool := f.(*cli.BoolFlag)
+	return !isBool
+}
+
+// namesIn returns the names of commands.
+func namesIn(commands []*cli.Command) (names []string) {
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	return names
+}

@@ -1,0 +1,383 @@
+package cli
+
+// plan has corrald make a plan: which pilots to request so that a workflow meets its deadline or its budget. provision
+// requests the pilots. Both use the plan that corrald stores; its document is the planner's result, which -o json
+// prints.
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
+)
+
+var plans = noun[corral.PlanID]{name: "plan", key: idKey[corral.PlanID]}
+
+// planVerbs are the verbs on plans, simulate and provision among them.
+type planVerbs struct{ *printer }
+
+func (v planVerbs) command() *cli.Command {
+	return &cli.Command{
+		Name: "plan", Category: workflows,
+		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
+			clusterFlag(),
+			&cli.StringFlag{Name: "run", Usage: "plan the rest of run `RUN`, in place of a workflow"},
+			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
+			&cli.StringFlag{Name: "clustering",
+				Usage: "`HOW` tasks become jobs: none, horizontal=N, runtime=D, label or vertical " +
+					"(default, and auto: the planner chooses)"},
+			&cli.Uint64Flag{Name: "seed", Usage: "seed random numbers with `N`"},
+			errorFlag(),
+			&cli.BoolFlag{Name: "compare", Usage: "compare the plan with policies that only react to a queue"},
+			&cli.BoolFlag{Name: "explain",
+				Usage: "print the reasons, the effective limits, and the cost of other plans"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan without storing it"},
+			&cli.BoolFlag{Name: "marginal", Usage: "print how much time further cpus save, and their cost"},
+			&cli.StringFlag{Name: "price", Usage: "assume `AMOUNT/PER` at all sites, such as 0.04USD/cpu-hour"},
+			&cli.StringFlag{Name: "billing",
+				Usage: "assume that each started `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
+			&cli.DurationFlag{Name: "overhead",
+				Usage: "assume `D` from the request for a pilot to its workers; may be 0"},
+			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
+		Action: creating(v.newPlan, (*api.Client).CreatePlan,
+			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
+				all, err := writeSchedule(c, cl, made)
+				if all {
+					return errors.Join(err, plotPlan(c, cl, made), infeasible(made))
+				}
+				return errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
+			}),
+		Subcommands: []*cli.Command{
+			planTable.listVerb(v.printer, (*api.Client).Plans),
+			plans.verb("show", v.showKept, plotFlag(planPlot), scheduleOutFlag()),
+			v.validateCommand(),
+			plans.verb("revisions", printing((*api.Client).PlanRevisions, revisionTable.many(v.printer))),
+			plans.verb("release", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
+				row, err := releasePlan(c, cl, id)
+				if err != nil {
+					return err
+				}
+				return planTable.show(v.printer, row)
+			}, &cli.BoolFlag{Name: "wait", Usage: "return when none of its pilots is left"}, timeoutFlag()),
+			plans.verb("remove", printing((*api.Client).RemovePlan, planTable.one(v.printer))),
+			plans.verb("history", printing((*api.Client).PlanHistory, entryTable.many(v.printer))),
+		},
+	}
+}
+
+// pilotFlags returns the flags that restrict the pilots of a plan.
+func pilotFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
+		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
+		&cli.StringFlag{Name: "algorithm", Usage: "find the plan with `NAME`: staircase, moga, greedy, var or " +
+			"combined, or auto, which simulates them all (default: staircase)"},
+		&cli.BoolFlag{Name: "hedge", Usage: "request pilots at another site, too, and withdraw the later ones"},
+	}
+}
+
+// goalFlags returns the flags for the goal of a plan.
+func goalFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.DurationFlag{Name: "deadline", Usage: "end within `D`"},
+		&cli.StringFlag{Name: "budget", Usage: "cost at most `AMOUNT`, such as 40ch, 12USD or 500SU"},
+		&cli.StringFlag{Name: "objective", Usage: "minimize `WHAT`: makespan, cost, cpus or tradeoff (default: " +
+			"cost with a deadline, makespan with a budget, else tradeoff)"},
+		&cli.Float64Flag{Name: "tradeoff", Value: 0.5,
+			Usage: "weigh cost by `A` and makespan by 1 − A: 0 only makespan, 1 only cost"},
+		&cli.Float64Flag{Name: "confidence", Usage: "meet the deadline in a share `P` of " +
+			"simulated outcomes; without a deadline: plan with waits that this share does not exceed"},
+	}
+}
+
+// goalOf reads the values of goalFlags.
+func goalOf(c *cli.Context) (plan.Goal, error) {
+	g := plan.Goal{Objective: plan.Objective(c.String("objective")), Tradeoff: c.Float64("tradeoff"),
+		Confidence: c.Float64("confidence")}
+	switch {
+	case !(g.Tradeoff >= 0 && g.Tradeoff <= 1): // false for NaN, too
+		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "%g is not between 0 and 1", g.Tradeoff)
+	case c.IsSet("confidence") && !(g.Confidence > 0 && g.Confidence < 1):
+		return g, corral.ErrorAt(corral.Invalid, "--confidence", "%g is not between 0 and 1", g.Confidence)
+	case c.IsSet("tradeoff") && g.Objective != "" && g.Objective != plan.Tradeoff:
+		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "it weighs cost against makespan for --objective "+
+			"tradeoff, not for %s: leave one of the two out", g.Objective)
+	case c.IsSet("tradeoff"):
+		g.Objective = plan.Tradeoff
+	}
+	if c.IsSet("deadline") {
+		switch d := c.Duration("deadline"); {
+		case d <= 0:
+			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", d)
+		case d < time.Millisecond:
+			return g, corral.ErrorAt(corral.Invalid, "--deadline", "%s is shorter than a millisecond", d)
+		}
+		g.Deadline = corral.Seconds(c.Duration("deadline"))
+	}
+	if c.IsSet("budget") {
+		amount, err := cost.ParseAmount(c.String("budget"))
+		if err != nil {
+			return g, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
+		}
+		g.Budget = &amount
+	}
+	return g, nil
+}
+
+func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
+	file := c.Args().First()
+	n := api.NewPlan{Cluster: c.String("cluster"), WorkflowName: file, Sites: c.StringSlice("site"),
+		HostCPUs: c.Int("shape"), Clustering: c.String("clustering"), Seed: c.Uint64("seed")}
+	n.DefaultRuntime, n.Learn = corral.Seconds(c.Duration("default-runtime")), c.Bool("learn")
+	n.Error, n.Compare = c.String("error"), c.Bool("compare")
+	n.Algorithm, n.Price, n.Billing = plan.Algorithm(c.String("algorithm")), c.String("price"), c.String("billing")
+	n.Marginal, n.DryRun, n.Hedge = c.Bool("marginal"), c.Bool("dry-run"), c.Bool("hedge")
+	if c.IsSet("overhead") {
+		overhead := corral.Seconds(c.Duration("overhead"))
+		n.Overhead = &overhead
+	}
+	var err error
+	if n.Profiles, err = (profileVerbs{v.printer}).sourcesOfFlag(c); err != nil {
+		return n, err
+	}
+	if n.Goal, err = goalOf(c); err != nil {
+		return n, err
+	}
+	switch {
+	case c.IsSet("shape") && n.HostCPUs < 1:
+		return n, corral.ErrorAt(corral.Invalid, "--shape", "%d is not a number of cpus: a host has 1 or more",
+			n.HostCPUs)
+	case c.IsSet("default-runtime") && n.DefaultRuntime <= 0:
+		return n, corral.ErrorAt(corral.Invalid, "--default-runtime", "%s is not a positive duration", n.DefaultRuntime)
+	}
+	if (file == "") != c.IsSet("run") {
+		return n, corral.Errorf(corral.Invalid, "want either a WORKFLOW or --run RUN; see `%s --help`",
+			c.Command.HelpName)
+	}
+	if file == "" {
+		n.Run, err = idKey[corral.RunID]("--run", c.String("run"))
+		return n, err
+	}
+	n.Workflow, err = v.readWorkflowFor(c, file)
+	return n, err
+}
+
+// readWorkflowFor reads the workflow to plan and returns it as WfFormat.
+func (v planVerbs) readWorkflowFor(c *cli.Context, file string) ([]byte, error) {
+	w, err := v.readWorkflow(c.Context, file, false)
+	if errors.Is(err, fs.ErrNotExist) && input.Nearest(namesIn(c.Command.Subcommands), file) != "" {
+		err = unknownCommand(c.Command.HelpName, c.Command.Subcommands, file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var document bytes.Buffer
+	err = wfformat.Write(&document, w)
+	return document.Bytes(), err
+}
+
+// showNew prints a new plan. If its goal is out of reach, it prints the nearest feasible plan and returns an error.
+func (v planVerbs) showNew(row corral.Plan, explain bool) error {
+	if err := v.show(row, explain); err != nil {
+		return err
+	}
+	if row.State == corral.PlanInfeasible {
+		return infeasible(row)
+	}
+	document, _, err := documentOf(row)
+	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // a dry run has the id 0
+		v.say("request its pilots with `corral provision %d`", row.ID)
+	}
+	return err
+}
+
+// infeasible returns the error of a plan whose goal is out of reach, nil for other plans.
+func infeasible(row corral.Plan) error {
+	if row.State != corral.PlanInfeasible {
+		return nil
+	}
+	return printedError{corral.Errorf(corral.Unsatisfiable, "%s", row.Reason)}
+}
+
+// show prints a plan: its figures, its pilots and, with explain, the reasons.
+func (v planVerbs) show(row corral.Plan, explain bool) error {
+	var document plan.Plan
+	if err := json.Unmarshal(row.Document, &document); err != nil {
+		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	if row.ID == 0 && v.quiet { // a dry run has no id
+		return nil
+	}
+	if err := planTable.show(v.printer, row); err != nil {
+		return err
+	}
+	if v.forPeople() {
+		return v.showParts(document, explain)
+	}
+	return nil
+}
+
+// showParts prints the tables of a plan: its pilots, or those of the nearest plan, and with explain the reasons.
+func (v planVerbs) showParts(document plan.Plan, explain bool) error {
+	fmt.Fprintln(v.out)
+	pilots := document.Pilots
+	if near := document.Nearest; near != nil {
+		fmt.Fprintln(v.out, "the nearest plan that is possible:")
+		if err := pointTable.show(v.printer, near.Point); err != nil {
+			return err
+		}
+		fmt.Fprintln(v.out)
+		pilots = near.Pilots
+	}
+	if !document.Feasible && len(pilots) == 0 {
+		return nil // the error has the reason
+	}
+	err := v.listPilots(pilots)
+	if err == nil && len(document.Contest) > 0 {
+		fmt.Fprintln(v.out, "\nthe plans of all algorithms, played in the queues as they are now:")
+		err = v.showContest(document.Contest)
+	}
+	if err == nil && len(document.Comparison) > 0 {
+		fmt.Fprintln(v.out, "\nmedians of simulated outcomes; policies ask for pilots of one shape:")
+		err = rivalTable.list(v.printer, document.Comparison)
+	}
+	if err == nil {
+		err = v.showMarginal(document.Marginal)
+	}
+	if err != nil || !explain {
+		return err
+	}
+	fmt.Fprintln(v.out)
+	for _, reason := range document.Reasons {
+		fmt.Fprintln(v.out, "-", reason)
+	}
+	for _, limit := range document.Limits {
+		fmt.Fprintln(v.out, "- cut by", limit)
+	}
+	if len(document.Front) == 0 {
+		return nil
+	}
+	fmt.Fprintln(v.out, "\nplans that were considered; no other is both sooner and cheaper:")
+	return pointTable.list(v.printer, document.Front)
+}
+
+// fromDocument returns a cell computed from a plan's document. It is empty if the goal is out of reach or the document
+// is damaged.
+func fromDocument(cell func(plan.Plan) any) func(corral.Plan) any {
+	return func(row corral.Plan) any {
+		var document plan.Plan
+		if err := json.Unmarshal(row.Document, &document); err != nil || !document.Feasible {
+			return ""
+		}
+		return cell(document)
+	}
+}
+
+// fromSummary returns a cell computed from a plan's summary, which lists contain, or else from its document.
+func fromSummary(cell func(plan.Summary) any) func(corral.Plan) any {
+	return func(row corral.Plan) any {
+		var sum plan.Summary
+		if row.Summary == nil {
+			return fromDocument(func(d plan.Plan) any { return cell(d.Summary()) })(row)
+		}
+		if err := json.Unmarshal(row.Summary, &sum); err != nil || !sum.Feasible {
+			return ""
+		}
+		return cell(sum)
+	}
+}
+
+func brief(d corral.Seconds) string { return time.Duration(d).Round(100 * time.Millisecond).String() }
+
+var planTable = listing[corral.Plan]{
+	owner: func(r corral.Plan) string { return r.Owner },
+	id:    func(r corral.Plan) string { return fmt.Sprint(r.ID) },
+	none:  "no plans; make one with `corral plan WORKFLOW`",
+	columns: []column[corral.Plan]{
+		{"id", func(r corral.Plan) any { return r.ID }},
+		{"workflow", func(r corral.Plan) any { return r.Workflow }},
+		{"cluster", func(r corral.Plan) any { return r.ClusterName }},
+		{"pilots", fromSummary(func(d plan.Summary) any { return d.Pilots })},
+		{"peak cpus", fromSummary(func(d plan.Summary) any { return d.PeakCPUs })},
+		{"makespan", fromSummary(func(d plan.Summary) any { return brief(d.Makespan) })},
+		{"cost", fromSummary(func(d plan.Summary) any { return priced(d.Cost) })},
+		{"waste", fromSummary(func(d plan.Summary) any { return fmt.Sprintf("%.0f %%", 100*d.Waste) })},
+		{"state", func(r corral.Plan) any { return r.State }},
+		{"reason", func(r corral.Plan) any { return r.Reason }},
+	},
+	details: []column[corral.Plan]{
+		{"lower bound", fromDocument(func(d plan.Plan) any {
+			if d.LowerBound == nil {
+				return ""
+			}
+			return fmt.Sprintf("%d or more cpus", *d.LowerBound)
+		})},
+		{"clustering", fromDocument(func(d plan.Plan) any { return d.Clustering })},
+		{"confidence", fromDocument(confidenceOf)},
+		{"began", func(r corral.Plan) any { return when(r.BeganAt) }},
+		{"limits", fromDocument(func(d plan.Plan) any { return strings.Join(d.Limits, "; ") })},
+	},
+}
+
+// confidenceOf formats the probability that a plan meets its deadline, if that was requested.
+func confidenceOf(d plan.Plan) any {
+	c := d.Confidence
+	switch {
+	case c == nil:
+		return ""
+	case c.NextCheaper == nil:
+		return fmt.Sprintf("%.3f of %g asked for; no candidate is cheaper", c.Reached, c.Asked)
+	}
+	return fmt.Sprintf("%.3f of %g asked for; the next cheaper candidate reaches %.3f", c.Reached, c.Asked,
+		*c.NextCheaper)
+}
+
+func priced(a cost.Amount) string { return a.Brief() }
+
+var pointTable = listing[plan.Point]{
+	id:   func(o plan.Point) string { return brief(o.Makespan) },
+	none: "no other plans are possible",
+	columns: []column[plan.Point]{
+		{"makespan", func(o plan.Point) any { return brief(o.Makespan) }},
+		{"cost", func(o plan.Point) any { return priced(o.Cost) }},
+		{"core-hours", func(o plan.Point) any { return fmt.Sprintf("%.4g", o.CoreHours) }},
+		{"peak cpus", func(o plan.Point) any { return o.PeakCPUs }},
+	},
+}
+
+var revisionTable = listing[corral.Revision]{
+	id:   func(r corral.Revision) string { return fmt.Sprint(r.Number) },
+	none: "the plan was not revised",
+	columns: []column[corral.Revision]{
+		{"revision", func(r corral.Revision) any { return r.Number }},
+		{"at", func(r corral.Revision) any { return when(r.At) }},
+		{"added", func(r corral.Revision) any { return len(r.Added) }},
+		{"dropped", func(r corral.Revision) any { return len(r.Dropped) }},
+		{"end", func(r corral.Revision) any { return "+" + brief(r.End) }},
+		{"cost", func(r corral.Revision) any { return r.Cost }},
+		{"why", func(r corral.Revision) any { return strings.Join(r.Why(), "; ") }},
+	},
+}
+
+// showRevisions prints the revisions of a plan.
+func (v planVerbs) showRevisions(c *cli.Context, cl *api.Client, id corral.PlanID) error {
+	all, err := cl.PlanRevisions(c.Context, id)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	fmt.Fprintln(v.out)
+	return revisionTable.list(v.printer, all)
+}

@@ -1,0 +1,104 @@
+package cli
+
+// The pilots of a plan are requested and released together.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/cli/progress"
+)
+
+// releasedStates are the states in which a pilot holds no resources any more.
+var releasedStates = strings.Join([]string{string(corral.GlideinDeleted), string(corral.GlideinFinished),
+	string(corral.GlideinFailed)}, ",")
+
+func (v planVerbs) provisionCommand() *cli.Command {
+	c := plans.verb("provision", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
+		row, err := cl.ProvisionPlan(c.Context, id)
+		if err == nil {
+			err = planTable.show(v.printer, row) // before the wait, which may fail or be interrupted
+		}
+		if err != nil || !c.Bool("wait") {
+			return err
+		}
+		return v.awaitProvisioned(c, cl, id)
+	}, waitFlag("the workers of the pilots that come first are registered"), timeoutFlag())
+	c.Category = workflows
+	return c
+}
+
+// releasePlan releases a plan's pilots and, with --wait, waits until none is left.
+func releasePlan(c *cli.Context, cl *api.Client, id corral.PlanID) (corral.Plan, error) {
+	row, err := cl.ReleasePlan(c.Context, id)
+	if err != nil || !c.Bool("wait") {
+		return row, err
+	}
+	return row, awaitReleased(c.Context, cl, id, c.Duration("timeout"))
+}
+
+// awaitProvisioned waits for the workers of those pilots of a plan that are submitted first; the timeout is for all of
+// them together; 0: no limit.
+func (v planVerbs) awaitProvisioned(c *cli.Context, cl *api.Client, id corral.PlanID) error {
+	began, timeout := time.Now(), c.Duration("timeout")
+	pilots, err := cl.Glideins(c.Context, api.Filter{Labels: map[string]string{"plan": fmt.Sprint(id)}})
+	for _, g := range soonest(pilots) {
+		if err != nil {
+			break
+		}
+		_, err = v.follow(c.Context, cl, g.ID, progress.Condition{Until: api.UntilWorkers,
+			Timeout: remaining(timeout, time.Since(began))})
+	}
+	if err != nil {
+		v.say("plan %d stays PROVISIONED: release its pilots with `corral plan release %d`", id, id)
+	}
+	return err
+}
+
+// soonest returns the glideins with the earliest NotBefore, a zero time being the earliest, from those that are not
+// over, if there are any.
+func soonest(all []corral.Glidein) (first []corral.Glidein) {
+	over := func(g corral.Glidein) bool { return g.State.Terminal() }
+	if live := slices.DeleteFunc(slices.Clone(all), over); len(live) > 0 {
+		all = live
+	}
+	for _, g := range all {
+		if len(first) > 0 && g.NotBefore.Before(first[0].NotBefore) {
+			first = nil
+		}
+		if len(first) == 0 || g.NotBefore.Equal(first[0].NotBefore) {
+			first = append(first, g)
+		}
+	}
+	return first
+}
+
+// awaitReleased waits until none of a plan's pilots is left; the timeout is for all of them together; 0: no limit.
+func awaitReleased(ctx context.Context, cl *api.Client, id corral.PlanID, timeout time.Duration) error {
+	began := time.Now()
+	pilots, err := cl.Glideins(ctx, api.Filter{Labels: map[string]string{"plan": fmt.Sprint(id)}})
+	for _, g := range pilots {
+		if err != nil {
+			return err
+		}
+		if !g.State.Terminal() {
+			_, err = cl.WaitGlidein(ctx, g.ID, releasedStates, remaining(timeout, time.Since(began)))
+		}
+	}
+	return err
+}
+
+// remaining returns the rest of a timeout, at least a millisecond, since 0 means no limit.
+func remaining(timeout, spent time.Duration) time.Duration {
+	if timeout == 0 {
+		return 0
+	}
+	return max(time.Millisecond, (timeout - spent).Round(time.Millisecond))
+}

@@ -1,0 +1,229 @@
+package cli
+
+// run --auto combines plan, provision and run: corrald makes a plan for the workflow, requests its pilots, and runs the
+// workflow with the plan's clustering and label. By the label corrald knows that the end of the run releases the plan's
+// pilots, so that nothing depends on this command: it may be killed at any time. corrald revises the plan while the run
+// goes on; this command only shows the revisions.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/cli/progress"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// An autoRun creates a run with planned pilots.
+type autoRun struct {
+	runVerbs
+	c    *cli.Context
+	ask  api.NewPlan // the request for the plan
+	plan corral.Plan // the run carries it out
+
+	predicted corral.Seconds // the plan's makespan
+	hours     float64        // the plan's core-hours
+}
+
+// create makes and provisions a plan, and then creates the run. It makes no plan for a request that would be refused,
+// and a run that is refused nevertheless leaves no pilots.
+func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
+	var err error
+	if a.ask, err = a.request(in); err != nil {
+		return corral.Run{}, err
+	}
+	if key == "" {
+		return a.begin(cl, ctx, in, "", "")
+	}
+	r, err := a.begin(cl, ctx, in, key+".plan", key)
+	if corral.KindOf(err) == corral.KeyReused { // the plan's key is internal to this command
+		return r, corral.ErrorAt(corral.KeyReused, "--key", "%q was used before for another run: another "+
+			"workflow, goal or flags need another key", key)
+	}
+	if corral.KindOf(err) == corral.Conflict && a.plan.ID != 0 { // an attempt with this key failed
+		return a.begin(cl, ctx, in, "", key)
+	}
+	return r, err
+}
+
+// request returns the request for the plan of a run. The default runtime of tasks without an estimate applies only if
+// it was given.
+func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
+	n = api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow, WorkflowName: in.WorkflowName,
+		Clustering: clusteringOf(a.c), Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
+	n.ForRun = api.ForRun{Auto: true, NextRun: &api.NextRun{SourceDir: in.SourceDir, Dir: in.Dir, Options: in.Options,
+		Labels: in.Labels}}
+	n.Learn, n.Algorithm = a.c.Bool("learn"), plan.Algorithm(a.c.String("algorithm"))
+	n.Hedge = a.c.Bool("hedge")
+	if a.c.IsSet("default-runtime") {
+		n.DefaultRuntime = in.Options.DefaultRuntime
+	}
+	if _, given := in.Labels["plan"]; given {
+		return n, corral.ErrorAt(corral.Invalid, "--label", "plan is reserved for the plan that --auto makes")
+	}
+	if n.Goal, err = goalOf(a.c); err == nil {
+		n.Profiles, err = profileVerbs{a.printer}.sourcesOfFlag(a.c)
+	}
+	return n, err
+}
+
+// begin makes the plan, requests its pilots, and creates the run. If a command with the same keys did that before, it
+// returns the existing run.
+func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, planKey,
+	key string) (r corral.Run, err error) {
+	if a.plan, err = cl.CreatePlan(ctx, a.ask, planKey); err != nil {
+		return r, err
+	}
+	if a.plan.State == corral.PlanInfeasible {
+		return r, corral.Errorf(corral.Unsatisfiable, "%s", a.plan.Reason)
+	}
+	if err := a.predict(&in); err != nil {
+		return r, err
+	}
+	if err := ctx.Err(); err != nil { // a plan alone holds no resources
+		return r, err
+	}
+	ctx, cancel := outlasting(ctx)
+	defer cancel()
+	provisioned, err := cl.ProvisionPlan(ctx, a.plan.ID)
+	if err != nil {
+		if planKey != "" && corral.KindOf(err) == corral.Conflict {
+			if r, again := cl.CreateRun(ctx, in, key); again == nil {
+				a.plan, err = cl.Plan(ctx, a.plan.ID)
+				return r, err
+			}
+		}
+		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.plan.ID) // it holds no resources
+		return r, err
+	}
+	a.plan = provisioned
+	if r, err = cl.CreateRun(ctx, in, key); err != nil {
+		_, undo := cl.ReleasePlan(context.WithoutCancel(ctx), a.plan.ID)
+		return r, errors.Join(err, undo)
+	}
+	return r, nil
+}
+
+// predict prints the plan's prediction, and links the request for the run to the plan.
+func (a *autoRun) predict(in *api.NewRun) error {
+	var document plan.Plan
+	if err := json.Unmarshal(a.plan.Document, &document); err != nil {
+		return fmt.Errorf("reading plan %d: %w", a.plan.ID, err)
+	}
+	a.predicted, a.hours = document.Makespan, document.CoreHours
+	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,
+		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
+		priced(document.Cost))
+	labels := maps.Clone(in.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["plan"] = fmt.Sprint(a.plan.ID)
+	in.Labels, in.Options.Clustering = labels, document.Clustering.String()
+	return nil
+}
+
+// clusteringOf returns the requested clustering, empty if the planner chooses.
+func clusteringOf(c *cli.Context) string {
+	if c.IsSet("clustering") {
+		return c.String("clustering")
+	}
+	return ""
+}
+
+// beside returns a view that adds the revisions of the plan to another view of the run; without a plan it returns the
+// other view.
+func (a *autoRun) beside(cl *api.Client, of progress.View) progress.View {
+	if a.plan.ID == 0 {
+		return of
+	}
+	return &revisionView{View: of, auto: a, cl: cl}
+}
+
+// A revisionView prints a line for each revision. If corrald does not answer, it prints the revision later.
+type revisionView struct {
+	progress.View
+	auto  *autoRun
+	cl    *api.Client
+	seen  int
+	asked time.Time // the last request for revisions
+}
+
+// corrald revises a plan at most once a second.
+const revisionPeriod = time.Second
+
+// Show implements progress.View.
+func (v *revisionView) Show(ctx context.Context, r corral.Run, now time.Time) {
+	if now.Sub(v.asked) >= revisionPeriod || r.State.Over() {
+		v.asked = now
+		v.news(ctx)
+	}
+	v.View.Show(ctx, r, now)
+}
+
+// news prints the new revisions.
+func (v *revisionView) news(ctx context.Context) {
+	all, err := v.cl.PlanRevisions(ctx, v.auto.plan.ID)
+	if err == nil && len(all) > v.seen {
+		v.View.Close() // its last lines stay above
+		for _, rev := range all[v.seen:] {
+			v.auto.say("plan %d, revision %d: %s", rev.Plan, rev.Number, revisionLine(rev))
+		}
+		v.seen = len(all)
+	}
+}
+
+// revisionLine describes a revision and its reasons in one line.
+func revisionLine(r corral.Revision) string {
+	var what []string
+	if n := len(r.Added); n > 0 {
+		what = append(what, fmt.Sprintf("%d pilot(s) more", n))
+	}
+	if n := len(r.Dropped); n > 0 {
+		what = append(what, fmt.Sprintf("%d pilot(s) less", n))
+	}
+	return strings.Join(append(what, r.Why()...), "; ")
+}
+
+// compare prints the actual values beside the predicted ones. Both count from the start of the plan.
+func (a *autoRun) compare(cl *api.Client, r corral.Run) {
+	if a.plan.ID == 0 || !r.State.Over() {
+		return
+	}
+	took := corral.Seconds(r.EndedAt.Sub(a.plan.BeganAt))
+	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(a.predicted), brief(took),
+		100*(float64(took)/float64(max(a.predicted, 1))-1))
+	if held, err := a.held(cl); err == nil {
+		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours, held)
+	}
+	a.say("%s", text)
+}
+
+// held returns the core-hours that the plan's pilots have held until now.
+func (a *autoRun) held(cl *api.Client) (hours float64, err error) {
+	ctx := context.WithoutCancel(a.c.Context)
+	pilots, err := cl.Glideins(ctx, api.Filter{All: true})
+	for _, g := range pilots {
+		if g.Labels["plan"] != fmt.Sprint(a.plan.ID) {
+			continue
+		}
+		for _, j := range g.Attempts {
+			end := j.EndedAt
+			if j.Live() {
+				end = time.Now()
+			}
+			if !j.StartedAt.IsZero() {
+				hours += float64(g.Hosts*g.CPUs) * max(0, end.Sub(j.StartedAt).Hours())
+			}
+		}
+	}
+	return hours, err
+}

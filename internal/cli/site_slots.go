@@ -1,0 +1,231 @@
+package cli
+
+// The free capacity in the queues of real sites: slots that delay no other job, and the delay that other times would
+// cause. Both are computed here, from the queue as the batch system shows it.
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/slot"
+)
+
+// hourPrice is the price of a processor for an hour where costs are cpu-hours.
+const hourPrice cost.Money = 1_000_000
+
+// readQueue asks a site for its queue, prints a summary, and returns a copy that can be simulated.
+func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue.Queue, error) {
+	b, err := cl.SiteBacklog(c.Context, ref, c.String("queue"))
+	if err != nil {
+		return nil, err
+	}
+	held := b.Hidden
+	for _, j := range b.Running {
+		held += j.Processors
+	}
+	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that wait for other reasons", ref, b.Queue,
+		held, plural(b.Processors, "cpu"), plural(len(b.Waiting), "job"), plural(b.Ineligible, "job"))
+	if b.Hidden > 0 {
+		v.say("%s in use by hidden jobs, for an unknown time", plural(b.Hidden, "cpu"))
+	}
+	v.say("only cpus are counted, not nodes and memory: starts may be later if free cpus are scattered")
+	for _, note := range b.Notes {
+		v.say("%s", note)
+	}
+	return queue.Of(b), nil
+}
+
+// queueLimits returns the known limits of the site's queue that the flags select.
+func queueLimits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, error) {
+	site, err := cl.Site(c.Context, ref)
+	if err != nil {
+		return corral.SiteQueue{}, err
+	}
+	q, _ := site.Facts.In(cmp.Or(c.String("queue"), site.Queue))
+	return q, nil
+}
+
+// liveSlots returns the free slots of a real site; their times count from now. No slot is longer than the queue's
+// limit, and no task is wider than a node.
+func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.Source, error) {
+	limit, err := queueLimits(c, cl, ref)
+	if err != nil {
+		return nil, err
+	}
+	q, err := v.readQueue(c, cl, ref)
+	if err != nil {
+		return nil, err
+	}
+	o, err := (&advertiser.Site{Name: ref, Queue: q, Price: hourPrice}).Offer()
+	if err != nil {
+		return nil, err
+	}
+	for i := range o.Slots {
+		// A pilot is at most as long as the queue's limit, even if there is room for longer.
+		s := &o.Slots[i]
+		s.Start -= o.At
+		if most := time.Duration(limit.MaxWalltime); most > 0 && s.Length > most {
+			s.Length, s.Extensible = most, false
+		}
+	}
+	o.At = 0
+	if limit.CPUs > 0 {
+		o.Processors = min(o.Processors, limit.CPUs)
+	}
+	return slot.Fixed(o), nil
+}
+
+func siteQueueFlag() cli.Flag {
+	return &cli.StringFlag{Name: "queue", Usage: "look at queue `NAME` (default: the site's own)"}
+}
+
+// slotsCommand lists the free slots of a site.
+func (v siteVerbs) slotsCommand() *cli.Command {
+	return sites.verb("slots", func(c *cli.Context, cl *api.Client, ref string) error {
+		source, err := slotVerbs{v.printer}.liveSlots(c, cl, ref)
+		if err != nil {
+			return err
+		}
+		return slotVerbs{v.printer}.show(c.Bool("csv"), source)
+	}, siteQueueFlag(), &cli.BoolFlag{Name: "csv", Usage: "print them as a file of slots"})
+}
+
+// checkQueueLimits refuses a pilot that exceeds the known limits of the queue, which would never start it.
+func checkQueueLimits(c *cli.Context, cl *api.Client, ref string) error {
+	limit, err := queueLimits(c, cl, ref)
+	switch most := time.Duration(limit.MaxWalltime); {
+	case err != nil:
+		return err
+	case most > 0 && c.Duration("walltime") > most:
+		return corral.ErrorAt(corral.Unsatisfiable, "--walltime", "%s exceeds %s, the limit of queue %s",
+			c.Duration("walltime"), most, limit.Name)
+	case limit.CPUs > 0 && c.Int("cpus") > limit.CPUs:
+		return corral.ErrorAt(corral.Unsatisfiable, "--cpus", "%d exceed %d, the cpus of the largest node of queue %s",
+			c.Int("cpus"), limit.CPUs, limit.Name)
+	}
+	return nil
+}
+
+// A quote is a time at which a pilot could have its processors, and the cost to other jobs.
+type quote struct {
+	Start     corral.Seconds `json:"start_s"` // from now
+	StartsAt  time.Time      `json:"starts_at"`
+	CPUHours  cost.Money     `json:"cpu_hours"`
+	WaitHours cost.Money     `json:"wait_cpu_hours"` // additional waits of other jobs, times their cpus
+}
+
+// priceCommand lists the times at which a pilot could have its processors, and how long each would delay waiting jobs.
+func (v siteVerbs) priceCommand() *cli.Command {
+	return sites.verb("price", func(c *cli.Context, cl *api.Client, ref string) error {
+		now := time.Now().UTC().Truncate(time.Second)
+		hosts, cpus, length := c.Int("hosts"), c.Int("cpus"), c.Duration("walltime")
+		switch {
+		case hosts < 1 || cpus < 1 || hosts > math.MaxInt32/cpus:
+			return corral.ErrorAt(corral.Invalid, "--hosts", "%d hosts of %d cpus are not a valid pilot", hosts, cpus)
+		case length < time.Second:
+			return corral.ErrorAt(corral.Invalid, "--walltime", "%s is less than a second", length)
+		case c.IsSet("start") && c.IsSet("not-before"):
+			return corral.ErrorAt(corral.Invalid, "--not-before", "cannot be used with --start")
+		}
+		start, err := fromNow("--start", c.String("start"), now)
+		if err != nil {
+			return err
+		}
+		from, err := fromNow("--not-before", c.String("not-before"), now)
+		if err != nil {
+			return err
+		}
+		if err := checkQueueLimits(c, cl, ref); err != nil {
+			return err
+		}
+		q, err := slotVerbs{v.printer}.readQueue(c, cl, ref)
+		if err != nil {
+			return err
+		}
+		// The copy of the queue has its own clock, which starts with the oldest running job; the printed times count
+		// from now.
+		site := &market.Site{Name: ref, Queue: q, Price: hourPrice}
+		var all []slot.Slot
+		if c.IsSet("start") {
+			if hosts*cpus > q.Free().Processors() {
+				return corral.Errorf(corral.Unsatisfiable, "the queue has %d cpus", q.Free().Processors())
+			}
+			one, ok := site.At(q.Now()+start, length.Truncate(time.Second), hosts*cpus)
+			if !ok {
+				return corral.Errorf(corral.Unsatisfiable,
+					"running jobs hold too many cpus at that time: leave --start out for possible times")
+			}
+			all = []slot.Slot{one}
+		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, maxQuotes); len(all) == 0 {
+			return corral.Errorf(corral.Unsatisfiable, "the queue never has %d cpus for %s", hosts*cpus, length)
+		}
+		return quoteTable.list(v.printer, quotes(all, q.Now(), now))
+	}, siteQueueFlag(),
+		&cli.IntFlag{Name: "hosts", Value: 1, Usage: "for a pilot of `N` hosts"},
+		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus of each host"},
+		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "for `D`"},
+		&cli.StringFlag{Name: "start", Usage: "from `TIME` on, as in 4h or 2026-01-31T08:00:00Z"},
+		&cli.StringFlag{Name: "not-before", Usage: "from `TIME` on or later (default: from now on)"},
+	)
+}
+
+// maxQuotes is the maximum number of starts to price: each takes a plan of the whole queue.
+const maxQuotes = 50
+
+// maxAhead is how far in the future a time may be.
+const maxAhead = 10 * 366 * 24 * time.Hour
+
+// fromNow reads a time, or a duration from now, and returns the duration in whole seconds; empty: now.
+func fromNow(flag, text string, now time.Time) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return 0, corral.ErrorAt(corral.Invalid, flag, "%.40q is neither a time such as 2026-01-31T08:00:00Z "+
+				"nor one from now on such as 4h", text)
+		}
+		d = at.Sub(now)
+	}
+	if d = d.Truncate(time.Second); d < 0 || d > maxAhead {
+		return 0, corral.ErrorAt(corral.Invalid, flag, "%s is not within ten years from now", text)
+	}
+	return d, nil
+}
+
+// quotes returns a quote for each slot: its start, by the clock and from now, and its costs in its own processor time
+// and that of others.
+func quotes(all []slot.Slot, from time.Duration, now time.Time) (some []quote) {
+	for _, s := range all {
+		work := slot.Charge(s.Price, int64(s.Processors)*s.Length.Milliseconds())
+		some = append(some, quote{corral.Seconds(s.Start - from), now.Add(s.Start - from), work, s.Fee})
+	}
+	return some
+}
+
+var quoteTable = listing[quote]{
+	id: func(q quote) string { return fmt.Sprint(q.Start) },
+	columns: []column[quote]{
+		{"start", func(q quote) any { return when(q.StartsAt) }},
+		{"in", func(q quote) any { return brief(q.Start) }},
+		{"cpu-hours", func(q quote) any { return q.CPUHours }},
+		{"others wait, cpu-hours", func(q quote) any {
+			if q.WaitHours == 0 {
+				return "none"
+			}
+			return q.WaitHours
+		}},
+	},
+}

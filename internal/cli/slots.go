@@ -1,0 +1,351 @@
+package cli
+
+// slots plans workflows on slots that sites offer, here and not in corrald: the offers come from a file, from a
+// simulated site with other jobs in its queue, or from real sites (site_slots.go).
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/besteffort"
+	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/planner/slotted"
+	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/slot"
+)
+
+// slotVerbs are the verbs on slots of processors.
+type slotVerbs struct{ *printer }
+
+func (v slotVerbs) command() *cli.Command {
+	return &cli.Command{
+		Name: "slots", Category: workflows,
+		Subcommands: []*cli.Command{
+			{
+				Name: "list",
+				Flags: append(offerFlags(),
+					&cli.BoolFlag{Name: "csv", Usage: "print them as a file of slots"}),
+				Action: v.list,
+			},
+			{
+				Name: "plan",
+				Flags: append(offerFlags(),
+					&cli.StringFlag{Name: "tradeoff", Value: "0.5", Usage: "weigh cost by `A`, makespan by 1-A: 0 is " +
+						"the shortest makespan, 1 the least cost"},
+					&cli.BoolFlag{Name: "compare", Usage: "compare slots with jobs, a pilot, and prices"},
+					&cli.DurationFlag{Name: "job-overhead", Value: time.Second,
+						Usage: "with --compare: a job takes `D` in addition to its task"},
+					&cli.StringFlag{Name: "deadline", Usage: "end within `D`, such as 6h; a bare number is seconds"},
+					&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40SU"},
+					&cli.DurationFlag{Name: "transfer", Usage: "moving data from one site to another takes `D`"},
+					&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
+					&cli.IntFlag{Name: "population", Value: 100, Usage: "search with a population of `N`"},
+					&cli.IntFlag{Name: "generations", Value: 10, Usage: "search for `N` generations"}),
+				Action: v.plan,
+			},
+		},
+	}
+}
+
+// offerFlags returns the flags that name the source of slots.
+func offerFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "slots", Usage: "use the slots of `FILE`, in CSV; may be repeated"},
+		&cli.StringSliceFlag{Name: "site",
+			Usage: "use the free slots in `SITE`'s queue; may be repeated"},
+		&cli.StringFlag{Name: "queue", Usage: "look at queue `NAME` of these sites (default: each site's own)"},
+		&cli.StringFlag{Name: "background", Usage: "use the slots of a simulated site among the jobs of " +
+			"`WHAT`, a trace in SWF, or lublin:LOAD"},
+		&cli.StringFlag{Name: "queue-policy", Usage: "serve that queue by `POLICY`: fcfs, easy or conservative " +
+			"(default: conservative)"},
+		&cli.IntFlag{Name: "cpus", Usage: "give the machine with that queue `N` cpus (default: as the trace's header " +
+			"says)"},
+		&cli.DurationFlag{Name: "at", Value: 7 * 24 * time.Hour, Usage: "start `D` after the first of those jobs"},
+		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
+	}
+}
+
+// sources returns the sources of slots that the flags name, and the queues of simulated sites.
+func (v slotVerbs) sources(c *cli.Context) (sources []slot.Source, queues []*queue.Queue, err error) {
+	files, live, what := c.StringSlice("slots"), c.StringSlice("site"), c.String("background")
+	switch {
+	case len(files)+len(live) == 0 && what == "":
+		return nil, nil, corral.Errorf(corral.Invalid,
+			"name a source of slots: --site SITE, --slots FILE, or --background WHAT")
+	case len(files)+len(live) > 0 && what != "":
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--background", "cannot be used with --slots or --site")
+	case what != "":
+		return v.simulatedSource(c, what)
+	}
+	for _, flag := range []string{"queue-policy", "cpus", "at"} {
+		if c.IsSet(flag) {
+			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "requires --background")
+		}
+	}
+	if c.IsSet("queue") && len(live) == 0 {
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--queue", "requires --site")
+	}
+	if sources, err = v.liveSources(c, live); err != nil {
+		return nil, nil, err
+	}
+	for _, file := range files {
+		f, err := input.Open(file)
+		if err != nil {
+			return nil, nil, corral.ErrorAt(corral.Invalid, file, "%w", errors.Unwrap(err))
+		}
+		all, err := slot.ReadCSV(f, file)
+		f.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, o := range all {
+			sources = append(sources, slot.Fixed(o))
+		}
+	}
+	return sources, nil, nil
+}
+
+// liveSources returns the sources of real sites.
+func (v slotVerbs) liveSources(c *cli.Context, sites []string) (sources []slot.Source, err error) {
+	if len(sites) == 0 {
+		return nil, nil
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return nil, err
+	}
+	for i, ref := range sites {
+		if slices.Contains(sites[:i], ref) {
+			return nil, corral.ErrorAt(corral.Invalid, "--site", "%s is named twice", ref)
+		}
+		source, err := v.liveSlots(c, cl, ref)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
+}
+
+// simulatedSource returns a site whose queue contains the jobs of a trace, or of a model, at one instant.
+func (v slotVerbs) simulatedSource(c *cli.Context, what string) ([]slot.Source, []*queue.Queue, error) {
+	m, at := queue.Machine{Policy: queue.Conservative, Processors: c.Int("cpus")}, c.Duration("at")
+	if policy := c.String("queue-policy"); policy != "" {
+		m.Policy = queue.Policy(policy)
+	}
+	switch {
+	case !m.Policy.Valid():
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--queue-policy",
+			"%.40q is none of fcfs, easy and conservative", m.Policy)
+	case c.IsSet("cpus") && (m.Processors < 1 || m.Processors > maxMachine):
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not between 1 and %d", m.Processors,
+			maxMachine)
+	case at < 0:
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "%s is before the first job", at)
+	}
+	trace, err := backgroundOf(c, what, &m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if last := trace.Jobs[len(trace.Jobs)-1].Submit; at > last {
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "the last job was submitted after %s",
+			brief(corral.Seconds(last)))
+	}
+	q := queue.New(m, trace.Jobs)
+	q.Advance(at.Truncate(time.Millisecond), nil)
+	v.say("%d cpus by %s, where %d jobs run and %d wait", m.Processors, m.Policy, q.Running(), q.Waiting())
+	site := &advertiser.Site{Name: "simulated", Queue: q, Price: 1_000_000}
+	return []slot.Source{site}, []*queue.Queue{q}, nil
+}
+
+// An offeredSlot is a line of a list of slots.
+type offeredSlot struct {
+	Site       string         `json:"site"`
+	Slot       int            `json:"slot"`
+	Processors int            `json:"processors"`
+	Start      corral.Seconds `json:"start_s"`
+	Length     corral.Seconds `json:"length_s"`
+	Price      cost.Money     `json:"price"`
+	Fee        cost.Money     `json:"fee"`
+	Divisible  bool           `json:"divisible"`
+	Extensible bool           `json:"extensible"`
+}
+
+func (v slotVerbs) list(c *cli.Context) error {
+	sources, _, err := v.sources(c)
+	if err != nil {
+		return err
+	}
+	sites, err := slotted.Ask(sources...)
+	if err != nil {
+		return err
+	}
+	return v.showOffers(c.Bool("csv"), sites)
+}
+
+// show lists the slots of one source.
+func (v slotVerbs) show(csv bool, source slot.Source) error {
+	sites, err := slotted.Ask(source)
+	if err != nil {
+		return err
+	}
+	return v.showOffers(csv, sites)
+}
+
+func (v slotVerbs) showOffers(csv bool, sites []slotted.Site) error {
+	var all []offeredSlot
+	var offers []slot.Offer
+	for _, o := range sites {
+		offers = append(offers, o.Offer)
+		for i, s := range o.Slots {
+			all = append(all, offeredSlot{o.Site, i + 1, s.Processors, corral.Seconds(s.Start - o.At),
+				corral.Seconds(s.Length), s.Price, s.Fee, s.Divisible, s.Extensible})
+		}
+	}
+	if csv {
+		return slot.WriteCSV(v.out, offers)
+	}
+	return slotTable.list(v.printer, all)
+}
+
+var slotTable = listing[offeredSlot]{
+	id:   func(s offeredSlot) string { return fmt.Sprint(s.Slot) },
+	none: "no slots are offered: all processors are taken indefinitely",
+	columns: []column[offeredSlot]{
+		{"site", func(s offeredSlot) any { return s.Site }},
+		{"slot", func(s offeredSlot) any { return s.Slot }},
+		{"processors", func(s offeredSlot) any { return s.Processors }},
+		{"start", func(s offeredSlot) any { return brief(s.Start) }},
+		{"length", func(s offeredSlot) any { return brief(s.Length) }},
+		{"price", func(s offeredSlot) any { return s.Price }},
+		{"fee", func(s offeredSlot) any { return s.Fee }},
+		{"divisible", func(s offeredSlot) any { return s.Divisible }},
+		{"extensible", func(s offeredSlot) any { return s.Extensible }},
+	},
+}
+
+func (v slotVerbs) plan(c *cli.Context) error {
+	if c.Args().Len() != 1 {
+		return corral.Errorf(corral.Invalid, "name one workflow file")
+	}
+	in, err := slotRequestOf(c)
+	if err != nil {
+		return err
+	}
+	problem := slotted.Problem{}
+	if problem.Work, err = v.estimatedWork(c, c.Args().First()); err != nil {
+		return err
+	}
+	if c.Bool("compare") {
+		return v.compare(c, problem.Work, in)
+	}
+	sources, queues, err := v.sources(c)
+	if err != nil {
+		return err
+	}
+	if problem.Sites, err = slotted.Ask(sources...); err != nil {
+		return err
+	}
+	if d := c.Duration("transfer"); d > 0 {
+		problem.Transfer = func(int, int) time.Duration { return d.Round(time.Millisecond) }
+	}
+	b, err := forecast.BookSlots(problem, in)
+	if err != nil {
+		return err
+	}
+	if queues != nil {
+		makespan, err := besteffort.Run(problem, queues)
+		if err != nil {
+			return err
+		}
+		b.BestEffort = (*corral.Seconds)(&makespan)
+	}
+	return v.showBooking(b)
+}
+
+// slotRequestOf reads the request from the flags.
+func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
+	in.Search = moga.Options{Context: c.Context, Population: c.Int("population"), Generations: c.Int("generations"),
+		Seed: c.Uint64("seed")}
+	if n := in.Search.Population; n < 2 || n > 10_000 {
+		return in, corral.ErrorAt(corral.Invalid, "--population", "%d is not between 2 and 10000", n)
+	}
+	if n := in.Search.Generations; n < 1 || n > 10_000 {
+		return in, corral.ErrorAt(corral.Invalid, "--generations", "%d is not between 1 and 10000", n)
+	}
+	if in.TradeOff, err = ensemble.ParseShare(c.String("tradeoff")); err != nil || in.TradeOff > ensemble.Whole {
+		return in, corral.ErrorAt(corral.Invalid, "--tradeoff",
+			"%.40q is not a number between 0, for the shortest makespan, and 1, for the least cost",
+			c.String("tradeoff"))
+	}
+	if c.IsSet("deadline") {
+		if in.Deadline, err = seconds(c, "deadline"); err != nil {
+			return in, err
+		}
+	}
+	if c.IsSet("budget") {
+		budget, err := cost.ParseAmount(c.String("budget"))
+		if err != nil {
+			return in, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
+		}
+		if budget.Money <= 0 {
+			return in, corral.ErrorAt(corral.Invalid, "--budget", "%s is not a positive amount", budget)
+		}
+		in.Budget = &budget
+	}
+	if d := c.Duration("transfer"); d < 0 {
+		return in, corral.ErrorAt(corral.Invalid, "--transfer", "%s is negative", d)
+	}
+	return in, nil
+}
+
+// showBooking prints a line for each reservation, their total, and the alternatives.
+func (v slotVerbs) showBooking(b *forecast.Booking) error {
+	if v.format != formTable {
+		return v.encode(b)
+	}
+	if err := reservationTable.list(v.printer, b.Pieces); err != nil || v.quiet {
+		return err
+	}
+	fmt.Fprintf(v.out, "\nmakespan %s, cost %s, of at least %s, with %d of %d slots\n", brief(b.Makespan),
+		priced(b.Cost), priced(b.LeastCost), b.Used(), b.Offered)
+	if b.BestEffort != nil {
+		fmt.Fprintf(v.out, "without slots, each task as a job in the queue: makespan %s\n", brief(*b.BestEffort))
+	}
+	if len(b.Front) > 1 {
+		fmt.Fprintf(v.out, "\nwhat could be had instead, by --tradeoff:\n")
+		return alternativeTable.list(v.printer, b.Front)
+	}
+	return nil
+}
+
+var reservationTable = listing[forecast.Reservation]{
+	id:   func(b forecast.Reservation) string { return fmt.Sprint(b.Slot) },
+	none: "no slot needs to be reserved",
+	columns: []column[forecast.Reservation]{
+		{"site", func(b forecast.Reservation) any { return b.Site }},
+		{"slot", func(b forecast.Reservation) any { return b.Slot }},
+		{"processors", func(b forecast.Reservation) any { return b.Processors }},
+		{"start", func(b forecast.Reservation) any { return brief(b.Start) }},
+		{"length", func(b forecast.Reservation) any { return brief(b.Length) }},
+		{"cost", func(b forecast.Reservation) any { return priced(b.Cost) }},
+	},
+}
+
+var alternativeTable = listing[forecast.Alternative]{
+	id: func(o forecast.Alternative) string { return brief(o.Makespan) },
+	columns: []column[forecast.Alternative]{
+		{"makespan", func(o forecast.Alternative) any { return brief(o.Makespan) }},
+		{"cost", func(o forecast.Alternative) any { return priced(o.Cost) }},
+	},
+}
