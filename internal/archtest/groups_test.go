@@ -50,7 +50,7 @@ var groups = []group{
 		"internal/node", "internal/store", "internal/work", "packages", root, "staging"}},
 	{"internal/service", "the REST service, and what keeps it running", []string{
 		"api", "condor", "credential", "gridsite", "internal/decide", "internal/kit", "internal/node", "internal/sites",
-		"internal/store", "internal/work", "packages", "plan", root}},
+		"internal/store", "internal/work", "packages", "plan", root, "workflow"}},
 	{"internal/shim", "other systems' commands", []string{"api", "internal/kit", root}},
 	{"internal/cli", "the command line", []string{
 		"api", "credential", "examples", "internal/decide", "internal/kit", "internal/service", "internal/shim", "packages",

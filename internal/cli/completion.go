@@ -240,7 +240,7 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 	case "glidein":
 		return idsOf(ctx, cl.Glideins, glideinTable.id)
 	case "plan":
-		return idsOf(ctx, cl.Plans, planTable.id)
+		return idsOf(ctx, cl.Plans, func(p corral.Plan) string { return fmt.Sprint(p.ID) })
 	case "ensemble":
 		return idsOf(ctx, cl.Ensembles, ensembleTable.id)
 	case "token":

@@ -6,6 +6,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (v planVerbs) command() *cli.Command {
 				return errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
 			}),
 		Subcommands: []*cli.Command{
-			planTable.listVerb(v.printer, (*api.Client).Plans),
+			planTable.listVerb(v.printer, planRows),
 			plans.verb("show", v.showKept, plotFlag(planPlot), scheduleOutFlag()),
 			v.validateCommand(),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, revisionTable.many(v.printer))),
@@ -70,9 +71,9 @@ func (v planVerbs) command() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return planTable.show(v.printer, row)
+				return v.showRow(row)
 			}, &cli.BoolFlag{Name: "wait", Usage: "return when none of its pilots is left"}, timeoutFlag()),
-			plans.verb("remove", printing((*api.Client).RemovePlan, planTable.one(v.printer))),
+			plans.verb("remove", printing((*api.Client).RemovePlan, v.showRow)),
 			plans.verb("history", printing((*api.Client).PlanHistory, entryTable.many(v.printer))),
 		},
 	}
@@ -214,14 +215,14 @@ func infeasible(row corral.Plan) error {
 
 // show prints a plan: its figures, its pilots and, with explain, the reasons.
 func (v planVerbs) show(row corral.Plan, explain bool) error {
-	var document plan.Plan
-	if err := json.Unmarshal(row.Document, &document); err != nil {
-		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	document, err := plan.Decode(row)
+	if err != nil {
+		return err
 	}
 	if row.ID == 0 && v.quiet { // a dry run has no id
 		return nil
 	}
-	if err := planTable.show(v.printer, row); err != nil {
+	if err := planTable.show(v.printer, planRow{row, document, document.Summary()}); err != nil {
 		return err
 	}
 	if v.forPeople() {
@@ -231,7 +232,7 @@ func (v planVerbs) show(row corral.Plan, explain bool) error {
 }
 
 // showParts prints the tables of a plan: its pilots, or those of the nearest plan, and with explain the reasons.
-func (v planVerbs) showParts(document plan.Plan, explain bool) error {
+func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 	fmt.Fprintln(v.out)
 	pilots := document.Pilots
 	if near := document.Nearest; near != nil {
@@ -274,66 +275,96 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	return pointTable.list(v.printer, document.Front)
 }
 
-// fromDocument returns a cell computed from a plan's document. It is empty if the goal is out of reach or the document
-// is damaged.
-func fromDocument(cell func(plan.Plan) any) func(corral.Plan) any {
-	return func(row corral.Plan) any {
-		var document plan.Plan
-		if err := json.Unmarshal(row.Document, &document); err != nil || !document.Feasible {
+// A planRow is a plan with the values that its texts contain, each decoded once for all cells. It is encoded as the plan.
+type planRow struct {
+	corral.Plan
+	document *plan.Plan   // nil: the plan is from a list, or its document is damaged
+	summary  plan.Summary // zero: the document or the summary is damaged
+}
+
+func planRowOf(row corral.Plan) planRow {
+	if row.Summary == nil {
+		document, err := plan.Decode(row)
+		if err != nil {
+			return planRow{Plan: row}
+		}
+		return planRow{row, document, document.Summary()}
+	}
+	r := planRow{Plan: row}
+	if err := json.Unmarshal(row.Summary, &r.summary); err != nil {
+		r.summary = plan.Summary{}
+	}
+	return r
+}
+
+// planRows lists plans, as the client does.
+func planRows(cl *api.Client, ctx context.Context, f api.Filter) ([]planRow, error) {
+	all, err := cl.Plans(ctx, f)
+	rows := make([]planRow, len(all))
+	for i, row := range all {
+		rows[i] = planRowOf(row)
+	}
+	return rows, err
+}
+
+// showRow prints the fields of a plan.
+func (v planVerbs) showRow(row corral.Plan) error { return planTable.show(v.printer, planRowOf(row)) }
+
+// fromDocument returns a cell computed from a plan's document. It is empty if the goal is out of reach or there is no
+// document.
+func fromDocument(cell func(*plan.Plan) any) func(planRow) any {
+	return func(r planRow) any {
+		if r.document == nil || !r.document.Feasible {
 			return ""
 		}
-		return cell(document)
+		return cell(r.document)
 	}
 }
 
-// fromSummary returns a cell computed from a plan's summary, which lists contain, or else from its document.
-func fromSummary(cell func(plan.Summary) any) func(corral.Plan) any {
-	return func(row corral.Plan) any {
-		var sum plan.Summary
-		if row.Summary == nil {
-			return fromDocument(func(d plan.Plan) any { return cell(d.Summary()) })(row)
-		}
-		if err := json.Unmarshal(row.Summary, &sum); err != nil || !sum.Feasible {
+// fromSummary returns a cell computed from a plan's summary.
+func fromSummary(cell func(plan.Summary) any) func(planRow) any {
+	return func(r planRow) any {
+		if !r.summary.Feasible {
 			return ""
 		}
-		return cell(sum)
+		return cell(r.summary)
 	}
 }
 
 func brief(d corral.Seconds) string { return time.Duration(d).Round(100 * time.Millisecond).String() }
 
-var planTable = listing[corral.Plan]{
-	owner: func(r corral.Plan) string { return r.Owner },
-	id:    func(r corral.Plan) string { return fmt.Sprint(r.ID) },
+var planTable = listing[planRow]{
+	owner: func(r planRow) string { return r.Owner },
+	id:    func(r planRow) string { return fmt.Sprint(r.ID) },
 	none:  "no plans; make one with `corral plan WORKFLOW`",
-	columns: []column[corral.Plan]{
-		{"id", func(r corral.Plan) any { return r.ID }},
-		{"workflow", func(r corral.Plan) any { return r.Workflow }},
-		{"cluster", func(r corral.Plan) any { return r.ClusterName }},
+	columns: []column[planRow]{
+		{"id", func(r planRow) any { return r.ID }},
+		{"workflow", func(r planRow) any { return r.Workflow }},
+		{"cluster", func(r planRow) any { return r.ClusterName }},
 		{"pilots", fromSummary(func(d plan.Summary) any { return d.Pilots })},
 		{"peak cpus", fromSummary(func(d plan.Summary) any { return d.PeakCPUs })},
 		{"makespan", fromSummary(func(d plan.Summary) any { return brief(d.Makespan) })},
 		{"cost", fromSummary(func(d plan.Summary) any { return priced(d.Cost) })},
 		{"waste", fromSummary(func(d plan.Summary) any { return fmt.Sprintf("%.0f %%", 100*d.Waste) })},
-		{"state", func(r corral.Plan) any { return r.State }},
-		{"reason", func(r corral.Plan) any { return r.Reason }},
+		{"state", func(r planRow) any { return r.State }},
+		{"reason", func(r planRow) any { return r.Reason }},
 	},
-	details: []column[corral.Plan]{
-		{"lower bound", fromDocument(func(d plan.Plan) any {
+	details: []column[planRow]{
+		{"lower bound", fromDocument(func(d *plan.Plan) any {
 			if d.LowerBound == nil {
 				return ""
 			}
 			return fmt.Sprintf("%d or more cpus", *d.LowerBound)
 		})},
-		{"clustering", fromDocument(func(d plan.Plan) any { return d.Clustering })},
+		{"clustering", fromDocument(func(d *plan.Plan) any { return d.Clustering })},
 		{"confidence", fromDocument(confidenceOf)},
-		{"began", func(r corral.Plan) any { return when(r.BeganAt) }},
-		{"limits", fromDocument(func(d plan.Plan) any { return strings.Join(d.Limits, "; ") })},
+		{"began", func(r planRow) any { return when(r.BeganAt) }},
+		{"limits", fromDocument(func(d *plan.Plan) any { return strings.Join(d.Limits, "; ") })},
 	},
 }
 
 // confidenceOf formats the probability that a plan meets its deadline, if that was requested.
-func confidenceOf(d plan.Plan) any {
+func confidenceOf(d *plan.Plan) any {
 	c := d.Confidence
 	switch {
 	case c == nil:

@@ -24,7 +24,7 @@ func (v planVerbs) provisionCommand() *cli.Command {
 	c := plans.verb("provision", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 		row, err := cl.ProvisionPlan(c.Context, id)
 		if err == nil {
-			err = planTable.show(v.printer, row) // before the wait, which may fail or be interrupted
+			err = v.showRow(row) // before the wait, which may fail or be interrupted
 		}
 		if err != nil || !c.Bool("wait") {
 			return err

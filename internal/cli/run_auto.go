@@ -7,7 +7,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -114,9 +113,9 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 
 // predict prints the plan's prediction, and links the request for the run to the plan.
 func (a *autoRun) predict(in *api.NewRun) error {
-	var document plan.Plan
-	if err := json.Unmarshal(a.plan.Document, &document); err != nil {
-		return fmt.Errorf("reading plan %d: %w", a.plan.ID, err)
+	document, err := plan.Decode(a.plan)
+	if err != nil {
+		return err
 	}
 	a.predicted, a.hours = document.Makespan, document.CoreHours
 	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 
 // A planned is the plan for the example, with the texts about it.
 type planned struct {
-	plan.Plan
+	*plan.Plan
 	row corral.Plan
 }
 
@@ -40,8 +39,8 @@ func (d *demo) decide(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(d.plan.row.Document, &d.plan.Plan); err != nil {
-		return fmt.Errorf("reading the plan: %w", err)
+	if d.plan.Plan, err = plan.Decode(d.plan.row); err != nil {
+		return err
 	}
 	if !d.plan.Feasible {
 		return corral.Errorf(corral.Unsatisfiable, "%s", d.plan.row.Reason)

@@ -7,7 +7,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -96,13 +95,13 @@ func Of(f Facts) (*Report, error) {
 // Document reads a plan's document. If the goal is out of reach, it returns the nearest plan, or a Conflict error
 // without one.
 func Document(row corral.Plan) (*plan.Plan, error) {
-	var document plan.Plan
-	if err := json.Unmarshal(row.Document, &document); err != nil {
-		return nil, fmt.Errorf("reading plan %d: %w", row.ID, err)
+	document, err := plan.Decode(row)
+	if err != nil {
+		return nil, err
 	}
 	switch near := document.Nearest; {
 	case document.Feasible:
-		return &document, nil
+		return document, nil
 	case near == nil:
 		return nil, corral.ErrorAt(corral.Conflict, "plan", "its goal is out of reach, and no nearest plan is known")
 	default:

@@ -127,8 +127,8 @@ func (h *ensembleHandlers) draft(
 		return x, err
 	}
 	x.Row.Owner, x.Row.Cluster = who.Name, cluster.ID
-	for _, r := range x.Runs {
-		if err := h.cfg.Runs.Check(ctx, r); err != nil {
+	for k, r := range x.Runs {
+		if err := h.cfg.Runs.Check(ctx, r, x.Flows[k]); err != nil {
 			return x, err
 		}
 	}

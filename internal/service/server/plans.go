@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,7 +18,9 @@ import (
 	"github.com/corral-pilot/corral/internal/work/planning"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/run"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // planHandlers answer requests about plans. Creating one needs a view of the store and then the planner's time,
@@ -67,15 +68,8 @@ func (h *planHandlers) create(c *rest.Call) error {
 		var schedule *store.Schedule
 		err := admit.CheckPlan(c.Caller(), &in)
 		if err == nil {
-			err = h.UntilStop(ctx, func(ctx context.Context) error {
-				cluster, sites, err := h.about(ctx, row.Owner, in)
-				if err == nil && in.NextRun != nil { // otherwise its pilots would be requested in vain
-					err = cmp.Or(request.CheckStream(in.NextRun.Options, cluster),
-						h.cfg.Runs.Check(ctx, in.NextRun.Request(in)))
-				}
-				if err == nil {
-					schedule, err = h.desk.Draft(ctx, in, cluster, sites, &row)
-				}
+			err = h.UntilStop(ctx, func(ctx context.Context) (err error) {
+				schedule, err = h.draft(ctx, &in, &row)
 				return err
 			})
 		}
@@ -90,6 +84,34 @@ func (h *planHandlers) create(c *rest.Call) error {
 		}
 		return h.keep(row, schedule), nil
 	})
+}
+
+// draft has a plan made, for the workflow of a request, which is parsed here, or for what is left of a run. It fills
+// row, whose owner is given. It removes the text of the workflow from the request: planning takes long, and needs none.
+func (h *planHandlers) draft(ctx context.Context, in *api.NewPlan, row *corral.Plan) (*store.Schedule, error) {
+	cluster, sites, err := h.about(ctx, row.Owner, *in)
+	if err != nil {
+		return nil, err
+	}
+	if in.NextRun != nil {
+		next := in.NextRun.Request(*in)
+		if err := cmp.Or(request.CheckStream(next.Options, cluster), run.CheckOptions(next)); err != nil {
+			return nil, err
+		}
+	}
+	var flow *workflow.Workflow
+	if in.Run == 0 {
+		if flow, err = request.Workflow(ctx, in.Workflow, in.WorkflowName); err != nil {
+			return nil, err
+		}
+		in.Workflow = nil
+	}
+	if in.NextRun != nil { // otherwise its pilots would be requested in vain
+		if err := h.cfg.Runs.Check(ctx, in.NextRun.Request(*in), flow); err != nil {
+			return nil, err
+		}
+	}
+	return h.desk.Draft(ctx, &planning.Request{NewPlan: *in, Flow: flow}, cluster, sites, row)
 }
 
 // keep returns the step that stores a plan, together with a schedule that is stored apart from it.
@@ -181,12 +203,9 @@ func (h *planHandlers) provision(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Plan]{}, err
 		}
-		asked, err := requests(p)
-		for _, in := range asked {
-			if err == nil && p.State == corral.PlanReady { // ids, because the plan may not belong to the caller
-				in.Site, in.Cluster = fmt.Sprint(p.Sites[in.Site]), fmt.Sprint(p.Cluster)
-				err = h.glideins.canJoin(ctx, p.Owner, in)
-			}
+		document, err := plan.Decode(p)
+		if err == nil {
+			err = h.canJoin(ctx, p, document)
 		}
 		if err != nil {
 			return rest.Step[corral.Plan]{}, err
@@ -198,21 +217,27 @@ func (h *planHandlers) provision(c *rest.Call) error {
 			if p, err = admit.Provision(tx, p); err != nil {
 				return p, err
 			}
-			if err = provision.CheckOpen(tx, p); err == nil {
-				err = provision.Begin(tx, p, h.cfg.Machine)
+			if err = provision.CheckOpen(tx, p, document); err == nil {
+				err = provision.Begin(tx, p, document, h.cfg.Machine)
 			}
 			return p, err
 		})
 	})
 }
 
-// requests returns the requests for a plan's pilots, as glideins labelled with the plan.
-func requests(p corral.Plan) ([]api.NewGlidein, error) {
-	var document plan.Plan
-	if err := json.Unmarshal(p.Document, &document); err != nil {
-		return nil, fmt.Errorf("reading plan %d: %w", p.ID, err)
+// canJoin reports why workers of a pilot of a plan that is READY cannot join its cluster.
+func (h *planHandlers) canJoin(ctx context.Context, row corral.Plan, p *plan.Plan) error {
+	if row.State != corral.PlanReady {
+		return nil
 	}
-	return provision.Requests(p, document.Pilots, 0), nil
+	for _, in := range provision.Requests(row, p.Pilots, 0) {
+		// By id: the caller may not own the plan.
+		in.Site, in.Cluster = fmt.Sprint(row.Sites[in.Site]), fmt.Sprint(row.Cluster)
+		if err := h.glideins.canJoin(ctx, row.Owner, in); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // release releases the glideins of a plan.
@@ -239,12 +264,12 @@ func (h *planHandlers) schedule(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	var document plan.Plan
-	if err := json.Unmarshal(row.Document, &document); err != nil {
-		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	document, err := plan.Decode(row)
+	if err != nil {
+		return err
 	}
 	if document.Nearest != nil {
-		document = *document.Nearest
+		document = document.Nearest
 	}
 	if document.Apart == nil {
 		var lines bytes.Buffer

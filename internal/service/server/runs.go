@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/planning"
 	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // runHandlers answer requests about runs and their tasks.
@@ -109,32 +110,39 @@ func (h *runHandlers) create(c *rest.Call) error {
 // prepare checks a request for a run and creates its folder. Parsing a large workflow takes a while, so it ends when
 // corrald stops.
 func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.NewRun) (*run.Prepared, error) {
-	cluster, err := h.complete(ctx, who, &in)
+	cluster, flow, err := h.complete(ctx, who, &in)
 	if err != nil {
 		return nil, err
 	}
-	return h.runs.Prepare(ctx, cluster.ID, in)
+	return h.runs.Prepare(ctx, cluster.ID, in, flow)
 }
 
-// complete checks a request for a run, adds defaults, and finds its cluster.
-func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (corral.Cluster, error) {
+// complete checks a request for a run, adds defaults, finds its cluster, and parses its workflow. An open run has none.
+func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (
+	cluster corral.Cluster, flow *workflow.Workflow, err error,
+) {
 	if err := admit.CheckRun(who, *in); err != nil {
-		return corral.Cluster{}, err
+		return cluster, nil, err
 	}
-	cluster, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
+	cluster, err = rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
 		return ownCluster(tx, who.Name, cmp.Or(in.Cluster, defaultCluster))
 	})
-	if err != nil {
-		return cluster, err
-	}
-	if err := request.CheckStream(in.Options, cluster); err != nil {
-		return cluster, err
-	}
-	if in.Open {
-		return cluster, nil
+	if err = cmp.Or(err, request.CheckStream(in.Options, cluster)); err != nil || in.Open {
+		return cluster, nil, err
 	}
 	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
-	return cluster, cmp.Or(planning.AsPlanned(ctx, h.DB, in), h.desk.Cluster(ctx, in, cluster))
+	if err = run.CheckOptions(*in); err != nil {
+		return cluster, nil, err
+	}
+	planned, err := planning.Runtimes(ctx, h.DB, in.Labels)
+	if err != nil {
+		return cluster, nil, err
+	}
+	if flow, err = request.Workflow(ctx, in.Workflow, in.WorkflowName); err != nil {
+		return cluster, nil, err
+	}
+	planning.AsPlanned(in, flow, planned)
+	return cluster, flow, h.desk.Cluster(ctx, in, flow, cluster)
 }
 
 // dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
@@ -143,9 +151,9 @@ func (h *runHandlers) dryRun(c *rest.Call) error {
 		if in.Open {
 			return answer, corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to examine")
 		}
-		cluster, err := h.complete(ctx, c.Caller(), &in)
+		cluster, flow, err := h.complete(ctx, c.Caller(), &in)
 		if err == nil {
-			answer, err = h.runs.DryRun(ctx, cluster, in)
+			answer, err = h.runs.DryRun(ctx, cluster, in, flow)
 		}
 		return answer, err
 	})

@@ -14,6 +14,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/admit"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/run"
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
@@ -175,7 +177,11 @@ func (c *carrier) begin(ctx context.Context, member int) error {
 	}
 	maps.Copy(labels, labelled(c.id, "workflow", member)) // they identify the ensemble's runs
 	in.Labels = labels
-	p, err := c.Runs.Prepare(ctx, row.Cluster, in)
+	var p *run.Prepared
+	flow, err := request.Workflow(ctx, in.Workflow, in.WorkflowName)
+	if err == nil {
+		p, err = c.Runs.Prepare(ctx, row.Cluster, in, flow)
+	}
 	switch corral.KindOf(err) {
 	case corral.Invalid, corral.Unsatisfiable, corral.NotFound:
 		return c.stands(ctx, member, record.Member{Standing: record.Rejected, Reason: err.Error()})

@@ -1,7 +1,6 @@
 package ensembles
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -22,7 +21,6 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // Rehearsal is the algorithm that chooses among the others.
@@ -37,8 +35,9 @@ const draws = 5
 
 // A Drafted is an ensemble that has been checked and planned but not stored.
 type Drafted struct {
-	Row  record.Ensemble
-	Runs []api.NewRun // of its workflows, as they will be requested
+	Row   record.Ensemble
+	Runs  []api.NewRun         // of its workflows, as they will be requested
+	Flows []*workflow.Workflow // the workflows themselves
 }
 
 // Draft reads the workflows of a request, determines the delay of pilots, and chooses the policy. Problems of the
@@ -53,15 +52,14 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 	if x.Row.Pilots, err = pilots(in, facts, now); err != nil {
 		return x, err
 	}
-	var flows []*workflow.Workflow
 	for _, m := range in.Workflows {
 		flow, err := read(ctx, m.WorkflowName, m.Workflow)
 		if err != nil {
 			return x, err
 		}
-		flows, x.Runs = append(flows, flow), append(x.Runs, runOf(in, m))
+		x.Flows, x.Runs = append(x.Flows, flow), append(x.Runs, runOf(in, m))
 	}
-	d, err := direct(x.Row, flows)
+	d, err := direct(x.Row, x.Flows)
 	if err = cmp.Or(err, d.Problem.Ensemble.Check()); err == nil {
 		err = cmp.Or(d.check(x.Row), fits(d.Problem.Ensemble, x.Row.Pilots, facts, now), afford(d, facts))
 	}
@@ -70,7 +68,7 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 	}
 	choice := choose(x.Row.Goal.Algorithm, d.Problem)
 	for k, w := range d.Problem.Ensemble {
-		x.Row.Members = append(x.Row.Members, record.Member{Workflow: flows[k].Name, Tasks: len(w.Tasks),
+		x.Row.Members = append(x.Row.Members, record.Member{Workflow: x.Flows[k].Name, Tasks: len(w.Tasks),
 			Runtime: corral.Seconds(ensemble.Runtime(w)), Standing: record.Waiting})
 	}
 	x.prioritise(choice.Policy(d.Problem))
@@ -129,7 +127,7 @@ func afford(d Direction, facts provision.Facts) error {
 
 // read reads a workflow that can be run.
 func read(ctx context.Context, name string, document []byte) (*workflow.Workflow, error) {
-	flow, _, err := wfformat.Read(ctx, bytes.NewReader(document), cmp.Or(name, "workflow"), workflow.Options{})
+	flow, err := request.Workflow(ctx, document, name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strconv"
@@ -12,42 +11,37 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// AsPlanned gives the tasks of a run that has the label of a plan the estimates that the plan was made with, wherever
-// those came from: what a worker starts before its pilot leaves, and what becomes of the plan, is then judged by what
-// its pilots were asked for. If there is no such plan, its schedule went with it, or it is of other tasks, the run
-// stays as it is.
-func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun) error {
-	id, err := strconv.ParseInt(in.Labels[corral.PlanLabel], 10, 64)
+// Runtimes returns the estimates that a plan was made with, by the ids of its tasks, if a run has the label of a plan.
+// If there is no such plan, or its schedule was deleted with it, they are nil. A schedule may take as much memory as
+// the workflow, so call Runtimes before the workflow is parsed.
+func Runtimes(ctx context.Context, db *store.DB, labels map[string]string) (map[string]time.Duration, error) {
+	id, err := strconv.ParseInt(labels[corral.PlanLabel], 10, 64)
 	if err != nil {
-		return nil // it names none
+		return nil, nil // the label names no plan
 	}
 	row, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) (corral.Plan, error) {
 		return tx.Plan(corral.PlanID(id))
 	})
+	var runtimes map[string]time.Duration
+	if err == nil {
+		runtimes, err = provision.Runtimes(db, row)
+	}
 	if corral.KindOf(err) == corral.NotFound {
-		return nil
+		return nil, nil
 	}
-	if err != nil {
-		return err
+	return runtimes, err
+}
+
+// AsPlanned gives the tasks of a run the estimates that its plan was made with, wherever those came from: what a worker
+// starts before its pilot leaves, and what becomes of the plan, is then judged by what its pilots were asked for. It
+// removes the text of the workflow from the request if it changes flow. If the plan was made for other tasks, both stay
+// unchanged.
+func AsPlanned(in *api.NewRun, flow *workflow.Workflow, runtimes map[string]time.Duration) {
+	if estimate(flow, runtimes) {
+		in.Workflow = nil
 	}
-	runtimes, err := provision.Runtimes(db, row)
-	if corral.KindOf(err) == corral.NotFound {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), in.WorkflowName, workflow.Options{})
-	if err != nil || !estimate(flow, runtimes) {
-		return err
-	}
-	var text bytes.Buffer
-	err = wfformat.Write(&text, flow)
-	in.Workflow = text.Bytes()
-	return err
 }
 
 // estimate gives tasks the runtimes that they were planned with, and reports whether any is another one. Tasks that

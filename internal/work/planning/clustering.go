@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"math"
@@ -12,7 +11,6 @@ import (
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/clustering"
-	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // Of a task without an estimate the same is assumed as its run will.
@@ -21,13 +19,9 @@ const otherwise = time.Minute
 // Cluster decides how the tasks of a run become jobs where that is left to corrald: by the rule that promises the
 // shortest makespan on its cluster, by the estimates of the workflow, by what the cluster took beside tasks in earlier
 // runs, and by the workers that are there or coming.
-func (d *Desk) Cluster(ctx context.Context, in *api.NewRun, cluster corral.Cluster) error {
+func (d *Desk) Cluster(ctx context.Context, in *api.NewRun, flow *workflow.Workflow, cluster corral.Cluster) error {
 	if in.Options.Clustering != string(clustering.Auto) {
 		return nil
-	}
-	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), in.WorkflowName, workflow.Options{})
-	if err != nil {
-		return err
 	}
 	known, transfers, _, err := d.learned(ctx, cluster, in.Options.Stream)
 	if err != nil {

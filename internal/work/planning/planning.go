@@ -6,8 +6,6 @@ package planning
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,8 +57,8 @@ func NewDesk(db *store.DB, clusters *admission.Clusters, runs provision.Runs, qu
 
 // Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
 // whose owner stands; a schedule that is too long for it is returned beside it, unless none is to be kept. Errors are
-// those of the request: Invalid, NotFound or Unsatisfiable, with their place.
-func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster, sites []corral.Site,
+// those of the request: Invalid, NotFound or Unsatisfiable, with their place. The workflow is taken out of the request.
+func (d *Desk) Draft(ctx context.Context, in *Request, cluster corral.Cluster, sites []corral.Site,
 	row *corral.Plan) (*store.Schedule, error) {
 	made, err := d.make(ctx, in, cluster, sites, row.Owner)
 	if err != nil {
@@ -102,13 +100,13 @@ func detach(db *store.DB, made *plan.Plan, dryRun bool) (*store.Schedule, error)
 }
 
 // make has the planner make a plan for an owner.
-func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster, sites []corral.Site,
+func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, sites []corral.Site,
 	owner string) (*plan.Plan, error) {
 	subject, err := d.subject(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	experience, err := d.experience(ctx, in, owner, subject.flow)
+	experience, err := d.experience(ctx, in.NewPlan, owner, subject.flow)
 	if err != nil {
 		return nil, err
 	}
@@ -140,21 +138,21 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	opts, err := options(in)
+	opts, err := options(in.NewPlan)
 	if err != nil {
 		return nil, err
 	}
-	question, seen, err := d.question(ctx, problem, in, facts)
+	question, seen, err := d.question(ctx, problem, in.NewPlan, facts)
 	if err != nil {
 		return nil, err
 	}
 	question.Options = opts
-	made, err := d.seek(ctx, question, in)
+	made, err := d.seek(ctx, question, in.NewPlan)
 	if err != nil {
 		return nil, err
 	}
 	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, assumed, said, seen)
-	complete(made, in, sites)
+	complete(made, in.NewPlan, sites)
 	return made, nil
 }
 
@@ -236,13 +234,10 @@ func options(in api.NewPlan) (planner.Options, error) {
 
 // fill fills the row of a plan with what was made.
 func fill(row *corral.Plan, made *plan.Plan) error {
-	document, err := json.Marshal(made)
-	if err != nil {
-		return fmt.Errorf("encoding the plan: %w", err)
+	if err := made.Encode(row); err != nil {
+		return err
 	}
-	row.Workflow, row.Document = made.Workflow, document
-	row.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(document))
-	row.State = corral.PlanReady
+	row.Workflow, row.State = made.Workflow, corral.PlanReady
 	if !made.Feasible {
 		row.State, row.Reason = corral.PlanInfeasible, made.Reasons[0]
 	}

@@ -1,8 +1,6 @@
 package planning
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"time"
 
@@ -13,8 +11,13 @@ import (
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
+
+// A Request is a request for a plan, with the workflow that it contains as a value.
+type Request struct {
+	api.NewPlan
+	Flow *workflow.Workflow // nil: the plan is for what is left of a run
+}
 
 // A subject is what is to be planned: a workflow, or what is left of a run.
 type subject struct {
@@ -24,13 +27,13 @@ type subject struct {
 	streamed bool                 // its tasks go to worker jobs
 }
 
-// subject reads what a request is about.
-func (d *Desk) subject(ctx context.Context, in api.NewPlan) (s subject, err error) {
+// subject finds what a request is about. It takes the workflow out of the request, which outlives it: a large workflow
+// is not kept while the planner works, which only sees the problem.
+func (d *Desk) subject(ctx context.Context, in *Request) (s subject, err error) {
 	if in.Run == 0 {
-		s.streamed = in.NextRun != nil && in.NextRun.Options.Stream
-		name := cmp.Or(in.WorkflowName, "workflow")
-		s.flow, _, err = wfformat.Read(ctx, bytes.NewReader(in.Workflow), name, workflow.Options{})
-		return s, err
+		s = subject{flow: in.Flow, streamed: in.NextRun != nil && in.NextRun.Options.Stream}
+		in.Flow = nil
+		return s, nil
 	}
 	s.run, err = store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) (corral.Run, error) { return tx.Run(in.Run) })
 	if err == nil {

@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,13 +63,9 @@ func (f Facts) ahead(now time.Time) (said []string) {
 	return said
 }
 
-// CheckOpen refuses, within the transaction that begins a plan, a plan with a pilot that would be held during a
+// CheckOpen refuses, within the transaction that begins p, the plan of a row, a pilot that would be held during a
 // maintenance that its site has announced: the plan may have been made before that, or may begin too late for it.
-func CheckOpen(tx *store.Tx, row corral.Plan) error {
-	var p plan.Plan
-	if err := json.Unmarshal(row.Document, &p); err != nil {
-		return fmt.Errorf("reading plan %d: %w", row.ID, err)
-	}
+func CheckOpen(tx *store.Tx, row corral.Plan, p *plan.Plan) error {
 	for i, q := range p.Pilots {
 		site, err := admit.SiteOfPlan(tx, row.Sites, q.Site)
 		if err != nil {

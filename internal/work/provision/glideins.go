@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -36,14 +35,10 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 	return all
 }
 
-// Begin requests the pilots of a plan, within the transaction that begins it; machine is the same as for ReadFacts.
-// If one of them cannot be requested, or a site's balance does not allow all of them, the transaction must be rolled
-// back.
-func Begin(tx *store.Tx, row corral.Plan, machine corral.SiteQueue) error {
-	var p plan.Plan
-	if err := json.Unmarshal(row.Document, &p); err != nil {
-		return fmt.Errorf("reading plan %d: %w", row.ID, err)
-	}
+// Begin requests the pilots of p, the plan of a row, within the transaction that begins it; machine is the same as for
+// ReadFacts. If one of them cannot be requested, or a site's balance does not allow all of them, the transaction must be
+// rolled back.
+func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue) error {
 	_, err := ask(tx, row, p.Pilots, asking{at: row.Sites, machine: machine})
 	return err
 }

@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/corral-pilot/corral"
@@ -50,15 +49,15 @@ func (h hedges) withdraw(ctx context.Context) error {
 // find lists the pilots of a plan to withdraw now.
 func (h hedges) find(tx *store.Tx, p corral.Plan) ([]hedging.Withdrawal, error) {
 	if _, known := h.is[p.ID]; !known {
-		var document plan.Plan
-		whole, err := tx.Plan(p.ID)
-		if err == nil {
-			err = json.Unmarshal(whole.Document, &document)
-		}
+		row, err := tx.Plan(p.ID)
 		if err != nil {
 			return nil, err
 		}
-		h.is[p.ID] = len(plan.Hedged(document.Pilots)) < len(document.Pilots)
+		whole, err := plan.Decode(row)
+		if err != nil {
+			return nil, err
+		}
+		h.is[p.ID] = len(plan.Hedged(whole.Pilots)) < len(whole.Pilots)
 	}
 	if !h.is[p.ID] {
 		return nil, nil

@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,9 +58,11 @@ func Runtimes(db *store.DB, row corral.Plan) (map[string]time.Duration, error) {
 
 // promised reads a plan's document, and its schedule if that is stored separately.
 func promised(db *store.DB, row corral.Plan) (said promise, err error) {
-	if err := json.Unmarshal(row.Document, &said.document); err != nil {
-		return said, fmt.Errorf("reading plan %d: %w", row.ID, err)
+	document, err := plan.Decode(row)
+	if err != nil {
+		return said, err
 	}
+	said.document = *document
 	if !said.document.Whole() {
 		lines, err := db.Schedule(row)
 		if err == nil {

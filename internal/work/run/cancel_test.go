@@ -18,7 +18,7 @@ func TestCancelBeforeDriverStarts(t *testing.T) {
 		w := newWorld(t, c)
 		defer w.stop()
 		synctest.Wait() // its manager has looked for runs to drive
-		p, err := w.manager.Prepare(asLocal(t), w.cluster, api.NewRun{Workflow: document(fan(3, 1)...)})
+		p, err := w.prepare(api.NewRun{Workflow: document(fan(3, 1)...)})
 		if err != nil {
 			t.Fatal(err)
 		}

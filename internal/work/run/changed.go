@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/work/reuse"
-	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // keepUnchanged marks what need not run again as done, in comparison with the latest run of the same workflow file
@@ -42,10 +40,8 @@ func (c *candidate) keepUnchanged(ctx context.Context, r api.NewRun, rows []corr
 	for _, i := range reuse.Mark(c.plan.flow, c.why) {
 		c.plan.spec.Tasks[i].Done = true
 	}
-	var document bytes.Buffer
-	err = wfformat.Write(&document, c.plan.flow)
-	c.workflow = document.Bytes()
-	return err
+	c.text = nil // it does not say what is done
+	return nil
 }
 
 // exists reports whether there is a file of this name.

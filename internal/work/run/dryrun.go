@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // doneBefore is why a task of a new run does not run.
@@ -14,8 +15,10 @@ const doneBefore = "done before"
 
 // DryRun says what a run of this request would do, with what the cluster offers now. What is wrong with the request is
 // the same error as with Prepare; nothing is made.
-func (m *Manager) DryRun(ctx context.Context, cluster corral.Cluster, r api.NewRun) (api.DryRun, error) {
-	c, err := checked(ctx, r, m.rows)
+func (m *Manager) DryRun(ctx context.Context, cluster corral.Cluster, r api.NewRun, flow *workflow.Workflow) (
+	api.DryRun, error,
+) {
+	c, err := checked(ctx, r, flow, m.rows)
 	if err := cmp.Or(err, free(r.Dir)); err != nil {
 		return api.DryRun{}, err
 	}

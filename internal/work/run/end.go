@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/kit/retry"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
@@ -68,7 +68,8 @@ func (s *state) writeFiles(ctx context.Context, of store.Owner, createdAt time.T
 		return unwritten // unreachable: a report is numbers
 	}
 	return errors.Join(err,
-		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed),
+		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600),
+		writeFile(l.path(executedFile), func(w io.Writer) error { return wfformat.Write(w, executed) }),
 		writeProfile(l.path(profileFile), executed, sites, s.traces()), s.writeIndex(l))
 }
 
@@ -78,13 +79,4 @@ func (s *state) writeIndex(l layout) error {
 		return nil
 	}
 	return indexOf(s).write(l)
-}
-
-// writeWorkflow writes a workflow in place of what is there.
-func writeWorkflow(path string, flow *workflow.Workflow) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(wfformat.Write(f, flow), f.Close())
 }

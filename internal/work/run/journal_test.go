@@ -133,7 +133,7 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 	t.Parallel()
 	row := corral.Run{ID: 1, Dir: filepath.Join(t.TempDir(), "d"), Options: mustOptions("none")}
 	l := layout{row.Dir}
-	if err := l.create(document(fan(3, 1)...), nil); err != nil {
+	if err := l.create(text(string(document(fan(3, 1)...))), nil); err != nil {
 		t.Fatal(err)
 	}
 	whole := writeJournal(t, l.path(journalFile),

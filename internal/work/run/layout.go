@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,13 +49,13 @@ func (l layout) script(unit string, post bool) string {
 	return filepath.Join(l.dir, scriptDir, unit+kind)
 }
 
-// create makes the directory with the workflow and links to its own inputs. D must be new or empty. If
-// it fails nothing of ours is left.
-func (l layout) create(workflow []byte, links []link) error {
+// create makes the directory with the workflow, which write writes, and links to its own inputs. D must be new or
+// empty. If it fails nothing of ours is left.
+func (l layout) create(write func(io.Writer) error, links []link) error {
 	if err := l.claim(); err != nil {
 		return err
 	}
-	if err := l.fill(workflow, links); err != nil {
+	if err := l.fill(write, links); err != nil {
 		return errors.Join(corral.ErrorAt(corral.Failed, "dir", "making the run's directory: %w", err), l.remove())
 	}
 	return nil
@@ -99,7 +100,7 @@ func (l layout) free() error {
 
 // fill makes what a run needs in its directory. The workflow comes last: without it a directory is not taken for a
 // run's.
-func (l layout) fill(workflow []byte, links []link) error {
+func (l layout) fill(write func(io.Writer) error, links []link) error {
 	for _, dir := range []string{executor.DataDir, executor.TasksDir} {
 		if err := os.Mkdir(l.path(dir), 0o700); err != nil {
 			return err
@@ -114,7 +115,16 @@ func (l layout) fill(workflow []byte, links []link) error {
 			return err
 		}
 	}
-	return os.WriteFile(l.path(workflowFile), workflow, 0o600)
+	return writeFile(l.path(workflowFile), write)
+}
+
+// writeFile has a file written in place of what is there.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
 }
 
 // unfinished reports whether D carries the marker.

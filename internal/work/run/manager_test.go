@@ -381,7 +381,7 @@ func TestPurgeSaysWhatStays(t *testing.T) {
 		{[]string{"a", "b", "c"}, "its directory stays: DIR has a and 2 more, which are not the run's"},
 	} {
 		l := layout{filepath.Join(t.TempDir(), "[d]*")}
-		if err := l.create([]byte("{}"), []link{{"sub/in.txt", "/dev/null"}}); err != nil {
+		if err := l.create(text("{}"), []link{{"sub/in.txt", "/dev/null"}}); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range append(tt.foreign, journalFile, journalFile+".bad-20260102T030405.000") {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // loadPlan reads the plan of a run from its directory. The directory is the user's, and may be gone or full of other
@@ -26,10 +28,13 @@ func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	if err != nil {
 		return nil, unread(row, corral.Failed, err)
 	}
-	if row.Options.Open {
-		path = row.Workflow
+	var flow *workflow.Workflow
+	if !row.Options.Open {
+		if flow, _, err = wfformat.Read(ctx, bytes.NewReader(document), path, workflow.Options{}); err != nil {
+			return nil, err
+		}
 	}
-	p, err := newPlan(ctx, path, document, row.Options)
+	p, err := planOf(flow, row.Workflow, row.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,7 @@
 package run
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +18,6 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/clustering"
-	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // A plan is what never changes of a run: its workflow, where it runs, and what decisions need of both.
@@ -39,16 +36,17 @@ type plan struct {
 // shortest is what a task is assumed to take of which 0 was measured.
 const shortest = time.Millisecond
 
-// newPlan reads the workflow and works out the plan: what the decisions need of it, with the options of the run for
-// what a task leaves open. Errors are Invalid and name their place, but for the end of ctx.
-func newPlan(ctx context.Context, name string, document []byte, o corral.RunOptions) (*plan, error) {
+// planOf makes the plan of a workflow; that of an open run, which has only a name, is empty.
+func planOf(flow *workflow.Workflow, name string, o corral.RunOptions) (*plan, error) {
 	if o.Open {
 		return newOpenPlan(name, o)
 	}
-	flow, _, err := wfformat.Read(ctx, bytes.NewReader(document), name, workflow.Options{})
-	if err != nil {
-		return nil, err
-	}
+	return newPlan(flow, o)
+}
+
+// newPlan makes the plan of a workflow: what the decisions need of it, with the options of the run for what a task
+// leaves open. Errors are Invalid and name their place.
+func newPlan(flow *workflow.Workflow, o corral.RunOptions) (*plan, error) {
 	if err := cmp.Or(flow.Runnable(), flow.Schedulable()); err != nil {
 		return nil, err
 	}

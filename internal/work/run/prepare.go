@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -14,7 +15,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/reuse"
+	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // Defaults of options that a request leaves out.
@@ -36,8 +39,14 @@ type Prepared struct {
 // new or empty, or one in the manager's home. What is wrong with the request is an Invalid error, and nothing was made.
 // The caller has found the cluster, and checked that paths are absolute and numbers in their ranges. It must end with
 // Insert, committed, and Start, or with Discard.
-func (m *Manager) Prepare(ctx context.Context, cluster corral.ClusterID, r api.NewRun) (*Prepared, error) {
-	c, err := checked(ctx, r, m.rows)
+//
+// flow is the workflow of the request, nil for an open run, and belongs to the run from then on. The run's directory
+// gets its text from the request, if that has one, so that the user finds there what was handed over; otherwise the
+// caller has changed flow, and the text is written from it.
+func (m *Manager) Prepare(ctx context.Context, cluster corral.ClusterID, r api.NewRun, flow *workflow.Workflow) (
+	*Prepared, error,
+) {
+	c, err := checked(ctx, r, flow, m.rows)
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +93,19 @@ func lacking(ctx context.Context, clusters Clusters, cluster corral.ClusterID, p
 	return text + fmt.Sprintf("; %d more tasks cannot run either", others)
 }
 
-// Check reports why Prepare would refuse a request, as far as that can be seen without making anything.
-func (m *Manager) Check(ctx context.Context, r api.NewRun) error {
-	_, err := checked(ctx, r, m.rows)
+// Check reports why Prepare would refuse a request for a workflow, as far as that can be seen without making anything.
+// Unless the request is for a comparison with an earlier run, flow is only read.
+func (m *Manager) Check(ctx context.Context, r api.NewRun, flow *workflow.Workflow) error {
+	_, err := checked(ctx, r, flow, m.rows)
 	return cmp.Or(err, free(r.Dir))
+}
+
+// CheckOptions reports which option of a request does not exist. Prepare and Check do so, too; a caller that reads a
+// large workflow for them need not read it for a request that they refuse.
+func CheckOptions(r api.NewRun) error {
+	r.Options.Open = r.Open
+	_, err := withDefaults(r.Options)
+	return err
 }
 
 // free reports why a directory that a request names cannot be a run's.
@@ -104,20 +122,21 @@ func free(dir string) error {
 
 // A candidate is a run that is asked for, as far as it is known before there is a directory.
 type candidate struct {
-	plan     *plan
-	workflow []byte   // the document, with what is done before
-	why      []string // with --changed: why each task runs; "": it does not
-	doneDir  string   // where the files are that tasks have made which were done before; "": beside the workflow
-	links    []link
-	origin   reuse.Origin
-	before   reuse.Origin      // of the run with which --changed compares
-	options  corral.RunOptions // complete
+	plan    *plan
+	text    []byte   // of the workflow, as in the request; nil: it is written from the plan's
+	why     []string // with --changed: why each task runs; "": it does not
+	doneDir string   // where the files are that tasks have made which were done before; "": beside the workflow
+	links   []link
+	origin  reuse.Origin
+	before  reuse.Origin      // of the run with which --changed compares
+	options corral.RunOptions // complete
 }
 
-// checked reads the workflow of a request, and finds what it needs: its own inputs, and what was made before.
+// checked makes a plan of the workflow of a request, and finds what it needs: its own inputs, and what was made before.
 //
 // rows lists all runs: what has not changed may be kept from one of them.
-func checked(ctx context.Context, r api.NewRun, rows func(context.Context) ([]corral.Run, error)) (*candidate, error) {
+func checked(ctx context.Context, r api.NewRun, flow *workflow.Workflow,
+	rows func(context.Context) ([]corral.Run, error)) (*candidate, error) {
 	r.Options.Open = r.Open
 	options, err := withDefaults(r.Options)
 	if err != nil {
@@ -126,11 +145,11 @@ func checked(ctx context.Context, r api.NewRun, rows func(context.Context) ([]co
 	if r.Open {
 		r.Workflow = openDocument(r.WorkflowName)
 	}
-	p, err := newPlan(ctx, r.WorkflowName, r.Workflow, options)
+	p, err := planOf(flow, r.WorkflowName, options)
 	if err != nil {
 		return nil, err
 	}
-	c := &candidate{plan: p, workflow: r.Workflow, doneDir: r.DoneDir, options: options}
+	c := &candidate{plan: p, text: r.Workflow, doneDir: r.DoneDir, options: options}
 	if r.Changed {
 		all, err := rows(ctx)
 		if err == nil {
@@ -147,6 +166,15 @@ func checked(ctx context.Context, r api.NewRun, rows func(context.Context) ([]co
 	}
 	c.origin = reuse.OriginOf(r, files).Keep(c.before)
 	return c, err
+}
+
+// write writes the workflow as a document: as it was handed over, or with what is done before.
+func (c *candidate) write(w io.Writer) error {
+	if c.text == nil {
+		return wfformat.Write(w, c.plan.flow)
+	}
+	_, err := w.Write(c.text)
+	return err
 }
 
 // layOut makes the run's directory. What an unfinished preparation left there goes first.
@@ -166,7 +194,7 @@ func (m *Manager) layOut(ctx context.Context, l layout, c *candidate) error {
 	if filepath.Dir(l.dir) == m.home.dir {
 		m.home.make()
 	}
-	if err := l.create(c.workflow, c.links); err != nil {
+	if err := l.create(c.write, c.links); err != nil {
 		return err
 	}
 	if err := c.origin.Write(l.dir); err != nil {

@@ -44,11 +44,11 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := w.manager.Prepare(asLocal(t), w.cluster, tt.req)
+			_, err := w.prepare(tt.req)
 			if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Prepare: %v (%s), want invalid with %q", err, corral.KindOf(err), tt.want)
 			}
-			err = w.manager.Check(asLocal(t), tt.req)
+			err = w.check(tt.req)
 			if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Check: %v (%s), want invalid with %q", err, corral.KindOf(err), tt.want)
 			}
@@ -68,7 +68,7 @@ func TestCheckMakesNothing(t *testing.T) {
 	defer w.stop()
 	empty := t.TempDir()
 	for _, dir := range []string{"", empty, filepath.Join(empty, "new", "deep")} {
-		if err := w.manager.Check(asLocal(t), api.NewRun{Workflow: document(spec{ID: "one"}), Dir: dir}); err != nil {
+		if err := w.check(api.NewRun{Workflow: document(spec{ID: "one"}), Dir: dir}); err != nil {
 			t.Errorf("%q: %v", dir, err)
 		}
 	}
@@ -128,11 +128,11 @@ func TestPreparedIsDiscarded(t *testing.T) {
 		w := newWorld(t, newSimCluster())
 		defer w.stop()
 		r := api.NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")}
-		p, err := w.manager.Prepare(asLocal(t), w.cluster, r)
+		p, err := w.prepare(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.manager.Prepare(asLocal(t), w.cluster, r); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.prepare(r); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("the same directory twice: %v, want a conflict", err)
 		}
 		if err := p.Discard(); err != nil {
@@ -149,7 +149,7 @@ func TestPreparedIsDiscarded(t *testing.T) {
 func TestDirectoryCannotBeFilled(t *testing.T) {
 	t.Parallel()
 	l := layout{filepath.Join(t.TempDir(), "d")}
-	err := l.create([]byte("{}"), []link{{name: strings.Repeat("x", 300), source: "/nowhere"}})
+	err := l.create(text("{}"), []link{{name: strings.Repeat("x", 300), source: "/nowhere"}})
 	if corral.KindOf(err) != corral.Failed || !strings.Contains(err.Error(), "making the run's directory") {
 		t.Errorf("create: %v (%s), want it to fail", err, corral.KindOf(err))
 	}
@@ -168,7 +168,7 @@ func TestUnfinishedDirectories(t *testing.T) {
 		known := api.NewRun{Workflow: document(spec{ID: "two"}), Dir: filepath.Join(t.TempDir(), "k")}
 		var prepared []*Prepared
 		for _, r := range []api.NewRun{{Workflow: document(spec{ID: "orphan"})}, elsewhere, known} {
-			p, err := w.manager.Prepare(asLocal(t), w.cluster, r)
+			p, err := w.prepare(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestUnfinishedDirectories(t *testing.T) {
 		if again.State != corral.RunSucceeded {
 			t.Errorf("the run in a directory that was begun before is %s: %s", again.State, again.Reason)
 		}
-		if _, err := w.manager.Prepare(asLocal(t), w.cluster, known); corral.KindOf(err) != corral.Invalid {
+		if _, err := w.prepare(known); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("a directory that is a run's: %v", err)
 		}
 	})
@@ -213,7 +213,7 @@ func TestUnfinishedDirectoryOfKnownRunIsKept(t *testing.T) {
 		if err := os.WriteFile(marker, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.manager.Prepare(asLocal(t), w.cluster, api.NewRun{Workflow: document(spec{ID: "two"}), Dir: row.Dir})
+		_, err := w.prepare(api.NewRun{Workflow: document(spec{ID: "two"}), Dir: row.Dir})
 		if corral.KindOf(err) != corral.Conflict {
 			t.Errorf("Prepare: %v, want a conflict", err)
 		}

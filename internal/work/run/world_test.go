@@ -15,6 +15,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // A spec is a task of a test's workflow.
@@ -114,7 +116,11 @@ func mustPlan(t interface{ Fatal(...any) }, o corral.RunOptions, tasks ...spec) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPlan(context.Background(), "test.json", document(tasks...), o)
+	flow, err := request.Workflow(context.Background(), document(tasks...), "test.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPlan(flow, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,10 +182,35 @@ func (w *world) start() {
 	w.Cleanup(func() { cancel() })
 }
 
+// prepare parses the workflow of a request, and prepares its run.
+func (w *world) prepare(r api.NewRun) (*Prepared, error) {
+	flow, err := w.parse(r)
+	if err != nil {
+		return nil, err
+	}
+	return w.manager.Prepare(asLocal(w), w.cluster, r, flow)
+}
+
+// check parses the workflow of a request, and checks its run.
+func (w *world) check(r api.NewRun) error {
+	flow, err := w.parse(r)
+	if err != nil {
+		return err
+	}
+	return w.manager.Check(asLocal(w), r, flow)
+}
+
+func (w *world) parse(r api.NewRun) (*workflow.Workflow, error) {
+	if r.Open {
+		return nil, nil
+	}
+	return request.Workflow(asLocal(w), r.Workflow, r.WorkflowName)
+}
+
 // create prepares, inserts and starts a run.
 func (w *world) create(r api.NewRun) corral.Run {
 	w.Helper()
-	p, err := w.manager.Prepare(asLocal(w), w.cluster, r)
+	p, err := w.prepare(r)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -223,4 +254,9 @@ func (w *world) await(id corral.RunID, want func(corral.Run) bool) corral.Run {
 func (w *world) awaitOver(id corral.RunID) corral.Run {
 	w.Helper()
 	return w.await(id, func(r corral.Run) bool { return r.State.Over() })
+}
+
+// text has a workflow's text written as it is.
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
