@@ -131,7 +131,7 @@ func TestScheduleThatLiesApart(t *testing.T) {
 	}{
 		{[]string{"plan", "validate", file}, "", "corral: --schedule: the schedule of the plan is stored apart: name its file"},
 		{[]string{"plan", "validate", file, "--schedule", other}, "schedule digest: the schedule has 10001 tasks", "rules"},
-		{[]string{"plan", "validate", file, "--schedule", whole}, "pilot: task t0 is on pilot 0, there are 0 (and 10000 more)",
+		{[]string{"plan", "validate", file, "--schedule", whole}, "pilot: task t0 is on pilot 0, but there are 0 pilots (and 10000 more)",
 			"rules"},
 		{[]string{"simulate", file, "no.json", "--schedule", other}, "", "it is the schedule of another plan"},
 	} {

@@ -84,13 +84,13 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for word, change := range map[string]func(*slot.Slot){
-		"no length":            func(s *slot.Slot) { s.Length = 0 },
-		"30 years":             func(s *slot.Slot) { s.Length = 300_000 * h },
-		"within":               func(s *slot.Slot) { s.Start = -h },
-		"milliseconds":         func(s *slot.Slot) { s.Start++ },
-		"0 processors":         func(s *slot.Slot) { s.Processors = 0 },
-		"price or fee":         func(s *slot.Slot) { s.Price = -1 },
-		"is negative":          func(s *slot.Slot) { s.Fee = -1 },
+		"no length":                  func(s *slot.Slot) { s.Length = 0 },
+		"30 years":                   func(s *slot.Slot) { s.Length = 300_000 * h },
+		"within":                     func(s *slot.Slot) { s.Start = -h },
+		"milliseconds":               func(s *slot.Slot) { s.Start++ },
+		"0 processors":               func(s *slot.Slot) { s.Processors = 0 },
+		"price or fee":               func(s *slot.Slot) { s.Price = -1 },
+		"is negative":                func(s *slot.Slot) { s.Fee = -1 },
 		"but must have 1 to 1000000": func(s *slot.Slot) { s.Processors = math.MaxInt32 },
 	} {
 		bad := good

@@ -224,7 +224,7 @@ func TestRevisionKeepsTheAssumptions(t *testing.T) {
 		{"a start-up of two minutes", `{"overhead_s":120}`, "", "local", "ch", "the fastest ends after 3m0s"},
 		{"several units", `{}`, "1USD/cpu-hour", "local", "ch", "[]"},
 		{"a site of another unit", `{"sites":["other"]}`, "1USD/cpu-hour", "", "ch",
-			"[no site takes pilots site other: its price is in USD, the plan's in ch]"},
+			"[no site accepts pilots site other: its price is in USD, the plan's in ch]"},
 	} {
 		unit := "ch"
 		if strings.Contains(tc.asked, "EUR") {
@@ -343,7 +343,7 @@ func TestFullSiteIsNamedOnce(t *testing.T) {
 		s.look(r, time.Duration(10*k+1)*time.Second)
 	}
 	all := s.revisions()
-	if len(all) != 1 || all[0].News != "limited" || fmt.Sprint(all[0].Limits) != "[site local takes 0 pilot(s) more]" {
+	if len(all) != 1 || all[0].News != "limited" || fmt.Sprint(all[0].Limits) != "[site local accepts 0 more pilot(s)]" {
 		t.Fatalf("%+v", all)
 	}
 	why := strings.Join(all[0].Why(), "; ")

@@ -299,8 +299,8 @@ func TestDecide(t *testing.T) {
 func TestALimitIsNamed(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(*plan.Site){
-		"site hpc provides 0 more cpu(s)":                   func(s *plan.Site) { s.CPUs = 0 },
-		"site hpc accepts 0 more pilot(s)":                 func(s *plan.Site) { s.CPUs, s.Pilots = 1, 0 },
+		"site hpc provides 0 more cpu(s)":             func(s *plan.Site) { s.CPUs = 0 },
+		"site hpc accepts 0 more pilot(s)":            func(s *plan.Site) { s.CPUs, s.Pilots = 1, 0 },
 		"site hpc has 0.001ch of its allocation left": func(s *plan.Site) { s.Left = new(cost.Money); *s.Left = 1000 },
 	} {
 		v := scene(t)

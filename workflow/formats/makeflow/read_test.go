@@ -329,8 +329,8 @@ func TestReadBounds(t *testing.T) {
 		nested += fmt.Sprintf("A%d=\\$A%d\\$A%d\n", i+1, i, i)
 	}
 	for want, text := range map[string]string{
-		"w.makeflow:42: variables are nested more than 32 deep":         nested + "a: $A40\n\ttrue\n",
-		"w.makeflow:43: variables are nested more than 32 deep":         nested + "a:\n\ttrue $A40\n",
+		"w.makeflow:42: variables are nested more than 32 deep":           nested + "a: $A40\n\ttrue\n",
+		"w.makeflow:43: variables are nested more than 32 deep":           nested + "a:\n\ttrue $A40\n",
 		"w.makeflow:42: the expansion of variables is longer than 16 MiB": nested + "a: $A30\n\ttrue\n",
 		"w.makeflow:43: the expansion of variables is longer than 16 MiB": nested + "a:\n\ttrue $A30\n",
 	} {
