@@ -14,5 +14,5 @@
 // which looks up the move in the table of transition.go. A glidein's state is a pure function of its attempts and of
 // the request (Glidein.Derive).
 //
-// Times are UTC. The names of fields with durations in JSON, SQL and flags include the unit (walltime_s).
+// Times are UTC. In external formats, the name of a field with a duration includes the unit (walltime_s).
 package corral
