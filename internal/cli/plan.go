@@ -275,7 +275,7 @@ func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 	return pointTable.list(v.printer, document.Front)
 }
 
-// A planRow is a plan with the values that its texts contain, each decoded once for all cells. It is encoded as the plan.
+// A planRow is a plan with the values that its texts contain, each decoded once for all cells. Its JSON is the plan's.
 type planRow struct {
 	corral.Plan
 	document *plan.Plan   // nil: the plan is from a list, or its document is damaged
