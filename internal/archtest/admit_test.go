@@ -32,7 +32,7 @@ var inserting = map[string]gate{
 	"CreateEnsemble": admitted, "CreateScale": admitted, "CreateProfile": admitted, "CreateToken": admitted,
 	"CreatePackage": admitted, "CreateMirror": admitted, "Reserve": admitted,
 
-	"CreateJob": {[]string{"internal/sites/engine", "internal/service/server/orphans"},
+	"CreateJob": {[]string{"internal/sites/engine", "internal/service/server"},
 		"the glidein, or the site, was admitted with all of its jobs"},
 	"AddProbe":     {[]string{"internal/sites/siteaccess"}, "a look at a site that was admitted, which ends by itself"},
 	"AddPoolToken": {[]string{"internal/condor/condorpool"}, "lets the workers of an attempt in, whose glidein was admitted"},

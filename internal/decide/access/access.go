@@ -77,7 +77,8 @@ func MayUse(owner, place, name, of string) error {
 	if owner == of {
 		return nil
 	}
-	return corral.ErrorAt(corral.Forbidden, place, "%s belongs to %s: only its owner may request new objects there", name, of)
+	return corral.ErrorAt(corral.Forbidden, place, "%s belongs to %s: only its owner may request new objects there",
+		name, of)
 }
 
 // An Operation is what is asked for.

@@ -20,8 +20,8 @@ type VisitBounds struct {
 	Rate    access.Rate // rate of visits by one owner's requests
 }
 
-// A visitKeeper tracks each owner's use of the rate. Owners are the holders of tokens from an administrator, so there are
-// few.
+// A visitKeeper tracks each owner's use of the rate. Owners are the holders of tokens from an administrator, so there
+// are few.
 type visitKeeper struct {
 	bounds VisitBounds
 

@@ -22,8 +22,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// mayHaveRelay reports whether a glidein's workers get the relay's addresses. With automatic choice they do unless their nodes
-// are known to have direct access, and only at sites behind ssh, because other sites share our network.
+// mayHaveRelay reports whether a glidein's workers get the relay's addresses. With automatic choice they do unless
+// their nodes are known to have direct access, and only at sites behind ssh, because other sites share our network.
 func mayHaveRelay(w reconcile.World, g corral.Glidein) bool {
 	switch {
 	case g.Broker == corral.BrokerRelay:

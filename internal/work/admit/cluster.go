@@ -42,8 +42,8 @@ func withoutEnsemble(tx *store.Tx, cluster corral.ClusterID) error {
 	open, err := tx.OpenEnsembles()
 	for _, e := range open {
 		if e.Cluster == cluster {
-			return corral.ErrorAt(corral.Conflict, "cluster", "ensemble %d controls the workers of %s until it has ended; "+
-				"`corral ensemble cancel %[1]d` ends it", e.ID, e.ClusterName)
+			return corral.ErrorAt(corral.Conflict, "cluster", "ensemble %d controls the workers of %s until it has "+
+				"ended; `corral ensemble cancel %[1]d` ends it", e.ID, e.ClusterName)
 		}
 	}
 	return err
