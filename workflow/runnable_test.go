@@ -200,7 +200,7 @@ func TestWithExecutions(t *testing.T) {
 	ran := []workflow.Execution{{Runtime: time.Second, Worker: "n2"}, {}, {Runtime: 2 * time.Second, Worker: "n1"}}
 	got := wf.WithExecutions(began, 3*time.Second, ran)
 	if !got.ExecutedAt.Equal(began) || got.Makespan != 3*time.Second || got.Tasks[0].Estimate != time.Minute {
-		t.Errorf("WithExecutions = %+v, want the beginning and the makespan of the run, and estimates as they were", got)
+		t.Errorf("WithExecutions = %+v, want the beginning and the makespan of the run, and the estimates unchanged", got)
 	}
 	for i := range ran {
 		if got.Tasks[i].Execution != ran[i] {

@@ -21,7 +21,7 @@ type Workflow struct {
 	Author      *Author
 	System      *RuntimeSystem // the system that made or executed it
 
-	// What is known about an execution of the workflow.
+	// These are the known facts about an execution of the workflow.
 	Makespan   time.Duration // 0: not yet run
 	ExecutedAt time.Time     // its start; zero: unknown
 	Machines   []Machine

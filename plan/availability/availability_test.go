@@ -124,7 +124,7 @@ func TestNothingFitsBehindForever(t *testing.T) {
 		t.Errorf("2 processors for 2 hours: %s; 1 is left by then", at)
 	}
 	if at, ok := p.Fit(3*hour, availability.Forever, 1); !ok || at != 3*hour {
-		t.Errorf("1 processor for ever: %s, %t", at, ok)
+		t.Errorf("1 processor forever: %s, %t", at, ok)
 	}
 	if _, ok := p.Fit(0, hour, 5); ok {
 		t.Error("5 of 4 processors fit")

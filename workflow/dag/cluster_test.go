@@ -107,7 +107,7 @@ func TestClusteringsMakeNoCycles(t *testing.T) {
 		for _, chain := range chains {
 			for k, i := range chain[1:] {
 				if !slices.Equal(g.Parents(i), chain[k:k+1]) || len(g.Children(chain[k])) != 1 {
-					t.Fatalf("%v is no chain", chain)
+					t.Fatalf("%v is not a chain", chain)
 				}
 			}
 		}

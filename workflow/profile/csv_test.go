@@ -86,7 +86,7 @@ func TestReadCSVRefuses(t *testing.T) {
 	}
 }
 
-// What is written reads as the same profile, and is written the same again.
+// A written profile reads as the same profile, and is written the same again.
 func TestFilesRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,7 +17,7 @@ type classKey struct {
 	level          int
 }
 
-// estimates is what an Estimator knows about a class.
+// estimates is an Estimator's knowledge about a class.
 type estimates struct {
 	class     *Class
 	line      line
@@ -111,7 +111,7 @@ func lognormal(cv float64) []float64 {
 	return all
 }
 
-// An Estimate is what is expected of a task.
+// An Estimate is the expected behaviour of a task.
 type Estimate struct {
 	Point   time.Duration // the estimate of the model: the value that was closest in validation
 	Mean    time.Duration // the mean of the outcomes; it differs from Point if the model is the median

@@ -107,7 +107,7 @@ func TestDrawsAreOutcomes(t *testing.T) {
 	}
 }
 
-// Of a published table, only mean and sd are known: outcomes have both, and none is negative.
+// For a published table, only mean and sd are known: outcomes have both, and none is negative.
 func TestEstimatesFromTheLibrary(t *testing.T) {
 	t.Parallel()
 	p, _ := profile.FromLibrary("cybershake")

@@ -61,7 +61,7 @@ func TestCheckPlanRefuses(t *testing.T) {
 		{"deadline_s", func(p *api.NewPlan) { p.Goal.Deadline = -hour }, "-1h0m0s is not a positive duration"},
 		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Unit: "ch"} }, "more than nothing"},
 		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: -1, Unit: "ch"} }, "more than nothing"},
-		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: 1, Unit: "bean"} }, "none of ch (cpu-"},
+		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: 1, Unit: "bean"} }, "must be ch (cpu-"},
 		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = math.NaN() }, "NaN is not between 0"},
 		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = 2 }, "2 is not between 0"},
 		{"confidence", func(p *api.NewPlan) { p.Goal.Confidence = 1 }, "1 is not between 0 and 1"},

@@ -97,7 +97,7 @@ func keepBudget(t *testing.T, r interface{ Fatalf(string, ...any) }, s spending)
 		r.Fatalf("%s of %s were spent: %s", got, budget, story(c))
 	}
 	if tr.Ending != sim.Done && !said(c, revision.Broke) {
-		r.Fatalf("%s (%s), and nothing was said of the budget: %s", tr.Ending, tr.Why, story(c))
+		r.Fatalf("%s (%s), and the budget was not reported: %s", tr.Ending, tr.Why, story(c))
 	}
 }
 

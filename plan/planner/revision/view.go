@@ -136,8 +136,8 @@ func overdue(expected, taken time.Duration) time.Duration {
 // patience is the tolerance for waits.
 const patience = 10 * time.Second
 
-// soon is like overdue for queue waits and start-up times. These vary considerably: up to twice the expected time is no
-// reason to request more pilots, which would also have to wait.
+// soon is like overdue for queue waits and start-up times. These vary considerably: up to twice the expected time does
+// not justify a request for more pilots, which would also have to wait.
 func soon(expected, taken time.Duration) time.Duration {
 	if taken <= 2*expected+patience {
 		return max(0, expected-taken)

@@ -126,7 +126,7 @@ func TestNobodyIsDelayed(t *testing.T) {
 				t.Fatalf("%+v: %v", one, err)
 			}
 			if diff := cmp.Diff(planned, queue.Planned(again.Queue)); diff != "" {
-				t.Fatalf("whoever takes %+v delays others (-before +after):\n%s", one, diff)
+				t.Fatalf("taking %+v delays others (-before +after):\n%s", one, diff)
 			}
 			all = append(all, p)
 		}
@@ -139,7 +139,7 @@ func TestNobodyIsDelayed(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(planned, queue.Planned(s.Queue)); diff != "" {
-			t.Fatalf("whoever takes all delays others (-before +after):\n%s", diff)
+			t.Fatalf("taking all delays others (-before +after):\n%s", diff)
 		}
 	})
 }

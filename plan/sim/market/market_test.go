@@ -107,7 +107,7 @@ func TestReserve(t *testing.T) {
 	}
 	s.Queue.Advance(10*h, nil)
 	if s.Queue.Waiting()+s.Queue.Running() > 0 {
-		t.Error("jobs wait for ever")
+		t.Error("jobs wait forever")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestClaims(t *testing.T) {
 		}
 		q.Advance(queue.Open, nil)
 		if q.Waiting() > 0 {
-			t.Fatal("jobs wait for ever")
+			t.Fatal("jobs wait forever")
 		}
 	})
 }

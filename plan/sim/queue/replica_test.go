@@ -31,7 +31,7 @@ func TestOf(t *testing.T) {
 		t.Errorf("they start at %v, from %s on", starts, q.Now())
 	}
 	if at, ok := o.Free.Fit(q.Now(), h, 8); ok && at < q.Now()+300*24*h {
-		t.Errorf("all processors are free at %s, of which one is held by who knows whom", at)
+		t.Errorf("all processors are free at %s, one of which is held by an unknown job", at)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestOfAnything(t *testing.T) {
 		}
 		q.Advance(queue.Open, nil)
 		if q.Waiting() > 0 {
-			t.Fatalf("%d jobs wait for ever", q.Waiting())
+			t.Fatalf("%d jobs wait forever", q.Waiting())
 		}
 	})
 }

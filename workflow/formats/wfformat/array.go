@@ -39,7 +39,7 @@ func array[T any](d *document, take func(v *T, at workflow.Place) error) field {
 	}
 }
 
-var errStopped = errors.New("nobody takes more elements")
+var errStopped = errors.New("no caller takes more elements")
 
 // decode reads an array and sends its elements, until it ends, fails, or stop is closed. Elements before an error are
 // sent.

@@ -74,7 +74,7 @@ type Process struct {
 	Usage
 }
 
-// A Usage is what a process used, without its children.
+// A Usage gives the resources used by a process, without its children.
 type Usage struct {
 	UserCPU time.Duration `json:"user_cpu_ns"`
 	SysCPU  time.Duration `json:"sys_cpu_ns"`
@@ -102,7 +102,7 @@ const (
 	ByRusage    PeakBy = "rusage" // wait4(2), which also counts children that it waited for
 )
 
-// A Kind is what a descriptor refers to.
+// A Kind is the kind of object to which a descriptor refers.
 type Kind string
 
 // These are the kinds. Std is the three streams with which the command was started, whatever they are and wherever they
