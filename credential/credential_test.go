@@ -28,7 +28,7 @@ func TestRefuses(t *testing.T) {
 		"login has ended":                 {[]credential.Credential{key, login}, time.Hour, time.Hour, "ssh certificate /k-cert.pub expired"},
 		"carried lasts to the end":        {[]credential.Credential{login, carried}, 0, time.Hour, ""},
 		"carried ends before":             {[]credential.Credential{login, carried}, 1, time.Hour, "before a pilot of 1h0m0s"},
-		"carried is not valid yet":         {[]credential.Credential{carried}, -2 * time.Hour, time.Minute, "not valid before"},
+		"carried is not valid yet":        {[]credential.Credential{carried}, -2 * time.Hour, time.Minute, "not valid before"},
 		"carried has ended":               {[]credential.Credential{carried}, time.Hour, 0, "proxy /x509 expired"},
 	} {
 		got := credential.Refuses(noon.Add(c.at), c.all, c.walltime)

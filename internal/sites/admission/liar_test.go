@@ -28,6 +28,7 @@ import (
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
@@ -168,7 +169,12 @@ func (s *scene) attempt(owner, tag, digest string) (j corral.Job) {
 		}
 		return err
 	})
-	p, err := s.manager.Prepare(s.Context(), cluster.ID, api.NewRun{Workflow: manyTasks(), WorkflowName: "many.json"})
+	in := api.NewRun{Workflow: manyTasks(), WorkflowName: "many.json"}
+	flow, err := request.Workflow(s.Context(), in.Workflow, in.WorkflowName)
+	if err != nil {
+		s.Fatal(err)
+	}
+	p, err := s.manager.Prepare(s.Context(), cluster.ID, in, flow)
 	if err != nil {
 		s.Fatal(err)
 	}
