@@ -40,6 +40,7 @@ import (
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/plan"
@@ -515,7 +516,12 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 	e.pause(time.Until(time.Now().Truncate(time.Minute).Add(2 * time.Minute)))
 
 	begin = time.Now()
-	prepared, err := manager.Prepare(ctx, 1, api.NewRun{Workflow: document(s.Work), Options: options(s)})
+	in := api.NewRun{Workflow: document(s.Work), Options: options(s)}
+	flow, err := request.Workflow(ctx, in.Workflow, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared, err := manager.Prepare(ctx, 1, in, flow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	requests "github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
@@ -78,7 +79,12 @@ func (c *corrald) start() {
 // begin starts a run.
 func (c *corrald) begin(document []byte, options corral.RunOptions) corral.Run {
 	c.Helper()
-	p, err := c.manager.Prepare(soon(c), c.cluster, api.NewRun{Workflow: document, WorkflowName: "test.json", SourceDir: c.dir, Options: options})
+	flow, err := requests.Workflow(soon(c), document, "test.json")
+	if err != nil {
+		c.Fatal(err)
+	}
+	in := api.NewRun{Workflow: document, WorkflowName: "test.json", SourceDir: c.dir, Options: options}
+	p, err := c.manager.Prepare(soon(c), c.cluster, in, flow)
 	if err != nil {
 		c.Fatal(err)
 	}

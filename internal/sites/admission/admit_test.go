@@ -65,7 +65,7 @@ func TestAdmit(t *testing.T) {
 		{"a worker of a host too many", as(worker, func(c *port.Credentials) { c.Worker = good.Tag + "/1" }), corral.Forbidden, "is not one of them"},
 		{"a worker with another spelling", as(worker, func(c *port.Credentials) { c.Worker = good.Tag + "/00" }), corral.Forbidden, "is not one of them"},
 		{"a worker on another worker", as(worker, func(c *port.Credentials) { c.Worker = "pilot-a+1" }), corral.Forbidden, "is not one of them"},
-		{"a worker of too many cpus", as(worker, func(c *port.Credentials) { c.Shape.CPUs = 1 << 16 }), corral.Forbidden, "has 2 cpus on a host"},
+		{"a worker of too many cpus", as(worker, func(c *port.Credentials) { c.Shape.CPUs = 1 << 16 }), corral.Forbidden, "has 2 CPUs on a host"},
 		{"a worker of too much memory", as(worker, func(c *port.Credentials) { c.Shape.MemoryMiB = 2 }), corral.Forbidden, "has 1 MiB on a host"},
 		{"a worker of too many GPUs", as(worker, func(c *port.Credentials) { c.Shape.GPUs = 1 }), corral.Forbidden, "has 0 GPUs on a host"},
 		{"a smaller worker", as(worker, func(c *port.Credentials) { c.Shape.CPUs = 1 }), "", ""},

@@ -96,7 +96,7 @@ func TestAdmitWorkerJob(t *testing.T) {
 		"no such glidein":           {tag, token, "none/0", wire.RoleWorker, "+3", 2, corral.Forbidden, "glidein that is not known"},
 		"another cluster's glidein": {tag, token, "elsewhere/0", wire.RoleWorker, "+3", 2, corral.Forbidden, "glidein that is not known"},
 		"a glidein that is over":    {tag, token, "over/0", wire.RoleWorker, "+3", 2, corral.Forbidden, "has ended as removed"},
-		"more than the host has":    {tag, token, "good/0", wire.RoleWorker, "+3", 3, corral.Forbidden, "has 2 cpus on a host"},
+		"more than the host has":    {tag, token, "good/0", wire.RoleWorker, "+3", 3, corral.Forbidden, "has 2 CPUs on a host"},
 		"no such host":              {tag, token, "good/1", wire.RoleWorker, "+3", 2, corral.Forbidden, "is not a worker job on a worker of good"},
 		"no number":                 {tag, token, "good/0", wire.RoleWorker, "+x", 2, corral.Forbidden, "is not a worker job on a worker of good"},
 	} {
