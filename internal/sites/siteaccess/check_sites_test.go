@@ -63,7 +63,7 @@ func TestSSHSiteIsChecked(t *testing.T) {
 	}
 	wants("no key", check(good, false), corral.Unavailable, "no key to try")
 	d.Write(t, known, strings.TrimSuffix(knownLine, "\n")[:len(knownLine)-5]+"AAAA\n")
-	wants("a host key that changed", check(good, true), corral.Unavailable, d.Fingerprint(t), "somebody may be in between", "ssh-keygen -R")
+	wants("a host key that changed", check(good, true), corral.Unavailable, d.Fingerprint(t), "someone may be intercepting", "ssh-keygen -R")
 	if left, err := os.ReadDir(base); err != nil || len(left) != 1 {
 		t.Errorf("left behind: %v (%v)", left, err)
 	}
