@@ -9,10 +9,10 @@
 //	Submit    queue the job in the matcher                           dispatcher.go
 //	match     book it for a member and notify its feed               assign.go
 //	record    have the sink record the chosen worker                 feed.go
-//	dispatch  send it, or queue it again if the member has left      recorded.go
+//	dispatch  send it, or queue it again if the member has left      acknowledge.go
 //	result    receive its results and pass them to the feed          session.go, results.go
 //	record    have the sink record the results                       feed.go
-//	ack       let the worker delete the results, the member the job  recorded.go
+//	ack       let the worker delete the results, the member the job  acknowledge.go
 //
 // Each step is taken only after the previous one has been recorded, so a crash between two steps may cause work to be
 // repeated but never to be lost. A failure in between ends in one of three ways: the job is queued again because it has

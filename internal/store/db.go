@@ -28,9 +28,9 @@
 // The file and its connections: db.go, statement.go, pages.go, lock.go (one process at a time) and migrate.go (schema
 // versions). Transactions: owner.go (on whose behalf), whole.go and tx.go. Rows: table.go, column.go (how a Go value
 // becomes a column) and filter.go (how a list is selected). Notifications of every changed object: watch.go. Brief
-// reads of glideins with many attempts: brief.go. Requests that may be repeated: once.go. Schedules, which are too
-// long for a row and are files beside the database: schedule.go. Copies made while corrald runs: snapshot.go. Damage
-// and missing files: sound.go.
+// reads of glideins with many attempts: glideinbrief.go. Requests that may be repeated: idempotency.go. Schedules,
+// which are too long for a row and are files beside the database: schedule.go. Copies made while corrald runs:
+// snapshot.go. Damage and missing files: inspection.go.
 package store
 
 import (

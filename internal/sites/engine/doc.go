@@ -8,7 +8,7 @@
 // A siteLoop (loop.go, step.go) consists of parts, each of which owns its own memory of the site:
 //
 //	line      the connection, the step's budget of commands, the pace, and the records (line.go)
-//	watch     observations of the live jobs, and the output of ended ones (watch.go, words.go, notes.go)
+//	watch     observations of the live jobs, and the output of ended ones (watch.go, reports.go, notes.go)
 //	sender    submissions to the site: intent, provision, description, submission (send.go, provide.go)
 //	stager    the packages that the site has (stage.go)
 //	tokens    tokens that admit workers to HTCondor pools (tokens.go)

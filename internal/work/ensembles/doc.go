@@ -5,10 +5,10 @@
 //
 //	make.go      a request becomes a row: workflows are read, and the policy is chosen
 //	shelf.go     the files of workflows, until their ensembles have ended
-//	sight.go     the known state at an instant, and the policy's view of it
+//	view.go      the known state at an instant, and the policy's view of it
 //	decide.go    Decide, which is pure: what to begin, request, release and cancel, and when the ensemble is over
 //	keep.go      a loop for each ensemble
-//	carry.go     decisions, carried out
+//	carrier.go   decisions, carried out
 //
 // An ensemble does not depend on the client that started it: each decision is in the store before it takes effect, in
 // one transaction with the glideins or the run, so that a corrald that was killed continues where it stopped. The
