@@ -202,7 +202,7 @@ func (t *Tx) holdings(of attemptsOf, each func(held)) error {
 }
 
 // Reserve promises each of a plan's pilots at a site an amount of the site's balance, in the unit of its price. Each
-// pilot can be given one promise. It returns a Conflict error unless the plan is PROVISIONED. If the balance does not
+// pilot can have only one promise. It returns a Conflict error unless the plan is PROVISIONED. If the balance does not
 // suffice for all amounts together, Reserve returns the error of cost.Ledger.Reserve.
 func (t *Tx) Reserve(plan corral.PlanID, site corral.SiteID, amounts map[corral.GlideinID]cost.Money) error {
 	p, err := t.PlanRow(plan)

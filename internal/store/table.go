@@ -175,7 +175,7 @@ func (tb table[T]) save(t *Tx, row T, entries ...corral.Entry) error {
 	return t.record(entries...)
 }
 
-// one returns the row that matches where, or a NotFound error that names it called.
+// one returns the row that matches where, or a NotFound error that refers to the row as called.
 func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) {
 	var row T
 	columns := tb.columns(&row)
