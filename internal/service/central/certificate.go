@@ -20,7 +20,7 @@ type Certificates struct {
 	lg        *slog.Logger
 	cert, key string // file names
 
-	mu    sync.Mutex // guards following
+	mu    sync.Mutex // guards the fields below
 	seen  [2]stamp   // of the pair that was read last, whether or not it was usable
 	inUse *tls.Certificate
 }

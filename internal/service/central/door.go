@@ -2,8 +2,8 @@
 //
 // A Door stands in front of the server on the TLS listener. For each request it identifies the caller, checks with
 // package access whether the request is allowed, enforces the owner's limits, and passes the request on with its
-// caller in the context, where the store and the handlers find it. It checks before it knows whether the route
-// exists. A Door makes no decisions itself and keeps only each owner's use of the limits (owners.go).
+// caller in the context, where the store and the handlers find it. These checks precede the search for the route. A
+// Door makes no decisions itself and keeps only each owner's use of the limits (owners.go).
 //
 //	TLS ─► Door: whose token? allowed? within limits? ─► rest.Router ─► View or Write for that caller
 //

@@ -22,7 +22,7 @@ const (
 	// maxClients limits the number of listeners, each with a connection and a goroutine.
 	maxClients = 1000
 
-	// retryAfter is the pause after the database could not be read.
+	// retryAfter is the pause after a failure to read the database.
 	retryAfter = time.Second
 )
 
@@ -72,7 +72,8 @@ func (h *Hub) join(ctx context.Context) (*client, error) {
 	return c, nil
 }
 
-// start starts the goroutine. It begins at the present end of the history and watches from before that.
+// start starts the goroutine. The goroutine begins at the present end of the history; the watch starts before that end
+// is read.
 func (h *Hub) start(ctx context.Context) error {
 	watch := h.db.Watch()
 	_, last, err := span(ctx, h.db)
@@ -81,7 +82,8 @@ func (h *Hub) start(ctx context.Context) error {
 		return err
 	}
 	r := &reader{db: h.db, last: last, said: map[store.Subject]uint64{}}
-	// It reads on behalf of corrald, which sees everything, not of the first client, whose context has a caller.
+	// The goroutine reads on behalf of corrald, which sees everything, and not on behalf of the first client, whose
+	// context has a caller.
 	life, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan struct{})
 	go func(done chan struct{}) {

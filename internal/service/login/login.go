@@ -1,4 +1,4 @@
-// Package login manages logins that a person answers over several requests.
+// Package login manages logins whose questions a person answers over several requests.
 //
 // For the ssh transport a login is one call, which asks its questions (a passphrase, a one-time code) while it runs.
 // For a REST client it is a sequence of requests: each contains the answers to one question and is answered with the
@@ -47,7 +47,7 @@ type Session struct {
 	cancel  context.CancelFunc
 	answers chan []string // to the pending question; never blocks
 
-	mu       sync.Mutex // guards following
+	mu       sync.Mutex // guards the fields below
 	asked    int
 	question *gridsite.Question // the pending question; nil: none
 	over     bool
@@ -77,7 +77,7 @@ func (ss *Sessions) Begin(ctx context.Context, site corral.Site,
 	return s
 }
 
-// Wait returns when no login is running any more.
+// Wait waits until no login is running any more.
 func (ss *Sessions) Wait() { ss.running.Wait() }
 
 // keep adds a session and drops those that ended long ago.

@@ -42,7 +42,7 @@ type Sources struct {
 // scrapeTimeout limits the reads of one scrape: by default, Prometheus itself gives up after ten seconds.
 const scrapeTimeout = 8 * time.Second
 
-// quick are the histogram buckets, in seconds, for operations that should take milliseconds.
+// quick lists the histogram buckets, in seconds, for operations that should take milliseconds.
 var quick = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
 
 // New returns the metrics of a corrald of this version.

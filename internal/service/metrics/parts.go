@@ -56,7 +56,7 @@ type part struct {
 	send func(*store.WholeTx, *scrape) error
 }
 
-// parts are the stored metrics. The first two find the sites and the owners, which others need.
+// parts are the stored metrics. The first two find the sites and the owners, which the other parts need.
 var parts = []part{
 	{"sites", func(tx *store.WholeTx, s *scrape) (err error) {
 		if s.sites, err = tx.Sites(store.Filter{}); err != nil {

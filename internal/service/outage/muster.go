@@ -39,7 +39,7 @@ func parse(s string) (o corral.Outage, ok bool) {
 type muster struct {
 	workers []corral.Worker // unreachable workers are not Connected
 	was     corral.Outage   // the outage last recorded; zero: none
-	blind   bool            // there may be workers missing from workers
+	blind   bool            // some workers may be missing from workers
 }
 
 // connected counts the reachable workers.
@@ -58,7 +58,7 @@ func (m muster) connected() (n int) {
 func (m muster) outage(now time.Time) corral.Outage {
 	connected, is := m.connected(), corral.Outage{Since: now}
 	for _, w := range m.workers {
-		if w.Connected || !w.EndsAt.IsZero() && !now.Before(w.EndsAt) { // it has left by now
+		if w.Connected || !w.EndsAt.IsZero() && !now.Before(w.EndsAt) { // the worker has left by now
 			continue
 		}
 		is.Workers++

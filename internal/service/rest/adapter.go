@@ -29,8 +29,8 @@ type Adapter struct {
 // ErrStopping is the error of requests that are abandoned because corrald is stopping.
 var ErrStopping = corral.Errorf(corral.Unavailable, "corrald is stopping")
 
-// A Step is a change in two parts. Operations that take long, or that can fail for reasons outside the store, are
-// done before the Step exists.
+// A Step is a change in two parts. Operations that take a long time, or that can fail for reasons outside the store,
+// are done before the Step exists.
 type Step[Out any] struct {
 	Write func(tx *store.Tx) (Out, error) // the change itself; its result is the answer
 	Done  func(Out)                       // called after the commit; nil: nothing
@@ -78,8 +78,8 @@ func Change[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) 
 }
 
 // perform executes a change once for each key. If an answer is stored under the key, it is returned before anything
-// is prepared; otherwise the step is prepared outside a transaction and written together with its answer. status is
-// that of a success unless the step sets its own.
+// is prepared; otherwise the step is prepared outside a transaction and written together with its answer. status is the
+// HTTP status of a successful answer unless the step sets its own.
 func perform[In, Out any](a *Adapter, c *Call, status int,
 	prepare func(context.Context, In) (Step[Out], error)) error {
 	var in In

@@ -15,11 +15,11 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Config holds what the server needs besides the store. CondorRefused, Audit and Bounds are optional.
+// Config holds the server's dependencies other than the store. CondorRefused, Audit and Bounds are optional.
 type Config struct {
 	Version string           // of corrald, shown by /healthz
 	User    string           // the user that corrald runs as, shown by /healthz
-	Machine corral.SiteQueue // this machine, as a queue of the batch system fork
+	Machine corral.SiteQueue // this machine, described as a queue of the batch system fork
 	Folders Folders
 
 	Runs *run.Manager

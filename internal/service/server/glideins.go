@@ -139,8 +139,8 @@ func whereOf(tx *store.Tx, owner string, in api.NewGlidein) (site corral.Site, c
 	return site, cluster, cmp.Or(err, ready(cluster))
 }
 
-// canJoin returns why no worker at the glidein's site could join its cluster. An embedded cluster accepts all
-// workers.
+// canJoin returns an error with the reason if no worker at the glidein's site could join its cluster. An embedded
+// cluster accepts all workers.
 func (h *glideinHandlers) canJoin(ctx context.Context, owner string, in api.NewGlidein) error {
 	var site corral.Site
 	var cluster corral.Cluster

@@ -54,7 +54,7 @@ func (h *loginHandlers) step(c *rest.Call) error {
 			return err
 		}
 	}
-	// A login at a site is recorded in the site's history, a login at a contact nowhere. If the last request is
+	// A login at a site is recorded in the site's history; a login at a contact is not recorded. If the last request is
 	// repeated, the additional entry is harmless.
 	next, err := s.Next(ctx, n)
 	if err == nil && next.Done && s.Site.ID != 0 {
