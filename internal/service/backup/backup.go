@@ -7,7 +7,7 @@
 // entries: a file without a manifest is incomplete and is refused. Because the archive contains secrets, its mode is
 // 0600.
 //
-// # What makes it consistent
+// # Consistency
 //
 // The order of copying makes the backup consistent: first the database, then the journals. So the journals may be ahead
 // of the database, as after a crash of corrald, and replay handles that. In the opposite order a row could say that a

@@ -65,8 +65,8 @@ func (h *siteHandlers) routes() []rest.Route {
 	}
 }
 
-// siteOnRecord finds the site that the path names for a request that only reads: if no site has the name now, the
-// last one that had it.
+// siteOnRecord finds the site that the path names for a request that only reads: if no site has the name now, it finds
+// the last one that had it.
 func siteOnRecord(c *rest.Call, tx *store.Tx) (corral.Site, error) {
 	return rest.Referred("site", c.Param("site"), tx.Site, tx.SiteLastNamed)
 }

@@ -39,7 +39,7 @@ type Pools interface {
 	Queue(cluster corral.Cluster) (run.Queue, error)
 }
 
-// An Address tells workers at a site where to connect.
+// An Address determines where workers at a site connect.
 type Address interface {
 	// For returns the addresses to try, in order, and the digest of the worker port's certificate if one of them is a
 	// TLS address.
@@ -111,7 +111,7 @@ func (c *Clusters) Notify() {
 }
 
 // Close closes all dispatchers and links; workers and pilots notice and try to reconnect. It holds no lock while it
-// waits for them, because they may be about to notify.
+// waits for the dispatchers, because they may be about to call Notify.
 func (c *Clusters) Close() {
 	c.links.Close()
 	c.mu.Lock()

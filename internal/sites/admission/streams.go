@@ -28,7 +28,7 @@ func StreamTerms(c *Clusters) dispatch.Config { return c.cfg }
 
 // The worker jobs of an HTCondor cluster connect like workers. HTCondor assigned their slots, so they hold no lease
 // of an attempt; they are admitted by the token of their cluster's stream. They name the pool worker on which they
-// run and share its attempt's fate: if that is asked to drain, they drain, too.
+// run and share its attempt's fate: if the attempt is asked to drain, its worker jobs also drain.
 
 // A streamDoor admits worker jobs. The zero value admits none.
 type streamDoor struct{ streams Streams }

@@ -120,8 +120,8 @@ func (l *siteLoop) cancel(ctx context.Context, w turn, cancels []reconcile.Cance
 	return l.ends.end(ctx, w, jobs)
 }
 
-// drain tells the attempt's dispatcher once in the life of this process: the dispatcher remembers it for workers that
-// reconnect, but only as long as it lives.
+// drain passes the request to the attempt's dispatcher once in the life of this process: the dispatcher remembers the
+// request for workers that reconnect, but only for its own lifetime.
 func (l *siteLoop) drain(ctx context.Context, w turn, a reconcile.Drain) error {
 	if err := l.line.ask(ctx, w, a.Job, corral.AskDrain, a); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (l *siteLoop) drain(ctx context.Context, w turn, a reconcile.Drain) error {
 	return nil
 }
 
-// drainFromAfar drains attempts at an unreachable site: dispatchers tell their workers without it.
+// drainFromAfar drains attempts at an unreachable site: dispatchers notify their workers directly, without the site.
 func (l *siteLoop) drainFromAfar(ctx context.Context, w turn) error {
 	for _, a := range reconcile.Decide(w.now.UTC(), w.World) {
 		if d, ok := a.(reconcile.Drain); ok {

@@ -20,7 +20,8 @@ const (
 	otherLogin = 5 * time.Minute
 )
 
-// credentials tracks how long corrald can log in at the site. After a restart of corrald, people are told once more.
+// credentials tracks how long corrald can log in at the site. After a restart of corrald, people are notified once
+// more.
 type credentials struct {
 	line  *line
 	watch credential.Watch
@@ -28,7 +29,7 @@ type credentials struct {
 }
 
 // look reads the credentials again and reports, in the log and in the site's history, when one is about to expire,
-// has expired, or was renewed. If one has expired, the site may accept another, so that is tried.
+// has expired, or was renewed. If one has expired, the site may accept another, so another login is tried.
 func (c *credentials) look(ctx context.Context, now time.Time, site corral.Site) ([]credential.Credential, error) {
 	held := c.line.reach.Credentials
 	all := held.Of(site)

@@ -35,7 +35,7 @@ type ends struct {
 	stuck map[string]retry // :: tag of a job that does not end → when to ask again
 }
 
-// drop forgets the memory of a live job.
+// drop discards the retry that is scheduled for a job.
 func (e *ends) drop(j corral.Job) { delete(e.stuck, j.Tag) }
 
 // end ends jobs, except those that were asked too recently. Pilots and the site's own jobs may be in different batch

@@ -88,8 +88,8 @@ func (l *siteLoop) serve(ctx context.Context, w turn) error {
 	return l.remains.forget(ctx, w.now, w.Site)
 }
 
-// load reads all records about the site in one transaction and adds what the parts know. This knowledge is never
-// needed for a correct decision, only for a better one: without it, for example, a package is checked once more.
+// load reads all records about the site in one transaction and adds the data that the parts remember. This data is
+// never needed for a correct decision, only for a better one: without it, for example, a package is checked once more.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	var w reconcile.World
 	from := time.Now()
@@ -243,8 +243,8 @@ func (l *siteLoop) giveUp(ctx context.Context, now time.Time, live []corral.Job,
 	return nil
 }
 
-// expect returns the expectation for the site. A job that the site does not know is polled for again soon, because
-// only the time for which it has been missing shows whether it is lost.
+// expect returns the expectation for the site. A job that is unknown to the site is polled for again soon, because only
+// the time for which it has been missing shows whether it is lost.
 func (l *siteLoop) expect(w turn) expectation {
 	e := expect(w.now, w.World)
 	e.soon = e.soon || len(l.watch.missing) > 0

@@ -58,7 +58,7 @@ func (t *trouble) enter(ctx context.Context, now time.Time, err error) time.Dura
 	return pause
 }
 
-// record writes to the store, or to the log if that fails, too.
+// record writes to the store or, if that fails, reports the failure in the log.
 func (t *trouble) record(ctx context.Context, fn func(*store.Tx) error) {
 	if err := t.line.write(ctx, fn); err != nil && ctx.Err() == nil {
 		t.line.lg.Error("a site's trouble could not be recorded", "site", t.line.id, "err", err)
@@ -87,7 +87,7 @@ func tellWaiting(tx *store.Tx, id corral.SiteID) error {
 }
 
 // tellSlow records that the site does not answer, unless a trouble is already recorded. The next step, which knocks
-// at a site in trouble, determines whether it is over.
+// at a site in trouble, determines whether the trouble is over.
 func tellSlow(tx *store.Tx, id corral.SiteID, why error) error {
 	site, err := tx.Site(id)
 	if err != nil || site.Trouble.Why != "" {
