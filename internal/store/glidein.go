@@ -13,9 +13,9 @@ import (
 // partial index only for a query that repeats the index's condition.
 const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
 
-// A row holds the request and, as state and reason, what follows from the glidein's attempts, which are rows of jobs.
-// The state could be computed but is stored so that queries and indexes can select by it; settle keeps it consistent
-// with the attempts.
+// A row holds the request and, as state and reason, a result derived from the glidein's attempts, which are rows of
+// jobs. The state could be computed but is stored so that queries and indexes can select by it; settle keeps it
+// consistent with the attempts.
 var glideins = table[corral.Glidein]{
 	noun:  corral.ObjectGlidein,
 	name:  "glideins",

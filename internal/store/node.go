@@ -67,8 +67,8 @@ func (t *Tx) clearNode(site corral.SiteID, name string, until time.Time) error {
 	return nil
 }
 
-// NoteHosts records the times at which workers started on hosts of a site: the nodes work, whatever failed there
-// before.
+// NoteHosts records the times at which workers started on hosts of a site: these nodes work, regardless of earlier
+// failures there.
 func (t *Tx) NoteHosts(site corral.SiteID, hosts map[string]time.Time) error {
 	for host, registered := range hosts {
 		if short := corral.ShortName(host); short != "" {

@@ -150,7 +150,7 @@ func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed 
 	return row, tb.update(t, row)
 }
 
-// free returns the error from conflict for a row that matches where; nil if there is none. A unique index enforces
+// free returns the error from conflict for a row that matches where, or nil if there is none. A unique index enforces
 // the same rule but without a readable message. Like an index, free considers the rows of all owners.
 func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
 	var other T

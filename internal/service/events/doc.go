@@ -10,7 +10,7 @@
 // every client. A client has room for a few batches. A client without room is dropped instead of delaying the others:
 // its connection ends, and it reconnects with the id of its last event.
 //
-// An event's id is that of a history entry in the database, so a client can reconnect after corrald was killed. The
+// An event's id is the id of a history entry in the database, so a client can reconnect after corrald was killed. The
 // events that it missed are read from the history; if there are too many of them, or if they were deleted, the client
 // gets a reset instead and reads the lists.
 package events

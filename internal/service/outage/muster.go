@@ -52,9 +52,9 @@ func (m muster) connected() (n int) {
 	return n
 }
 
-// outage returns the outage to report now; zero: none. It begins once the first worker has been unreachable for
-// settles, then includes all unreachable workers, and ends when there are none. If corrald is blind, as after its
-// restart, the missing workers still count as unreachable.
+// outage returns the outage to report now, or the zero value if there is none. It begins once the first worker has been
+// unreachable for settles, then includes all unreachable workers, and ends when there are none. If corrald is blind, as
+// after its restart, the missing workers still count as unreachable.
 func (m muster) outage(now time.Time) corral.Outage {
 	connected, is := m.connected(), corral.Outage{Since: now}
 	for _, w := range m.workers {

@@ -19,7 +19,7 @@ import (
 const (
 	again      = time.Minute            // interval of checks without a change
 	afterError = 5 * time.Second        // interval after an error
-	pace       = 100 * time.Millisecond // minimum interval of checks, however much changes
+	pace       = 100 * time.Millisecond // minimum interval of checks, even if much changes
 )
 
 // Runs cancels runs; it is implemented by run.Manager.

@@ -14,8 +14,8 @@ import (
 )
 
 // SetUp creates the initial cluster and site of a personal corrald if they are missing, and returns once the site is
-// READY. It may be called repeatedly, and by several programs at once: the second one finds what the first has
-// created.
+// READY. It may be called repeatedly, and by several programs at once: the second one finds the objects that the first
+// one has created.
 func SetUp(ctx context.Context, cl *api.Client) (corral.Site, error) {
 	_, err := cl.Cluster(ctx, Cluster)
 	if corral.KindOf(err) == corral.NotFound {

@@ -155,8 +155,9 @@ func look(l xdg.Layout, u runas.User, another string) danger {
 	return danger{}
 }
 
-// unsafe returns why a program that uses a socket, or a directory of sockets, could be connected to another user's
-// process, and what to do about it. It returns empty strings if that is impossible or the path does not exist.
+// unsafe returns the reason why a program that uses a socket, or a directory of sockets, could be connected to another
+// user's process, and advice on how to prevent that. It returns empty strings if that is impossible or the path does
+// not exist.
 //
 // Any user who can write to the directory can put a socket there, and the owner of a link decides where it points. So
 // the path must not be a link, it must belong to the user or to us, and other users must not be able to write there.

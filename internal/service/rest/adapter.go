@@ -71,8 +71,8 @@ func Create[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) 
 // is already stored under the request's key, the request gets that answer and nothing is done.
 //
 // prepare may query a site or read an archive, so it runs outside the transaction, which must be short because there
-// is only one writer. The data that prepare has read may have changed meanwhile, so the step checks again what must
-// still hold.
+// is only one writer. The data that prepare has read may have changed meanwhile, so the step checks again the
+// conditions that must still hold.
 func Change[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) (Step[Out], error)) error {
 	return perform(a, c, http.StatusOK, prepare)
 }

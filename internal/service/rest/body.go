@@ -18,8 +18,8 @@ import (
 )
 
 // A Pace is the minimum speed of a request's body. After the grace period, the average rate must be at least the
-// floor, and in any grace period at least one byte must arrive: a stalled body is not waited for, however fast it was
-// before.
+// floor, and in any grace period at least one byte must arrive: the server does not wait for a stalled body, regardless
+// of its earlier speed.
 type Pace struct {
 	Grace time.Duration // 0: DefaultPace's value
 	Floor int64         // bytes per second; 0: DefaultPace's value

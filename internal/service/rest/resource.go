@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Resource implements what all kinds of objects under /v1 have in common. The handlers of a kind embed its Resource
-// and add what is specific to the kind.
+// A Resource implements the operations common to all kinds of objects under /v1. The handlers of a kind embed its
+// Resource and add the operations specific to the kind.
 type Resource[T any] struct {
 	*Adapter
 	Object string // the store's name of the kind

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// ensembleConfig holds what the handlers need from corrald.
+// ensembleConfig holds the parts of corrald that the handlers depend on.
 type ensembleConfig struct {
 	Runs    *run.Manager
 	Shelf   ensembles.Shelf

@@ -82,7 +82,7 @@ func (h *glideinHandlers) list(c *rest.Call) error {
 }
 
 // present adds the registered and the unreachable workers of the glideins. These are never stored, because they would
-// be wrong after a crash. Each cluster is queried once, however many of its glideins are listed.
+// be wrong after a crash. Each cluster is queried once, regardless of how many of its glideins are listed.
 func present(cfg Config, glideins ...corral.Glidein) []corral.Glidein {
 	type sum struct{ workers, cpus int }
 	sums := map[corral.GlideinID]sum{}

@@ -93,7 +93,7 @@ func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session
 	}), 0, nil
 }
 
-// where finds the site, or makes one from a contact, because a person may have to log in before a site can be
+// where finds the site, or constructs one from a contact, because a person may have to log in before a site can be
 // created. Only the owner of a site may log in there: otherwise another user's credentials would serve the owner as
 // long as the connection lasts.
 func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, err error) {

@@ -68,8 +68,8 @@ func (h *ownerHandlers) list(c *rest.Call) error {
 	})
 }
 
-// move changes the state of an account. It looks up the owner first, so that a mistyped name is not found instead of
-// creating a new account.
+// move changes the state of an account. It looks up the owner first, so that a mistyped name causes a NotFound error
+// instead of creating a new account.
 func (h *ownerHandlers) move(move corral.OwnerMove) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		return rest.Change(h.Adapter, c,

@@ -48,7 +48,7 @@ func (h *taskHandlers) ahead(c *rest.Call, _ rest.Head) error {
 }
 
 // add adds tasks to an open run. They are in its journal, with the request's key, before the answer is stored: a
-// repetition gets the same numbers, wherever corrald died.
+// repetition gets the same numbers, regardless of when corrald died.
 func (h *taskHandlers) add(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewTask) (rest.Step[api.AddedTasks], error) {
 		var none rest.Step[api.AddedTasks]

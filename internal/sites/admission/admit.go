@@ -47,10 +47,10 @@ func (c *Clusters) visitor(ctx context.Context, tag string) (v visitor, err erro
 // place names the attempt in an error.
 func place(tag string) string { return "attempt " + tag }
 
-// Admit implements port.Gate: the token must be that of the named attempt and not expired, and the attempt must be
-// live. A worker must also know the secret of the pilot that holds the attempt's lease, belong to an embedded
-// cluster, and be one of the workers that the attempt can have; a worker that is not is recorded once in the
-// attempt's history. Pilots of all clusters are admitted, so that they can be asked to drain and can report their
+// Admit implements port.Gate: the token must belong to the named attempt and must not have expired, and the attempt
+// must be live. A worker must also know the secret of the pilot that holds the attempt's lease, belong to an embedded
+// cluster, and be one of the workers that the attempt can have; a worker that is not one of them is recorded once in
+// the attempt's history. Pilots of all clusters are admitted, so that they can be asked to drain and can report their
 // actions.
 func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admission, error) {
 	if id, yes := stream.ClusterOf(cred.Tag); yes {
@@ -212,9 +212,9 @@ func LostHosts(told []corral.LostHost) (lost []corral.LostHost) {
 	return lost
 }
 
-// NodeName returns the name of a node from a report or a batch system, or "" if it cannot be a host name. The name
-// may be passed back to the batch system as that of a node to avoid, so it must not be read there as an option or a
-// list.
+// NodeName returns the name of a node from a report or a batch system, or "" if it cannot be a host name. The name may
+// be passed back to the batch system as the name of a node to avoid, so the batch system must not be able to read it as
+// an option or a list.
 func NodeName(said string) string {
 	said = strings.TrimSpace(said)
 	for _, r := range said {

@@ -23,7 +23,7 @@ type Streams interface {
 	Streamed(cluster corral.ClusterID) *stream.Stream
 }
 
-// StreamTerms returns the configuration for the dispatchers of worker jobs, which is that of embedded clusters.
+// StreamTerms returns the configuration for the dispatchers of worker jobs, which is the same as for embedded clusters.
 func StreamTerms(c *Clusters) dispatch.Config { return c.cfg }
 
 // The worker jobs of an HTCondor cluster connect like workers. HTCondor assigned their slots, so they hold no lease

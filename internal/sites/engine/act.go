@@ -14,8 +14,8 @@ import (
 
 // perform carries out the decisions: first all cancellations together, then the rest in order. Cancellations make
 // room for new jobs, and many of them can be sent as one command. An error means that the site could not be reached
-// or did not answer, or, if it is a Conflict, that the state has changed meanwhile: the actions are decided again
-// later.
+// or did not answer, or, if it is a Conflict, that the state has changed in the meantime. In both cases the actions are
+// decided again later.
 func (l *siteLoop) perform(ctx context.Context, w turn, actions []reconcile.Action) error {
 	var cancels []reconcile.Cancel
 	var rest []reconcile.Action

@@ -53,8 +53,8 @@ func (c *credentials) look(ctx context.Context, now time.Time, site corral.Site)
 	return all, nil
 }
 
-// rest returns how long the loop may rest before the next look: until something must be reported or, if work waits
-// for a new credential, only briefly. The step may have logged in since the last look.
+// rest returns how long the loop may rest before the next check: until something must be reported or, if work waits for
+// a new credential, only briefly. The step may have logged in since the last check.
 func (c *credentials) rest(now time.Time, site corral.Site) time.Duration {
 	all := c.line.reach.Credentials.Of(site)
 	switch {

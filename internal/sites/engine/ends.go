@@ -96,7 +96,7 @@ func (e *ends) cancelAll(ctx context.Context, jobs []corral.Job) error {
 }
 
 // leaveAlone schedules the next request to a job that does not end, at increasing intervals and in proportion to the
-// time the request took; if err gives the reason, it is added to the job's history.
+// time the request took; if err contains a reason, the reason is added to the job's history.
 func (e *ends) leaveAlone(ctx context.Context, now time.Time, j corral.Job, err error, took time.Duration) error {
 	r := e.stuck[j.Tag]
 	r.pause = max(cancelGrace, min(2*r.pause, troubleMax), pollShare*took)

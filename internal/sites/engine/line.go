@@ -25,7 +25,7 @@ const (
 )
 
 // A line is shared by all parts of a loop: the connection to the site, the step's remaining budget, and access to the
-// store. It tracks what the step does, which determines when the next one is due.
+// store. It tracks the actions of a step, which determine when the next step is due.
 type line struct {
 	lg    *slog.Logger
 	db    store.Owner // of the site's owner

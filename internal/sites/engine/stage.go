@@ -124,7 +124,7 @@ func (s *stager) ordered(ctx context.Context, w reconcile.World) (digests []stri
 	return digests, nil
 }
 
-// look checks whether the site has lost its package, if a pilot seems to have missed it.
+// look checks whether the site has lost its package, if a pilot seems not to have found it.
 func (s *stager) look(ctx context.Context, site corral.Site) error {
 	if !s.notFound || site.State != corral.SiteReady || !s.line.take() {
 		return nil

@@ -188,7 +188,7 @@ func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error
 }
 
 // moveJob records a move of a job and, for its end, the contents of its report, in one transaction: a history never
-// shows an end without the reasons. Only then do the parts forget the job or learn from it; if the transaction fails
+// shows an end without the reasons. The parts forget the job or learn from it only after that; if the transaction fails
 // they are unchanged, and the same move is found again at the next poll.
 func (l *siteLoop) moveJob(ctx context.Context, now time.Time, j corral.Job, ev corral.JobEvent) error {
 	report := l.watch.reports[j.Tag]

@@ -22,7 +22,7 @@ const (
 )
 
 // A trouble prevents corrald from reaching a site. It is stored in the site's row for people to see; it makes no job
-// fail, because a broken network says nothing about the jobs behind it.
+// fail, because a broken network is not evidence about the jobs behind it.
 type trouble struct {
 	line  *line
 	pause time.Duration // before the next attempt

@@ -27,7 +27,7 @@ type watch struct {
 
 	missing  reconcile.Missing          // times since which jobs have been unknown to the site
 	pruned   map[string]time.Time       // :: the site's id of a duplicate job → time of the last cancellation
-	hopeless map[corral.JobID]time.Time // :: waiting job → since when the site has reported that it can never start
+	hopeless map[corral.JobID]time.Time // :: waiting job → time since which the site has reported that it cannot start
 	reports  map[string]jobfiles.Report // :: tag → report of an ended job, until it is recorded
 	worked   map[string]time.Time       // :: host → latest recorded registration of a worker
 }

@@ -46,7 +46,7 @@ func NewProber(lg *slog.Logger, db *store.DB, r *Reach, address admission.Addres
 	return &Prober{lg: lg, db: db, reach: r, address: address}
 }
 
-// A probeReader returns what a probe has written so far.
+// A probeReader returns the output that a probe has written so far.
 type probeReader func(context.Context) ([]byte, error)
 
 // probe runs a small job at a READY site while attend reads its output. The job's program is the pilot of the site's

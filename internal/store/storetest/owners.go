@@ -32,7 +32,8 @@ var ownerOf = map[string]string{
 	"pool_tokens":    via("clusters", "cluster_id"),
 }
 
-// via returns the owner of a row without an owner column: that of the object named in one of its columns.
+// via returns an expression for the owner of a row without an owner column: the owner of the object named in one of its
+// columns.
 func via(table, column string) string {
 	return "(select o.owner from " + table + " as o where o.id = r." + column + ")"
 }

@@ -84,7 +84,7 @@ func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 		return w, err
 	}
 	awake := store.GlideinFilter{Site: id, Live: true, InBrief: true}
-	if w.Site.State == corral.SiteReady { // in other states, all glideins may have something due
+	if w.Site.State == corral.SiteReady { // in other states, actions for any glidein may be due
 		awake.WakesBy = tx.Now().Add(reconcile.Ahead)
 		if w.Later, err = tx.NextToWake(id, awake.WakesBy); err != nil {
 			return w, err
