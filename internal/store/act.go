@@ -53,6 +53,6 @@ func (t *Tx) created(object string, id int64, state string) corral.Entry {
 	return e
 }
 
-// For returns the owner for whom the transaction works, who will own what it creates. It returns "" for a transaction
-// without an owner.
+// For returns the owner for whom the transaction works, who will own the objects that it creates. It returns "" for a
+// transaction without an owner.
 func (t *Tx) For() string { return t.asker }

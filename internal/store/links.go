@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// ScaleLabel is the label by which a glidein names the cluster whose scale asked for it.
+// ScaleLabel is the label by which a glidein names the cluster whose scale requested it.
 const ScaleLabel = "scale"
 
 // UnusedSite returns a Conflict error, which refuses the removal of a site, if pilots are still requested there

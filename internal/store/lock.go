@@ -47,7 +47,7 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// holder reads the id of the process that holds the lock, which may not have written it yet.
+// holder reads the id of the process that holds the lock. The process may not have written its id yet.
 func holder(f *os.File) string {
 	b, err := io.ReadAll(io.LimitReader(f, 32))
 	if pid := bytes.TrimSpace(b); err == nil && len(pid) > 0 {

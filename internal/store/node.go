@@ -81,7 +81,7 @@ func (t *Tx) NoteHosts(site corral.SiteID, hosts map[string]time.Time) error {
 }
 
 // ForgiveNodes ignores the losses so far on nodes of a site, on all nodes if none is named, and logs that in the
-// site's history. A node without losses stays unchanged; an unknown node is a NotFound error.
+// site's history. A node without losses stays unchanged; for an unknown node the error is NotFound.
 func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 	last, err := t.lastLost(id)
 	if err != nil {

@@ -42,7 +42,7 @@ type conn interface {
 // A connection is used by one goroutine at a time, which database/sql ensures.
 type connection struct {
 	conn
-	kept map[string]*statement // by text
+	kept map[string]*statement // cached statements by text
 }
 
 // PrepareContext returns the cached statement. A statement whose rows are still being read cannot run a second time;

@@ -10,7 +10,7 @@
 // # Consistency
 //
 // The order of copying makes the backup consistent: first the database, then the journals. So the journals may be ahead
-// of the database, as after a crash of corrald, and replay handles that. In the opposite order a row could say that a
+// of the database, as after a crash of corrald, and replay handles that. In the opposite order a row could state that a
 // run is over although the journal lacks its last tasks. A journal is cut after its last complete line, because its
 // writer may be in the middle of one.
 //
@@ -52,7 +52,8 @@ const (
 	runsDir      = "runs"  // in the archive: a folder for each run, by its id
 )
 
-// Files in a run's directory, in the order in which they must exist: a directory without a workflow is not a run's.
+// Files in a run's directory, in the order in which they must exist: a directory without a workflow is not a run's
+// directory.
 const (
 	journalFile  = "journal"
 	workflowFile = "workflow.json"

@@ -35,7 +35,8 @@ const maxManifest = 256 << 20
 // force, and is moved aside.
 //
 // A run's existing journal stays: it only grows, so it is at least as new as the archive's. The list of revocations
-// also stays and gets the lines that only the archive's list has: a restore never makes a revoked token valid again.
+// also stays and receives the lines that only the archive's list has: a restore never makes a revoked token valid
+// again.
 func Restore(ctx context.Context, l xdg.Layout, name string, force bool) (r api.Restored, err error) {
 	if err := ours(l.State); err != nil {
 		return r, err

@@ -92,8 +92,8 @@ func (c *Certificates) stamps() (now [2]stamp) {
 	return now
 }
 
-// read reads the pair with these stamps. The caller holds c.mu. The stamps were taken before: if a file is replaced
-// during the read, it is read again at the next handshake.
+// read reads the pair with these stamps. The caller holds c.mu. The stamps were taken before the read: if a file is
+// replaced during the read, it is read again at the next handshake.
 func (c *Certificates) read(now [2]stamp) error {
 	c.seen = now
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)

@@ -41,7 +41,7 @@ type Hub struct {
 	mu      sync.Mutex // guards the fields below
 	clients map[*client]bool
 	stop    context.CancelFunc // ends the goroutine; nil: it is not running
-	done    chan struct{}      // closed when it has ended
+	done    chan struct{}      // closed when the goroutine has ended
 }
 
 // NewHub returns a hub that reads db, which must outlive it.
@@ -125,7 +125,7 @@ func (h *Hub) run(ctx context.Context, watch *store.Watch, r *reader) {
 			if err != nil {
 				h.lg.Error("reading what changed", "error", err)
 				retry.For(ctx, retryAfter)
-				continue // with the same changes
+				continue // try again with the same changes
 			}
 			h.publish(batch)
 			changed = nil

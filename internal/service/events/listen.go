@@ -50,7 +50,7 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 	}
 	out := c.Live(api.EventsMediaType, patience)
 	if err := send(out, visible(c.Caller(), first)); err != nil {
-		return nil // it is disconnected or too slow
+		return nil // the client is disconnected or too slow
 	}
 	tick := time.NewTicker(alive)
 	defer tick.Stop()
@@ -58,7 +58,7 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 		select {
 		case batch, there := <-me.batches:
 			if !there {
-				return nil // dropped: it will reconnect
+				return nil // the client was dropped and will reconnect
 			}
 			err = send(out, visible(c.Caller(), batch))
 		case <-tick.C:
@@ -142,7 +142,7 @@ func missed(ctx context.Context, db *store.DB, after int64) (batch []event, err 
 		case after == 0:
 			batch = []event{anew(api.EventReady, last)}
 			return nil
-		case after > last, after+1 < first, last-after > mostMissed: // another database, or too long ago
+		case after > last, after+1 < first, last-after > mostMissed: // the event is from another database, or too old
 			batch = []event{anew(api.EventReset, last)}
 			return nil
 		}

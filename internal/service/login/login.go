@@ -5,7 +5,7 @@
 // next one. A Session connects the two: it runs the call in its own goroutine, which blocks in ask until a request
 // brings the answers, while requests block in Next until the call has a question or has ended.
 //
-// The one invariant: an answer answers one question, once. Each question has a number, and an answer contains the
+// The one invariant: an answer is used for one question, once. Each question has a number, and an answer contains the
 // number of its question, so that a request that is repeated because its response was lost does not answer the next
 // question.
 //
@@ -56,7 +56,7 @@ type Session struct {
 }
 
 // Begin starts a login at the site by calling dial, whose questions are passed to the session. The login ends when
-// dial returns. It is cancelled when ctx ends, Cancel is called, or its time is over.
+// dial returns. It is cancelled when ctx ends, when Cancel is called, or when its time limit has passed.
 func (ss *Sessions) Begin(ctx context.Context, site corral.Site,
 	dial func(ctx context.Context, ask gridsite.Asker) error) *Session {
 	ctx, cancel := context.WithTimeout(ctx, life)

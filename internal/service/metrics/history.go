@@ -144,7 +144,7 @@ func (h *history) observe(tx *store.WholeTx, e corral.Entry) error {
 	if !moved {
 		return nil
 	}
-	// The timeline events of this entry: a job's row may already contain later ones.
+	// Only the timeline events of this entry count, because a job's row may already contain later ones.
 	about := map[string]bool{}
 	switch e.To {
 	case string(corral.JobRunning):

@@ -33,7 +33,7 @@ type Metrics struct {
 	certificate atomic.Pointer[func() time.Time] // returns the expiry time of corrald's own certificate; nil: none
 }
 
-// Sources are functions that are called at each scrape. Both are required.
+// Sources holds functions that are called at each scrape. Both are required.
 type Sources struct {
 	Workers     func(corral.ClusterID) []corral.Worker         // the registered workers
 	Credentials func(site corral.Site) []credential.Credential // the credentials of corrald's logins there

@@ -227,7 +227,7 @@ func byOwner[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, sta
 // last reports whether a state is final; objects in such a state are not counted.
 func last[S ~string](state S) bool { return state == "DELETED" || state == "ENDED" }
 
-// since returns the seconds since a time, 0 for the zero time.
+// since returns the seconds since a time, or 0 for the zero time.
 func (s *scrape) since(at time.Time) float64 {
 	if at.IsZero() {
 		return 0
@@ -235,7 +235,7 @@ func (s *scrape) since(at time.Time) float64 {
 	return max(0, s.now.Sub(at).Seconds())
 }
 
-// expiry returns the expiry time of a credential in Prometheus's format; +Inf if it never expires.
+// expiry returns the expiry time of a credential in Prometheus's format, or +Inf if it never expires.
 func expiry(at time.Time) float64 {
 	if at.IsZero() {
 		return math.Inf(1)

@@ -116,8 +116,8 @@ func last(tx *store.WholeTx, of store.Subject) (o corral.Outage, yes bool, err e
 	return o, yes, err
 }
 
-// Look checks once and records changes. If all workers are reachable now and were before, nothing is read: the store
-// is not queried every two seconds about ten thousand healthy glideins.
+// Look checks once and records changes. If all workers are reachable now and were before, nothing is read, because
+// otherwise the store would be queried every two seconds about ten thousand healthy glideins.
 func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 	k.mu.Lock()
 	was := maps.Clone(k.said)

@@ -6,7 +6,7 @@
 // and its answer on the socket (Corrald.Answers). A process id from a file is never trusted by itself, because it may
 // now belong to any process; nor is a socket, because another user may have put it there (Located).
 //
-// The parts of the package: a Corrald is started, stopped and erased (personal.go); where it listens and who could
+// The parts of the package: starting, stopping and erasing a Corrald (personal.go); its sockets, and who could
 // impersonate it (where.go); the initial setup of a new one and the removal of everything (setup.go, queue.go,
 // purge.go); the checks of `corral doctor`, which change nothing (doctor.go, htcondor.go, ssh.go).
 package personal

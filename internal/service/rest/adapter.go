@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// An Adapter turns a route's action into a transaction and the result into an answer. All routes share one.
+// An Adapter turns a route's action into a transaction and the result into an answer. All routes share one Adapter.
 type Adapter struct {
 	Log  *slog.Logger
 	DB   *store.DB

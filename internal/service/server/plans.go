@@ -175,8 +175,8 @@ func clusterFor(tx *store.Tx, in api.NewPlan) (corral.Cluster, error) {
 	return cluster, err
 }
 
-// sitesNamed finds an owner's sites by name or id, each once. Without references it returns all sites that are not
-// DELETED.
+// sitesNamed finds an owner's sites by name or id, each once. Without references it returns all of the owner's sites
+// that are not DELETED.
 func sitesNamed(tx *store.Tx, owner string, refs []string) (sites []corral.Site, err error) {
 	if len(refs) == 0 {
 		sites, err = tx.Sites(store.Filter{})

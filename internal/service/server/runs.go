@@ -84,7 +84,7 @@ func (h *runHandlers) list(c *rest.Call) error {
 }
 
 // create creates a run's folder, then records the run, then starts it. A crash in between leaves a folder without a
-// run, which internal/work/run removes, or a recorded run that was not started, which it starts.
+// run, which internal/work/run removes, or a recorded run that was not started, which that package starts.
 func (h *runHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewRun) (rest.Step[corral.Run], error) {
 		var p *run.Prepared
@@ -107,8 +107,8 @@ func (h *runHandlers) create(c *rest.Call) error {
 	})
 }
 
-// prepare checks a request for a run and creates its folder. Parsing a large workflow takes a while, so it ends when
-// corrald stops.
+// prepare checks a request for a run and creates its folder. Parsing a large workflow takes a while, so prepare ends
+// early when corrald stops.
 func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.NewRun) (*run.Prepared, error) {
 	cluster, flow, err := h.complete(ctx, who, &in)
 	if err != nil {

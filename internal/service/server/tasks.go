@@ -104,7 +104,7 @@ func (h *taskHandlers) ask(
 }
 
 // list answers with a page of a run's tasks; after is the position of a task in the run, counted from 1. Each page of a
-// finished run may require reading the whole journal, so its limit is higher than that of other lists.
+// finished run may require reading the whole journal, so the limit of a page is higher than for other lists.
 func (h *taskHandlers) list(c *rest.Call) error {
 	var choice run.Choice
 	choice.After, choice.Limit = c.Query.Page(api.MaxTasks)

@@ -29,7 +29,7 @@ type visitor struct {
 
 // create creates a site. corrald connects to the site before there is a row, so that an unusable contact, root or
 // option is reported to the caller and leaves nothing behind. Before that, it checks in the store whether name and
-// root are free, because the connection may cost the person a password. The transaction checks both once more.
+// root are free, because a connection may require the person to type a password. The transaction checks both once more.
 func (h *siteHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewSite) (rest.Step[corral.Site], error) {
 		site, err := admit.ReadSite(c.Caller(), in, h.roots)

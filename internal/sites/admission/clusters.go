@@ -71,7 +71,7 @@ type Clusters struct {
 
 // NewClusters returns the set of clusters. HTCondor pools are added by UsePools. With the key that makes the
 // attempts' tokens, pilots that the store has no record of are recognized as this corrald's; without a key they are
-// strangers. NewClusters sets cfg.OnChange.
+// treated as strangers. NewClusters sets cfg.OnChange.
 func NewClusters(lg *slog.Logger, db *store.DB, key Key, cfg dispatch.Config) *Clusters {
 	c := &Clusters{
 		key:         key,

@@ -191,8 +191,8 @@ func (d *Delivery) bring(
 	return push(ctx, head, p, archive)
 }
 
-// push sends the archive through the transport to where the setup job expects it, unless the package is already
-// installed. The manifest is the last file of an installation, so its presence shows that the installation is
+// push sends the archive through the transport to the place where the setup job expects it, unless the package is
+// already installed. The manifest is the last file of an installation, so its presence shows that the installation is
 // complete.
 func push(ctx context.Context, head gridsite.Head, p packages.Signed, archive string) ([]jobfiles.Source, error) {
 	incoming, err := staging.Incoming("", p.Package)

@@ -24,7 +24,7 @@ type provision struct {
 	token      admission.Token // for a pilot, to connect to corrald
 	secret     string          // for its HTCondor pool; empty: none
 	addresses  []string        // where workers connect
-	certDigest string          // of the certificate presented there
+	certDigest string          // digest of the certificate presented there
 	relays     []string        // HOST:PORT of the site's relay
 }
 

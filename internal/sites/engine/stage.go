@@ -53,7 +53,7 @@ func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corra
 	if err != nil {
 		return site, fmt.Errorf("looking at %s: %w", site.Root, err)
 	}
-	if why != "" { // others may have put files there since it was chosen
+	if why != "" { // others may have put files there since the root was chosen
 		return site, delivery.Hopeless(site.Root + " cannot be the root of a site: " + why)
 	}
 	facts, err := s.delivery.Choose(ctx, s.line.access.Head, site)

@@ -171,7 +171,7 @@ func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error
 	}
 	for _, j := range live {
 		s, ok := seen[j.Tag]
-		if !ok { // it has ended, and its output is read in a later step
+		if !ok { // the job has ended, and its output is read in a later step
 			continue
 		}
 		s.Overdue, s.Hopeless = w.Overdue(j)

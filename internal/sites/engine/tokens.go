@@ -24,9 +24,9 @@ type tokenless string
 
 func (t tokenless) Error() string { return string(t) }
 
-// tokens manages the tokens with which attempts' workers join HTCondor pools. Each is recorded in the store before it
-// is brought to the site, and replaced there before it expires while the attempt waits in the queue. A pool that issues
-// no token is asked again later, while the site's other work continues.
+// tokens manages the tokens with which attempts' workers join HTCondor pools. Each token is recorded in the store
+// before it is brought to the site, and is replaced there before it expires while the attempt waits in the queue. A
+// pool that issues no token is asked again later, while the site's other work continues.
 type tokens struct {
 	line      *line
 	clusters  *admission.Clusters

@@ -83,7 +83,7 @@ func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey 
 }
 
 // Facts returns the properties of a site's batch system; the site need not be recorded yet. If the batch system
-// cannot be queried, a note in the facts says so.
+// cannot be queried, a note in the facts states this.
 func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
 	access, err := r.Open(ctx, site)
 	if err != nil {

@@ -99,7 +99,7 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 }
 
 // Login logs in at a site with a person's answers and holds the connection; if the site is still to be created, the
-// connection waits for it. The person may also accept the key of an unknown host. Whether or not it succeeds, the
+// connection waits for it. The person may also accept the key of an unknown host. Whether or not Login succeeds, the
 // callers that wait for LoggedIn are woken, because a failed login also matters to a site in trouble.
 func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error {
 	defer r.ring()

@@ -32,7 +32,7 @@ type process struct {
 
 	mu        sync.Mutex // guards the fields below
 	addresses []string   // HOST:PORT of the last relay; none: it never started
-	trouble   string     // why it did not start, or ended; empty: it runs, or was not tried yet
+	trouble   string     // why the relay did not start, or ended; empty: it runs, or was not tried yet
 }
 
 // state returns the addresses of the last relay that started, and its present trouble.

@@ -156,7 +156,7 @@ func queries(table, owner string, columns []string, unknown *[]error) (all []str
 			}
 			continue
 		}
-		for field, to := range targets { // a column that is not a document has none
+		for field, to := range targets { // a column that is not a document has no fields
 			all = append(all, query{table: table, owner: owner, where: c + " " + field, value: "f.value", to: to,
 				among: ", json_tree(case when json_valid(r." + c + ") then r." + c + " else 'null' end) as f",
 				if_:   "f.key = '" + field + "' and f.type = 'integer'"}.text())
