@@ -37,14 +37,16 @@ func (t *Tx) account(name string) (corral.Owner, error) {
 	return o, err
 }
 
-// Refusal says why nothing is done for an owner; "" if the account is ACTIVE. What would ask for new things asks this
-// first, and reports why it waits; internal/work/admit, through which all of that goes, refuses it.
+// Refusal returns the reason why no work is done for an owner, or "" if the account is ACTIVE. Code that is about to
+// request new objects calls it first and reports why it waits. In any case internal/work/admit, through which all such
+// requests pass, refuses them.
 func (t *Tx) Refusal(owner string) (string, error) {
 	o, err := t.account(owner)
 	return o.Refusal(), err
 }
 
-// Owner returns an owner with what it has. A NotFound error if no owner of that name has or had an object.
+// Owner returns an owner together with the numbers of its objects. It returns a NotFound error if no owner of that name
+// has or had an object.
 func (t *Tx) Owner(name string) (corral.Owner, error) {
 	o, err := t.account(name)
 	if err != nil {
@@ -198,7 +200,7 @@ type Belongings struct {
 	Plans     []corral.Plan // PROVISIONED, without their documents
 	Ensembles []record.Ensemble
 	Runs      []corral.Run
-	Glideins  []corral.Glidein // without the attempts that no longer matter
+	Glideins  []corral.Glidein // without their attempts
 	Sites     []corral.Site
 	Clusters  []corral.Cluster
 }

@@ -11,12 +11,13 @@ type Act struct {
 }
 
 // OnAct sets fn to be called for each act of corrald, after the commit that recorded it in a history. It must be
-// called before the first Write. The goroutine that wrote calls fn, which must not use the database.
+// called before the first Write. The goroutine that called Write also calls fn, which must not use the database.
 func (d *DB) OnAct(fn func(Act)) { d.onAct = fn }
 
-// acts lists the events that request something: an object's creation, an earlier or later start or end for pilots, a
-// plan's change of owner or state. All other events record results that batch systems and pilots report; they are
-// numerous and appear only in the histories.
+// acts lists the events that request something: the creation of an object, an earlier or later start or end of pilots,
+// a plan's provisioning, release, reservation or revision, a site's removal, a token's revocation, and a scale's start
+// or end. All other events record results that batch systems and pilots report; they are numerous and appear only in
+// the histories.
 var acts = map[string]bool{
 	"create": true, string(corral.AskDrain): true, string(corral.AskCancel): true, "retime": true,
 	string(corral.PlanProvision): true, string(corral.PlanRelease): true, "reserve": true, "revise": true,
@@ -52,6 +53,6 @@ func (t *Tx) created(object string, id int64, state string) corral.Entry {
 	return e
 }
 
-// For returns the owner for whom the transaction works, who will own what it creates. It returns "" for a transaction
-// without an owner.
+// For returns the owner for whom the transaction works, who will own the objects that it creates. It returns "" for a
+// transaction without an owner.
 func (t *Tx) For() string { return t.asker }

@@ -68,8 +68,8 @@ func TestChangedOnlyIfTheSubjectChanged(t *testing.T) {
 }
 
 // A waiter that takes the channel before reading misses nothing: many waiters follow a glidein's job to its end,
-// wherever the writer's commits fall between their steps. A lost wake-up leaves a waiter asleep, which the bubble
-// reports as a deadlock.
+// regardless of where the writer's commits fall between their steps. A lost wake-up leaves a waiter asleep, which the
+// bubble reports as a deadlock.
 func TestChangedLosesNoWakeUp(t *testing.T) {
 	t.Parallel()
 	for range 5 {

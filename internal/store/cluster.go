@@ -40,8 +40,8 @@ func (t *Tx) FreeClusterName(owner, name string) error {
 	}, "owner = ? and name = ? and state <> 'DELETED'", owner, name)
 }
 
-// CreateCluster stores c, an embedded cluster as READY and another as STARTING; its ID, State and times
-// are set here. A Conflict error if its name is not free.
+// CreateCluster stores c and sets its ID, State and times: an embedded cluster becomes READY, any other STARTING. It
+// returns a Conflict error if c's name is not free.
 func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
 	if err := t.FreeClusterName(c.Owner, c.Name); err != nil {
 		return corral.Cluster{}, err
@@ -106,9 +106,9 @@ func clusterWithoutFacts(c corral.Cluster) corral.Cluster {
 	return c
 }
 
-// unused returns a Conflict error that counts what still needs the cluster; nil if nothing does. It is asked in the
-// transaction that removes the cluster, and internal/work/admit looks at the cluster's state in the one that creates a
-// glidein or a run: so nothing can come to need a cluster while it goes.
+// unused returns a Conflict error with the numbers of glideins and runs that still need the cluster, or nil if none do.
+// It is called in the transaction that removes the cluster, and internal/work/admit checks the cluster's state in the
+// transaction that creates a glidein or a run: so no new glidein or run can depend on a cluster that is being removed.
 func (t *Tx) unused(c corral.Cluster) error {
 	var live, running int
 	err := t.row(`

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The figures for monitoring are counted here, in SQL: to read and count ten thousand rows would take longer than
-// everything else in a scrape.
+// The figures for monitoring are counted here, in SQL, because reading ten thousand rows to count them would take
+// longer than everything else in a scrape.
 
 // A Count is the number of an owner's objects in one state.
 type Count struct {
@@ -58,10 +58,10 @@ func (t *Tx) Counts(object string) ([]Count, error) {
 	return all, nil
 }
 
-// TasksOver counts the tasks in all runs that an owner ever had.
+// TasksOver holds the numbers of done and failed tasks in all runs that an owner ever had.
 type TasksOver struct {
 	Owner        string
-	Done, Failed int64 // Failed: without another retry
+	Done, Failed int64 // Failed: with no retry left
 }
 
 // TasksEnded counts the tasks that have ended, by the owner of their runs.

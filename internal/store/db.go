@@ -244,6 +244,6 @@ func (d *DB) notify(touched map[Subject]bool) {
 	}
 }
 
-// now is the current time in the database's resolution, whole milliseconds in UTC, so that a value read back equals
-// the value written.
+// now returns the current time in the database's resolution, whole milliseconds in UTC, so that a value read back
+// equals the value written.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

@@ -35,7 +35,8 @@ var ensembles = table[record.Ensemble]{
 	},
 }
 
-// CreateEnsemble stores e as RUNNING, on a cluster that carries no other one out; its ID, State and times are set here.
+// CreateEnsemble stores e as RUNNING and sets its ID, State and times. Its cluster must not be carrying out another
+// ensemble.
 func (t *Tx) CreateEnsemble(e record.Ensemble) (record.Ensemble, error) {
 	e.ID, e.State, e.CreatedAt, e.UpdatedAt = 0, record.Running, t.now, t.now
 	return ensembles.create(t, e, string(e.State))

@@ -21,7 +21,8 @@ func (w *world) newEnsemble(files string) record.Ensemble {
 		Progress: record.Progress{Members: []record.Member{{Workflow: "a", Tasks: 3, Standing: record.Waiting}}, Spent: "0ch"}}
 }
 
-// What an ensemble has spent and how its workflows stand changes as it goes on; what it was made with does not.
+// The spending of an ensemble and the states of its workflows change as it progresses; the values with which it was
+// created do not.
 func TestEnsembleLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A site that is being set up explains why its setup job waits, as long as it does. It ignores other jobs.
+// A site that is being set up explains why its setup job waits, as long as the job waits. The site ignores other jobs.
 func TestSiteSaysWhyItsJobWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

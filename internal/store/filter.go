@@ -80,8 +80,8 @@ func (c *conditions) clause() string {
 	}
 	b.WriteString(" order by " + c.order)
 	if c.limit > 0 {
-		// When a limit is a plain parameter, SQLite plans by its value and recompiles the statement whenever one is
-		// bound. It does not look into a sum.
+		// If the limit is a plain parameter, SQLite uses its value for the query plan and recompiles the statement
+		// whenever a value is bound. It does not do this if the limit is a sum.
 		b.WriteString(" limit ? + 0")
 		c.args = append(c.args, c.limit)
 	}

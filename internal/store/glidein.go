@@ -13,9 +13,9 @@ import (
 // partial index only for a query that repeats the index's condition.
 const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
 
-// A row holds the request and, as state and reason, what follows from the glidein's attempts, which are rows of jobs.
-// The state could be computed but is stored so that queries and indexes can select by it; settle keeps it consistent
-// with the attempts.
+// A row holds the request and, as state and reason, a result derived from the glidein's attempts, which are rows of
+// jobs. The state could be computed but is stored so that queries and indexes can select by it; settle keeps it
+// consistent with the attempts.
 var glideins = table[corral.Glidein]{
 	noun:  corral.ObjectGlidein,
 	name:  "glideins",
@@ -76,13 +76,13 @@ type GlideinFilter struct {
 	WakesBy time.Time         // only glideins that wait for no time, or for a time up to this one; zero: all
 }
 
-// wakes is the time at which a glidein stops waiting for a time alone: its start time, or the end of its
-// resubmission. It is 0 if the glidein does not wait for the clock or waits for another glidein. The index of live
+// wakes is an SQL expression for the time until which a glidein waits only for the clock: its start time, or the end of
+// its resubmission. It is 0 if the glidein does not wait for the clock or waits for another glidein. The index of live
 // glideins uses exactly this text.
 const wakes = "case when state = 'WAITING' and follows_id is null then " +
 	"coalesce(min(not_before_at_ms, coalesce(resubmit_deadline_at_ms, not_before_at_ms)), 0) else 0 end"
 
-// conditions builds a new list for each query, because a clause adds its limit to the arguments.
+// conditions returns f as conditions: a new list for each query, because clause appends the limit to the arguments.
 func (f GlideinFilter) conditions(t *Tx) conditions {
 	var c conditions
 	c.owned(t) // the same clause selects the attempts, from another table
@@ -103,8 +103,8 @@ func (f GlideinFilter) conditions(t *Tx) conditions {
 	return c
 }
 
-// NextToWake returns the time at which the first of a site's glideins wakes that a filter with WakesBy set to by
-// leaves out; zero if there is none.
+// NextToWake returns the earliest wake time of a site's live glideins after by, or the zero time if there is none. A
+// filter whose WakesBy is by omits the glideins that wake later.
 func (t *Tx) NextToWake(site corral.SiteID, by time.Time) (next time.Time, err error) {
 	err = t.row("select min("+wakes+") from glideins where site_id = ? and "+liveGlidein+" and "+wakes+" > ?",
 		[]any{site, at(&by)}, at(&next))
@@ -114,8 +114,8 @@ func (t *Tx) NextToWake(site corral.SiteID, by time.Time) (next time.Time, err e
 	return next, nil
 }
 
-// CreateGlidein stores g, if corral.Site.NewGlidein lets it, and settles it before, so that it is never NEW in a row,
-// only in its history.
+// CreateGlidein stores g if corral.Site.NewGlidein allows it. It settles g first, so that NEW appears only in the
+// glidein's history and never in its row.
 func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	site, err := t.Site(g.Site)
 	if err != nil {
@@ -136,7 +136,7 @@ func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	return glideins.create(t, settled, string(g.State), entries...)
 }
 
-// Glidein returns the glidein with this idand its attempts, even if the glidein is DELETED.
+// Glidein returns the glidein with this id and its attempts, even if the glidein is DELETED.
 func (t *Tx) Glidein(id corral.GlideinID) (corral.Glidein, error) {
 	g, err := glideins.one(t, id, "id = ?", id)
 	if err != nil {
@@ -234,8 +234,8 @@ func (t *Tx) RetimeGlidein(id corral.GlideinID, at time.Time, reason string) err
 }
 
 // SettleGlidein updates a glidein's state and reason to match everything recorded at Now: see corral.Glidein.Settle.
-// The caller passes what the glidein lacks besides its site; any other change settles it without a lack until the
-// next call. SettleGlidein returns the glidein in brief.
+// lack is anything that the glidein lacks for a reason other than its site; any other change settles the glidein
+// without this lack until the next call. SettleGlidein returns the glidein in brief.
 func (t *Tx) SettleGlidein(id corral.GlideinID, lack corral.Lack) (corral.Glidein, error) {
 	g, err := t.GlideinInBrief(id)
 	if err != nil {

@@ -247,7 +247,7 @@ func TestGlideinsFilter(t *testing.T) {
 	}
 }
 
-// TestHeldCPUs counts the CPUs of a site's live glideins that are not asked to go, by plan.
+// TestHeldCPUs counts the CPUs of a site's live glideins that were not asked to end, by plan.
 func TestHeldCPUs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -44,7 +44,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-// findings is the maximum number of faults that a check reports: the first ones are as informative as all.
+// findings is the maximum number of faults that a check reports, because the first few are as informative as all.
 const findings = 3
 
 // damageOf checks each page of a database, without comparing indexes with tables, and returns its findings in one
@@ -152,7 +152,7 @@ func (c *inspection) end() {
 	}
 }
 
-// found returns a channel that is closed when a check that is still running ends; for a nil inspection, a nil
+// found returns a channel that is closed when a check that is still running ends. For a nil inspection it returns a nil
 // channel, which is never closed.
 func (c *inspection) found() <-chan struct{} {
 	if c == nil {
@@ -254,7 +254,8 @@ func (d *DB) Guard(ctx context.Context) error {
 	}
 }
 
-// inPlace checks once. It ignores errors of the check itself, such as those of an unavailable file server.
+// inPlace returns a Conflict error if one of the files was removed or replaced. It ignores other errors, such as those
+// of an unavailable file server.
 func (d *DB) inPlace() error {
 	for _, p := range d.places {
 		now, err := os.Stat(p.path)
@@ -274,7 +275,7 @@ func (d *DB) inPlace() error {
 	return nil
 }
 
-// Path returns the database file.
+// Path returns the path of the database file.
 func (d *DB) Path() string { return d.places[0].path }
 
 // Checked reports whether all pages had been checked when Open returned; otherwise Guard reports the result.
@@ -284,8 +285,8 @@ func (d *DB) Checked() bool { return d.checking == nil }
 // missing.
 func (d *DB) Seal() error { return d.writer.Close() }
 
-// Holder returns the process that has the database at path open, or 0 if there is none; -1 stands for a process that
-// has not yet written its number. It changes nothing, not even the lock file.
+// Holder returns the id of the process that has the database at path open, 0 if there is none, or -1 if the process has
+// not yet written its id. It changes nothing, not even the lock file.
 func Holder(path string) (pid int, err error) {
 	f, err := os.Open(path + ".lock")
 	if errors.Is(err, fs.ErrNotExist) {

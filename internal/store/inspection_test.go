@@ -62,7 +62,7 @@ func garble(t *testing.T, path string, offset, length int64) {
 }
 
 // A damaged database is neither opened nor backed up. The error names the file, the damage and the remedy; the record
-// beside the database contains it, too, until a check finds the database intact.
+// beside the database also contains the damage until a check finds the database intact.
 func TestDamageIsFound(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, path string, size int64){
@@ -227,7 +227,7 @@ func TestGuardNoticesChangesToTheFiles(t *testing.T) {
 	}
 }
 
-// A missing database is not replaced by an empty one unless its record is missing, too.
+// A missing database is not replaced by an empty one unless its record is also missing.
 func TestMissingDatabaseIsNotRecreated(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

@@ -194,7 +194,8 @@ func (t *Tx) AttemptsOver(site corral.SiteID, skip, limit int) ([]corral.Job, er
 	return recent[min(skip, len(recent)):], err
 }
 
-// AttemptsOverSince lists a site's ended attempts that were requested since then, in the order of their requests.
+// AttemptsOverSince lists a site's ended attempts that were requested since the given time, in the order of their
+// requests.
 func (t *Tx) AttemptsOverSince(site corral.SiteID, since time.Time) ([]corral.Job, error) {
 	c := conditions{order: "created_at_ms, id"}
 	c.add(attemptOver)

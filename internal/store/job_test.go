@@ -239,7 +239,7 @@ func TestLeaseJob(t *testing.T) {
 	w.refused(corral.Invalid, lease(setup.ID, "node7/123"))
 }
 
-// Only a waiting job has a reason for its wait, until it is asked to go, and the reason never appears in its history.
+// Only a waiting job has a reason for its wait, until it is asked to end, and the reason never appears in its history.
 func TestNoteWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -340,7 +340,8 @@ func TestJobsFilter(t *testing.T) {
 	}
 }
 
-// A circuit breaker considers only attempts whose outcomes are evidence about the site, however many others end.
+// A circuit breaker considers only attempts whose outcomes are evidence about the site, regardless of how many others
+// end.
 func TestHoldConsidersOnlyEvidence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -380,7 +381,7 @@ func TestHoldConsidersOnlyEvidence(t *testing.T) {
 func TestAttemptsOverSince(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	over := w.attempt(w.createGlidein(w.newGlidein()), ended(corral.OutcomeFailed)) // its glidein has ended, too
+	over := w.attempt(w.createGlidein(w.newGlidein()), ended(corral.OutcomeFailed)) // its glidein has also ended
 	w.attempt(w.createGlidein(w.newGlidein()))
 	for since, want := range map[time.Time]int{over.CreatedAt: 1, over.CreatedAt.Add(time.Millisecond): 0} {
 		w.view(func(tx *store.Tx) error {

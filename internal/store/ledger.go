@@ -12,10 +12,10 @@ import (
 )
 
 // A site's ledger is not stored as such. The store holds the promises to the pilots of plans, in reservations, and
-// the attempts, whose times show what they held; the site's terms define the cost. So a pilot is charged while it
-// holds processors, no charge can be lost or counted twice, and the unused part of a promise is free as soon as the
-// pilot ends. After a price change, earlier use is charged at the new price. Ended attempts may be very numerous, so
-// their charges are added up once: see spendings.go.
+// the attempts, whose times show how long they held resources; the site's terms define the cost. So a pilot is charged
+// while it holds processors, no charge can be lost or counted twice, and the unused part of a promise is free as soon
+// as the pilot ends. After a price change, earlier use is charged at the new price. Ended attempts may be very
+// numerous, so their charges are added up once: see spendings.go.
 
 // Ledger returns a site's ledger up to now.
 func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
@@ -44,9 +44,9 @@ func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
 	return l, err
 }
 
-// spent returns what attempts at a site have cost so far, by plan, and the amount known to the batch system: what had
-// been billed when it was last asked for the remaining allowance. If it was never asked, that is the amount billed
-// for the attempts already summed.
+// spent returns the cost of attempts at a site so far, by plan, and the amount known to the batch system: the amount
+// that had been billed when the batch system was last asked for the remaining allowance. If it was never asked, this is
+// the amount billed for the attempts already summed.
 func (t *Tx) spent(site corral.Site, tariff cost.Tariff) (spent map[corral.PlanID]cost.Spending, known cost.Money,
 	err error) {
 	of := attemptsOf{site: site.ID}
@@ -127,7 +127,7 @@ func planOf(label string) corral.PlanID {
 	return corral.PlanID(max(0, plan))
 }
 
-// held describes what an attempt has held so far.
+// held describes the resources that an attempt has held so far.
 type held struct {
 	cost.Holding
 	glidein corral.GlideinID
@@ -202,7 +202,7 @@ func (t *Tx) holdings(of attemptsOf, each func(held)) error {
 }
 
 // Reserve promises each of a plan's pilots at a site an amount of the site's balance, in the unit of its price. Each
-// pilot can be given one promise. It returns a Conflict error unless the plan is PROVISIONED. If the balance does not
+// pilot can have only one promise. It returns a Conflict error unless the plan is PROVISIONED. If the balance does not
 // suffice for all amounts together, Reserve returns the error of cost.Ledger.Reserve.
 func (t *Tx) Reserve(plan corral.PlanID, site corral.SiteID, amounts map[corral.GlideinID]cost.Money) error {
 	p, err := t.PlanRow(plan)

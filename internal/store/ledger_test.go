@@ -115,7 +115,7 @@ func TestReserve(t *testing.T) {
 }
 
 // TestWhatAPilotDoesNotUseIsFree: when a pilot ends, the billed part of its promise stays spent and the rest becomes
-// free. A pilot that is leaving keeps its promise until it has left, whatever its plan's state.
+// free. A pilot that is leaving keeps its promise until it has left, regardless of its plan's state.
 func TestWhatAPilotDoesNotUseIsFree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -297,7 +297,7 @@ func (w *world) backdate(j corral.Job, began time.Time, length time.Duration) {
 	}
 }
 
-// TestPlansAtOnceKeepToTheBalance: however many plans begin, get pilots and lose them concurrently, their
+// TestPlansAtOnceKeepToTheBalance: regardless of how many plans begin, get pilots and lose them concurrently, their
 // reservations and spending never exceed the balance; when all have ended, exactly the billed amount is gone from the
 // balance.
 func TestPlansAtOnceKeepToTheBalance(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// ScaleLabel is the label by which a glidein names the cluster whose scale asked for it.
+// ScaleLabel is the label by which a glidein names the cluster whose scale requested it.
 const ScaleLabel = "scale"
 
-// UnusedSite refuses the removal of a site at which something that goes on asks for pilots without being asked again:
-// scales, plans that are PROVISIONED and ensembles that are carried out. The Conflict error names the commands that end
-// them. Plans that are READY do not keep a site: they ask for nothing by themselves.
+// UnusedSite returns a Conflict error, which refuses the removal of a site, if pilots are still requested there
+// automatically: by a scale, a PROVISIONED plan or a RUNNING ensemble. The error names the commands that end these.
+// READY plans do not prevent the removal, because they request nothing by themselves.
 func (t *Tx) UnusedSite(site corral.Site) error {
 	uses, err := t.usesOfSite(site.ID)
 	if err != nil || len(uses) == 0 {
@@ -64,7 +64,7 @@ func (t *Tx) usesOfSite(id corral.SiteID) (all []use, err error) {
 	for _, s := range scaled {
 		if slices.Contains(s.SiteIDs, id) {
 			ref := s.ClusterName
-			if s.Owner != t.asker { // who may have a cluster of the same name
+			if s.Owner != t.asker { // the caller may have a cluster of the same name
 				ref = strconv.FormatInt(int64(s.Cluster), 10)
 			}
 			all = append(all, use{"the scale of cluster " + s.ClusterName, "corral cluster scale " + ref + " --off"})

@@ -19,7 +19,7 @@ import (
 const lockPatience = time.Second
 
 // lockFile takes the lock that identifies the owner of the database at path: an flock on a file beside it, which the
-// kernel releases whenever and however the process dies. The file contains the pid as information for people. It is
+// kernel releases when the process dies for any reason. The file contains the pid as information for people. It is
 // never deleted, because a second process could then lock a file that no longer has a name.
 func lockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
@@ -47,7 +47,7 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// holder reads the id of the process that holds the lock, which may not have written it yet.
+// holder reads the id of the process that holds the lock. The process may not have written its id yet.
 func holder(f *os.File) string {
 	b, err := io.ReadAll(io.LimitReader(f, 32))
 	if pid := bytes.TrimSpace(b); err == nil && len(pid) > 0 {

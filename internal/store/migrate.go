@@ -15,8 +15,6 @@ import (
 // Migrations are numbered from 0001 without gaps and never edited after a release: the fixtures in testdata hold the
 // databases that each version wrote.
 //
-// //go:embed migrations/*.sql
-//
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
@@ -90,7 +88,7 @@ func schemaVersion(ctx context.Context, db *sql.DB, path string, newest int) (in
 	return version, nil
 }
 
-// step runs one migration and increments the version, both or neither.
+// step runs one migration and increments the version in a single transaction.
 func step(ctx context.Context, db *sql.DB, script string, version int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

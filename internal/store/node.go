@@ -67,8 +67,8 @@ func (t *Tx) clearNode(site corral.SiteID, name string, until time.Time) error {
 	return nil
 }
 
-// NoteHosts records the times at which workers started on hosts of a site: the nodes work, whatever failed there
-// before.
+// NoteHosts records the times at which workers started on hosts of a site: these nodes work, regardless of earlier
+// failures there.
 func (t *Tx) NoteHosts(site corral.SiteID, hosts map[string]time.Time) error {
 	for host, registered := range hosts {
 		if short := corral.ShortName(host); short != "" {
@@ -81,7 +81,7 @@ func (t *Tx) NoteHosts(site corral.SiteID, hosts map[string]time.Time) error {
 }
 
 // ForgiveNodes ignores the losses so far on nodes of a site, on all nodes if none is named, and logs that in the
-// site's history. A node without losses stays unchanged; an unknown node is a NotFound error.
+// site's history. A node without losses stays unchanged; for an unknown node the error is NotFound.
 func (t *Tx) ForgiveNodes(id corral.SiteID, names ...string) error {
 	last, err := t.lastLost(id)
 	if err != nil {

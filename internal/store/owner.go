@@ -7,11 +7,12 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// Each transaction is opened on behalf of somebody and sees the rows that they may see.
+// Each transaction is opened either on behalf of one owner or for all owners, and sees only the corresponding rows.
 //
 // An Owner opens transactions for one owner: other owners' rows are not found by id or by name and appear in no list.
-// A loop of corrald opens transactions for the owner on whose behalf it works, and a request for its caller (Caller).
-// So code need not compare owners, and code that forgets to do so neither shows nor changes another owner's data.
+// A loop of corrald opens transactions for the owner on whose behalf it works, and a request opens them for its caller
+// (Caller). So code need not compare owners, and code that forgets to do so neither shows nor changes another owner's
+// data.
 //
 // A Whole opens transactions that see the rows of all owners. It is a separate type with only the methods that
 // corrald's loops need to find the objects to serve, to count objects and to delete old data. It finds nothing by
@@ -24,10 +25,10 @@ import (
 //   - a message from a pilot: DB.Whole to find the attempt's owner by its tag, then DB.Owner;
 //   - packages and mirrors: DB.Shared.
 //
-// An id may be kept from one transaction to the next; a name may not, as it can come to mean another object. So rows
-// name what they point at by id, and internal/work/admit, which alone creates what has an owner, refuses what points at
-// another owner's object (access.MayUse): an administrator, too, finds a user's site, and asks for nothing there in
-// their own name, since it would run by the user's key.
+// An id may be kept from one transaction to the next; a name may not, because it can later refer to another object. So
+// rows refer to other objects by id. Only internal/work/admit creates objects that have an owner, and it refuses those
+// that refer to another owner's object (access.MayUse): an administrator can find a user's site but cannot request
+// anything there in their own name, because it would run with the user's key.
 //
 // Rows without an owner column belong to a row that has one: a job belongs to its site. History, lost nodes, promises
 // and spendings are requested by the id of such a row, which the caller has found first.

@@ -87,7 +87,7 @@ func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, 
 	if users > 0 {
 		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is installed at %d sites", p.Name, users)
 	}
-	var pools string // of all owners; a cluster on the newest HTCondor names no package: any other package will do
+	var pools string // of all owners; a cluster on the newest HTCondor names no package and can use any other
 	const made = "select coalesce(group_concat('cluster ' || name, ', '), '') from clusters " +
 		"where htcondor = ? and state <> 'DELETED'"
 	if err := t.row(made, []any{p.Name}, &pools); err != nil {

@@ -14,7 +14,7 @@ const pagesKept = 500
 // After each Write the readers' pages are out of date, and each reader drops its whole cache. If each page is a
 // separate allocation, its memory is returned to the system and requested again; under many writes and reads this
 // took a quarter of corrald's processor time. SQLite accepts the setting only before the first database is opened, so
-// it is made here. If SQLite rejects it, everything works but more slowly.
+// this function makes it. If SQLite rejects it, everything works but more slowly.
 func init() {
 	tls := libc.NewTLS()
 	defer tls.Close()

@@ -37,7 +37,7 @@ var plans = table[corral.Plan]{
 	},
 }
 
-// CreatePlan stores p in its State, which is INFEASIBLE or READY; its ID and times are set here.
+// CreatePlan stores p with its given State, INFEASIBLE or READY, and sets its ID and times.
 func (t *Tx) CreatePlan(p corral.Plan) (corral.Plan, error) {
 	p.ID, p.BeganAt, p.CreatedAt, p.UpdatedAt = 0, time.Time{}, t.now, t.now
 	return plans.create(t, p, string(p.State))
@@ -48,7 +48,7 @@ func (t *Tx) Plan(id corral.PlanID) (corral.Plan, error) {
 	return plans.one(t, id, "id = ?", id)
 }
 
-// summary summarizes a document like plan.Summary.
+// summary is an SQL expression that summarizes a document in the same way as plan.Summary.
 const summary = `(select json_object('feasible', json(document -> '$.feasible'),
 	'pilots', coalesce(json_array_length(document, '$.pilots'), 0), 'makespan_s', json(document -> '$.makespan_s'),
 	'core_hours', json(document -> '$.core_hours'), 'cost', json(document -> '$.cost'),

@@ -40,7 +40,8 @@ func (t *Tx) FreeProfileName(owner, name string) error {
 	}, "owner = ? and name = ? and state <> 'DELETED'", owner, name)
 }
 
-// CreateProfile stores p as READY; its ID, State and times are set here. A Conflict error if its name is not free.
+// CreateProfile stores p as READY and sets its ID, State and times. It returns a Conflict error if p's name is not
+// free.
 func (t *Tx) CreateProfile(p corral.Profile) (corral.Profile, error) {
 	if err := t.FreeProfileName(p.Owner, p.Name); err != nil {
 		return corral.Profile{}, err

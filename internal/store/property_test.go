@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever callers request, in any order: each request is executed or refused for a reason the caller can act on,
-// never because the schema had to prevent it; a glidein's state always matches its attempts and its site; and the
-// history leads to the state.
+// For any requests in any order: each request is executed or refused for a reason the caller can act on, never because
+// the schema had to prevent it; a glidein's state always matches its attempts and its site; and the history leads to
+// the state.
 func TestAnyOrderOfOperations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -24,12 +24,13 @@ var usedOf = map[string]string{
 		"(expires_at_ms is null or expires_at_ms > ?)",
 }
 
-// Limit sets how many objects an owner may have from now on; existing objects stay. It is called before the first
-// transaction. Without it there are no limits.
+// Limit sets the maximum numbers of objects that an owner may have from now on; existing objects are kept. It is called
+// before the first transaction. Without it there are no limits.
 func (d *DB) Limit(most access.Most) { d.most = most }
 
-// Room returns a Forbidden error if more objects would be more than an owner may have. internal/work/admit asks in
-// the transaction that creates an object, so that two requests at once cannot both have the last place.
+// Room returns a Forbidden error if the given number of additional objects would exceed an owner's limit.
+// internal/work/admit calls it in the transaction that creates an object, so that two simultaneous requests cannot both
+// get the last place.
 func (t *Tx) Room(quota, owner string, more int) error {
 	if t.most[quota] <= 0 || access.Unlimited(owner) {
 		return nil

@@ -2,7 +2,7 @@ package store
 
 // Revocations are also recorded in a file beside the database, which only grows. Restoring a backup also restores the
 // rows of tokens as they were at that time. The file is never restored, so a token that was revoked since then stays
-// revoked, and an owner who was suspended or ended since then stays so.
+// revoked, and an owner who was suspended or ended since then remains suspended or ended.
 //
 // The file is text, so that a person can read it and merge it with a list from another machine:
 //
@@ -184,8 +184,8 @@ func stamped(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.
 // list schedules a line to be written just before the transaction is committed.
 func (t *Tx) list(word, rest string) { t.lines = append(t.lines, word+" "+stamped(t.now)+" "+rest) }
 
-// heedList applies the list to the rows where the list is stricter, and adds revoked tokens that are only in the rows
-// to the list. The latter exist in a database that is older than the list or has lost it.
+// heedList applies the list to the rows where the list is stricter, and adds to the list any revoked tokens that are
+// only in the rows. The latter exist in a database that is older than the list or has lost it.
 func (d *DB) heedList(ctx context.Context) error {
 	digests, owners := d.revoked.all()
 	return d.Whole().Write(ctx, Actor, func(whole *WholeTx) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A run's tasks are not stored here: internal/work/run keeps them in the journal in the run's directory and stores
-// what lists and waits need: the number of tasks in each state and, once the run has ended, its report.
+// A run's tasks are not stored here: internal/work/run keeps them in the journal in the run's directory and stores here
+// only the data that lists and waits need: the number of tasks in each state and, once the run has ended, its report.
 
 // liveRun matches a run that is not Over. The index uses exactly this text.
 const liveRun = "state in ('RUNNING', 'CANCELLING')"
@@ -57,15 +57,15 @@ type RunFilter struct {
 	Labels  map[string]string // must contain all of these
 }
 
-// FreeRunDir returns a Conflict error if a directory is that of a run that is not DELETED.
+// FreeRunDir returns a Conflict error if a directory belongs to a run that is not DELETED.
 func (t *Tx) FreeRunDir(dir string) error {
 	return runs.free(t, func(other corral.Run) error {
 		return corral.Errorf(corral.Conflict, "directory %s belongs to run %d", dir, other.ID)
 	}, "dir = ? and state <> 'DELETED'", dir)
 }
 
-// CreateRun stores r as RUNNING; its ID, State and times are set here, its Reason is what it lacks now. A Conflict
-// error if its directory is not free.
+// CreateRun stores r as RUNNING and sets its ID, State and times. r's Reason describes anything that the run lacks now.
+// CreateRun returns a Conflict error if r's directory is not free.
 func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 	if err := t.FreeRunDir(r.Dir); err != nil {
 		return corral.Run{}, err

@@ -31,7 +31,7 @@ var scales = table[corral.Scale]{
 	about: func(s corral.Scale) []Subject { return []Subject{{corral.ObjectCluster, int64(s.Cluster)}} },
 }
 
-// CreateScale begins to scale a cluster, which has no scale, with workers at the sites that have its SiteIDs.
+// CreateScale begins to scale a cluster that has no scale yet, with workers at the sites listed in SiteIDs.
 func (t *Tx) CreateScale(s corral.Scale) (corral.Scale, error) {
 	s.CreatedAt, s.UpdatedAt = t.now, t.now
 	if _, err := scales.insert(t, s); err != nil {

@@ -15,8 +15,9 @@ import (
 )
 
 // A schedule that is too long for its plan's document is stored in a file beside the database, named after the plan's
-// digest: plans with the same digest have the same schedule. The file is written before the plan's row, because that
-// takes long, and gets its final name within the transaction that creates the row. Files without a plan are removed.
+// digest: plans with the same digest have the same schedule. The file is written before the plan's row, because writing
+// it takes a long time, and gets its final name within the transaction that creates the row. Files without a plan are
+// removed.
 
 const (
 	scheduleSuffix = ".jsonl"

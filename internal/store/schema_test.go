@@ -316,7 +316,7 @@ func TestLiveIsWhatTheDomainCallsLive(t *testing.T) {
 	}
 }
 
-// The lists that the engine reads at every step read live rows only, however many old rows there are.
+// The lists that the engine reads at every step read live rows only, regardless of the number of old rows.
 func TestLiveListsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	db, _ := legal(t)

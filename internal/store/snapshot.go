@@ -35,7 +35,7 @@ func Snapshot(ctx context.Context, path, into string) (version int, err error) {
 		return 0, err
 	}
 	defer from.Close()
-	if err := checkSource(ctx, path, from); err != nil { // a copy may be intact although an index of the source was not
+	if err := checkSource(ctx, path, from); err != nil { // a copy may be intact although an index of the source is not
 		return 0, err
 	}
 	if _, err := from.ExecContext(ctx, "vacuum into ?", into); err != nil {

@@ -12,8 +12,8 @@ import (
 // running. So a connection keeps its compiled statements. The cache is below database/sql: a sql.Stmt would have to
 // be prepared before a transaction begins, on another connection, and the writer has only one.
 
-// statementsKept is the number of statements that a connection keeps. There are some two hundred distinct texts, and
-// more only because a filter may combine several parts.
+// statementsKept is the number of statements that a connection keeps. There are about two hundred distinct texts; only
+// the possible combinations of a filter's parts add more.
 const statementsKept = 300
 
 // A connector opens connections that keep their statements.
@@ -29,7 +29,7 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	return &connection{conn: opened.(conn), kept: map[string]*statement{}}, nil
 }
 
-// A conn is the subset of the SQLite driver's methods that database/sql may use. It leaves out running queries
+// A conn is the subset of the SQLite driver's methods that database/sql may use. It omits the methods that run queries
 // without preparing them, so that database/sql prepares each query.
 type conn interface {
 	driver.Conn
@@ -42,7 +42,7 @@ type conn interface {
 // A connection is used by one goroutine at a time, which database/sql ensures.
 type connection struct {
 	conn
-	kept map[string]*statement // by text
+	kept map[string]*statement // cached statements by text
 }
 
 // PrepareContext returns the cached statement. A statement whose rows are still being read cannot run a second time;
@@ -65,7 +65,7 @@ func (c *connection) PrepareContext(ctx context.Context, query string) (driver.S
 	return s, nil
 }
 
-// room makes room for one more statement by closing any that is not in use.
+// room makes room for one more statement: if the cache is full, it closes a statement that is not in use.
 func (c *connection) room() error {
 	if len(c.kept) < statementsKept {
 		return nil
@@ -95,7 +95,7 @@ type stmt interface {
 	driver.StmtQueryContext
 }
 
-// A statement stays compiled when it is closed.
+// A statement is a cached statement, which stays compiled when it is closed.
 type statement struct {
 	stmt
 	busy bool

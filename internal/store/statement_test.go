@@ -85,7 +85,7 @@ func TestStatementWithinItself(t *testing.T) {
 	}
 }
 
-// However many texts there are, the number of statements kept is limited, and each statement works.
+// Regardless of the number of texts, the number of statements kept is limited, and each statement works.
 func TestStatementsKept(t *testing.T) {
 	t.Parallel()
 	db := one(t)

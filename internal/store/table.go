@@ -150,7 +150,7 @@ func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed 
 	return row, tb.update(t, row)
 }
 
-// free returns the error from conflict for a row that matches where; nil if there is none. A unique index enforces
+// free returns the error from conflict for a row that matches where, or nil if there is none. A unique index enforces
 // the same rule but without a readable message. Like an index, free considers the rows of all owners.
 func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
 	var other T
@@ -175,7 +175,7 @@ func (tb table[T]) save(t *Tx, row T, entries ...corral.Entry) error {
 	return t.record(entries...)
 }
 
-// one returns the row that matches where, or a NotFound error that names it called.
+// one returns the row that matches where, or a NotFound error that refers to the row as called.
 func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) {
 	var row T
 	columns := tb.columns(&row)

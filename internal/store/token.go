@@ -34,8 +34,9 @@ var tokens = table[corral.Token]{
 	about: func(t corral.Token) []Subject { return []Subject{{corral.ObjectToken, int64(t.ID)}} },
 }
 
-// FreeToken returns a Conflict error if the owner of a token to be made has one of that name that is not REVOKED, or if
-// its text was ever another token's. A Forbidden error if the token with which it is made is REVOKED: it was meanwhile.
+// FreeToken returns a Conflict error if k's owner has another token of the same name that is not REVOKED, or if another
+// token has or had the same text. It returns a Forbidden error if the token with which k is to be created has been
+// REVOKED in the meantime.
 func (t *Tx) FreeToken(k corral.Token) error {
 	err := t.parentIn(k.Parent)
 	if err != nil {
@@ -58,7 +59,7 @@ func (t *Tx) FreeToken(k corral.Token) error {
 	return err
 }
 
-// CreateToken stores k as VALID, if FreeToken lets it; its ID, State and times are set here.
+// CreateToken stores k as VALID and sets its ID, State and times. It returns FreeToken's error, if any.
 func (t *Tx) CreateToken(k corral.Token) (corral.Token, error) {
 	if err := t.FreeToken(k); err != nil {
 		return corral.Token{}, err

@@ -26,14 +26,14 @@ type Tx struct {
 
 // work holds the state of a transaction that does not depend on the owner.
 type work struct {
-	ctx     context.Context // of View or Write; valid as long as the transaction
+	ctx     context.Context // the context of View or Write; valid as long as the transaction
 	tx      *sql.Tx
 	now     time.Time
 	actor   string
 	most    access.Most // limits on the number of an owner's objects
 	wrote   bool
 	why     string           // the reason for creations, recorded in the history
-	acts    []Act            // of corrald itself
+	acts    []Act            // acts of corrald itself
 	touched map[Subject]bool // subjects that were written about
 	revoked *revocations     // the list beside the database
 	lines   []string         // lines to add to the list before the commit

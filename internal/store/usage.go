@@ -22,8 +22,8 @@ type UsageKey struct {
 // Taken is the core time that tasks used: for results that count, and for work that had to be repeated.
 type Taken struct{ Used, Lost usage.CoreTime }
 
-// SetUsage replaces rows of a run's usage; with anew, all of its rows. The values are totals, so a repetition changes
-// nothing. It returns a Forbidden error if one of the attempts does not belong to the run's owner.
+// SetUsage replaces the given rows of a run's usage or, with anew, all of its rows. The values are totals, so a
+// repetition changes nothing. It returns a Forbidden error if one of the attempts does not belong to the run's owner.
 func (t *Tx) SetUsage(run corral.RunID, rows map[UsageKey]Taken, anew bool) error {
 	r, err := t.Run(run)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A run's usage is the last value reported, however often; holdings follow from the attempts' times.
+// A run's usage is the last value reported, regardless of how often; holdings follow from the attempts' times.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -23,7 +23,7 @@ func (t *Tx) seen(table, owner string) (from string, args []any) {
 	return "(select * from " + table + " where " + owner + " = ?) as " + table, []any{t.sees}
 }
 
-// owned narrows a hand-written query over an owned table, like seen for other queries.
+// owned narrows a hand-written query over an owned table, as seen does for other queries.
 func (c *conditions) owned(t *Tx) {
 	if !t.everyone {
 		c.add("owner = ?", t.sees)

@@ -19,7 +19,7 @@ type WaitFilter struct {
 // Estimates of future waits are based on past ones, with the site, queue and shape of the attempt, because larger and
 // longer jobs wait longer.
 
-// Waits lists how long attempts waited in their sites' queues, in the order in which the sites accepted them. It
+// Waits lists the times that attempts waited in their sites' queues, in the order in which the sites accepted them. It
 // includes attempts of DELETED glideins and sites, but not those that a site never accepted.
 func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 	c := conditions{order: "submitted_at_ms desc, jobs.id desc", limit: f.Last}

@@ -11,8 +11,8 @@ import (
 // A Whole opens transactions that see the rows of all owners. It is for corrald's loops, which have to find the
 // objects to serve; for counting; and for deleting old data.
 //
-// A loop reads in a WholeTx which objects exist and then works on each in a transaction of its owner's: by DB.Owner
-// or, within the same snapshot of the database, by WholeTx.Owner. So a mistake in the work on one owner's object
+// A loop reads in a WholeTx which objects exist and then works on each in a transaction of its owner: through DB.Owner
+// or, within the same snapshot of the database, through WholeTx.Owner. So a mistake in the work on one owner's object
 // cannot affect another's.
 type Whole struct{ db *DB }
 

@@ -7,12 +7,12 @@
 // entries: a file without a manifest is incomplete and is refused. Because the archive contains secrets, its mode is
 // 0600.
 //
-// # What makes it consistent
+// # Consistency
 //
-// The order. The database is copied first, the journals after it. So the journals may be ahead of the database, as
-// after a crash of corrald, and replay handles that. In the opposite order a row could say that a run is over
-// although the journal lacks its last tasks. A journal is cut after its last complete line, because its writer may be
-// in the middle of one.
+// The order of copying makes the backup consistent: first the database, then the journals. So the journals may be ahead
+// of the database, as after a crash of corrald, and replay handles that. In the opposite order a row could state that a
+// run is over although the journal lacks its last tasks. A journal is cut after its last complete line, because its
+// writer may be in the middle of one.
 //
 // The archive does not contain results and task files, which belong to users and may be large; packages, which can be
 // rebuilt or fetched again; or logs. ADR 99 describes what happens to changes made after the copy.
@@ -52,14 +52,15 @@ const (
 	runsDir      = "runs"  // in the archive: a folder for each run, by its id
 )
 
-// Files in a run's directory, in the order in which they must exist: a directory without a workflow is not a run's.
+// Files in a run's directory, in the order in which they must exist: a directory without a workflow is not a run's
+// directory.
 const (
 	journalFile  = "journal"
 	workflowFile = "workflow.json"
 )
 
 // Write writes an archive of the corrald with this layout to out and returns its manifest. scratch is a folder that
-// only this user can enter, with room for a copy of the database. corrald may work meanwhile.
+// only this user can enter, with room for a copy of the database. corrald may be running in the meantime.
 func Write(ctx context.Context, l xdg.Layout, scratch string, out io.Writer) (api.Backup, error) {
 	host, _ := os.Hostname() // shown to people
 	compressed := gzip.NewWriter(out)
@@ -120,7 +121,8 @@ func below(l xdg.Layout, name string) string {
 	return path.Join(stateDir, filepath.ToSlash(rel))
 }
 
-// keysOf lists files that cannot be recreated, because holders of the old key would be refused. Some may not exist.
+// keysOf lists the files that cannot be recreated, because holders of the old keys would be refused. Some of the files
+// may not exist.
 func keysOf(l xdg.Layout) ([]string, error) {
 	all := []string{l.Key(), l.PackageKey(), store.RevokedOf(l.Database())}
 	for _, pattern := range []string{

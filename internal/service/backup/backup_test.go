@@ -71,7 +71,7 @@ func (h home) open() (db *store.DB, closeIt func()) {
 	})
 }
 
-// filled has two runs, of which the first is unfinished, and all keys.
+// filled returns a home with two runs, of which the first is unfinished, and with all keys.
 func filled(t *testing.T) (h home, db *store.DB, closeIt func(), dirs []string) {
 	h = newHome(t)
 	db, closeIt = h.open()
@@ -330,7 +330,7 @@ func archiveOf(t testing.TB, entries ...string) []byte {
 	return out.Bytes()
 }
 
-// Whatever the file contains, files are written only to the places of a complete backup.
+// Regardless of the archive's contents, files are written only to the places of a complete backup.
 func FuzzRestore(f *testing.F) {
 	f.Add([]byte("no archive"))
 	f.Add(archiveOf(f, "state/token.key", "key"))

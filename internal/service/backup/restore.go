@@ -30,12 +30,13 @@ import (
 // maxManifest limits the size of a manifest in bytes: it has a line or two for each run and each schedule.
 const maxManifest = 256 << 20
 
-// Restore restores the contents of the named archive. corrald must not be running: its lock is held meanwhile.
-// Everything is unpacked and checked before anything is changed. An existing database is replaced only with force,
-// and is moved aside.
+// Restore restores the contents of the named archive. corrald must not be running: Restore holds its lock in the
+// meantime. Everything is unpacked and checked before anything is changed. An existing database is replaced only with
+// force, and is moved aside.
 //
 // A run's existing journal stays: it only grows, so it is at least as new as the archive's. The list of revocations
-// also stays and gets the lines that only the archive's list has: a restore never makes a revoked token valid again.
+// also stays and receives the lines that only the archive's list has: a restore never makes a revoked token valid
+// again.
 func Restore(ctx context.Context, l xdg.Layout, name string, force bool) (r api.Restored, err error) {
 	if err := ours(l.State); err != nil {
 		return r, err

@@ -20,7 +20,7 @@ type Certificates struct {
 	lg        *slog.Logger
 	cert, key string // file names
 
-	mu    sync.Mutex // guards following
+	mu    sync.Mutex // guards the fields below
 	seen  [2]stamp   // of the pair that was read last, whether or not it was usable
 	inUse *tls.Certificate
 }
@@ -92,8 +92,8 @@ func (c *Certificates) stamps() (now [2]stamp) {
 	return now
 }
 
-// read reads the pair with these stamps. The caller holds c.mu. The stamps were taken before: if a file is replaced
-// during the read, it is read again at the next handshake.
+// read reads the pair with these stamps. The caller holds c.mu. The stamps were taken before the read: if a file is
+// replaced during the read, it is read again at the next handshake.
 func (c *Certificates) read(now [2]stamp) error {
 	c.seen = now
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)

@@ -41,7 +41,7 @@ func pair(t *testing.T, serial int64) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
-// replace replaces a file like programs that renew certificates.
+// replace replaces a file in the same way as programs that renew certificates.
 func replace(t *testing.T, file string, content []byte) {
 	t.Helper()
 	next := file + ".new"

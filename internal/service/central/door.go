@@ -1,9 +1,9 @@
 // Package central serves requests from users other than corrald's own, over a network.
 //
-// A Door stands in front of the server on the TLS listener. For each request it identifies the caller, checks with
-// package access whether the request is allowed, enforces the owner's limits, and passes the request on with its
-// caller in the context, where the store and the handlers find it. It checks before it knows whether the route
-// exists. A Door makes no decisions itself and keeps only each owner's use of the limits (owners.go).
+// A Door is placed in front of the server on the TLS listener. For each request it identifies the caller, checks with
+// package access whether the request is allowed, enforces the owner's limits, and passes the request on with its caller
+// in the context, where the store and the handlers find it. These checks precede the search for the route. A Door makes
+// no decisions itself and keeps only each owner's use of the limits (owners.go).
 //
 //	TLS ─► Door: whose token? allowed? within limits? ─► rest.Router ─► View or Write for that caller
 //
@@ -45,7 +45,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch access.Allows(caller, what, access.Object{}) {
 	case access.Allowed:
 		err = nil
-	case access.Unauthenticated: // err gives the reason
+	case access.Unauthenticated: // err contains the reason
 	default:
 		err = corral.Errorf(corral.Forbidden, "%s may not do this (%s, by a token of role %s)", caller.Name,
 			r.Method+" "+r.URL.Path, scoped(*caller))

@@ -75,8 +75,8 @@ func (h *house) ask(method, path, body string, authorization ...string) *httptes
 	return rec
 }
 
-// A client with a valid token is admitted as its owner, in whatever case the scheme is written; all others get the
-// reason for the refusal.
+// A client with a valid token is admitted as its owner, regardless of the case in which the scheme is written; all
+// others get the reason for the refusal.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, access.Limits{})
@@ -201,7 +201,7 @@ func (h *house) inside(t *testing.T, token string, length int64, begin string) (
 }
 
 // The bodies of an owner's current requests count together, for all tokens and whether or not their length is known;
-// finished ones and those of other owners do not count. The first one is read however long it is.
+// finished ones and those of other owners do not count. The first one is read regardless of its length.
 func TestBodiesOfAnOwner(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {
@@ -314,7 +314,7 @@ func TestBodiesOfStrangersAreNotAwaited(t *testing.T) {
 	}
 }
 
-// Whatever the header contains, the door answers and does not admit the client.
+// Regardless of the header's contents, the door answers and does not admit the client.
 func FuzzAuthorization(f *testing.F) {
 	for _, seed := range []string{"", "Bearer ", "Bearer corral_", "bearer\tcorral_", "Bearer corral_" + strings.Repeat("A", 43), "Basic YTpi"} {
 		f.Add(seed)

@@ -11,7 +11,7 @@ import (
 // lookEvery is the interval of Watch's checks, which warn of events that are days or hours away.
 const lookEvery = time.Minute
 
-// Until returns when the present certificate expires.
+// Until returns the time at which the present certificate expires.
 func (c *Certificates) Until() time.Time { return c.Leaf().NotAfter }
 
 // Watch checks the files periodically, even while no client connects, and logs each warning level once before the

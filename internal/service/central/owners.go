@@ -13,7 +13,7 @@ import (
 type owners struct {
 	limits access.Limits
 
-	mu   sync.Mutex // guards following
+	mu   sync.Mutex // guards the fields below
 	used map[string]access.Use
 }
 
@@ -30,8 +30,8 @@ type visit struct {
 	held   int64 // bytes of the request's body that count for the owner
 }
 
-// enter admits an owner's request or returns why it is refused. A body of known length counts at once, up to the
-// maximum body size; any other body counts as it arrives.
+// enter admits an owner's request or returns the error with which it is refused. A body of known length counts at once,
+// up to the maximum body size; any other body counts as it arrives.
 func (o *owners) enter(owner string, r *http.Request, now time.Time) (*visit, error) {
 	v := &visit{owners: o, owner: owner, held: max(0, r.ContentLength)}
 	if o.limits.MaxBody > 0 {
@@ -76,8 +76,8 @@ func (o *owners) forget(now time.Time) {
 	}
 }
 
-// counted is a body of unknown length: the bytes that arrive count for its owner, and exceeding the limit is an
-// access.TooMany error.
+// counted is a body of unknown length: the bytes that arrive count for its owner, and if they exceed the limit, Read
+// returns an access.TooMany error.
 type counted struct {
 	io.ReadCloser
 	visit *visit

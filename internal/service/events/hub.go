@@ -22,7 +22,7 @@ const (
 	// maxClients limits the number of listeners, each with a connection and a goroutine.
 	maxClients = 1000
 
-	// retryAfter is the pause after the database could not be read.
+	// retryAfter is the pause after a failure to read the database.
 	retryAfter = time.Second
 )
 
@@ -41,7 +41,7 @@ type Hub struct {
 	mu      sync.Mutex // guards the fields below
 	clients map[*client]bool
 	stop    context.CancelFunc // ends the goroutine; nil: it is not running
-	done    chan struct{}      // closed when it has ended
+	done    chan struct{}      // closed when the goroutine has ended
 }
 
 // NewHub returns a hub that reads db, which must outlive it.
@@ -72,7 +72,8 @@ func (h *Hub) join(ctx context.Context) (*client, error) {
 	return c, nil
 }
 
-// start starts the goroutine. It begins at the present end of the history and watches from before that.
+// start starts the goroutine. The goroutine begins at the present end of the history; the watch starts before that end
+// is read.
 func (h *Hub) start(ctx context.Context) error {
 	watch := h.db.Watch()
 	_, last, err := span(ctx, h.db)
@@ -81,7 +82,8 @@ func (h *Hub) start(ctx context.Context) error {
 		return err
 	}
 	r := &reader{db: h.db, last: last, said: map[store.Subject]uint64{}}
-	// It reads on behalf of corrald, which sees everything, not of the first client, whose context has a caller.
+	// The goroutine reads on behalf of corrald, which sees everything, and not on behalf of the first client, whose
+	// context has a caller.
 	life, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan struct{})
 	go func(done chan struct{}) {
@@ -123,7 +125,7 @@ func (h *Hub) run(ctx context.Context, watch *store.Watch, r *reader) {
 			if err != nil {
 				h.lg.Error("reading what changed", "error", err)
 				retry.For(ctx, retryAfter)
-				continue // with the same changes
+				continue // try again with the same changes
 			}
 			h.publish(batch)
 			changed = nil

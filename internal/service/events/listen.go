@@ -29,7 +29,7 @@ func (h *Hub) Routes(a *rest.Adapter) []rest.Route {
 	return []rest.Route{rest.Get("/v1/events", func(c *rest.Call) error { return h.listen(a, c) }, "after")}
 }
 
-// listen answers with events until the client disconnects, is too slow, or corrald stops. Changes between joining and
+// listen answers with events until the client disconnects or is too slow, or corrald stops. Changes between joining and
 // reading the missed events are sent twice rather than not at all.
 func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 	after, err := lastEvent(c)
@@ -50,7 +50,7 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 	}
 	out := c.Live(api.EventsMediaType, patience)
 	if err := send(out, visible(c.Caller(), first)); err != nil {
-		return nil // it is disconnected or too slow
+		return nil // the client is disconnected or too slow
 	}
 	tick := time.NewTicker(alive)
 	defer tick.Stop()
@@ -58,7 +58,7 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 		select {
 		case batch, there := <-me.batches:
 			if !there {
-				return nil // dropped: it will reconnect
+				return nil // the client was dropped and will reconnect
 			}
 			err = send(out, visible(c.Caller(), batch))
 		case <-tick.C:
@@ -113,7 +113,7 @@ func send(out func([]byte) error, batch []event) error {
 	return out(text.Bytes())
 }
 
-// lastEvent returns the id of the client's last event, 0 if there is none. When browsers reconnect by themselves,
+// lastEvent returns the id of the client's last event, or 0 if there is none. When browsers reconnect by themselves,
 // they send the header with the original query, so the header takes precedence.
 func lastEvent(c *rest.Call) (int64, error) {
 	after := c.Query.Number("after")
@@ -131,8 +131,8 @@ func lastEvent(c *rest.Call) (int64, error) {
 	return after, nil
 }
 
-// missed returns the first events for a client whose last event was this one: the changes since then, or the event
-// that tells it to start over. Task counts have no history entries, so unfinished runs are always included.
+// missed returns the first events for a client whose last event has this id: the changes since then, or an event after
+// which the client must start over. Task counts have no history entries, so unfinished runs are always included.
 func missed(ctx context.Context, db *store.DB, after int64) (batch []event, err error) {
 	err = db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		first, last, err := tx.HistorySpan()
@@ -142,7 +142,7 @@ func missed(ctx context.Context, db *store.DB, after int64) (batch []event, err 
 		case after == 0:
 			batch = []event{anew(api.EventReady, last)}
 			return nil
-		case after > last, after+1 < first, last-after > mostMissed: // another database, or too long ago
+		case after > last, after+1 < first, last-after > mostMissed: // the event is from another database, or too old
 			batch = []event{anew(api.EventReset, last)}
 			return nil
 		}

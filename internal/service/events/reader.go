@@ -19,7 +19,7 @@ var seed = maphash.MakeSeed()
 // A reader reads changes since its last read. It belongs to one goroutine.
 type reader struct {
 	db   *store.DB
-	last int64                    // entry of the history
+	last int64                    // id of the last history entry that was read
 	said map[store.Subject]uint64 // :: object → hash of the last event about it
 }
 

@@ -1,11 +1,11 @@
-// Package login manages logins that a person answers over several requests.
+// Package login manages logins whose questions a person answers over several requests.
 //
 // For the ssh transport a login is one call, which asks its questions (a passphrase, a one-time code) while it runs.
 // For a REST client it is a sequence of requests: each contains the answers to one question and is answered with the
 // next one. A Session connects the two: it runs the call in its own goroutine, which blocks in ask until a request
 // brings the answers, while requests block in Next until the call has a question or has ended.
 //
-// The one invariant: an answer answers one question, once. Each question has a number, and an answer contains the
+// The one invariant: an answer is used for one question, once. Each question has a number, and an answer contains the
 // number of its question, so that a request that is repeated because its response was lost does not answer the next
 // question.
 //
@@ -47,7 +47,7 @@ type Session struct {
 	cancel  context.CancelFunc
 	answers chan []string // to the pending question; never blocks
 
-	mu       sync.Mutex // guards following
+	mu       sync.Mutex // guards the fields below
 	asked    int
 	question *gridsite.Question // the pending question; nil: none
 	over     bool
@@ -56,7 +56,7 @@ type Session struct {
 }
 
 // Begin starts a login at the site by calling dial, whose questions are passed to the session. The login ends when
-// dial returns. It is cancelled when ctx ends, Cancel is called, or its time is over.
+// dial returns. It is cancelled when ctx ends, when Cancel is called, or when its time limit has passed.
 func (ss *Sessions) Begin(ctx context.Context, site corral.Site,
 	dial func(ctx context.Context, ask gridsite.Asker) error) *Session {
 	ctx, cancel := context.WithTimeout(ctx, life)
@@ -77,7 +77,7 @@ func (ss *Sessions) Begin(ctx context.Context, site corral.Site,
 	return s
 }
 
-// Wait returns when no login is running any more.
+// Wait waits until no login is running any more.
 func (ss *Sessions) Wait() { ss.running.Wait() }
 
 // keep adds a session and drops those that ended long ago.

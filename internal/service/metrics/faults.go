@@ -50,7 +50,7 @@ func (f *faults) ended(part string, err error) {
 	}
 }
 
-// Println implements promhttp.Logger: it records what the library could not collect or encode.
+// Println implements promhttp.Logger: it records the library's failures to collect or encode metrics.
 func (f *faults) Println(v ...any) {
 	f.ended(registered, fmt.Errorf("%s", strings.TrimSpace(fmt.Sprintln(v...))))
 }

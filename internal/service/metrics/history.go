@@ -120,7 +120,7 @@ func (h *history) read(tx *store.WholeTx, last int64) (int64, error) {
 	}
 }
 
-// observe observes an entry about a job.
+// observe updates the metrics according to an entry about a job.
 func (h *history) observe(tx *store.WholeTx, e corral.Entry) error {
 	job, err := tx.Job(corral.JobID(e.Of))
 	if err != nil {
@@ -144,7 +144,7 @@ func (h *history) observe(tx *store.WholeTx, e corral.Entry) error {
 	if !moved {
 		return nil
 	}
-	// The timeline events of this entry: a job's row may already contain later ones.
+	// Only the timeline events of this entry count, because a job's row may already contain later ones.
 	about := map[string]bool{}
 	switch e.To {
 	case string(corral.JobRunning):
@@ -164,7 +164,7 @@ func (h *history) phase(site corral.Site, name string, took time.Duration) {
 	h.phases.WithLabelValues(site.Owner, site.Name, name).Observe(max(0, took.Seconds()))
 }
 
-// firstWorkers returns the history entry of a job's first worker.
+// firstWorkers returns the id of the history entry about a job's first worker, or 0 if there is none.
 func firstWorkers(tx *store.WholeTx, job corral.Job) (id int64, err error) {
 	entries, err := tx.History(corral.ObjectJob, int64(job.ID), store.Page{})
 	for _, e := range entries {

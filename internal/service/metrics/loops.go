@@ -100,7 +100,7 @@ func (m *Metrics) Stepping(site corral.SiteID) {
 	}
 }
 
-// Stepped reports that a step has ended, its duration, and its error or nil.
+// Stepped reports the end of a step, with its duration and its error, or nil.
 func (m *Metrics) Stepped(site corral.SiteID, took time.Duration, err error) {
 	l := &m.loops
 	l.mu.Lock()

@@ -33,7 +33,7 @@ type Metrics struct {
 	certificate atomic.Pointer[func() time.Time] // returns the expiry time of corrald's own certificate; nil: none
 }
 
-// Sources are functions that are called at each scrape. Both are required.
+// Sources holds functions that are called at each scrape. Both are required.
 type Sources struct {
 	Workers     func(corral.ClusterID) []corral.Worker         // the registered workers
 	Credentials func(site corral.Site) []credential.Credential // the credentials of corrald's logins there
@@ -42,7 +42,7 @@ type Sources struct {
 // scrapeTimeout limits the reads of one scrape: by default, Prometheus itself gives up after ten seconds.
 const scrapeTimeout = 8 * time.Second
 
-// quick are the histogram buckets, in seconds, for operations that should take milliseconds.
+// quick lists the histogram buckets, in seconds, for operations that should take milliseconds.
 var quick = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
 
 // New returns the metrics of a corrald of this version.

@@ -45,8 +45,8 @@ func TestOwnersWithTheSameNames(t *testing.T) {
 	})
 }
 
-// Whatever objects two owners with the same names have or remove, a scrape has each series once and completely, and
-// one owner's values are the same as if the other did not exist.
+// Regardless of the objects that two owners with the same names have or remove, a scrape has each series once and
+// completely, and one owner's values are the same as if the other did not exist.
 func TestOwnersAreApart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -56,7 +56,7 @@ type part struct {
 	send func(*store.WholeTx, *scrape) error
 }
 
-// parts are the stored metrics. The first two find the sites and the owners, which others need.
+// parts are the stored metrics. The first two find the sites and the owners, which the other parts need.
 var parts = []part{
 	{"sites", func(tx *store.WholeTx, s *scrape) (err error) {
 		if s.sites, err = tx.Sites(store.Filter{}); err != nil {
@@ -227,7 +227,7 @@ func byOwner[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, sta
 // last reports whether a state is final; objects in such a state are not counted.
 func last[S ~string](state S) bool { return state == "DELETED" || state == "ENDED" }
 
-// since returns the seconds since a time, 0 for the zero time.
+// since returns the seconds since a time, or 0 for the zero time.
 func (s *scrape) since(at time.Time) float64 {
 	if at.IsZero() {
 		return 0
@@ -235,7 +235,7 @@ func (s *scrape) since(at time.Time) float64 {
 	return max(0, s.now.Sub(at).Seconds())
 }
 
-// expiry returns the expiry time of a credential in Prometheus's format; +Inf if it never expires.
+// expiry returns the expiry time of a credential in Prometheus's format, or +Inf if it never expires.
 func expiry(at time.Time) float64 {
 	if at.IsZero() {
 		return math.Inf(1)

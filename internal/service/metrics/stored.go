@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// stored reads the store at each scrape, in one view. It knows the existing sites, so it also determines for which
-// sites the others have series.
+// stored reads the store at each scrape, in one view. It reads the existing sites, so it also determines the sites for
+// which the other collectors have series.
 type stored struct {
 	db     *store.DB
 	from   Sources

@@ -1,4 +1,5 @@
-// Package outage records in the histories of glideins and runs since when their workers are unreachable.
+// Package outage records, in the histories of glideins and runs, the time since which their workers have been
+// unreachable.
 //
 // A muster decides which of the clusters' known workers are unreachable. A Keeper writes one entry when an outage
 // begins and one when it ends, and keeps the present outages in memory: like the number of registered workers, they
@@ -101,7 +102,7 @@ func (k *Keeper) recall(ctx context.Context) error {
 	return nil
 }
 
-// last returns the outage that, according to an object's history, has not ended.
+// last returns the outage that has not ended according to an object's history; yes is false if there is none.
 func last(tx *store.WholeTx, of store.Subject) (o corral.Outage, yes bool, err error) {
 	entries, err := tx.History(of.Object, of.ID, store.Page{})
 	for _, e := range entries {
@@ -115,8 +116,8 @@ func last(tx *store.WholeTx, of store.Subject) (o corral.Outage, yes bool, err e
 	return o, yes, err
 }
 
-// Look checks once and records changes. If all workers are reachable now and were before, nothing is read: the store
-// is not queried every two seconds about ten thousand healthy glideins.
+// Look checks once and records changes. If all workers are reachable now and were before, nothing is read, because
+// otherwise the store would be queried every two seconds about ten thousand healthy glideins.
 func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 	k.mu.Lock()
 	was := maps.Clone(k.said)

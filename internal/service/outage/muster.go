@@ -39,7 +39,7 @@ func parse(s string) (o corral.Outage, ok bool) {
 type muster struct {
 	workers []corral.Worker // unreachable workers are not Connected
 	was     corral.Outage   // the outage last recorded; zero: none
-	blind   bool            // there may be workers missing from workers
+	blind   bool            // some workers may be missing from workers
 }
 
 // connected counts the reachable workers.
@@ -52,13 +52,13 @@ func (m muster) connected() (n int) {
 	return n
 }
 
-// outage returns the outage to report now; zero: none. It begins once the first worker has been unreachable for
-// settles, then includes all unreachable workers, and ends when there are none. If corrald is blind, as after its
-// restart, the missing workers still count as unreachable.
+// outage returns the outage to report now, or the zero value if there is none. It begins once the first worker has been
+// unreachable for settles, then includes all unreachable workers, and ends when there are none. If corrald is blind, as
+// after its restart, the missing workers still count as unreachable.
 func (m muster) outage(now time.Time) corral.Outage {
 	connected, is := m.connected(), corral.Outage{Since: now}
 	for _, w := range m.workers {
-		if w.Connected || !w.EndsAt.IsZero() && !now.Before(w.EndsAt) { // it has left by now
+		if w.Connected || !w.EndsAt.IsZero() && !now.Before(w.EndsAt) { // the worker has left by now
 			continue
 		}
 		is.Workers++

@@ -60,8 +60,8 @@ func (w world) subjects() (all []store.Subject) {
 	return all
 }
 
-// musterOf returns which of its cluster's workers a glidein has. There may be more if the pilot of one of its
-// attempts has lost its connection.
+// musterOf returns a glidein's muster with those of its cluster's workers that belong to the glidein. The glidein may
+// have more workers if the pilot of one of its attempts has lost its connection.
 func musterOf(g corral.Glidein, workers []corral.Worker, lost map[corral.JobID]bool) (m muster) {
 	own := world{glideins: []corral.Glidein{g}}.attempts()
 	for _, w := range workers {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	again      = time.Minute            // without a change
-	afterError = 5 * time.Second        // after an error
-	pace       = 100 * time.Millisecond // minimum interval of checks, however much changes
+	again      = time.Minute            // interval of checks without a change
+	afterError = 5 * time.Second        // interval after an error
+	pace       = 100 * time.Millisecond // minimum interval of checks, even if much changes
 )
 
 // Runs cancels runs; it is implemented by run.Manager.
@@ -72,8 +72,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// end does once what is possible for an owner. Steps are independent, so a failing one, such as a run that cannot be
-// cancelled, does not prevent the others.
+// end performs the actions that are possible for an owner now. Steps are independent, so a failing one, such as a run
+// that cannot be cancelled, does not prevent the others.
 func (k *Keeper) end(ctx context.Context, o corral.Owner) error {
 	b, err := store.Read(ctx, k.DB.Owner(o.Name), func(tx *store.Tx) (store.Belongings, error) {
 		return tx.Belongings(o.Name)

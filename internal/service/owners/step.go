@@ -75,7 +75,7 @@ func Next(now time.Time, b store.Belongings) (s Step) {
 // another request would fail again, and a person must decide.
 func goesByForce(s corral.Site) bool { return s.State == corral.SiteFailed && s.PackageDigest != "" }
 
-// Waits lists what the end of an owner waits for, one sentence each.
+// Waits lists the objects whose end the removal of an owner waits for, in one sentence each.
 func Waits(b store.Belongings) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, x := range b.Ensembles {

@@ -112,7 +112,7 @@ func writable(check, dir string) Finding {
 	return f
 }
 
-// whyNotWritable returns why no file can be created in dir, or "".
+// whyNotWritable returns the reason why no file can be created in dir, or "".
 func whyNotWritable(dir string) string {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return "is not a directory"

@@ -88,7 +88,7 @@ func TestFindingIsWhole(t *testing.T) {
 	}
 }
 
-// The database's finding is that of its last check; a missing database is noticed.
+// The finding about the database is the result of its last check; a missing database is noticed.
 func TestDatabaseFinding(t *testing.T) {
 	t.Parallel()
 	l := xdg.Below(t.TempDir())

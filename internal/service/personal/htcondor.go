@@ -82,7 +82,7 @@ func condorFindings(ctx context.Context, cl *api.Client, f *Finding) error {
 	return nil
 }
 
-// versions lists the versions of the packages of what, oldest first as in the catalog.
+// versions lists the versions of the packages whose What is what, oldest first as in the catalog.
 func versions(all []corral.Package, what string) (of []string) {
 	for _, p := range all {
 		if p.What == what {
@@ -100,7 +100,8 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// installed reports whether HTCondor is installed on this machine, which can serve a pool without a package.
+// installed reports whether HTCondor is installed on this machine; such an installation can serve a pool without a
+// package.
 func installed() string {
 	master, err := exec.LookPath("condor_master")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // A corrald that `corral up` starts writes to its log, which fails if the disk is full. So it also gets a pipe, to
-// which it writes why it ends. The pipe's reader closes once corrald answers, which is harmless: a later write to a
-// descriptor other than stdout and stderr returns an error and raises no signal.
+// which it writes the reason why it ends. The pipe's reader closes once corrald answers, which is harmless: a later
+// write to a descriptor other than stdout and stderr returns an error and raises no signal.
 
 // wordsVariable contains the descriptor of that pipe. It is not one of corrald's settings.
 const wordsVariable = "CORRAL_LAST_WORDS_FD"
@@ -21,8 +21,8 @@ const wordsVariable = "CORRAL_LAST_WORDS_FD"
 // maxWords limits the last words that are read, in bytes.
 const maxWords = 64 << 10
 
-// givePipe gives a command that is not started yet a pipe for its last words. After the start, the caller must close
-// written.
+// givePipe adds a pipe for last words to a command that has not been started yet. After the start, the caller must
+// close written.
 func givePipe(cmd *exec.Cmd) (words, written *os.File, err error) {
 	if words, written, err = os.Pipe(); err != nil {
 		return nil, nil, fmt.Errorf("starting corrald: %w", err)
@@ -38,7 +38,7 @@ type Words struct {
 	to   io.Writer
 	pipe *os.File // nil: this process got none
 
-	mu   sync.Mutex // guards following
+	mu   sync.Mutex // guards the fields below
 	last []byte
 }
 
@@ -69,12 +69,12 @@ func (w *Words) Say() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.pipe != nil {
-		_, _ = w.pipe.Write(w.last[:min(len(w.last), maxWords)]) // the reader may be gone: corrald had started
+		_, _ = w.pipe.Write(w.last[:min(len(w.last), maxWords)]) // the reader may be gone, because corrald had started
 	}
 }
 
 // lastOf returns the last words of a corrald that has ended: those in the pipe, otherwise the last line of the log
-// after offset, otherwise how it ended.
+// after offset, otherwise a description of how it ended.
 func lastOf(pipe io.Reader, log string, offset int64, ended *os.ProcessState) string {
 	b, err := io.ReadAll(io.LimitReader(pipe, maxWords))
 	if words := strings.TrimSpace(string(b)); err == nil && words != "" {
@@ -86,7 +86,7 @@ func lastOf(pipe io.Reader, log string, offset int64, ended *os.ProcessState) st
 	return fmt.Sprintf("%s, and its log, %s, is empty: run corrald directly to see its output", ended, log)
 }
 
-// maxLastWords is the part of the log that is searched, in bytes.
+// maxLastWords is the size of the part of the log that is searched, in bytes.
 const maxLastWords = 1 << 20
 
 // lastWords returns the last line of the log if it was written after offset.

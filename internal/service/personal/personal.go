@@ -1,12 +1,12 @@
 // Package personal starts and stops a user's own corrald: one background process on a Unix socket, with its files
 // where package xdg specifies.
 //
-// Nothing is remembered between two calls; each examines the machine. Three traces show what is running: the lock on
-// the database, which the kernel releases with its process (stateDir.holder), the note of its sockets (Whereabouts),
+// Nothing is remembered between two calls; each call examines the machine. Three traces show what is running: the lock
+// on the database, which the kernel releases with its process (stateDir.holder), the note of its sockets (Whereabouts),
 // and its answer on the socket (Corrald.Answers). A process id from a file is never trusted by itself, because it may
 // now belong to any process; nor is a socket, because another user may have put it there (Located).
 //
-// The parts of the package: a Corrald is started, stopped and erased (personal.go); where it listens and who could
+// The parts of the package: starting, stopping and erasing a Corrald (personal.go); its sockets, and who could
 // impersonate it (where.go); the initial setup of a new one and the removal of everything (setup.go, queue.go,
 // purge.go); the checks of `corral doctor`, which change nothing (doctor.go, htcondor.go, ssh.go).
 package personal
@@ -41,10 +41,10 @@ const (
 )
 
 const (
-	// startTimeout is how long corrald may take to answer. Its end is noticed at once; a busy machine, or the
-	// migration of a large database, may take long.
+	// startTimeout is how long corrald may take to answer. If corrald ends before that, this is noticed at once; on a
+	// busy machine, or during the migration of a large database, it may take a long time.
 	startTimeout = 2 * time.Minute
-	// faster is how much longer another corrald, started at the same moment, may take to answer than ours to fail.
+	// faster is how long another corrald, started at the same moment, may take to answer after ours has failed.
 	faster = 2 * time.Second
 	// patience is how long a corrald that holds the database's lock may take to answer or to end.
 	patience = 5 * time.Second
@@ -56,7 +56,7 @@ type Corrald struct {
 	RunAs  string // the user that root's corrald runs as; "": the owner of an existing state, otherwise root
 }
 
-// args passes corrald its layout, so that it never depends on an inherited environment.
+// args returns arguments that pass corrald its layout, so that corrald never depends on an inherited environment.
 func (c Corrald) args(runAs string) []string {
 	l := c.Layout
 	return []string{"--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket",
@@ -143,7 +143,7 @@ func (c Corrald) Exists() bool {
 	return err == nil
 }
 
-// PID returns the process id in the pid file, 0 if there is none.
+// PID returns the process id in the pid file, or 0 if there is none.
 func (c Corrald) PID() int {
 	b, err := readSmall(c.Layout.PID())
 	if err != nil {
@@ -156,8 +156,8 @@ func (c Corrald) PID() int {
 	return pid
 }
 
-// Start starts corrald in the background, unless it already answers, and returns once it answers; started is false if
-// another start was faster. The process outlives this one.
+// Start starts corrald in the background unless it is already responding, and returns once it responds; started is
+// false if another process started it first. The process outlives this one.
 //
 // Two simultaneous calls both start a corrald. The lock on the database lets only one of them serve; the other
 // process ends by itself or is killed here, and both calls return with the one that serves.
@@ -219,11 +219,11 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	return started, nil
 }
 
-// openLog creates the directories, opens the log and returns its size. The state's owner may have replaced the log by
+// openLog creates the directories, opens the log and returns its size. The state's owner may have replaced the log with
 // another kind of file, which root must not write to.
 func openLog(l xdg.Layout, u runas.User) (log *os.File, size int64, err error) {
 	dirs := l.Dirs()
-	slices.Reverse(dirs) // the state's is last: where it exists, corrald has run
+	slices.Reverse(dirs) // the state directory is last: if it exists, corrald has run
 	for _, dir := range dirs {
 		if err := u.Make(dir); err != nil {
 			return nil, 0, err
@@ -240,7 +240,7 @@ func openLog(l xdg.Layout, u runas.User) (log *os.File, size int64, err error) {
 	return log, size, nil
 }
 
-// compareUser returns an error if corrald runs as another user than requested.
+// compareUser returns an error if corrald runs as a user other than the requested one.
 func (c Corrald) compareUser(ctx context.Context) error {
 	user, err := c.User(ctx)
 	if err == nil && c.RunAs != "" && user != c.RunAs {
@@ -261,9 +261,9 @@ func (c Corrald) User(ctx context.Context) (string, error) {
 	return h.User, err
 }
 
-// awaitStart returns once corrald answers, or after it has ended, with its last words. It may have ended because
-// another start was faster and will answer a little later: that one is awaited, too, before the end counts as a
-// failure.
+// awaitStart returns nil once corrald answers or, after corrald has ended, an error with its last words. It may have
+// ended because another process was faster, whose corrald will answer a little later. awaitStart therefore waits for
+// that corrald before the end counts as a failure.
 func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, last func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

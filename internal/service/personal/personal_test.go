@@ -110,7 +110,7 @@ func first(state string) bool {
 	}
 }
 
-// newCorrald returns one that is not running, with its own directories; its program is this test.
+// newCorrald returns a Corrald that is not running, with its own directories; its program is this test.
 func newCorrald(t *testing.T) Corrald {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "c") // short, because a socket's path must be
@@ -262,7 +262,7 @@ func TestStopEndsWhoDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// No second one is started beside it, nor is it considered dead.
+// A corrald that does not answer is not considered dead, and no second one is started beside it.
 func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	c := newCorrald(t)
 	start(t, c)
@@ -286,7 +286,7 @@ func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	}
 }
 
-// With several at once, one starts corrald and all find it.
+// Of several simultaneous calls, one starts corrald and all find it.
 func TestStartTogether(t *testing.T) {
 	c := newCorrald(t)
 	type result struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// Directories that runs chose are removed; other files in one stay, and so does one that cannot be removed: both are
-// reported.
+// Directories that runs chose are removed. Other files in such a directory stay, and so does a directory that cannot be
+// removed: both cases are reported.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	data, there := t.TempDir(), t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// askTime limits a pool's answer about its queue.
+// askTime is the time limit for a pool's answer about its queue.
 const askTime = 20 * time.Second
 
 // Queued lists the jobs in the queues of our pools. It is called when all runs are over, so these are jobs that

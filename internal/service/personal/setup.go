@@ -14,8 +14,8 @@ import (
 )
 
 // SetUp creates the initial cluster and site of a personal corrald if they are missing, and returns once the site is
-// READY. It may be called repeatedly, and by several programs at once: the second one finds what the first has
-// created.
+// READY. It may be called repeatedly, and by several programs at once: the second one finds the objects that the first
+// one has created.
 func SetUp(ctx context.Context, cl *api.Client) (corral.Site, error) {
 	_, err := cl.Cluster(ctx, Cluster)
 	if corral.KindOf(err) == corral.NotFound {
@@ -62,13 +62,13 @@ type TakenDown struct {
 // and the files left there are listed.
 //
 // The order follows from the dependencies: first the users of workers, then the workers, then the sites, whose
-// cleanup jobs need corrald, and finally the clusters that the workers were in. The removal of all sites is requested
-// before the first is awaited; likewise for clusters.
+// cleanup jobs need corrald, and finally the clusters that the workers belonged to. TakeDown requests the removal of
+// all sites before it waits for the first one, and does the same with clusters.
 func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err error) {
 	if how.Patience == 0 {
 		how.Patience = time.Minute
 	}
-	if err = endEnsembles(ctx, cl, how); err != nil { // it would start more runs
+	if err = endEnsembles(ctx, cl, how); err != nil { // an ensemble would start more runs
 		return t, err
 	}
 	if t.Cancelled, err = endRuns(ctx, cl, how); err != nil {
@@ -177,7 +177,7 @@ func endRuns(ctx context.Context, cl *api.Client, how Down) (cancelled []corral.
 			strings.Join(names, ", "))
 	}
 	for _, r := range runs {
-		// it ended meanwhile
+		// A Conflict error means that the run has ended in the meantime.
 		if _, err := cl.CancelRun(ctx, r.ID); err != nil && corral.KindOf(err) != corral.Conflict {
 			return cancelled, err
 		}

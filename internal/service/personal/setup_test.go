@@ -19,7 +19,7 @@ import (
 
 // A service answers like corrald and records the changes.
 type service struct {
-	mu        sync.Mutex // guards following
+	mu        sync.Mutex // guards the fields below
 	changes   []string
 	sites     []corral.Site
 	clusters  []corral.Cluster

@@ -19,8 +19,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
 
-// Whereabouts records the process and the sockets of a running corrald, beside its database. With it, a program with
-// another XDG_RUNTIME_DIR than corrald's, or without one, as in cron or `sudo -u`, can find corrald.
+// Whereabouts records the process and the sockets of a running corrald, beside its database. It lets a program find
+// corrald even if the program's XDG_RUNTIME_DIR differs from corrald's or is not set, as in cron or with `sudo -u`.
 type Whereabouts struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket"`
@@ -69,8 +69,8 @@ func openState(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }
 
-// is reports whether exactly that process listens on the socket, as the state's owner. A process id by itself may now
-// belong to any process, and so may a socket.
+// is reports whether exactly the recorded process listens on the recorded socket, as the state's owner. By itself, a
+// process id may now belong to any process, and so may a socket.
 func (s stateDir) is(w Whereabouts) bool {
 	var state unix.Stat_t
 	if unix.Stat(s.State, &state) != nil {
@@ -94,8 +94,9 @@ func (s stateDir) is(w Whereabouts) bool {
 	return errors.Join(err, failed) == nil && int(peer.Pid) == w.PID && peer.Uid == state.Uid
 }
 
-// Located returns c with the sockets of the corrald that holds the state's lock, wherever it listens, or with those
-// from the environment if none is running. If another user could have put them there, the error is Forbidden.
+// Located returns c with the sockets of the corrald that holds the state's lock, wherever it listens, or with the
+// sockets from the environment if no corrald is running. It returns a Forbidden error if another user could have put
+// the sockets there.
 func (c Corrald) Located() (Corrald, error) {
 	c, bad, err := c.locate()
 	if err == nil && bad.found != "" {
@@ -104,7 +105,7 @@ func (c Corrald) Located() (Corrald, error) {
 	return c, err
 }
 
-// locate is Located without turning a danger at the sockets into an error.
+// locate is like Located, but returns a danger at the sockets instead of turning it into an error.
 func (c Corrald) locate() (Corrald, danger, error) {
 	if w, ok := stateDir(c.Layout).whereabouts(); ok && w.Socket != c.Layout.Socket && stateDir(c.Layout).is(w) {
 		c.Layout.Socket, c.Layout.Worker = w.Socket, w.Worker
@@ -154,8 +155,9 @@ func look(l xdg.Layout, u runas.User, another string) danger {
 	return danger{}
 }
 
-// unsafe returns why a program that uses a socket, or a directory of sockets, could be connected to another user's
-// process, and what to do about it. It returns empty strings if that is impossible or the path does not exist.
+// unsafe returns the reason why a program that uses a socket, or a directory of sockets, could be connected to another
+// user's process, and advice on how to prevent that. It returns empty strings if that is impossible or the path does
+// not exist.
 //
 // Any user who can write to the directory can put a socket there, and the owner of a link decides where it points. So
 // the path must not be a link, it must belong to the user or to us, and other users must not be able to write there.
@@ -184,8 +186,8 @@ func unsafe(path string, u runas.User, another string) (found, advice string) {
 	return "", ""
 }
 
-// Elsewhere returns why corrald listens at another place than a layout of the same state specifies, or "" if it does
-// not. The reason is nearly always that XDG_RUNTIME_DIR has changed since corrald was started.
+// Elsewhere returns the reason why corrald does not listen where a layout of the same state specifies, or "" if it
+// does. The reason is nearly always that XDG_RUNTIME_DIR has changed since corrald was started.
 func (c Corrald) Elsewhere(than xdg.Layout) string {
 	there, known := startedWith(c.PID(), runtimeVariable)
 	here := os.Getenv(runtimeVariable)
@@ -202,8 +204,8 @@ func (c Corrald) Elsewhere(than xdg.Layout) string {
 	return fmt.Sprintf("%s was %s when it was started, and is %s here", runtimeVariable, there, here)
 }
 
-// runtimeVariable determines where sockets are unless options override it. Of the variables that determine paths,
-// only this one is often missing: cron, su and sudo do not set it.
+// runtimeVariable names the variable that determines where sockets are unless options override it. Of the variables
+// that determine paths, only this one is often missing: cron, su and sudo do not set it.
 const runtimeVariable = "XDG_RUNTIME_DIR"
 
 // Lost returns an Unavailable error if corrald is running but cannot be reached.

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
 
-// A corrald's whereabouts are trusted only where exactly that process listens.
+// A corrald's whereabouts are trusted only if exactly that process listens there.
 func TestLocated(t *testing.T) {
 	c := newCorrald(t)
 	start(t, c)

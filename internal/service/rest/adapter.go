@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// An Adapter turns a route's action into a transaction and the result into an answer. All routes share one.
+// An Adapter turns a route's action into a transaction and the result into an answer. All routes share one Adapter.
 type Adapter struct {
 	Log  *slog.Logger
 	DB   *store.DB
@@ -29,8 +29,8 @@ type Adapter struct {
 // ErrStopping is the error of requests that are abandoned because corrald is stopping.
 var ErrStopping = corral.Errorf(corral.Unavailable, "corrald is stopping")
 
-// A Step is a change in two parts. Operations that take long, or that can fail for reasons outside the store, are
-// done before the Step exists.
+// A Step is a change in two parts. Operations that take a long time, or that can fail for reasons outside the store,
+// are done before the Step exists.
 type Step[Out any] struct {
 	Write func(tx *store.Tx) (Out, error) // the change itself; its result is the answer
 	Done  func(Out)                       // called after the commit; nil: nothing
@@ -71,15 +71,15 @@ func Create[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) 
 // is already stored under the request's key, the request gets that answer and nothing is done.
 //
 // prepare may query a site or read an archive, so it runs outside the transaction, which must be short because there
-// is only one writer. The data that prepare has read may have changed meanwhile, so the step checks again what must
-// still hold.
+// is only one writer. The data that prepare has read may have changed meanwhile, so the step checks again the
+// conditions that must still hold.
 func Change[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) (Step[Out], error)) error {
 	return perform(a, c, http.StatusOK, prepare)
 }
 
 // perform executes a change once for each key. If an answer is stored under the key, it is returned before anything
-// is prepared; otherwise the step is prepared outside a transaction and written together with its answer. status is
-// that of a success unless the step sets its own.
+// is prepared; otherwise the step is prepared outside a transaction and written together with its answer. status is the
+// HTTP status of a successful answer unless the step sets its own.
 func perform[In, Out any](a *Adapter, c *Call, status int,
 	prepare func(context.Context, In) (Step[Out], error)) error {
 	var in In

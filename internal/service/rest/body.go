@@ -18,8 +18,8 @@ import (
 )
 
 // A Pace is the minimum speed of a request's body. After the grace period, the average rate must be at least the
-// floor, and in any grace period at least one byte must arrive: a stalled body is not waited for, however fast it was
-// before.
+// floor, and in any grace period at least one byte must arrive: the server does not wait for a stalled body, regardless
+// of its earlier speed.
 type Pace struct {
 	Grace time.Duration // 0: DefaultPace's value
 	Floor int64         // bytes per second; 0: DefaultPace's value
@@ -29,8 +29,8 @@ type Pace struct {
 // never too slow.
 var DefaultPace = Pace{Grace: 10 * time.Second, Floor: 128 << 10}
 
-// until returns the deadline for the next data of a body, given the number of bytes that have arrived and when the
-// last of them did.
+// until returns the deadline for the next data of a body, given the number of bytes that have arrived and the time at
+// which the last of them arrived.
 func (p Pace) until(begun, last time.Time, arrived int64) time.Time {
 	average := begun.Add(p.Grace + time.Duration(float64(arrived)/float64(p.Floor)*float64(time.Second)))
 	if stopped := last.Add(p.Grace); stopped.Before(average) {
@@ -39,7 +39,7 @@ func (p Pace) until(begun, last time.Time, arrived int64) time.Time {
 	return average
 }
 
-// bound enforces the pace on a request's body, also where net/http reads what a handler has left unread.
+// bound enforces the pace on a request's body, even while net/http reads the part that a handler has left unread.
 func (p Pace) bound(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
@@ -110,8 +110,9 @@ func readBody(c *Call) ([]byte, error) {
 	return body, c.bodyError(body, err)
 }
 
-// fill reads until the body has most bytes; io.EOF: it ended before. A body of known length is copied only as far as
-// necessary: the buffers that io.ReadAll leaves behind for a large body amount to several times its size.
+// fill reads until the body has most bytes; it returns io.EOF if the body ends before that. A body of known length is
+// copied only as far as necessary: the buffers that io.ReadAll leaves behind for a large body amount to several times
+// its size.
 func fill(from io.Reader, body []byte, most, length int64) ([]byte, error) {
 	for int64(len(body)) < most {
 		if len(body) == cap(body) {

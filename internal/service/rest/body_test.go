@@ -40,7 +40,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A body at the minimum rate is never cut off, however long it is: after each piece there is time for the next one.
+// A body at the minimum rate is never cut off, regardless of its length: after each piece there is time for the next
+// one.
 func TestPaceIsKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -166,7 +167,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// A body is read completely, in whatever pieces it arrives and whatever length the request claims.
+// A body is read completely, regardless of the pieces in which it arrives and the length that the request claims.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

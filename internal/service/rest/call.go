@@ -125,7 +125,8 @@ func (c *Call) Document(media string, content []byte) error {
 	return c.echo.Blob(http.StatusOK, media, content)
 }
 
-// FilePart is File without the first after bytes or, if last is not 0, limited to the last bytes of that number.
+// FilePart answers like File, but without the first after bytes or, if last is not 0, with only that number of bytes at
+// the end.
 func (c *Call) FilePart(content io.Reader, after, last int64) error {
 	file, ok := content.(io.ReadSeeker)
 	if !ok {

@@ -1,10 +1,10 @@
 // Package rest turns requests into transactions on the store, and their results into answers.
 //
-// It contains what all routes of corrald have in common: the Router finds the Route of a request and writes all
-// errors, in one place, as problem documents; a Call is the request that a route answers; the Adapter turns it into a
-// read or a Change; a Resource answers the queries that all kinds of objects support: a list, one object, a wait for
-// its state, its history. The routes themselves and their meaning are in package server; the validation of requests
-// is in package request.
+// It contains the parts common to all routes of corrald: the Router finds the Route of a request and writes all errors,
+// in one place, as problem documents; a Call is the request that a route answers; the Adapter turns it into a read or a
+// Change; a Resource answers the queries that all kinds of objects support: a list, one object, a wait for its state,
+// its history. The routes themselves and their meaning are in package server; the validation of requests is in package
+// request.
 //
 // The path of a request:
 //

@@ -14,7 +14,7 @@ import (
 )
 
 // writeProblem is echo's HTTPErrorHandler: it turns every error into a problem document. Echo's own handler does not
-// look into wrapped errors.
+// unwrap errors.
 func (rt *Router) writeProblem(err error, c echo.Context) {
 	if c.Response().Committed {
 		return // the answer was partly sent; the peer sees it truncated
@@ -38,7 +38,7 @@ func problemOf(c echo.Context, err error) *api.Problem {
 	var exact *api.Problem
 	path := c.Request().URL.Path
 	switch {
-	case errors.As(err, &exact): // about a body; a truncated body may have ended the request, too
+	case errors.As(err, &exact): // about a body; a truncated body may also have ended the request
 		return exact
 	case errors.As(err, &routing) && routing.Code == http.StatusNotFound:
 		return api.ProblemOf(corral.ErrorAt(corral.NotFound, path, "there is no such resource"))
@@ -58,7 +58,7 @@ func WithStatus(status int, err error) *api.Problem {
 	return p
 }
 
-// Placed adds to an error of this kind the place at which the request names the object that the error is about.
+// Placed adds a place to an error of the given kind: where the request names the object that the error is about.
 func Placed(kind corral.Kind, place string, err error) error {
 	if corral.KindOf(err) == kind {
 		return corral.ErrorAt(kind, place, "%w", err)

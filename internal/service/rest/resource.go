@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Resource implements what all kinds of objects under /v1 have in common. The handlers of a kind embed its Resource
-// and add what is specific to the kind.
+// A Resource implements the operations common to all kinds of objects under /v1. The handlers of a kind embed its
+// Resource and add the operations specific to the kind.
 type Resource[T any] struct {
 	*Adapter
 	Object string // the store's name of the kind
@@ -129,8 +129,8 @@ func (r Resource[T]) Get(c *Call) error {
 	return c.JSON(v)
 }
 
-// While calls do, which may wait for a change of the object in the path for the time given by ?timeout_s=; without it
-// do gets a ctx that has ended. It returns the object as it was before.
+// While calls do, which may wait for a change of the object in the path for the time given by ?timeout_s=; without that
+// parameter, do gets a ctx that has already ended. While returns the object as it was before.
 func (r Resource[T]) While(
 	c *Call, do func(ctx context.Context, load func(context.Context) (T, error)) error,
 ) (T, error) {

@@ -24,7 +24,7 @@ type Router struct {
 	// be set before the first request.
 	Answered func(method, route string, status int, took time.Duration)
 
-	// Audit gets a line for each request that may have changed something, whatever its caller and result.
+	// Audit gets a line for each request that may have changed something, regardless of its caller and result.
 	Audit *slog.Logger
 
 	lg   *slog.Logger

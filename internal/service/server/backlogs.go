@@ -14,7 +14,7 @@ type backlogHandlers struct {
 	reach *siteaccess.Reach
 }
 
-// newBacklogs returns handlers for the sites that the resource finds, which r connects to.
+// newBacklogs returns handlers that use r to connect to the sites found by the resource.
 func newBacklogs(r *siteaccess.Reach, of rest.Resource[corral.Site]) *backlogHandlers {
 	return &backlogHandlers{Resource: of, reach: r}
 }

@@ -71,9 +71,9 @@ func (g *throng) ask(t *testing.T, who, method, target, body string) *httptest.R
 	return rec
 }
 
-// Whatever callers may not request directly, a scale, a plan, an ensemble or resubmission does not do for them
-// either: at ann's site and in ann's cluster no other owner can start anything, by name or by id. All can at their
-// own. An act on ann's objects needs permission, and its consequences belong to ann.
+// Requests that callers may not make directly are not made for them by a scale, a plan, an ensemble or resubmission
+// either: at ann's site and in ann's cluster no other owner can start anything, by name or by id. All can at their own.
+// An act on ann's objects needs permission, and its consequences belong to ann.
 func TestIndirectRequests(t *testing.T) {
 	t.Parallel()
 	for who, want := range causers {

@@ -60,7 +60,7 @@ func (h *clusterHandlers) list(c *rest.Call) error {
 }
 
 // create creates a cluster. A pool starts after the answer, so conditions that would permanently prevent its start
-// are checked before, while a person still waits for the answer. The row of an attached pool and its token are one
+// are checked before the answer, while a person still waits for it. The row of an attached pool and its token are one
 // change: any reader of the row finds the token.
 func (h *clusterHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewCluster) (rest.Step[corral.Cluster], error) {
@@ -84,8 +84,8 @@ func (h *clusterHandlers) create(c *rest.Call) error {
 	})
 }
 
-// canRun returns the version of the HTCondor that htcondor refers to in the catalog, or why this corrald cannot run a
-// pool of it.
+// canRun returns the version of the HTCondor that htcondor refers to in the catalog, or the reason why this corrald
+// cannot run a pool with it.
 func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version string, err error) {
 	if h.cfg.CondorRefused != nil {
 		return "", h.cfg.CondorRefused
@@ -110,7 +110,8 @@ func listenable(ctx context.Context, address string) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// ready refuses a cluster that cannot be used now. The cluster itself says what people should do about it (Idle).
+// ready returns a Conflict error for a cluster that cannot be used now. The error contains the cluster's advice to
+// people (Idle).
 func ready(k corral.Cluster) error {
 	if k.State != corral.ClusterReady {
 		return corral.ErrorAt(corral.Conflict, "cluster", "%s %s", k.Name, k.Idle())
@@ -148,8 +149,8 @@ func (h *clusterHandlers) remove(c *rest.Call) error {
 // needs its cluster; but that may never happen, so such a run does not keep the cluster.
 var unfinished = []corral.RunState{corral.RunRunning, corral.RunCancelling}
 
-// unused returns a Conflict error that lists what still needs the cluster, and the commands that end it: glideins
-// would have no pool to join, and runs no queue for their tasks.
+// unused returns a Conflict error that lists the glideins and runs that still need the cluster, and the commands that
+// end them: glideins would have no pool to join, and runs would have no queue for their tasks.
 func unused(tx *store.Tx, cluster corral.Cluster) error {
 	users, err := liveGlideins(tx, cluster.ID)
 	if err != nil {
@@ -199,7 +200,7 @@ func (h *clusterHandlers) env(c *rest.Call) error {
 }
 
 // envOf separates assignments NAME=value into variables and folders for PATH: the client puts the folders before
-// those of its own PATH, which corrald does not know.
+// those of its own PATH, which is unknown to corrald.
 func envOf(assignments []string) api.Env {
 	env := api.Env{Variables: []api.Variable{}, Path: []string{}}
 	for _, a := range assignments {

@@ -148,7 +148,8 @@ func TestBadCondorClusters(t *testing.T) {
 	}
 }
 
-// A corrald that may have no condor clusters says why and stores no token; embedded clusters are not affected.
+// A corrald that must not have condor clusters reports the reason and stores no token; embedded clusters are not
+// affected.
 func TestCondorIsRefused(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)
@@ -325,7 +326,7 @@ func TestPackageOfAClusterStays(t *testing.T) {
 	must(f.RemovePackage(t.Context(), p.Name))(t)
 }
 
-// A pool gives no jobs to workers that are newer than it: it cannot be downgraded below workers that may exist.
+// A pool assigns no jobs to workers that are newer than the pool: it cannot be downgraded below workers that may exist.
 func TestClusterIsNotMadeOlderThanItsWorkers(t *testing.T) {
 	t.Parallel()
 	f := condorFixture(t)

@@ -15,11 +15,11 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Config holds what the server needs besides the store. CondorRefused, Audit and Bounds are optional.
+// Config holds the server's dependencies other than the store. CondorRefused, Audit and Bounds are optional.
 type Config struct {
-	Version string           // of corrald, shown by /healthz
+	Version string           // corrald's version, shown by /healthz
 	User    string           // the user that corrald runs as, shown by /healthz
-	Machine corral.SiteQueue // this machine, as a queue of the batch system fork
+	Machine corral.SiteQueue // this machine, described as a queue of the batch system fork
 	Folders Folders
 
 	Runs *run.Manager
@@ -45,7 +45,7 @@ type Config struct {
 
 // Bounds limits requests.
 type Bounds struct {
-	Pace   rest.Pace   // of bodies; zero: rest.DefaultPace
+	Pace   rest.Pace   // minimum pace of bodies; zero: rest.DefaultPace
 	Visits VisitBounds // limits a central corrald's connections to its users' sites; zero: none are allowed
 }
 

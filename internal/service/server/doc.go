@@ -1,9 +1,10 @@
 // Package server answers the REST requests of package api: it contains the routes and their handlers.
 //
-// Each kind of object has its handlers, which list their routes in one table and know only what they need beside the
-// store. A handler is one call of package rest: a Read of what is there, or a Change of it. rest.Resource handles the
-// requests that all kinds have in common: a list, one object, a wait for its state, its history. Package request
-// validates requests; package admit decides about those for new objects, and creates their rows.
+// Each kind of object has its handlers, which list their routes in one table and contain only their own dependencies
+// besides the store. A handler is one call of package rest: a Read of the present state, or a Change of it.
+// rest.Resource handles the requests that all kinds have in common: a list, one object, a wait for its state, its
+// history. Package request validates requests; package admit decides on requests for new objects, and creates the
+// objects' rows.
 //
 //	sites.go      rows of sites; visit.go has the requests for which corrald connects to the site before it answers
 //	glideins.go   rows of glideins, with their registered workers
@@ -26,10 +27,10 @@
 //
 // The server makes no decisions about sites and jobs. It records the request, and the engine, woken by the same
 // commit, acts on it. Recognizable mistakes are refused in the answer, while a person is still there to read it. So a
-// change has two parts. First, outside any transaction, come the operations that take long or contact others: a site,
-// a mirror, a port. Then comes the transaction, which checks again what must still hold, writes the row with its
-// history, and stores the answer under the request's key. Each change is harmless to repeat: an object that is
-// already on its way to the requested state is returned unchanged.
+// change has two parts. First, outside any transaction, the handler performs the operations that take a long time or
+// contact others: a site, a mirror, a port. Then the transaction checks again the conditions that must still hold,
+// writes the row with its history, and stores the answer under the request's key. Each change is harmless to repeat: an
+// object that is already on its way to the requested state is returned unchanged.
 //
 // The one invariant: a change is in the store before its answer is sent. (Cancelling, resuming and removing a run are
 // package run's own transactions, just before the one that stores the answer.)

@@ -18,14 +18,14 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// ensembleConfig holds what the handlers need from corrald.
+// ensembleConfig holds the parts of corrald that the handlers depend on.
 type ensembleConfig struct {
 	Runs    *run.Manager
 	Shelf   ensembles.Shelf
-	Machine corral.SiteQueue // this machine, as a queue of the batch system fork
+	Machine corral.SiteQueue // this machine, described as a queue of the batch system fork
 
-	// Where finds the site and the cluster of an owner's request for a glidein. CanJoin returns why workers at that
-	// site cannot join the cluster.
+	// Where finds the site and the cluster of an owner's request for a glidein. CanJoin returns an error with the
+	// reason if workers at that site cannot join the cluster.
 	Where   func(tx *store.Tx, owner string, in api.NewGlidein) (corral.Site, corral.Cluster, error)
 	CanJoin func(ctx context.Context, owner string, in api.NewGlidein) error
 
@@ -164,7 +164,8 @@ func beginEnsemble(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
 	return admit.Ensemble(tx, row)
 }
 
-// cancel ends an ensemble; the keeper does the rest. An ensemble that is already ending is returned unchanged.
+// cancel requests the end of an ensemble; the keeper does the rest. An ensemble that is already ending is returned
+// unchanged.
 func (h *ensembleHandlers) cancel(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
 		if e.State != record.Running {

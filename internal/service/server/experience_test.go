@@ -48,7 +48,7 @@ func TestPlanWithProfiles(t *testing.T) {
 }
 
 // TestPlanAtASlowSite: a site whose hosts took 1.5 times as long for the same kind of tasks is planned with that
-// factor, and the plan says why.
+// factor, and the plan states the reason.
 func TestPlanAtASlowSite(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -128,7 +128,7 @@ func runFan(t *testing.T, f *fixture) corral.Run {
 }
 
 // TestPlanLearns: estimates that the workflow lacks come from the owner's earlier runs of such a workflow, as long as
-// their directories exist. A measured runtime of 0 is an estimate, too.
+// their directories exist. A measured runtime of 0 is also an estimate.
 func TestPlanLearns(t *testing.T) {
 	t.Parallel()
 	f := start(t)

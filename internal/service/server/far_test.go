@@ -28,7 +28,7 @@ type far struct {
 	untold    error                         // error of a query of the batch system
 	login     func(context.Context, gridsite.Asker) error
 
-	mu    sync.Mutex     // guards following
+	mu    sync.Mutex     // guards the fields below
 	lines map[string]int // connections by owner
 }
 

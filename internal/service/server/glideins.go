@@ -82,7 +82,7 @@ func (h *glideinHandlers) list(c *rest.Call) error {
 }
 
 // present adds the registered and the unreachable workers of the glideins. These are never stored, because they would
-// be wrong after a crash. Each cluster is queried once, however many of its glideins are listed.
+// be wrong after a crash. Each cluster is queried once, regardless of how many of its glideins are listed.
 func present(cfg Config, glideins ...corral.Glidein) []corral.Glidein {
 	type sum struct{ workers, cpus int }
 	sums := map[corral.GlideinID]sum{}
@@ -139,8 +139,8 @@ func whereOf(tx *store.Tx, owner string, in api.NewGlidein) (site corral.Site, c
 	return site, cluster, cmp.Or(err, ready(cluster))
 }
 
-// canJoin returns why no worker at the glidein's site could join its cluster. An embedded cluster accepts all
-// workers.
+// canJoin returns an error with the reason if no worker at the glidein's site could join its cluster. An embedded
+// cluster accepts all workers.
 func (h *glideinHandlers) canJoin(ctx context.Context, owner string, in api.NewGlidein) error {
 	var site corral.Site
 	var cluster corral.Cluster

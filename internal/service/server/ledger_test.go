@@ -103,7 +103,8 @@ func TestPlansReserve(t *testing.T) {
 	}
 }
 
-// TestWhatIf: a plan can be computed with other prices, periods and startup times than the known ones, and says so.
+// TestWhatIf: a plan can be computed with other prices, periods and startup times than the known ones, and states
+// this.
 func TestWhatIf(t *testing.T) {
 	t.Parallel()
 	f := start(t)

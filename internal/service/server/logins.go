@@ -54,7 +54,7 @@ func (h *loginHandlers) step(c *rest.Call) error {
 			return err
 		}
 	}
-	// A login at a site is recorded in the site's history, a login at a contact nowhere. If the last request is
+	// A login at a site is recorded in the site's history; a login at a contact is not recorded. If the last request is
 	// repeated, the additional entry is harmless.
 	next, err := s.Next(ctx, n)
 	if err == nil && next.Done && s.Site.ID != 0 {
@@ -93,7 +93,7 @@ func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session
 	}), 0, nil
 }
 
-// where finds the site, or makes one from a contact, because a person may have to log in before a site can be
+// where finds the site, or constructs one from a contact, because a person may have to log in before a site can be
 // created. Only the owner of a site may log in there: otherwise another user's credentials would serve the owner as
 // long as the connection lasts.
 func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, err error) {

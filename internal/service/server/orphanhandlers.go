@@ -21,7 +21,7 @@ type orphanHandlers struct {
 	reach *siteaccess.Reach
 }
 
-// newOrphans returns handlers for the sites that the resource finds, which r connects to.
+// newOrphans returns handlers that use r to connect to the sites found by the resource.
 func newOrphans(r *siteaccess.Reach, of rest.Resource[corral.Site]) *orphanHandlers {
 	return &orphanHandlers{Resource: of, reach: r}
 }
@@ -77,8 +77,8 @@ func (h *orphanHandlers) list(c *rest.Call) error {
 	return c.JSON(rest.Whole(all, ""))
 }
 
-// settle adopts or cancels orphans. Cancelled jobs are ended before that is recorded, because no record could be left
-// half done by a crash: remaining jobs appear as orphans again.
+// settle adopts or cancels orphans. Jobs to be cancelled are ended before their end is recorded. A crash in between
+// leaves no record half done: the remaining jobs appear as orphans again.
 func (h *orphanHandlers) settle(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(
 		ctx context.Context, in api.SettleOrphans,
@@ -106,8 +106,8 @@ func (h *orphanHandlers) settle(c *rest.Call) error {
 	})
 }
 
-// choose returns the chosen orphans: those with the given tags, each of which must be a suitable orphan, or all
-// suitable ones.
+// choose returns the chosen orphans: those with the given tags, each of which must be a suitable orphan, or, if no tags
+// are given, all suitable ones.
 func choose(in api.SettleOrphans, all []found) (chosen []found, err error) {
 	fit := func(o found) bool { return in.Do != api.AdoptOrphans || o.Kept == "" }
 	if len(in.Tags) == 0 {

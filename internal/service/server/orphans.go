@@ -1,14 +1,14 @@
 package server
 
 // Orphans are jobs of this corrald at a site that the store does not contain. They exist only after a database was lost
-// or replaced by an older one, since an intent is recorded before a site learns of it. Their pilots work or wait
-// unattended: they use up allocations, and they keep the site's root from being removed.
+// or replaced by an older one, because an intent is recorded before it is sent to a site. Their pilots work or wait
+// unattended: they use up allocations and prevent the removal of the site's root.
 //
-// A job is recognised by its directory below the site's root, which exists from its submission on; the batch system
-// gives its state, and its order holds what the pilot was told. Together with the key of its token these suffice to
-// record its attempt: adoption makes a glidein with an attempt under the same tag, and the engine, which looks up each
-// tag before it submits anything, finds it alive. A pilot that dials in before that is neither admitted nor sent away
-// (package admission).
+// A job is recognized by its directory below the site's root, which exists from its submission on. The batch system
+// reports the job's state, and the job's order contains the instructions for the pilot. Together with the key that
+// makes the tokens, these suffice to record the job's attempt: adoption creates a glidein with an attempt that has the
+// same tag, and the engine, which looks up each tag before it submits anything, finds the job alive. A pilot that
+// connects before that is neither admitted nor sent away (package admission).
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	unknown  = "UNKNOWN" // the batch system does not know the job
+	unknown  = "UNKNOWN" // the batch system has no record of the job
 	some     = 100       // number of jobs in one command
 	grace    = 5 * time.Second
 	lookTime = 2 * time.Minute // for listing a site's jobs
@@ -43,7 +43,7 @@ type found struct {
 	order *jobfiles.Pilot // nil: no readable order, or not a pilot
 }
 
-// look connects to a site and returns the jobs there that are not in the store, by tag.
+// look lists the jobs of corrald at a site that are not in the store.
 func look(ctx context.Context, db *store.DB, site corral.Site, access gridsite.Access) ([]found, error) {
 	lister, ok := access.Pilots.(gridsite.Lister)
 	if !ok {
@@ -70,8 +70,8 @@ func look(ctx context.Context, db *store.DB, site corral.Site, access gridsite.A
 	return all, nil
 }
 
-// strangers returns the jobs with those tags that we created and that are not recorded for any owner, because an
-// account at a site may be shared.
+// strangers returns the jobs with the given tags that we created and that are not recorded for any owner. It considers
+// all owners, because they may share an account at a site.
 func strangers(tx *store.Tx, tags []string) (all []found, err error) {
 	for _, tag := range tags {
 		kind, ours := admission.KindOfTag(tag)
@@ -217,7 +217,7 @@ func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api
 	return o.Orphan, err
 }
 
-// cancel ends jobs and removes their files at the site. It returns the jobs of which nothing is left.
+// cancel ends jobs and removes their files at the site. It returns the jobs that it has completely removed.
 func cancel(ctx context.Context, access gridsite.Access, all []found) ([]api.Orphan, error) {
 	var gone []api.Orphan
 	for group := range slices.Chunk(all, some) {

@@ -44,8 +44,8 @@ func (h *ownerHandlers) routes() []rest.Route {
 	}
 }
 
-// findOwner finds an owner and, while its account is being ended, what that waits for. Owners are referred to only by
-// name: most have no record and so no id.
+// findOwner finds an owner and, while its account is being ended, the objects that this waits for. Owners are referred
+// to only by name: most have no record and so no id.
 func findOwner(c *rest.Call, tx *store.Tx) (corral.Owner, error) {
 	o, err := tx.Owner(c.Param("name"))
 	if err != nil || o.State != corral.OwnerEnding {
@@ -56,7 +56,7 @@ func findOwner(c *rest.Call, tx *store.Tx) (corral.Owner, error) {
 	return o, err
 }
 
-// list answers with all owners at once: there are only as many as people.
+// list answers with all owners at once, because there are only as many owners as people.
 func (h *ownerHandlers) list(c *rest.Call) error {
 	all := c.Query.Flag("all")
 	if err := c.Query.Err(); err != nil {
@@ -68,8 +68,8 @@ func (h *ownerHandlers) list(c *rest.Call) error {
 	})
 }
 
-// move changes the state of an account. It looks up the owner first, so that a mistyped name is not found instead of
-// creating a new account.
+// move changes the state of an account. It looks up the owner first, so that a mistyped name causes a NotFound error
+// instead of creating a new account.
 func (h *ownerHandlers) move(move corral.OwnerMove) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		return rest.Change(h.Adapter, c,

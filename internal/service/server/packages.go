@@ -73,8 +73,8 @@ func (h *packageHandlers) create(c *rest.Call) error {
 	})
 }
 
-// verify reads every byte of a package again and records success in its history. A package with wrong content is an
-// error and stays in the catalog. A large archive takes a while, so the request ends when corrald stops.
+// verify reads every byte of a package again and records success in its history. Wrong content causes an error, and the
+// package stays in the catalog. A large archive takes a while, so the request ends when corrald stops.
 func (h *packageHandlers) verify(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Package], error) {
 		p, err := h.Load(ctx, c)

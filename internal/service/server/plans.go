@@ -86,8 +86,9 @@ func (h *planHandlers) create(c *rest.Call) error {
 	})
 }
 
-// draft has a plan made, for the workflow of a request, which is parsed here, or for what is left of a run. It fills
-// row, whose owner is given. It removes the text of the workflow from the request: planning takes long, and needs none.
+// draft computes a plan for the workflow in a request, which it parses, or for the unfinished part of a run. It fills
+// in row, whose owner is already set. It removes the text of the workflow from the request: planning takes a long time
+// and does not need it.
 func (h *planHandlers) draft(ctx context.Context, in *api.NewPlan, row *corral.Plan) (*store.Schedule, error) {
 	cluster, sites, err := h.about(ctx, row.Owner, *in)
 	if err != nil {
@@ -106,7 +107,7 @@ func (h *planHandlers) draft(ctx context.Context, in *api.NewPlan, row *corral.P
 		}
 		in.Workflow = nil
 	}
-	if in.NextRun != nil { // otherwise its pilots would be requested in vain
+	if in.NextRun != nil { // otherwise the plan's pilots would be requested in vain
 		if err := h.cfg.Runs.Check(ctx, in.NextRun.Request(*in), flow); err != nil {
 			return nil, err
 		}
@@ -143,7 +144,7 @@ func (h *planHandlers) about(ctx context.Context, owner string, in api.NewPlan) 
 		if err != nil {
 			return err
 		}
-		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned, and may take long to make
+		if err = ready(cluster); err == nil && in.Auto { // such a plan could not be provisioned, and planning is slow
 			err = admit.Uncontrolled(tx, cluster.ID)
 		}
 		if err != nil {
@@ -174,7 +175,8 @@ func clusterFor(tx *store.Tx, in api.NewPlan) (corral.Cluster, error) {
 	return cluster, err
 }
 
-// sitesNamed finds an owner's sites by name or id, each once; no references mean all sites that are not DELETED.
+// sitesNamed finds an owner's sites by name or id, each once. Without references it returns all of the owner's sites
+// that are not DELETED.
 func sitesNamed(tx *store.Tx, owner string, refs []string) (sites []corral.Site, err error) {
 	if len(refs) == 0 {
 		sites, err = tx.Sites(store.Filter{})
@@ -225,13 +227,13 @@ func (h *planHandlers) provision(c *rest.Call) error {
 	})
 }
 
-// canJoin reports why workers of a pilot of a plan that is READY cannot join its cluster.
+// canJoin returns an error with the reason if the workers of a READY plan's pilots cannot join its cluster.
 func (h *planHandlers) canJoin(ctx context.Context, row corral.Plan, p *plan.Plan) error {
 	if row.State != corral.PlanReady {
 		return nil
 	}
 	for _, in := range provision.Requests(row, p.Pilots, 0) {
-		// By id: the caller may not own the plan.
+		// Ids replace the names, because the caller may not own the plan.
 		in.Site, in.Cluster = fmt.Sprint(row.Sites[in.Site]), fmt.Sprint(row.Cluster)
 		if err := h.glideins.canJoin(ctx, row.Owner, in); err != nil {
 			return err

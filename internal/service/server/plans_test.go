@@ -154,7 +154,7 @@ func TestObjectiveThatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestPlanOutOfReach: the plan is stored as INFEASIBLE and says what is feasible, which then is.
+// TestPlanOutOfReach: the plan is stored as INFEASIBLE and suggests a request that is feasible.
 func TestPlanOutOfReach(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -284,7 +284,7 @@ func TestProvision(t *testing.T) {
 }
 
 // TestProvisionIsWhole: if one glidein is impossible, none is created, and the plan stays READY. A PROVISIONED plan
-// stays so whatever happens to its site.
+// stays PROVISIONED, regardless of changes at its site.
 func TestProvisionIsWhole(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -49,7 +49,7 @@ func (h *clusterHandlers) start(c *rest.Call) error {
 	})
 }
 
-// madeOf returns the HTCondor of a cluster after the requested start; empty: the newest available at each start.
+// madeOf returns the HTCondor of a cluster after the requested start, or "" for the newest one available at each start.
 func madeOf(k corral.Cluster, in api.StartCluster) string {
 	if in.Newest {
 		return ""
@@ -57,8 +57,9 @@ func madeOf(k corral.Cluster, in api.StartCluster) string {
 	return cmp.Or(in.HTCondor, k.HTCondor)
 }
 
-// notOlder returns a Conflict error if a pool of that version may have newer workers, because HTCondor gives them no
-// jobs. A glidein's workers use the newest package that was not newer than the pool when they started.
+// notOlder returns a Conflict error if a pool of that version may have newer workers, because HTCondor assigns no jobs
+// to workers newer than their pool. A glidein's workers use the newest package that was not newer than the pool when
+// they started.
 func notOlder(tx *store.Tx, k corral.Cluster, version string) error {
 	if k.Attached || k.Version == "" || packages.CompareVersions(version, k.Version) >= 0 {
 		return nil

@@ -45,8 +45,8 @@ func (h *profileHandlers) routes() []rest.Route {
 
 func (h *profileHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Profiles) }
 
-// create stores a profile or extends an existing one. The answer omits the document, which may be megabytes and would
-// be stored under the request's key.
+// create stores a profile or extends an existing one. The answer omits the document, which may be megabytes long and
+// would be stored under the request's key.
 func (h *profileHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewProfile) (rest.Step[corral.Profile], error) {
 		var row corral.Profile

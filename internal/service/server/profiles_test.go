@@ -137,7 +137,7 @@ func TestBadProfiles(t *testing.T) {
 	}
 }
 
-// TestProfileIsThinned: however many measurements there are, a stored profile has a limited number of them and the
+// TestProfileIsThinned: regardless of the number of measurements, a stored profile has a limited number of them and the
 // statistics of all.
 func TestProfileIsThinned(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,8 @@ import (
 // defaultCluster is the cluster of a glidein or a run that names none.
 const defaultCluster = "default"
 
-// siteNamed finds a site by its name or id. The name of a DELETED site is free again, so only its id finds it.
+// siteNamed finds a site by its name or id. The name of a DELETED site is free again, so such a site is found only by
+// its id.
 func siteNamed(tx *store.Tx, ref string) (corral.Site, error) {
 	return rest.Referred("site", ref, tx.Site, tx.SiteNamed)
 }
@@ -30,7 +31,8 @@ func ownCluster(tx *store.Tx, owner, ref string) (corral.Cluster, error) {
 	return cluster, err
 }
 
-// siteFilter and clusterFilter read the parameter that narrows a list; 0 if it is absent.
+// siteFilter and clusterFilter return the id of the object that a query parameter names to narrow a list, or 0 if the
+// parameter is absent.
 func siteFilter(tx *store.Tx, q *request.Query) (corral.SiteID, error) {
 	if !q.Has("site") {
 		return 0, nil

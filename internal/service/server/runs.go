@@ -84,7 +84,7 @@ func (h *runHandlers) list(c *rest.Call) error {
 }
 
 // create creates a run's folder, then records the run, then starts it. A crash in between leaves a folder without a
-// run, which internal/work/run removes, or a recorded run that was not started, which it starts.
+// run, which internal/work/run removes, or a recorded run that was not started, which that package starts.
 func (h *runHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewRun) (rest.Step[corral.Run], error) {
 		var p *run.Prepared
@@ -107,8 +107,8 @@ func (h *runHandlers) create(c *rest.Call) error {
 	})
 }
 
-// prepare checks a request for a run and creates its folder. Parsing a large workflow takes a while, so it ends when
-// corrald stops.
+// prepare checks a request for a run and creates its folder. Parsing a large workflow takes a while, so prepare ends
+// early when corrald stops.
 func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.NewRun) (*run.Prepared, error) {
 	cluster, flow, err := h.complete(ctx, who, &in)
 	if err != nil {
@@ -117,7 +117,8 @@ func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.New
 	return h.runs.Prepare(ctx, cluster.ID, in, flow)
 }
 
-// complete checks a request for a run, adds defaults, finds its cluster, and parses its workflow. An open run has none.
+// complete checks a request for a run, adds defaults, finds its cluster, and parses its workflow. An open run has no
+// workflow.
 func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (
 	cluster corral.Cluster, flow *workflow.Workflow, err error,
 ) {
@@ -145,7 +146,7 @@ func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.N
 	return cluster, flow, h.desk.Cluster(ctx, in, flow, cluster)
 }
 
-// dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
+// dryRun answers with the expected effects of the requested run. It creates nothing, so it needs no key.
 func (h *runHandlers) dryRun(c *rest.Call) error {
 	return rest.Ask(h.Adapter, c, func(ctx context.Context, in api.NewRun) (answer api.DryRun, err error) {
 		if in.Open {
@@ -201,7 +202,7 @@ func (h *runHandlers) close(c *rest.Call) error {
 	})
 }
 
-// remove hides the record of a finished run; with purge its directory is deleted, too.
+// remove hides the record of a finished run; with purge, its directory is also deleted.
 func (h *runHandlers) remove(c *rest.Call) error {
 	purge := c.Query.Flag("purge")
 	if err := c.Query.Err(); err != nil {

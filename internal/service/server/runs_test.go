@@ -23,11 +23,11 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// A bench is a cluster whose one worker accepts jobs and does nothing until it is told how they end.
+// A bench is a cluster whose one worker accepts jobs and does nothing until the test ends them.
 type bench struct {
 	submitted chan execution.Job
 
-	mu    sync.Mutex // guards following
+	mu    sync.Mutex // guards the fields below
 	sinks map[corral.RunID]dispatch.Sink
 	jobs  map[corral.RunID][]execution.Key
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/scaling"
 )
 
-// scaleHandlers answer requests about the scales of clusters. They only record what is wanted; package scaling acts
-// on it.
+// scaleHandlers answer requests about the scales of clusters. They only record the requested scale; package scaling
+// acts on it.
 type scaleHandlers struct {
 	*rest.Adapter
 	glideins *glideinHandlers
@@ -41,7 +41,7 @@ func (h *scaleHandlers) get(c *rest.Call) error {
 }
 
 // put starts scaling a cluster. A cluster has one controller: neither a second scale nor a PROVISIONED plan may
-// request workers there at the same time. That is checked in the transaction that starts it.
+// request workers there at the same time. This is checked in the transaction that starts the scale.
 func (h *scaleHandlers) put(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewScale) (rest.Step[corral.Scale], error) {
 		s, err := admit.ReadScale(c.Caller(), in)
@@ -59,7 +59,7 @@ func (h *scaleHandlers) put(c *rest.Call) error {
 	})
 }
 
-// begin starts scaling a cluster with terms that are valid except for what only the store can check.
+// begin starts scaling a cluster with terms that are valid except for conditions that only the store can check.
 func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (corral.Scale, error) {
 	cluster, err := ownCluster(tx, s.Owner, ref)
 	if err != nil {

@@ -108,7 +108,7 @@ func (s *Server) ServeBy(ctx context.Context, l net.Listener, h http.Handler) er
 	defer s.logins.Wait()
 	defer s.Stop() // in any case: a login without answers takes minutes
 
-	if stop() { // the server ended for another reason than ctx
+	if stop() { // the server ended for a reason other than ctx
 		return err
 	}
 	return <-stopped

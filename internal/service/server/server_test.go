@@ -39,7 +39,7 @@ import (
 type crowd struct {
 	clusters *admission.Clusters
 
-	mu      sync.Mutex // guards following
+	mu      sync.Mutex // guards the fields below
 	workers []corral.Worker
 	looks   int // calls of Workers
 }
@@ -75,7 +75,7 @@ func (c *crowd) register(w corral.Worker) {
 // A drawer is where the server stores tokens; real pools take seconds each and are tested behind a server in
 // internal/e2e.
 type drawer struct {
-	mu     sync.Mutex // guards following
+	mu     sync.Mutex // guards the fields below
 	tokens map[corral.ClusterID]string
 	full   error // error of PutToken
 }
@@ -196,7 +196,7 @@ func checkAnswer(router routers.Router, r *http.Request, rec *httptest.ResponseR
 	route, params, err := router.FindRoute(r)
 	if err != nil {
 		if rec.Code == http.StatusNotFound || rec.Code == http.StatusMethodNotAllowed {
-			return nil // routes missing from the document are missing from the server, too
+			return nil // routes missing from the document are also missing from the server
 		}
 		return err
 	}

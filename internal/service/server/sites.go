@@ -16,8 +16,8 @@ import (
 
 // siteHandlers answer requests about sites. The requests for which corrald connects to the site are in visit.go.
 //
-// The engine does the work at a site: a new site gets a setup job, and one whose removal was requested a cleanup job,
-// both after the answer. The handlers create or move the row and record the request in its history.
+// The engine does the work at a site: a new site gets a setup job, and a site whose removal was requested gets a
+// cleanup job, both after the answer. The handlers create or move the row and record the request in its history.
 type siteHandlers struct {
 	rest.Resource[corral.Site]                            // finds the site that now has the name in the path
 	record                     rest.Resource[corral.Site] // for requests that only read: also finds a deleted site
@@ -65,8 +65,8 @@ func (h *siteHandlers) routes() []rest.Route {
 	}
 }
 
-// siteOnRecord finds the site that the path names for a request that only reads: if no site has the name now, the
-// last one that had it.
+// siteOnRecord finds the site that the path names for a request that only reads: if no site has the name now, it finds
+// the last one that had it.
 func siteOnRecord(c *rest.Call, tx *store.Tx) (corral.Site, error) {
 	return rest.Referred("site", c.Param("site"), tx.Site, tx.SiteLastNamed)
 }

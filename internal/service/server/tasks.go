@@ -41,14 +41,14 @@ func (h *taskHandlers) routes() []rest.Route {
 	}
 }
 
-// ahead refuses tasks for a run that does not exist before they are read.
+// ahead refuses tasks for a run that does not exist, before the tasks are read.
 func (h *taskHandlers) ahead(c *rest.Call, _ rest.Head) error {
 	_, err := h.Load(c.Context(), c)
 	return err
 }
 
 // add adds tasks to an open run. They are in its journal, with the request's key, before the answer is stored: a
-// repetition gets the same numbers, wherever corrald died.
+// repetition gets the same numbers, regardless of when corrald died.
 func (h *taskHandlers) add(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewTask) (rest.Step[api.AddedTasks], error) {
 		var none rest.Step[api.AddedTasks]
@@ -103,8 +103,8 @@ func (h *taskHandlers) ask(
 	}
 }
 
-// list answers with a page of a run's tasks; after is the place of a task in the run, from 1. Each page of a finished
-// run may require reading the whole journal, so its limit is higher than that of other lists.
+// list answers with a page of a run's tasks; after is the position of a task in the run, counted from 1. Each page of a
+// finished run may require reading the whole journal, so the limit of a page is higher than for other lists.
 func (h *taskHandlers) list(c *rest.Call) error {
 	var choice run.Choice
 	choice.After, choice.Limit = c.Query.Page(api.MaxTasks)
@@ -189,7 +189,7 @@ func (h *taskHandlers) output(c *rest.Call) error {
 	})
 }
 
-// An outputSource gives package output access to runs.
+// An outputSource gives the functions for the output of runs access to the runs.
 type outputSource struct{ *run.Manager }
 
 // Tasks lists all tasks of a run.

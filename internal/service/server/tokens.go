@@ -48,7 +48,7 @@ func (h *tokenHandlers) routes() []rest.Route {
 
 func (h *tokenHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Tokens) }
 
-// create registers a token. Its creator already has the text, and it is valid as soon as this is committed.
+// create registers a token. Its creator already has the text, and the token is valid as soon as its row is committed.
 func (h *tokenHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(_ context.Context, in api.NewToken) (rest.Step[corral.Token], error) {
 		t, err := admit.ReadToken(c.Caller(), in, time.Now())
@@ -66,7 +66,7 @@ func (h *tokenHandlers) revoke(c *rest.Call) error {
 	})
 }
 
-// sshKey answers with the key with which corrald logs in at the caller's sites.
+// sshKey answers with the public half of the key that corrald uses to log in at the caller's sites.
 func (h *tokenHandlers) sshKey(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[api.SSHKey], error) {
 		line, err := h.keys.PublicKey(c.Actor())

@@ -14,8 +14,8 @@ func usageRoutes(a *rest.Adapter) []rest.Route {
 	}
 }
 
-// answerUsage adds up holdings and usage in the time that the query names. Both are read in one view, so that no
-// attempt is in only one of them.
+// answerUsage adds up holdings and usage in the time window that the query specifies. Both are read in one view, so
+// that no attempt is in only one of them.
 func answerUsage(a *rest.Adapter, c *rest.Call) error {
 	since, until := c.Query.Time("since"), c.Query.Time("until")
 	var by []usage.By

@@ -19,8 +19,8 @@ import (
 )
 
 // A visitor connects to sites for requests that need information from them first: before a site is created, before
-// its options change, and for a probe. Everything that may take minutes or needs a person is here; no transaction is
-// open meanwhile.
+// its options change, and for a probe. All operations that may take minutes or need a person are here; no transaction
+// is open during them.
 type visitor struct {
 	reach  *siteaccess.Reach
 	prober Prober
@@ -29,7 +29,7 @@ type visitor struct {
 
 // create creates a site. corrald connects to the site before there is a row, so that an unusable contact, root or
 // option is reported to the caller and leaves nothing behind. Before that, it checks in the store whether name and
-// root are free, because the connection may cost the person a password. The transaction checks both once more.
+// root are free, because a connection may require the person to type a password. The transaction checks both once more.
 func (h *siteHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewSite) (rest.Step[corral.Site], error) {
 		site, err := admit.ReadSite(c.Caller(), in, h.roots)
@@ -52,8 +52,8 @@ func (h *siteHandlers) create(c *rest.Call) error {
 	})
 }
 
-// visited is the site with its root as it is there, and with what its batch system says of itself, so that even the
-// first glidein is checked; or the reason why it cannot be a site.
+// visited returns the site with its root expanded there, and with the facts of its batch system, so that even the first
+// glidein is checked against them. It returns an error with the reason if the site cannot be used.
 func (v visitor) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (_ corral.Site, err error) {
 	defer func() {
 		if err != nil {
@@ -91,8 +91,8 @@ func (v visitor) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts
 }
 
 // checkSet checks a change of a site. If options change, it queries the site with the new ones, because the user's
-// limits depend on account and QOS. It returns those facts, or nil if the options stay; earlier observations of a
-// node remain valid.
+// limits depend on account and QOS. It returns the facts from that query, or nil if the options stay the same; earlier
+// observations of a node remain valid.
 func (v visitor) checkSet(ctx context.Context, who access.Caller, site corral.Site,
 	in api.SetSite) (*corral.SiteFacts, error) {
 	before := site
@@ -126,8 +126,8 @@ func (v visitor) checkSet(ctx context.Context, who access.Caller, site corral.Si
 	return facts, request.CheckQueues(site)
 }
 
-// stillAs reports whether the site is unchanged since the change was checked, because its options are valid only
-// together. Limits alone need no such check.
+// stillAs returns an error unless the site is unchanged since the change was checked, because its options are valid
+// only together. Limits alone need no such check.
 func stillAs(tx *store.Tx, checked corral.Site, in api.SetSite) error {
 	now, err := tx.Site(checked.ID)
 	if err != nil {

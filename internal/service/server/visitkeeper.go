@@ -25,7 +25,7 @@ type VisitBounds struct {
 type visitKeeper struct {
 	bounds VisitBounds
 
-	mu   sync.Mutex // guards following
+	mu   sync.Mutex // guards the fields below
 	used map[string]access.Bucket
 }
 
@@ -59,14 +59,14 @@ func (k *visitKeeper) MayReach(who access.Caller, contact string) error {
 	if err != nil || to.Transport != "ssh" || who.Name == access.LocalName {
 		return err
 	}
-	port, _ := strconv.Atoi(to.Port) // a contact has a number or nothing there
+	port, _ := strconv.Atoi(to.Port) // the port of a contact is a number or empty
 	return k.bounds.Allowed.Check("contact", to.Host, port)
 }
 
-// visitEntry returns the error for a site that did not admit corrald, at the request field that would help. A site that
-// does not answer has its own status: corrald itself is healthy, and repeating the request at once, as clients do
-// after a 503, would be useless. Only administrators learn why a host is unreachable: for others this would reveal
-// what is in the network of corrald's machine.
+// visitEntry returns the error for a site that did not admit corrald, which refers to the request field that could
+// solve the problem. A site that does not answer has its own status: corrald itself is healthy, and repeating the
+// request at once, as clients do after a 503, would be useless. Only administrators learn why a host is unreachable:
+// for others this would reveal details of the network of corrald's machine.
 func visitEntry(who access.Caller, err error) error {
 	var unreached *gridsite.Unreached
 	var early *access.TooMany

@@ -78,8 +78,8 @@ func (g *throng) knock(t *testing.T, who, host, port string) (*httptest.Response
 	return rec, strings.ReplaceAll(rec.Body.String(), port, "PORT")
 }
 
-// A user who lets corrald scan ports of its network gets the same answer, whatever is there and whether corrald may
-// connect there; an administrator gets more, and the log contains it.
+// A user who lets corrald scan ports of its network gets the same answer, regardless of the services there and of
+// whether corrald may connect to them; an administrator gets more, and the log contains it.
 func TestOneAnswerForWhatIsNotReached(t *testing.T) {
 	t.Parallel()
 	g := newThrong(t, access.Limits{})

@@ -47,10 +47,11 @@ func (c *Clusters) visitor(ctx context.Context, tag string) (v visitor, err erro
 // place names the attempt in an error.
 func place(tag string) string { return "attempt " + tag }
 
-// Admit implements port.Gate: the token must be that of the named attempt and not expired, and the attempt must be
-// live. A worker must also know the secret of the pilot that holds the attempt's lease, belong to an embedded
-// cluster, and be one of the workers that the attempt can have; a worker that is not is recorded once in the
-// attempt's history. Pilots of all clusters are admitted, so that they can be asked to drain and report what they do.
+// Admit implements port.Gate: the token must belong to the named attempt and must not have expired, and the attempt
+// must be live. A worker must also know the secret of the pilot that holds the attempt's lease, belong to an embedded
+// cluster, and be one of the workers that the attempt can have; a worker that is not one of them is recorded once in
+// the attempt's history. Pilots of all clusters are admitted, so that they can be asked to drain and can report their
+// actions.
 func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admission, error) {
 	if id, yes := stream.ClusterOf(cred.Tag); yes {
 		in, err := c.streams.admit(id, cred, func(tag string) (visitor, error) { return c.visitor(ctx, tag) })
@@ -80,8 +81,8 @@ func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admis
 }
 
 // unrecorded returns the error for a visitor whose attempt is not in the store. If the token was made by this
-// corrald, the record was lost and may be restored: the pilot is asked to try again, until a person has it adopted or
-// cancelled as an orphan.
+// corrald, the record was lost and may be restored: the pilot is asked to try again, until a person adopts or cancels
+// it as an orphan.
 func unrecorded(key Key, cred port.Credentials) error {
 	own := key.Token(cred.Tag).Digest()
 	if key == nil || subtle.ConstantTimeCompare([]byte(own), []byte(cred.TokenDigest)) != 1 {
@@ -146,9 +147,9 @@ func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay
 	return v.cluster.Collector, nil
 }
 
-// proved reports whether a request through a relay proves knowledge of its attempt's secret. For the worker port that
-// is the session's secret, once there is one. For the pool it is the token, because the daemons there have nothing
-// else; it only opens the connection to the pool, which requires a token of its own.
+// proved reports whether a request through a relay proves knowledge of its attempt's secret. For the worker port this
+// is the session's secret, once there is one. For the pool it is the attempt's token, because the daemons there have no
+// other secret; that token only opens the connection to the pool, which requires its own token.
 func (v visitor) proved(q relay.Request) bool {
 	if q.Target == relay.Workers && v.job.Session != "" {
 		return q.Proves(v.job.Session)
@@ -211,9 +212,9 @@ func LostHosts(told []corral.LostHost) (lost []corral.LostHost) {
 	return lost
 }
 
-// NodeName returns the name of a node from a report or a batch system, or "" if it cannot be a host name. The name
-// may be passed back to the batch system as that of a node to avoid, so it must not be read there as an option or a
-// list.
+// NodeName returns the name of a node from a report or a batch system, or "" if it cannot be a host name. The name may
+// be passed back to the batch system as the name of a node to avoid, so the batch system must not be able to read it as
+// an option or a list.
 func NodeName(said string) string {
 	said = strings.TrimSpace(said)
 	for _, r := range said {

@@ -152,7 +152,7 @@ func TestPilotsReport(t *testing.T) {
 	}
 }
 
-// A worker that does not belong to the attempt is recorded once in its history, however often it tries.
+// A worker that does not belong to the attempt is recorded once in its history, regardless of how often it tries.
 func TestMisfitIsNotedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

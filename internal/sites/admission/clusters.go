@@ -39,7 +39,7 @@ type Pools interface {
 	Queue(cluster corral.Cluster) (run.Queue, error)
 }
 
-// An Address tells workers at a site where to connect.
+// An Address determines where workers at a site connect.
 type Address interface {
 	// For returns the addresses to try, in order, and the digest of the worker port's certificate if one of them is a
 	// TLS address.
@@ -71,7 +71,7 @@ type Clusters struct {
 
 // NewClusters returns the set of clusters. HTCondor pools are added by UsePools. With the key that makes the
 // attempts' tokens, pilots that the store has no record of are recognized as this corrald's; without a key they are
-// strangers. NewClusters sets cfg.OnChange.
+// treated as strangers. NewClusters sets cfg.OnChange.
 func NewClusters(lg *slog.Logger, db *store.DB, key Key, cfg dispatch.Config) *Clusters {
 	c := &Clusters{
 		key:         key,
@@ -111,7 +111,7 @@ func (c *Clusters) Notify() {
 }
 
 // Close closes all dispatchers and links; workers and pilots notice and try to reconnect. It holds no lock while it
-// waits for them, because they may be about to notify.
+// waits for the dispatchers, because they may be about to call Notify.
 func (c *Clusters) Close() {
 	c.links.Close()
 	c.mu.Lock()

@@ -8,8 +8,8 @@
 //
 // Clusters gives the rest of corrald access to admitted workers: the dispatchers of embedded clusters, the links of
 // all pilots, and the HTCondor pools, which admit their workers themselves. A cluster's resources, including workers
-// that glideins will still bring, form an offer (offer.go); runs use it to decide whether waiting is worthwhile.
+// that glideins will still bring, form an offer (Clusters.Offer); runs use it to decide whether waiting is worthwhile.
 //
 // The package requests nothing from sites. All text that a pilot sends is untrusted, and is truncated and sanitized
-// before it is recorded (hosts.go).
+// before it is recorded (admit.go).
 package admission

@@ -60,7 +60,7 @@ func within(at string, g corral.Glidein, r corral.Resources) error {
 	return nil
 }
 
-// isHost reports whether id is that of a worker of the attempt with this tag: TAG/0 to TAG/(hosts-1), with the number
+// isHost reports whether id is the id of a worker of the attempt with this tag: TAG/0 to TAG/(hosts-1), with the number
 // in canonical form.
 func isHost(id, tag string, hosts int) bool {
 	number, ok := strings.CutPrefix(id, tag+"/")

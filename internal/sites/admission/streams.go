@@ -23,12 +23,12 @@ type Streams interface {
 	Streamed(cluster corral.ClusterID) *stream.Stream
 }
 
-// StreamTerms returns the configuration for the dispatchers of worker jobs, which is that of embedded clusters.
+// StreamTerms returns the configuration for the dispatchers of worker jobs, which is the same as for embedded clusters.
 func StreamTerms(c *Clusters) dispatch.Config { return c.cfg }
 
 // The worker jobs of an HTCondor cluster connect like workers. HTCondor assigned their slots, so they hold no lease
 // of an attempt; they are admitted by the token of their cluster's stream. They name the pool worker on which they
-// run and share its attempt's fate: if that is asked to drain, they drain, too.
+// run and share its attempt's fate: if the attempt is asked to drain, its worker jobs also drain.
 
 // A streamDoor admits worker jobs. The zero value admits none.
 type streamDoor struct{ streams Streams }

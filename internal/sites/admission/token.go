@@ -21,7 +21,7 @@ import (
 // again after a crash although no token is ever stored.
 type Key []byte
 
-// minKey is the minimum length of a key in bytes: that of a SHA-256 digest.
+// minKey is the minimum length of a key in bytes: the length of a SHA-256 digest.
 const minKey = sha256.Size
 
 // LoadKey reads the key from the file at path, or creates a private one if the file does not exist. If the content is

@@ -198,7 +198,7 @@ func sourceURL(source string) (*url.URL, error) {
 	return u, nil
 }
 
-// look reports why a local archive cannot be read, before its signature is read.
+// look returns an error if a local archive cannot be read. It is called before the archive's signature is read.
 func look(at *url.URL) error {
 	if at.Scheme != "file" || at.Host != "" {
 		return nil
@@ -288,7 +288,7 @@ func (c *Catalog) Drop(p corral.Package) error {
 	return c.depot.mirror.Remove(signedOf(p).Package)
 }
 
-// Check reads a mirror's index and returns its packages that were signed by a trusted key. The error says why the
+// Check reads a mirror's index and returns its packages that were signed by a trusted key. It returns an error if the
 // index cannot be read.
 func (c *Catalog) Check(ctx context.Context, m corral.Mirror) ([]corral.Package, error) {
 	index, err := c.fetch.Index(ctx, m.URL)

@@ -21,8 +21,8 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// Hopeless is the reason why an action at a site can never succeed, which does not lie with the network or the batch
-// system.
+// Hopeless is the reason why an action at a site can never succeed, if neither the network nor the batch system is to
+// blame.
 type Hopeless string
 
 func (h Hopeless) Error() string { return string(h) }
@@ -68,8 +68,8 @@ func (d *Delivery) Choose(ctx context.Context, head gridsite.Head, site corral.S
 	return site, nil
 }
 
-// Newer returns the package that should replace the one that a READY site has for its pilots, or the zero value if
-// the site's is current. Each build of corrald brings its own package.
+// Newer returns the package that should replace the one that a READY site has for its pilots, or the zero value if the
+// site's package is current. Each build of corrald brings its own package.
 func (d *Delivery) Newer(ctx context.Context, site corral.Site) (reconcile.Package, error) {
 	if site.State != corral.SiteReady || site.PackageDigest == "" {
 		return reconcile.Package{}, nil
@@ -82,7 +82,7 @@ func (d *Delivery) Newer(ctx context.Context, site corral.Site) (reconcile.Packa
 }
 
 // Boot copies the pilot binary to the place where setup and cleanup jobs expect it (BootProgram), unless it is
-// already there. The error is Hopeless if the site refuses it or the claim to its root.
+// already there. The error is Hopeless if the site refuses the binary or the claim to its root.
 func (d *Delivery) Boot(
 	ctx context.Context, now time.Time, head gridsite.Head, site corral.Site, claim gridsite.Claim,
 ) error {
@@ -100,8 +100,8 @@ func (d *Delivery) Boot(
 }
 
 // Package performs corrald's part of bringing the package with a digest to the site and returns the order for the
-// setup job that does the rest. While the job prunes the site's cache, it keeps the packages of keep, which contains
-// digests. The error is Hopeless if the package cannot be brought there.
+// setup job that does the rest. While the job prunes the site's cache, it keeps the packages whose digests are in keep.
+// The error is Hopeless if the package cannot be brought there.
 func (d *Delivery) Package(
 	ctx context.Context, now time.Time, head gridsite.Head, digest string, keep []string,
 ) (*jobfiles.Setup, error) {
@@ -191,8 +191,8 @@ func (d *Delivery) bring(
 	return push(ctx, head, p, archive)
 }
 
-// push sends the archive through the transport to where the setup job expects it, unless the package is already
-// installed. The manifest is the last file of an installation, so its presence shows that the installation is
+// push sends the archive through the transport to the place where the setup job expects it, unless the package is
+// already installed. The manifest is the last file of an installation, so its presence shows that the installation is
 // complete.
 func push(ctx context.Context, head gridsite.Head, p packages.Signed, archive string) ([]jobfiles.Source, error) {
 	incoming, err := staging.Incoming("", p.Package)
@@ -211,8 +211,8 @@ func push(ctx context.Context, head gridsite.Head, p packages.Signed, archive st
 	return []jobfiles.Source{{URL: at}}, nil
 }
 
-// ensure fetches the archive if corrald has lost it, and records the mirrors' results. If no mirror provided it, that
-// is the first result, because another way may not need it; local failures are the second.
+// ensure fetches the archive if corrald has lost it, and records the mirrors' results. The first result is the error if
+// no mirror provided the archive, because another way of delivery may not need it; the second is a local failure.
 func (d *Delivery) ensure(ctx context.Context, now time.Time, p packages.Signed) (missing, err error) {
 	tries, missing := d.catalog.ensure(ctx, p, now)
 	if ctx.Err() != nil {
@@ -251,7 +251,7 @@ func (d *Delivery) record(tx *store.Tx, asked string, tries []jobfiles.Try) erro
 	return nil
 }
 
-// Reported records a setup job's results of the sources it tried, in the transaction that records its end.
+// Reported records the results of the sources that a setup job tried, in the transaction that records the job's end.
 func (d *Delivery) Reported(tx *store.Tx, tries []jobfiles.Try) error {
 	return d.record(tx, "the setup job asked ", tries)
 }
@@ -290,7 +290,7 @@ type Supply struct {
 type opening struct {
 	visible   bool // the site sees the archive in corrald's mirror
 	fetchable bool // there are mirrors that the setup job can use
-	unreached bool // an earlier setup job tried some, and none answered
+	unreached bool // an earlier setup job tried some mirrors, and none answered
 }
 
 // choose selects the cheapest way that can work. A file on the same disk costs nothing; a mirror costs corrald

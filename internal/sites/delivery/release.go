@@ -66,7 +66,7 @@ func machine() corral.Platform {
 }
 
 // newestPool returns the catalog's newest package for a pool that runs on this machine, or the zero value if there is
-// none; unfit says why the available ones do not fit.
+// none; unfit is the reason why the available packages do not fit.
 func (c *Catalog) newestPool(ctx context.Context) (newest packages.Signed, unfit string, err error) {
 	var available []packages.Package
 	signed := map[string]packages.Signed{} // :: digest → package
@@ -87,8 +87,8 @@ func (c *Catalog) newestPool(ctx context.Context) (newest packages.Signed, unfit
 	return signed[p.Digest], unfit, nil
 }
 
-// installed returns the folder of the HTCondor whose condor_master is found in PATH. unfit says why the available
-// packages do not fit.
+// installed returns the folder of the HTCondor whose condor_master is found in PATH. unfit is the reason why the
+// available packages do not fit.
 func installed(unfit string) (dir string, err error) {
 	master, err := exec.LookPath("condor_master")
 	if err == nil {
@@ -101,7 +101,7 @@ func installed(unfit string) (dir string, err error) {
 	return filepath.Dir(filepath.Dir(master)), nil // for DIR/sbin/condor_master
 }
 
-// unpacked returns the package's folder below corrald's cache, complete. It fetches the archive if corrald's mirror
+// unpacked returns the complete folder of the package below corrald's cache. It fetches the archive if corrald's mirror
 // lacks it. An existing folder is checked file by file each time: a pool that starts from an incomplete release fails
 // in ways that look like defects of HTCondor.
 func (c *Catalog) unpacked(ctx context.Context, s packages.Signed) (dir, version string, err error) {
@@ -186,8 +186,8 @@ func (c *Catalog) CheckGlidein(ctx context.Context, site corral.Site, cluster co
 }
 
 // NeedOf chooses the worker package for a cluster of kind condor at a site: the newest that runs there and is not
-// newer than the pool. A newer worker would join the pool but never match a job. If there is none, Unfit says why
-// each one does not fit. If the pool's version is unknown, both are empty.
+// newer than the pool. A newer worker would join the pool but never match a job. If there is no such package, Unfit
+// lists the reasons why none fits. If the pool's version is unknown, both the package and Unfit are empty.
 func NeedOf(tx *store.Tx, site corral.Site, cluster corral.Cluster) (reconcile.Need, error) {
 	n := reconcile.Need{Cluster: cluster}
 	if cluster.Version == "" {

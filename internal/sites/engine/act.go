@@ -14,8 +14,8 @@ import (
 
 // perform carries out the decisions: first all cancellations together, then the rest in order. Cancellations make
 // room for new jobs, and many of them can be sent as one command. An error means that the site could not be reached
-// or did not answer, or, if it is a Conflict, that the state has changed meanwhile: the actions are decided again
-// later.
+// or did not answer, or, if it is a Conflict, that the state has changed in the meantime. In both cases the actions are
+// decided again later.
 func (l *siteLoop) perform(ctx context.Context, w turn, actions []reconcile.Action) error {
 	var cancels []reconcile.Cancel
 	var rest []reconcile.Action
@@ -120,8 +120,8 @@ func (l *siteLoop) cancel(ctx context.Context, w turn, cancels []reconcile.Cance
 	return l.ends.end(ctx, w, jobs)
 }
 
-// drain tells the attempt's dispatcher once in the life of this process: the dispatcher remembers it for workers that
-// reconnect, but only as long as it lives.
+// drain passes the request to the attempt's dispatcher once in the life of this process: the dispatcher remembers the
+// request for workers that reconnect, but only for its own lifetime.
 func (l *siteLoop) drain(ctx context.Context, w turn, a reconcile.Drain) error {
 	if err := l.line.ask(ctx, w, a.Job, corral.AskDrain, a); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (l *siteLoop) drain(ctx context.Context, w turn, a reconcile.Drain) error {
 	return nil
 }
 
-// drainFromAfar drains attempts at an unreachable site: dispatchers tell their workers without it.
+// drainFromAfar drains attempts at an unreachable site: dispatchers notify their workers directly, without the site.
 func (l *siteLoop) drainFromAfar(ctx context.Context, w turn) error {
 	for _, a := range reconcile.Decide(w.now.UTC(), w.World) {
 		if d, ok := a.(reconcile.Drain); ok {

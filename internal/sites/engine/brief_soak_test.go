@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever the states of a glidein's attempts, a decision based on the attempts read in brief equals the decision
+// Regardless of the states of a glidein's attempts, a decision based on the attempts read in brief equals the decision
 // based on all.
 func TestNoDecisionNeedsAllAttempts(t *testing.T) {
 	t.Parallel()

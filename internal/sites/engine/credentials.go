@@ -20,7 +20,8 @@ const (
 	otherLogin = 5 * time.Minute
 )
 
-// credentials tracks how long corrald can log in at the site. After a restart of corrald, people are told once more.
+// credentials tracks how long corrald can log in at the site. After a restart of corrald, people are notified once
+// more.
 type credentials struct {
 	line  *line
 	watch credential.Watch
@@ -28,7 +29,7 @@ type credentials struct {
 }
 
 // look reads the credentials again and reports, in the log and in the site's history, when one is about to expire,
-// has expired, or was renewed. If one has expired, the site may accept another, so that is tried.
+// has expired, or was renewed. If one has expired, the site may accept another, so another login is tried.
 func (c *credentials) look(ctx context.Context, now time.Time, site corral.Site) ([]credential.Credential, error) {
 	held := c.line.reach.Credentials
 	all := held.Of(site)
@@ -52,8 +53,8 @@ func (c *credentials) look(ctx context.Context, now time.Time, site corral.Site)
 	return all, nil
 }
 
-// rest returns how long the loop may rest before the next look: until something must be reported or, if work waits
-// for a new credential, only briefly. The step may have logged in since the last look.
+// rest returns how long the loop may rest before the next check: until something must be reported or, if work waits for
+// a new credential, only briefly. The step may have logged in since the last check.
 func (c *credentials) rest(now time.Time, site corral.Site) time.Duration {
 	all := c.line.reach.Credentials.Of(site)
 	switch {

@@ -45,7 +45,7 @@ type dayOf struct {
 	dir   string
 	farms map[string]*farm
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	db      *store.DB
 	crashed func()
 	crashes int

@@ -5,10 +5,10 @@
 // the actions. The engine records each intent before it sends the request to the site; after a crash it looks the job
 // up by its tag before it repeats the request.
 //
-// A siteLoop (loop.go, step.go) consists of parts, each of which owns its own memory of the site:
+// A siteLoop (loop.go, step.go) consists of parts, each of which has its own memory of the site:
 //
 //	line      the connection, the step's budget of commands, the pace, and the records (line.go)
-//	watch     observations of the live jobs, and the output of ended ones (watch.go, reports.go, notes.go)
+//	watch     observations of the live jobs, and the output of ended ones (watch.go, reports.go)
 //	sender    submissions to the site: intent, provision, description, submission (send.go, provide.go)
 //	stager    the packages that the site has (stage.go)
 //	tokens    tokens that admit workers to HTCondor pools (tokens.go)

@@ -35,7 +35,7 @@ type ends struct {
 	stuck map[string]retry // :: tag of a job that does not end → when to ask again
 }
 
-// drop forgets the memory of a live job.
+// drop discards the retry that is scheduled for a job.
 func (e *ends) drop(j corral.Job) { delete(e.stuck, j.Tag) }
 
 // end ends jobs, except those that were asked too recently. Pilots and the site's own jobs may be in different batch
@@ -96,7 +96,7 @@ func (e *ends) cancelAll(ctx context.Context, jobs []corral.Job) error {
 }
 
 // leaveAlone schedules the next request to a job that does not end, at increasing intervals and in proportion to the
-// time the request took; if err gives the reason, it is added to the job's history.
+// time the request took; if err contains a reason, the reason is added to the job's history.
 func (e *ends) leaveAlone(ctx context.Context, now time.Time, j corral.Job, err error, took time.Duration) error {
 	r := e.stuck[j.Tag]
 	r.pause = max(cancelGrace, min(2*r.pause, troubleMax), pollShare*took)

@@ -22,7 +22,7 @@ type Config struct {
 	Prober  *siteaccess.Prober  // the engine ends its probes at sites that are being left
 	Catalog *delivery.Catalog   // the source of worker packages and pilot binaries
 	Supply  delivery.Supply     // how packages get to sites
-	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the default ones
+	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; zero: the default lifetimes
 	Steps   Steps               // called at each step of a site's loop
 	Poll    time.Duration       // interval of polls while a change is expected at a site; 0: 2 s
 }
@@ -49,7 +49,8 @@ func (s Steps) begin(site corral.SiteID) (ended func(time.Duration, error)) {
 	}
 }
 
-// usualTokens are valid for a day in the queue, with margins for clocks and batch systems that are minutes late.
+// usualTokens are the default lifetimes: a day in the queue, with margins for clocks and batch systems that are minutes
+// late.
 var usualTokens = reconcile.Lifetimes{Queue: 24 * time.Hour, Renew: time.Hour, Margin: 10 * time.Minute}
 
 // An Engine keeps the sites in their requested states.

@@ -419,7 +419,8 @@ func TestPassingRefusal(t *testing.T) {
 	w.until("the second attempt", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 2 && a[1].State == corral.JobRunning })
 }
 
-// After several failed attempts in a row, all glideins leave the site alone for a while, whatever retries are left.
+// After several failed attempts in a row, all glideins leave the site alone for a while, regardless of the number of
+// retries left.
 func TestCircuitBreaker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -118,8 +118,8 @@ func (h *stepLog) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// However many attempts a site has, a step sends at most three commands: when all are submitted, when all end, and
-// when all are removed.
+// Regardless of the number of attempts at a site, a step sends at most three commands: when all are submitted, when all
+// end, and when all are removed.
 func TestCommandsOfAStep(t *testing.T) {
 	t.Parallel()
 	const n = 4

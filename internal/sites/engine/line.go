@@ -25,10 +25,10 @@ const (
 )
 
 // A line is shared by all parts of a loop: the connection to the site, the step's remaining budget, and access to the
-// store. It tracks what the step does, which determines when the next one is due.
+// store. It tracks the actions of a step, which determine when the next step is due.
 type line struct {
 	lg    *slog.Logger
-	db    store.Owner // the site's
+	db    store.Owner // of the site's owner
 	reach *siteaccess.Reach
 	id    corral.SiteID
 
@@ -46,8 +46,8 @@ type line struct {
 func (l *line) begin() { l.commands, l.more, l.recorded, l.polled = 0, false, false, false }
 
 // take takes one of the step's commands. The limit protects a site with hundreds of jobs from overload, and keeps a
-// step from taking minutes, during which nothing else would be observed. It returns false if none is left: the caller
-// is served in a later step.
+// step from taking minutes, during which nothing else would be observed. It returns false if no command is left; the
+// caller is then served in a later step.
 func (l *line) take() bool {
 	if l.commands >= commandsAStep {
 		l.more = true
@@ -78,8 +78,8 @@ func (l *line) open(ctx context.Context, site corral.Site) error {
 	return err
 }
 
-// close ends what open began. The connection, which others share, stays open. It is called after each trouble, so
-// that the next step begins by checking the connection.
+// close closes the access that open created. The connection, which others share, stays open. close is called after each
+// trouble, so that the next step begins by checking the connection.
 func (l *line) close() {
 	if l.access.Head != nil {
 		_ = l.access.Head.Close() // there was nothing left to write
@@ -88,14 +88,14 @@ func (l *line) close() {
 }
 
 // Time limits for a site's answer to a question about its jobs. A file system or a batch system that hangs gives no
-// answer: after slowAfter people are told, and after answerTime the question is abandoned.
+// answer: after slowAfter the trouble is recorded for people, and after answerTime the question is abandoned.
 const (
 	slowAfter  = 20 * time.Second
 	answerTime = 2 * time.Minute
 )
 
-// asking gives the site answerTime for one question and records a trouble of the site if it takes more than
-// slowAfter. The caller calls done once it has the answer. Commands of unknown duration, such as those that copy a
+// asking limits the time for one question to answerTime, and records a trouble of the site if the answer takes more
+// than slowAfter. The caller calls done once it has the answer. Commands of unknown duration, such as those that copy a
 // package, do not use it.
 func (l *line) asking(ctx context.Context, what string) (limited context.Context, done func()) {
 	silent := func(d time.Duration) error {

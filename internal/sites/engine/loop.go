@@ -14,7 +14,7 @@ import (
 var errNothingLeft = errors.New("nothing left to do")
 
 // A siteLoop serves one site. All of it belongs to the goroutine of run. It connects the parts: it determines their
-// order and what is recorded; each part owns its memory.
+// order and writes the records; each part has its own memory.
 type siteLoop struct {
 	e       *Engine
 	line    *line
@@ -53,7 +53,7 @@ func newSiteLoop(e *Engine, site corral.Site) *siteLoop {
 	return l
 }
 
-// alarms are the channels that end a loop's rest; they are taken before the step, so that no signal is missed.
+// alarms holds the channels that end a loop's rest; they are obtained before the step, so that no signal is missed.
 type alarms struct{ recorded, moved, loggedIn, registered, lost <-chan struct{} }
 
 func (l *siteLoop) alarms() alarms {
@@ -66,9 +66,9 @@ func (l *siteLoop) alarms() alarms {
 	}
 }
 
-// run performs steps until ctx ends or the site needs nothing any more. After a failed step the site is left alone
-// for a while, because an error means that the site was not reached or did not answer. A Conflict, however, means
-// that a person or a pilot made a change first, and the next step follows at once.
+// run performs steps until ctx ends or the site no longer needs anything. After a failed step the site is left alone
+// for a while, because an error means that the site was not reached or did not answer. A Conflict, however, means that
+// a person or a pilot made a change first, and the next step follows at once.
 func (l *siteLoop) run(ctx context.Context) {
 	defer l.line.close()
 	defer l.relay.End()
@@ -96,8 +96,8 @@ func (l *siteLoop) run(ctx context.Context) {
 }
 
 // rest waits for the given time or until something is recorded, but in the latter case at least as long as loadShare
-// requires. Workers that register or leave are noticed at the next poll, which is then due sooner: if hundreds do,
-// separate polls would be too expensive.
+// requires. Workers that register or leave are noticed at the next poll, which is then due sooner: if hundreds of
+// workers do so, separate polls would be too expensive.
 func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
 	begin := time.Now()
 	end, timer := begin.Add(most), time.NewTimer(most)

@@ -1,8 +1,9 @@
 package engine
 
-// When a site's jobs are polled. A poll costs a process or a round trip at the site, so it is frequent only while a
-// change is imminent and becomes rarer the longer nothing has happened. The most important events do not wait for a
-// poll: a pilot that starts connects, and one that ends disconnects, which ends the loop's rest (see rest).
+// These constants determine when a site's jobs are polled. A poll costs a process or a round trip at the site, so it is
+// frequent only while a change is imminent and becomes rarer the longer nothing has happened. The most important events
+// do not wait for a poll: a pilot that starts connects, and one that ends disconnects, which ends the loop's rest (see
+// rest).
 
 import (
 	"time"
@@ -25,8 +26,8 @@ const (
 	// a thousand glideins are requested one by one, each would otherwise cause all of them to be read.
 	loadShare = 5
 
-	// Where nothing is expected, the next poll follows after 1/quietShare of the time since the last change: the
-	// start of a job that has waited for an hour is noticed within a minute at most.
+	// If nothing is expected, the next poll follows after 1/quietShare of the time since the last change: the start of
+	// a job that has waited for an hour is noticed within a minute at most.
 	quietShare = 8
 )
 
@@ -47,9 +48,9 @@ type expectation struct {
 	at   time.Time // when it is due, if it is not soon; zero: unknown
 }
 
-// expect returns the changes at the site that corrald would not be notified of: in jobs that were submitted or asked
-// to end, in the site's own jobs, which have no link to corrald, and in attempts whose walltime is over. An attempt
-// that waits in the queue, or works, is none of them.
+// expect returns the time of the next changes of which corrald would not be notified: in jobs that were submitted or
+// asked to end, in the site's own jobs, which have no link to corrald, and in attempts whose walltime is over. Attempts
+// that wait in the queue, or that work, are not among them.
 func expect(now time.Time, w reconcile.World) (e expectation) {
 	for _, j := range w.Jobs {
 		e.soon = e.soon || j.Live()
@@ -87,7 +88,7 @@ func (p *pace) polled(now time.Time, took time.Duration) {
 // lookAgain makes the next step poll, because the state to be decided on is known to have changed.
 func (p *pace) lookAgain() { p.lastPoll = time.Time{} }
 
-// next returns when the jobs should be polled next.
+// next returns the time at which the jobs should be polled next.
 func (p *pace) next() time.Time {
 	steady := p.steady
 	if steady == 0 {

@@ -215,7 +215,8 @@ func TestJobThatDoesNotEnd(t *testing.T) {
 	w.until("it ends", func() bool { return w.glideinNow(first.ID).State == corral.GlideinDeleted })
 }
 
-// However often workers register and leave, here or elsewhere, a site is not polled more often than at the busy pace.
+// Regardless of how often workers register and leave, here or elsewhere, a site is not polled more often than at the
+// busy pace.
 func TestWorkersThatComeAndGoCostNoPolls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,19 +16,19 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// A provision holds what a job needs that can only be obtained by effects: pushed packages, new tokens, open
-// addresses.
+// A provision holds the parts of a job that can be obtained only through side effects: pushed packages, new tokens,
+// open addresses.
 type provision struct {
 	setup *jobfiles.Setup // for a setup job
 
 	token      admission.Token // for a pilot, to connect to corrald
 	secret     string          // for its HTCondor pool; empty: none
 	addresses  []string        // where workers connect
-	certDigest string          // of the certificate presented there
+	certDigest string          // digest of the certificate presented there
 	relays     []string        // HOST:PORT of the site's relay
 }
 
-// provide obtains what a job needs without changing the job itself. The error is Hopeless if the job can never have
+// provide obtains a job's provision without changing the job itself. The error is Hopeless if the job can never obtain
 // it, and tokenless if its pool issues no token now.
 func (s *sender) provide(ctx context.Context, w turn, job corral.Job) (p provision, err error) {
 	switch job.Kind {
@@ -57,7 +57,7 @@ func (s *sender) provide(ctx context.Context, w turn, job corral.Job) (p provisi
 	return p, err
 }
 
-// siteJobWalltime bounds setup and cleanup jobs.
+// siteJobWalltime is the time limit of setup and cleanup jobs.
 const siteJobWalltime = 10 * time.Minute
 
 // describe describes a job to its site: the pilot binary with the verb for the job's kind, and its order, which is a

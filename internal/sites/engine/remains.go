@@ -1,8 +1,8 @@
 package engine
 
-// Files at a site of jobs that have ended. Sites limit the number of files, and a glidein that is resubmitted forever
-// has an unlimited number of attempts, so their directories are removed except those of recent ones, which people may
-// still ask about.
+// This file removes files at a site that belong to ended jobs. Sites limit the number of files, and a glidein that is
+// resubmitted forever has an unlimited number of attempts, so the attempts' directories are removed, except those of
+// recent attempts, which people may still ask about.
 //
 // The directories to remove are found by listing the site, not by remembering ended jobs: any that were missed
 // (because hundreds of attempts ended at once, corrald died, or the site did not answer) are found at the next
@@ -30,8 +30,8 @@ const (
 	lookEvery = time.Minute
 )
 
-// remains tracks what is left at the site of jobs that have ended: directories of old attempts, and probes that an
-// earlier corrald left. Removals that fail are tried again after another attempt has ended.
+// remains tracks the remains of ended jobs at the site: directories of old attempts, and probes that an earlier corrald
+// left. Removals that fail are tried again after another attempt has ended.
 type remains struct {
 	line   *line
 	prober *siteaccess.Prober
@@ -109,7 +109,7 @@ func (r *remains) look(ctx context.Context, now time.Time, site corral.Site) err
 }
 
 // oldest returns the tags that belong to ended attempts of the site, except the keptAttempts that ended last. A tag
-// that the store does not know must not be removed: it may belong to a working pilot.
+// without a record in the store must not be removed: it may belong to a working pilot.
 func oldest(tx *store.Tx, site corral.SiteID, tags []string) ([]string, error) {
 	var over []corral.Job
 	for _, tag := range tags {

@@ -105,7 +105,7 @@ func (h *watch) decode(j corral.Job, w words) (*reconcile.Report, string) {
 }
 
 // noteWaits records why jobs wait in the site's queue, all changes in one transaction: the reasons may change at each
-// poll. It remembers since when the site has reported that a job can never start.
+// poll. It remembers the time since which the site has reported that a job can never start.
 func (h *watch) noteWaits(ctx context.Context, now time.Time, live []corral.Job, known statuses) error {
 	hopeless := map[corral.JobID]time.Time{}
 	var changed []corral.Job
@@ -142,7 +142,7 @@ func (h *watch) noteWaits(ctx context.Context, now time.Time, live []corral.Job,
 	return nil
 }
 
-// noteWorkers records data that the gate has and a batch system does not: the number of registered workers of each
+// noteWorkers records data that the gate has but a batch system lacks: the number of registered workers of each
 // attempt, if it is a new maximum, and the hosts on which workers started.
 func (h *watch) noteWorkers(ctx context.Context, glideins []corral.Glidein, live []corral.Job) error {
 	registered := h.clusters.Registered(glideins)

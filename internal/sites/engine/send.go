@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A sender submits jobs to the site: it records the intent, obtains what the job needs, describes it, and passes it
-// to the batch system. Each job has its tag before it is submitted, so a lost answer can be looked up.
+// A sender submits jobs to the site: it records the intent, obtains the job's provision, describes the job, and passes
+// it to the batch system. Each job has its tag before it is submitted, so a lost answer can be looked up.
 type sender struct {
 	line   *line
 	cfg    Config
@@ -98,9 +98,9 @@ func (s *sender) send(ctx context.Context, w turn, job corral.Job) (corral.JobEv
 	return corral.JobEvent{Move: corral.JobSubmit, SiteJobID: id}, nil
 }
 
-// submit passes a job to its batch system, which answers with its own id, with a definite refusal, or not at all. If
-// the job is refused with nodes to avoid, perhaps because the batch system uses other names for them, it is submitted
-// once more without them.
+// submit passes a job to its batch system, which answers with its own id for the job, with a definite refusal, or not
+// at all. If the job is refused with nodes to avoid, perhaps because the batch system uses other names for them, it is
+// submitted once more without them.
 func (s *sender) submit(ctx context.Context, job corral.Job, spec gridsite.JobSpec) (id string, err error) {
 	ctx, done := s.line.asking(ctx, "submitting "+job.Name())
 	defer done()

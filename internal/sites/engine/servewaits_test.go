@@ -51,7 +51,7 @@ func TestWhyASiteIsNotSetUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var (
-		mu        sync.Mutex // guards following
+		mu        sync.Mutex // guards the fields below
 		said      = gridsite.JobStatus{ID: "1", Phase: gridsite.Queued, Waits: "Priority"}
 		cancelled = map[string]bool{}
 	)

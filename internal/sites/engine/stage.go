@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A stager makes sure that a site has its packages. Sites lose them: they purge files that are not used for a long
-// time, and people remove files that they do not recognize. So it watches for jobs that fail because of missing
+// A stager makes sure that a site has its packages. Sites lose packages: they purge files that are not used for a long
+// time, and people remove files that they do not recognize. So a stager watches for jobs that fail because of missing
 // files.
 type stager struct {
 	line     *line
@@ -36,7 +36,7 @@ func newStager(way *line, cfg Config) *stager {
 
 // prepare determines, before the first job at a site, which package runs there, and copies the pilot binary. Pilots,
 // and setup jobs for further packages, are submitted only to sites that have had their first job. It returns the site
-// with its findings. They are recorded only once our files may be at the site, so a site without a package never
+// with these findings, which are recorded only once our files may be at the site, so a site without a package never
 // needs a cleanup.
 func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corral.Site, error) {
 	site := w.Site
@@ -53,7 +53,7 @@ func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corra
 	if err != nil {
 		return site, fmt.Errorf("looking at %s: %w", site.Root, err)
 	}
-	if why != "" { // others may have put files there since it was chosen
+	if why != "" { // others may have put files there since the root was chosen
 		return site, delivery.Hopeless(site.Root + " cannot be the root of a site: " + why)
 	}
 	facts, err := s.delivery.Choose(ctx, s.line.access.Head, site)
@@ -73,16 +73,16 @@ func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corra
 }
 
 // boot copies the pilot binary to the place where the setup and cleanup jobs expect it, unless it is already there.
-// before: the root was already ours.
+// before means that the root was already ours.
 func (s *stager) boot(ctx context.Context, now time.Time, site corral.Site, before bool) error {
 	claim := s.line.reach.Claim(site)
 	claim.Before = before
 	return s.delivery.Boot(ctx, now, s.line.access.Head, site, claim)
 }
 
-// order brings a package on its way to the site and returns the order for its setup job: a package that glideins
-// need, by its digest, or the site's own if digest is empty. Packages that the site's other pilots need are kept
-// regardless of the cache's limit.
+// order performs corrald's part of bringing a package to the site and returns the order for its setup job. The package
+// is the one with the digest, which glideins need, or the site's own if digest is empty. Packages that the site's other
+// pilots need are kept regardless of the cache's limit.
 func (s *stager) order(ctx context.Context, w turn, digest string) (*jobfiles.Setup, error) {
 	if digest == "" {
 		digest = w.Site.PackageDigest
@@ -124,7 +124,7 @@ func (s *stager) ordered(ctx context.Context, w reconcile.World) (digests []stri
 	return digests, nil
 }
 
-// look checks whether the site has lost its package, if a pilot seems to have missed it.
+// look checks whether the site has lost its package, if a pilot seems not to have found it.
 func (s *stager) look(ctx context.Context, site corral.Site) error {
 	if !s.notFound || site.State != corral.SiteReady || !s.line.take() {
 		return nil
@@ -144,7 +144,7 @@ func (s *stager) look(ctx context.Context, site corral.Site) error {
 	return nil
 }
 
-// learn takes information about the site from the end of a job: whether any mirror answered there, for the choice of
+// learn extracts information about the site from the end of a job: whether any mirror answered there, for the choice of
 // the next way, and whether a package is missing. The information is lost when corrald restarts and is reported again
 // by the next job.
 func (s *stager) learn(job corral.Job, ev corral.JobEvent, r jobfiles.Report) {

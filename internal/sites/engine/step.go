@@ -88,8 +88,8 @@ func (l *siteLoop) serve(ctx context.Context, w turn) error {
 	return l.remains.forget(ctx, w.now, w.Site)
 }
 
-// load reads all records about the site in one transaction and adds what the parts know. This knowledge is never
-// needed for a correct decision, only for a better one: without it, for example, a package is checked once more.
+// load reads all records about the site in one transaction and adds the data that the parts remember. This data is
+// never needed for a correct decision, only for a better one: without it, for example, a package is checked once more.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	var w reconcile.World
 	from := time.Now()
@@ -171,7 +171,7 @@ func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error
 	}
 	for _, j := range live {
 		s, ok := seen[j.Tag]
-		if !ok { // it has ended, and its output is read in a later step
+		if !ok { // the job has ended, and its output is read in a later step
 			continue
 		}
 		s.Overdue, s.Hopeless = w.Overdue(j)
@@ -188,7 +188,7 @@ func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error
 }
 
 // moveJob records a move of a job and, for its end, the contents of its report, in one transaction: a history never
-// shows an end without the reasons. Only then do the parts forget the job or learn from it; if the transaction fails
+// shows an end without the reasons. The parts forget the job or learn from it only after that; if the transaction fails
 // they are unchanged, and the same move is found again at the next poll.
 func (l *siteLoop) moveJob(ctx context.Context, now time.Time, j corral.Job, ev corral.JobEvent) error {
 	report := l.watch.reports[j.Tag]
@@ -243,8 +243,8 @@ func (l *siteLoop) giveUp(ctx context.Context, now time.Time, live []corral.Job,
 	return nil
 }
 
-// expect returns the expectation for the site. A job that the site does not know is polled for again soon, because
-// only the time for which it has been missing shows whether it is lost.
+// expect returns the expectation for the site. A job that is unknown to the site is polled for again soon, because only
+// the time for which it has been missing shows whether it is lost.
 func (l *siteLoop) expect(w turn) expectation {
 	e := expect(w.now, w.World)
 	e.soon = e.soon || len(l.watch.missing) > 0

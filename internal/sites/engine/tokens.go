@@ -24,9 +24,9 @@ type tokenless string
 
 func (t tokenless) Error() string { return string(t) }
 
-// tokens manages the tokens with which attempts' workers join HTCondor pools. Each is recorded in the store before it
-// is brought to the site, and replaced there before it expires while the attempt waits in the queue. A pool that
-// issues none is asked again later, while the site's other work continues.
+// tokens manages the tokens with which attempts' workers join HTCondor pools. Each token is recorded in the store
+// before it is brought to the site, and is replaced there before it expires while the attempt waits in the queue. A
+// pool that issues no token is asked again later, while the site's other work continues.
 type tokens struct {
 	line      *line
 	clusters  *admission.Clusters
@@ -43,7 +43,7 @@ func newTokens(way *line, clusters *admission.Clusters, lifetimes reconcile.Life
 	}
 }
 
-// drop forgets the memory of a live job.
+// drop discards the data about a job's token.
 func (t *tokens) drop(j corral.Job) { delete(t.placed, j.ID) }
 
 // waiting returns the expiry times of the tokens that wait with attempts at the site. A token is recorded before it
@@ -61,8 +61,8 @@ func (t *tokens) waiting(tx *store.Tx) (map[corral.JobID]reconcile.Token, error)
 	return all, err
 }
 
-// mint creates a token for an attempt. The error is tokenless if the pool issues none now, which is added to the
-// attempt's history, and Hopeless if workers must not have the only one.
+// mint creates a token for an attempt. The error is tokenless if the pool issues no token now, and Hopeless if it will
+// never issue one; the reason is added to the attempt's history.
 func (t *tokens) mint(
 	ctx context.Context, now time.Time, g corral.Glidein, job corral.Job,
 ) (secret string, ends time.Time, err error) {
@@ -102,7 +102,7 @@ func (t *tokens) refused(ctx context.Context, now time.Time, g corral.Glidein, j
 }
 
 // minted records a new token that is not yet at the site. A token that expires too soon is used anyway: it lets the
-// workers join until then. The first one of each attempt is reported.
+// workers join until then. The first such token of each attempt is reported.
 func (t *tokens) minted(ctx context.Context, job corral.Job, ends, wanted time.Time) error {
 	_, renewed := t.placed[job.ID]
 	delete(t.placed, job.ID)
@@ -119,7 +119,7 @@ func (t *tokens) early(now time.Time, g *corral.Glidein) bool {
 }
 
 // renew replaces the token that waits with an attempt. If the site starts the attempt at the same moment, its workers
-// join with the old token, which is valid for a while yet, and the new one is revoked with the attempt.
+// join with the old token, which is still valid for a while, and the new one is revoked with the attempt.
 func (t *tokens) renew(ctx context.Context, w turn, a reconcile.Renew) error {
 	g := find(w.Glideins, a.Job.Glidein)
 	if g == nil {
@@ -131,7 +131,7 @@ func (t *tokens) renew(ctx context.Context, w turn, a reconcile.Renew) error {
 	secret, ends, err := t.mint(ctx, w.now, *g, a.Job)
 	var later tokenless
 	var never delivery.Hopeless
-	if errors.As(err, &later) || errors.As(err, &never) { // the existing token may do
+	if errors.As(err, &later) || errors.As(err, &never) { // the existing token may suffice
 		return nil
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 )
 
 // A trouble prevents corrald from reaching a site. It is stored in the site's row for people to see; it makes no job
-// fail, because a broken network says nothing about the jobs behind it.
+// fail, because a broken network is not evidence about the jobs behind it.
 type trouble struct {
 	line  *line
 	pause time.Duration // before the next attempt
@@ -58,7 +58,7 @@ func (t *trouble) enter(ctx context.Context, now time.Time, err error) time.Dura
 	return pause
 }
 
-// record writes to the store, or to the log if that fails, too.
+// record writes to the store or, if that fails, reports the failure in the log.
 func (t *trouble) record(ctx context.Context, fn func(*store.Tx) error) {
 	if err := t.line.write(ctx, fn); err != nil && ctx.Err() == nil {
 		t.line.lg.Error("a site's trouble could not be recorded", "site", t.line.id, "err", err)
@@ -87,7 +87,7 @@ func tellWaiting(tx *store.Tx, id corral.SiteID) error {
 }
 
 // tellSlow records that the site does not answer, unless a trouble is already recorded. The next step, which knocks
-// at a site in trouble, determines whether it is over.
+// at a site in trouble, determines whether the trouble is over.
 func tellSlow(tx *store.Tx, id corral.SiteID, why error) error {
 	site, err := tx.Site(id)
 	if err != nil || site.Trouble.Why != "" {

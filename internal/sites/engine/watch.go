@@ -19,15 +19,15 @@ import (
 // statuses holds the batch systems' reports about jobs, by tag.
 type statuses map[string]gridsite.JobStatus
 
-// A watch observes a site's jobs. It remembers what the store need not know: since when a job has been missing, and
-// the output of an ended one until its end is recorded.
+// A watch observes a site's jobs. It remembers data that the store need not contain: the time since which a job has
+// been missing, and the output of an ended job until its end is recorded.
 type watch struct {
 	line     *line
 	clusters *admission.Clusters
 
-	missing  reconcile.Missing          // since when jobs have been unknown to the site
+	missing  reconcile.Missing          // times since which jobs have been unknown to the site
 	pruned   map[string]time.Time       // :: the site's id of a duplicate job → time of the last cancellation
-	hopeless map[corral.JobID]time.Time // :: waiting job → since when the site has reported that it can never start
+	hopeless map[corral.JobID]time.Time // :: waiting job → time since which the site has reported that it cannot start
 	reports  map[string]jobfiles.Report // :: tag → report of an ended job, until it is recorded
 	worked   map[string]time.Time       // :: host → latest recorded registration of a worker
 }
@@ -42,14 +42,15 @@ func newWatch(way *line, clusters *admission.Clusters) *watch {
 	}
 }
 
-// drop forgets the memory of a live job.
+// drop discards the data about a job.
 func (h *watch) drop(j corral.Job) {
 	h.missing.Forget(j.Tag)
 	delete(h.reports, j.Tag)
 }
 
 // poll queries each of the site's batch systems that has some of the jobs, in one round trip each. A tag missing from
-// the answer is unknown to the batch system, perhaps not yet known: it may hide a job for a while after accepting it.
+// the answer is unknown to the batch system, perhaps only for now: a batch system may hide a job for a while after
+// accepting it.
 func (h *watch) poll(ctx context.Context, w turn, live []corral.Job) (statuses, error) {
 	var pilots, others []string
 	for _, j := range live {
@@ -83,8 +84,8 @@ func (h *watch) poll(ctx context.Context, w turn, live []corral.Job) (statuses, 
 }
 
 // sightings collects the observations of each live job, by tag. A job's output is read before its end is recorded,
-// because its own report says more than its exit status. Ended jobs that are not read in this step are left out: a
-// later step handles their end.
+// because its own report is more informative than its exit status. Ended jobs that are not read in this step are left
+// out: a later step handles their end.
 func (h *watch) sightings(
 	ctx context.Context, now time.Time, live []corral.Job, known statuses,
 ) (map[string]reconcile.Sighting, error) {
@@ -129,7 +130,7 @@ func sighting(st gridsite.JobStatus) reconcile.Sighting {
 
 // prune cancels duplicate jobs, which share the tag of another one: the answer to their submission was lost, and they
 // were not yet visible when the tag was looked up. Only one of the pilots starts workers, but all would be charged.
-// Duplicates that noticed this and ended by themselves are recorded, too.
+// Duplicates that noticed this and ended by themselves are also recorded.
 func (h *watch) prune(ctx context.Context, now time.Time, live []corral.Job, known statuses) error {
 	for _, kind := range []corral.JobKind{corral.PilotJob, corral.SetupJob, corral.CleanupJob} {
 		batch, ok := h.line.access.Batch(kind).(gridsite.Pruner)
@@ -169,7 +170,7 @@ func (h *watch) prune(ctx context.Context, now time.Time, live []corral.Job, kno
 	return nil
 }
 
-// notePruned records a duplicate job once, in the history of the job whose tag it has.
+// notePruned records a duplicate job once, in the history of the job whose tag it shares.
 func (h *watch) notePruned(ctx context.Context, now time.Time, j corral.Job, id, end string) error {
 	if _, again := h.pruned[id]; again {
 		return nil

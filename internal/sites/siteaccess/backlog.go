@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// lookTime limits a query of a queue.
+// lookTime is the time limit for a query of a queue.
 const lookTime = time.Minute
 
 // Queues queries the queues of sites. A query takes a command or two at the site, and its result is a snapshot:

@@ -16,10 +16,10 @@ import (
 	"github.com/corral-pilot/corral/internal/sites/admission"
 )
 
-// CheckSite reports why a site cannot be used: it is unreachable, its root is not writable or contains other files,
-// or its batch system accepts no job with its options. It leaves nothing at the site; an accepted host key is written
-// to the user's known_hosts. The errors name the request field to change: contact, root, batch or an option. If the
-// site did not answer, the error is Unavailable.
+// CheckSite returns an error if a site cannot be used: it is unreachable, its root is not writable or contains other
+// files, or its batch system accepts no job with its options. It leaves nothing at the site; an accepted host key is
+// written to the user's known_hosts. The errors name the request field to change: contact, root, batch or an option. If
+// the site did not answer, the error is Unavailable.
 func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
 	if !path.IsAbs(site.Root) || strings.ContainsFunc(site.Root, unicode.IsControl) {
 		return corral.ErrorAt(corral.Invalid, "root",
@@ -46,9 +46,9 @@ func (r *Reach) Claim(site corral.Site) gridsite.Claim {
 	return gridsite.Claim{Owner: r.owner, Before: site.PackageDigest != ""}
 }
 
-// CheckRoot returns why a site cannot have its root, or "" if it can. It is called twice, when the site is created
-// and before the first file is written there, because others may have put files there in between, and a cleanup job
-// removes everything below a root.
+// CheckRoot returns the reason why a site cannot use its root, or "" if it can. It is called twice, when the site is
+// created and before the first file is written there, because others may have put files there in between, and a cleanup
+// job removes everything below a root.
 func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.Site) (string, error) {
 	err := head.Check(ctx, r.Claim(site))
 	var no *gridsite.Refused
@@ -59,7 +59,7 @@ func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.S
 }
 
 // ExpandRoot returns a site's root after a login shell there has expanded the variable that it begins with, as in
-// $SCRATCH/corral. A variable that is unset or not an absolute path is an Invalid error.
+// $SCRATCH/corral. If the variable is unset or not an absolute path, the error is Invalid.
 func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey bool) (string, error) {
 	access, err := r.enter(ctx, site, acceptHostKey)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey 
 }
 
 // Facts returns the properties of a site's batch system; the site need not be recorded yet. If the batch system
-// cannot be queried, a note in the facts says so.
+// cannot be queried, a note in the facts states this.
 func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
 	access, err := r.Open(ctx, site)
 	if err != nil {
@@ -112,8 +112,8 @@ func Options(site corral.Site, own corral.BatchOptions) corral.BatchOptions {
 	}
 }
 
-// checkOptions reports why a site's batch system would refuse all jobs with the site's options, if it supports such a
-// check.
+// checkOptions returns an error if a site's batch system would refuse all jobs with the site's options. It returns nil
+// if the batch system does not support such a check.
 func checkOptions(ctx context.Context, site corral.Site, pilots gridsite.Batch) error {
 	c, ok := pilots.(gridsite.Checker)
 	if !ok {

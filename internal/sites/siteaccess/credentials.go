@@ -11,8 +11,8 @@ import (
 // Credentials gives access to the credentials of corrald's logins at sites.
 type Credentials struct{ held *connections }
 
-// Of returns the current credentials of the connection to a site, or of the last one; a renewed credential is the new
-// one. It sends nothing to the site.
+// Of returns the current credentials of the present or last connection to a site; if a credential was renewed, it
+// returns the new one. It sends nothing to the site.
 func (c Credentials) Of(site corral.Site) []credential.Credential {
 	if bearer, ok := c.held.of(site).(gridsite.Bearer); ok {
 		return bearer.Credentials()

@@ -46,11 +46,11 @@ func NewProber(lg *slog.Logger, db *store.DB, r *Reach, address admission.Addres
 	return &Prober{lg: lg, db: db, reach: r, address: address}
 }
 
-// A probeReader returns what a probe has written so far.
+// A probeReader returns the output that a probe has written so far.
 type probeReader func(context.Context) ([]byte, error)
 
 // probe runs a small job at a READY site while attend reads its output. The job's program is the pilot of the site's
-// package, and request tells it what to examine. However the probe ends, nothing of it is left.
+// package, and request specifies its task. Regardless of how the probe ends, nothing of it is left.
 func (p *Prober) probe(ctx context.Context, site corral.Site, request any, attend func(probeReader) error) error {
 	spec, err := probeSpec(site, request)
 	if err != nil {
@@ -107,10 +107,10 @@ func probeSpec(site corral.Site, request any) (gridsite.JobSpec, error) {
 	}, nil
 }
 
-// errMute is the reason of a probe that printed no error.
+// errMute is the reason given when a probe fails without printing an error.
 var errMute = errors.New("it wrote no reason")
 
-// errUnseen is the reason of a probe whose program the node cannot see, according to the shell's exit status.
+// errUnseen is the reason given when a node cannot see the probe's program, according to the shell's exit status.
 var errUnseen = errors.New("the node does not see its program")
 
 // A probeOutput reads the output of a probe.
@@ -121,7 +121,7 @@ type probeOutput struct {
 }
 
 // read returns the output that the probe has written so far. It reads the status before the output, so the output
-// read after the end is complete. Only the next call fails, with the probe's own error message if there is one.
+// read after the end is complete. Only the call after that fails, with the probe's own error message if there is one.
 func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
 	if o.job.Phase == gridsite.Ended {
 		said, err := o.batch.Read(ctx, o.tag, "stderr")

@@ -22,7 +22,7 @@ type Reach struct {
 	Credentials Credentials
 	held        *connections
 
-	mu       sync.Mutex    // guards following
+	mu       sync.Mutex    // guards the fields below
 	loggedIn chan struct{} // closed and replaced after each login
 }
 
@@ -99,7 +99,7 @@ func (r *Reach) enter(ctx context.Context, site corral.Site, acceptHostKey bool)
 }
 
 // Login logs in at a site with a person's answers and holds the connection; if the site is still to be created, the
-// connection waits for it. The person may also accept the key of an unknown host. Whether or not it succeeds, the
+// connection waits for it. The person may also accept the key of an unknown host. Whether or not Login succeeds, the
 // callers that wait for LoggedIn are woken, because a failed login also matters to a site in trouble.
 func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker, acceptHostKey bool) error {
 	defer r.ring()
@@ -154,7 +154,7 @@ func (r *Reach) Stands(site corral.Site) bool {
 	return err != nil || held == nil || held.Stands()
 }
 
-// Lost returns a channel that is closed when the open connection to a site ends; nil if there is none.
+// Lost returns a channel that is closed when the open connection to a site ends, or nil if there is none.
 func (r *Reach) Lost(id corral.SiteID) <-chan struct{} { return r.held.lost(id) }
 
 // LocalIP returns this machine's address on the route to a site's nodes, as far as that can be determined without
@@ -179,7 +179,7 @@ func (r *Reach) Close() {
 	r.held.close(func(reached, connection) bool { return true })
 }
 
-// JobFile reads a file in a job's directory at its site; fs.ErrNotExist if there is none.
+// JobFile returns the content of a file in a job's directory at its site, or fs.ErrNotExist if there is no such file.
 func (r *Reach) JobFile(ctx context.Context, site corral.Site, job corral.Job, name string) ([]byte, error) {
 	access, err := r.Open(ctx, site)
 	if err != nil {
@@ -192,8 +192,8 @@ func (r *Reach) JobFile(ctx context.Context, site corral.Site, job corral.Job, n
 	return access.Batch(job.Kind).Read(ctx, job.Tag, name)
 }
 
-// Trouble describes what prevents corrald from reaching a site since now. The description stays the same as long as
-// the cause does, so that the caller can tell whether the trouble is new.
+// Trouble describes the obstacle that prevents corrald from reaching a site from now on. The description stays the same
+// as long as the cause does, so that the caller can tell whether the trouble is new.
 func Trouble(err error, now time.Time) corral.SiteTrouble {
 	t := corral.SiteTrouble{Why: err.Error(), Since: now.UTC()}
 	var key *gridsite.HostKeyError
@@ -279,7 +279,8 @@ func (h *connections) of(site corral.Site) connection {
 	return c
 }
 
-// keep holds a new connection for a site, unless another one is held by now, and returns the one that is held.
+// keep stores a new connection for a site, unless another one has been stored in the meantime, and returns the stored
+// one.
 func (h *connections) keep(site corral.Site, fresh connection) connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -294,14 +295,15 @@ func (h *connections) keep(site corral.Site, fresh connection) connection {
 	return fresh
 }
 
-// giveUp closes a connection that waits for its site's creation, unless it is assigned to the site by now.
+// giveUp closes a connection that is waiting for its site to be created, unless the site has taken it over in the
+// meantime.
 func (h *connections) giveUp(site corral.Site, c connection) {
 	if site.ID == 0 {
 		h.close(func(key reached, other connection) bool { return key == keyOf(site) && other == c })
 	}
 }
 
-// lost returns a channel that is closed when the open connection to a site ends; nil if there is none.
+// lost returns a channel that is closed when the open connection to a site ends, or nil if there is none.
 func (h *connections) lost(id corral.SiteID) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

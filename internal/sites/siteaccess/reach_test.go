@@ -60,8 +60,8 @@ func (l line) Close() error { l.open.Add(-1); return nil }
 
 func (line) Lost() <-chan struct{} { return nil }
 
-// However many callers come at once, and however long dialling takes, a site has one connection; if a lock were held
-// during the dial, all others would block here forever.
+// Regardless of the number of simultaneous callers and of the duration of dialling, a site has one connection; if a
+// lock were held during the dial, all others would block here forever.
 func TestConnectionIsOneForAll(t *testing.T) {
 	t.Parallel()
 	const n = 8

@@ -1,13 +1,13 @@
 package siteaccess
 
-// A relay on the head node of a site carries connections of the site's workers to corrald and its pools when their
-// nodes cannot reach these. It is the pilot's program with another verb; corrald starts it over its connection with the
-// site and speaks with it on stdin and stdout (package broker/relay). It connects to nothing but the two targets to
-// which an attempt is admitted: the worker port and the attempt's own pool.
+// A relay on the head node of a site carries connections of the site's workers to corrald and its pools if the workers'
+// nodes cannot reach them directly. It is the pilot program with another verb; corrald starts it over its connection to
+// the site and communicates with it through stdin and stdout (package broker/relay). It connects only to the two
+// targets to which an attempt is admitted: the worker port and the attempt's own pool.
 //
-// Whether a glidein may or must use the relay is a pure rule over what is recorded. A Relay is the part of a site's
-// loop that starts and ends the program by that rule; a goroutine keeps the program running (relayprocess.go) and
-// shares with the loop only the addresses and the trouble, under a lock.
+// Pure functions of the recorded world decide whether a glidein may or must use the relay. A Relay is the part of a
+// site's loop that starts and ends the program accordingly; a goroutine keeps the program running (relayprocess.go) and
+// shares only the addresses and the trouble with the loop, under a lock.
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func needsRelay(w reconcile.World, g corral.Glidein) bool {
 	return g.Broker == corral.BrokerRelay || outbound != nil && !*outbound || poolIsHidden(w, g)
 }
 
-// reachesOut reports whether the site's nodes can reach other machines; nil if that is unknown.
+// reachesOut reports whether the site's nodes can reach other machines, or returns nil if that is unknown.
 func reachesOut(site corral.Site) *bool {
 	if site.Facts == nil {
 		return nil
@@ -61,7 +61,7 @@ func poolIsHidden(w reconcile.World, g corral.Glidein) bool {
 // relayEndTime limits the wait for the end of a relay, because the site may not answer.
 const relayEndTime = 2 * time.Second
 
-// RelayConfig holds what relays need from corrald. All fields are required.
+// RelayConfig holds the parts of corrald that relays depend on. All fields are required.
 type RelayConfig struct {
 	Log      *slog.Logger
 	Reach    *Reach
@@ -140,7 +140,7 @@ func (r *Relay) Awaited(ctx context.Context, w reconcile.World, g corral.Glidein
 	return len(addresses) == 0 && trouble == "" || trouble != "" && needsRelay(w, g)
 }
 
-// Addresses returns the relay's addresses, HOST:PORT, for g's workers; none if they do not use it.
+// Addresses returns the relay's addresses, HOST:PORT, for g's workers, or none if they do not use the relay.
 func (r *Relay) Addresses(w reconcile.World, g corral.Glidein) []string {
 	if r.process == nil || !mayHaveRelay(w, g) {
 		return nil
@@ -149,7 +149,7 @@ func (r *Relay) Addresses(w reconcile.World, g corral.Glidein) []string {
 	return addresses
 }
 
-// trouble returns why the relay is not running, or "" if it is running or not wanted.
+// trouble returns the reason why the relay is not running, or "" if it is running or not wanted.
 func (r *Relay) trouble() string {
 	if r.process == nil {
 		return ""
@@ -161,7 +161,7 @@ func (r *Relay) trouble() string {
 // notRunning begins the description of a relay's trouble.
 const notRunning = "the site's relay is not running: "
 
-// Lacks returns, for each glidein that needs the relay, why it is not running.
+// Lacks returns, for each glidein that needs the relay, the reason why the relay is not running.
 func (r *Relay) Lacks(w reconcile.World) map[corral.GlideinID]string {
 	trouble := r.trouble()
 	if trouble == "" {

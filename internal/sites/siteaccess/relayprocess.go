@@ -30,9 +30,9 @@ type process struct {
 	again  chan struct{} // receives a value when the site is reachable again, which ends the pause before the next try
 	own    gridsite.Head // nil: its session uses the site's connection
 
-	mu        sync.Mutex // guards following
+	mu        sync.Mutex // guards the fields below
 	addresses []string   // HOST:PORT of the last relay; none: it never started
-	trouble   string     // why it did not start, or ended; empty: it runs, or was not tried yet
+	trouble   string     // why the relay did not start, or ended; empty: it runs, or was not tried yet
 }
 
 // state returns the addresses of the last relay that started, and its present trouble.
@@ -96,8 +96,8 @@ func (r *process) run(ctx context.Context) {
 	}
 }
 
-// serve runs one relay until it is lost; the error gives the reason. The program writes first, with the addresses on
-// which it listens: only then is it known to run at the site.
+// serve runs one relay until it is lost; the error gives the reason. The program first writes the addresses on which it
+// listens: before that it is not known to run at the site.
 func (r *process) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -127,8 +127,9 @@ func (r *process) serve(ctx context.Context) error {
 	return errors.Join(corral.Errorf(corral.Unavailable, "the connection with the relay ended"), stdio.Wait())
 }
 
-// start starts the program on the site's connection or, if that allows no further session, on a separate one. This
-// shows only when another command is tried beside the relay, because sshd may accept the session and then end it.
+// start starts the program on the site's connection or, if that allows no further session, on a separate one. The limit
+// becomes apparent only when another command is tried beside the relay, because sshd may accept the session and then
+// end it.
 func (r *process) start(ctx context.Context) (gridsite.Stream, error) {
 	if r.own != nil {
 		return r.startAlone(ctx)
@@ -182,8 +183,8 @@ func (r *process) startAlone(ctx context.Context) (gridsite.Stream, error) {
 }
 
 // connect is the relay's gate: each attempt of the site may connect to the worker port and to its own pool. Any
-// client that can reach the relay is on the site's network and need not be ours. The errors are sent back to it, so
-// they say only that it is not admitted, or that corrald cannot connect it now.
+// client that can reach the relay is on the site's network and need not be ours. Errors are sent back to the client, so
+// they state only that it is not admitted, or that corrald cannot connect it now.
 func (r *process) connect(ctx context.Context, q relay.Request) (net.Conn, error) {
 	collector, err := r.cfg.Clusters.AdmitThrough(ctx, r.site.ID, q)
 	if err != nil {

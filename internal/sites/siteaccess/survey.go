@@ -27,8 +27,8 @@ const (
 
 // Survey determines the properties of a site and records them. At a READY site a small job also examines a node,
 // unless the site's queue delays it. Properties that could not be determined are mentioned in the facts' notes; an
-// error means that the site or its batch system was not reached. The facts are recorded even if the caller has gone
-// meanwhile: the job has run, and the next glidein is checked against them.
+// error means that the site or its batch system was not reached. The facts are recorded even if the caller has
+// disconnected in the meantime: the job has run, and the next glidein is checked against them.
 func (p *Prober) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -56,7 +56,7 @@ func (p *Prober) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts
 	return facts, err
 }
 
-// surveyNode adds what a job observes on its node.
+// surveyNode adds a job's observations on its node to the facts.
 func (p *Prober) surveyNode(ctx context.Context, site corral.Site, facts *corral.SiteFacts) error {
 	if site.State != corral.SiteReady {
 		return corral.Errorf(corral.Conflict, "the site is %s: only a site that is %s can have a probe",
@@ -116,7 +116,8 @@ func nodeIn(text []byte) (n jobfiles.Node, ok bool) {
 	return n, false
 }
 
-// compare adds a node's answer, which was written between two times of ours, and notes about problems.
+// compare adds to the facts a node's answer, which was written between two times of our clock, and notes about
+// problems.
 func compare(n jobfiles.Node, site corral.Site, facts *corral.SiteFacts, after, before time.Time) {
 	shared, outbound := true, n.Reached != ""
 	facts.Shared, facts.Outbound = &shared, &outbound
@@ -148,12 +149,12 @@ func Note(text string) string {
 	return gridsite.OneLine(strings.ReplaceAll(text, "\n", "; "))
 }
 
-// probeHold is how long a probe's node accepts connections; a probe whose result has been read is ended before.
+// probeHold is how long a probe's node accepts connections; a probe whose result has been read ends earlier.
 const probeHold = 20 * time.Second
 
 // ProbeNetwork measures how a condor cluster's pool would reach workers at a READY site: a small job there connects
-// to the pool, and corrald connects to the job. Nothing is left of it; if corrald dies first, the recorded tag lets
-// the next one end it.
+// to the pool, and corrald connects to the job. Nothing is left of the job; if corrald dies first, the recorded tag
+// lets the next one end it.
 func (p *Prober) ProbeNetwork(
 	ctx context.Context, site corral.Site, cluster corral.Cluster,
 ) (corral.NetworkProbe, error) {
@@ -171,9 +172,9 @@ func (p *Prober) ProbeNetwork(
 	return concluded(site, cluster, findings), nil
 }
 
-// concluded returns how workers of the cluster at the site would connect, given these findings. It combines a pilot's
-// choice on its node (broker.Findings.Decide) with what only corrald knows: a pool that listens on corrald's own
-// machine is reached from a site behind ssh by the relay, whatever was measured.
+// concluded returns the way in which workers of the cluster at the site would connect, given these findings. It
+// combines a pilot's choice on its node (broker.Findings.Decide) with information that only corrald has: a pool that
+// listens on corrald's own machine is reached from a site behind ssh through the relay, regardless of the measurements.
 func concluded(site corral.Site, cluster corral.Cluster, findings broker.Findings) corral.NetworkProbe {
 	p := corral.NetworkProbe{Site: site.Name, Cluster: cluster.Name}
 	if cluster.Attached { // as its pilots do, for the same reason

@@ -32,7 +32,8 @@ var ownerOf = map[string]string{
 	"pool_tokens":    via("clusters", "cluster_id"),
 }
 
-// via returns the owner of a row without an owner column: that of the object named in one of its columns.
+// via returns an expression for the owner of a row without an owner column: the owner of the object named in one of its
+// columns.
 func via(table, column string) string {
 	return "(select o.owner from " + table + " as o where o.id = r." + column + ")"
 }
@@ -155,7 +156,7 @@ func queries(table, owner string, columns []string, unknown *[]error) (all []str
 			}
 			continue
 		}
-		for field, to := range targets { // a column that is not a document has none
+		for field, to := range targets { // a column that is not a document has no fields
 			all = append(all, query{table: table, owner: owner, where: c + " " + field, value: "f.value", to: to,
 				among: ", json_tree(case when json_valid(r." + c + ") then r." + c + " else 'null' end) as f",
 				if_:   "f.key = '" + field + "' and f.type = 'integer'"}.text())

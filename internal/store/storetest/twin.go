@@ -1,8 +1,8 @@
 package storetest
 
 // Twins. An owner's views, charges and measurements must not depend on other owners' objects. So a test lets one
-// owner live twice: alone, and beside twins, who have an object with the same name for each of that owner's, in
-// every state of its life. The twins are copies of the owner's objects at the end of the first life.
+// owner live twice: alone, and beside twins. For each object of that owner there are twins' objects with the same name,
+// in every state of an object's life. The twins are copies of the owner's objects at the end of the first life.
 //
 // Ids show the owner of an object: ids of the first life begin with 7, twins' ids with 8, and ids of the second life
 // with 9; the second digit identifies the table. So any text shown to a person can be searched for ids.
@@ -92,7 +92,8 @@ const running = "update jobs set state = 'RUNNING', outcome = null, exit_status 
 // test.
 const notBefore = "4102444800000"
 
-// stages are points in the life of a twin's objects: statements that move them there, in which ? is the twin's owner.
+// stages are points in the life of a twin's objects, each given by the statements that bring the objects there; in
+// these, ? is the twin's owner.
 var stages = [][]string{
 	{ // like the owner's objects
 	},
@@ -150,7 +151,7 @@ var stages = [][]string{
 	},
 }
 
-// Twins describes what twins are copied from and how they differ.
+// Twins describes the source from which twins are copied, and how the copies differ from it.
 type Twins struct {
 	Life    string // the database of the first life, which must not change while it is copied
 	Owner   string // the owner in the first life

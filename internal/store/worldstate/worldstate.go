@@ -69,8 +69,8 @@ func waits(tx *store.Tx, id corral.SiteID, glideins ...corral.Glidein) ([]corral
 	return tx.Waits(store.WaitFilter{Site: id, Last: reconcile.WaitsKept})
 }
 
-// World reads the recorded state of a site as of the transaction's time. It leaves the fields that only the engine
-// knows unset.
+// World reads the recorded state of a site as of the transaction's time. It does not set the fields whose values only
+// the engine has.
 func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 	if w.Site, err = tx.Site(id); err != nil {
 		return w, err
@@ -84,7 +84,7 @@ func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 		return w, err
 	}
 	awake := store.GlideinFilter{Site: id, Live: true, InBrief: true}
-	if w.Site.State == corral.SiteReady { // in other states, all glideins may have something due
+	if w.Site.State == corral.SiteReady { // in other states, actions for any glidein may be due
 		awake.WakesBy = tx.Now().Add(reconcile.Ahead)
 		if w.Later, err = tx.NextToWake(id, awake.WakesBy); err != nil {
 			return w, err
