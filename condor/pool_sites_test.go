@@ -253,7 +253,7 @@ func TestNewPoolRefuses(t *testing.T) {
 		"no user":     {func(c *PoolConfig) { c.RunAs = "no-such-user" }, "run_as", false},
 		"root":        {func(c *PoolConfig) { c.RunAs = "root" }, "run_as", false},
 		"nobody said": {func(c *PoolConfig) { c.RunAs = "" }, "run_as", true},
-		"closed":      {func(c *PoolConfig) { c.Dir = filepath.Join(closed, "pool") }, "closed to nobody", true},
+		"closed":      {func(c *PoolConfig) { c.Dir = filepath.Join(closed, "pool") }, "cannot be entered by nobody", true},
 	}
 	for name, test := range tests {
 		c := good

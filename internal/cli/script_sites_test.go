@@ -6,13 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
 // TestSiteScripts runs testdata/sites/*.txtar, which use real sites. In addition to those of TestScripts, $HTCONDOR is
@@ -22,13 +21,13 @@ import (
 //	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh,
 //	                         and the keys that it lets in are in $SSHDIR/authorized_keys
 func TestSiteScripts(t *testing.T) {
-	folders := map[string]string{"HTCONDOR": "../../scripts/htcondor", "PEERS": "../../../scripts/peers"}
-	for name, script := range folders {
-		folder, err := exec.CommandContext(t.Context(), script).Output()
+	folders := map[string]string{}
+	for name, setUp := range map[string]func() (string, error){"HTCONDOR": programs.HTCondor, "PEERS": programs.Peers} {
+		folder, err := setUp()
 		if err != nil {
-			t.Fatalf("%s: %v", script, err)
+			t.Fatal(err)
 		}
-		folders[name] = strings.TrimSpace(string(folder))
+		folders[name] = folder
 	}
 	p := scripts(t, "testdata/sites")
 	setUp := p.Setup

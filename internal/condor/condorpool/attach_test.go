@@ -226,7 +226,7 @@ func TestAttachSaysWhyNot(t *testing.T) {
 		"foreign token": {theirs.Collector, w.token(other, owner(t)), "refuses the token"},
 		"nobody there":  {"127.0.0.1:1", w.token(theirs, owner(t)), "does not answer"},
 		"reads only":    {theirs.Collector, w.token(theirs, owner(t), "READ"), "does not let workers join"},
-		"no address":    {"a b", w.token(theirs, owner(t)), "no collector"},
+		"no address":    {"a b", w.token(theirs, owner(t)), "are not a collector and a schedd"},
 	} {
 		c, _ := w.over(w.attached(name, test.collector, test.secret).ID)
 		if c.State != corral.ClusterFailed || !strings.Contains(c.Reason, test.want) {
