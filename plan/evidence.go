@@ -12,10 +12,10 @@ import (
 
 // Evidence supports a plan beyond its estimates: the results of its simulations and the assumptions behind them.
 type Evidence struct {
-	// The algorithm that made the plan; empty in older plans: staircase.
+	// The algorithm that made the plan; empty in older plans, which were made by staircase.
 	Algorithm  Algorithm   `json:"algorithm,omitempty"`
 	Confidence *Confidence `json:"confidence,omitempty"` // only if the request asked for a confidence and a deadline
-	// Only if the request asked for it; the plan itself is the first.
+	// Only if the request asked for a comparison; the first entry is the plan itself.
 	Comparison []Rival   `json:"comparison,omitempty"`
 	Contest    []Entrant `json:"contest,omitempty"` // only for Auto: the result of each algorithm's plan
 	Assumed    *Assumed  `json:"assumed,omitempty"` // nil: the assumptions were not recorded
@@ -29,7 +29,7 @@ type Confidence struct {
 	NextCheaper *float64 `json:"next_cheaper_reaches"` // reached by the next cheaper candidate; nil: none is cheaper
 }
 
-// A Rival is a provisioning policy with its medians over the outcomes in which the plan was simulated.
+// A Rival is a provisioning policy with the medians of its results over the outcomes in which the plan was simulated.
 type Rival struct {
 	Policy     string         `json:"policy"`
 	Parameters string         `json:"parameters,omitempty"` // empty: the defaults
@@ -68,7 +68,7 @@ type Assumed struct {
 	// The run whose remaining tasks are planned; 0: the plan is for a whole workflow.
 	Run corral.RunID `json:"run_id,omitempty"`
 
-	// One for each site that files are transferred to, used or not.
+	// One for each site to which files are transferred, even if the plan does not use it.
 	Transfers []SiteTransfer `json:"transfers,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type Queue struct {
 	Per     cost.Per       `json:"per"`
 	Minimum corral.Seconds `json:"billed_minimum_s,omitempty"`
 	Period  corral.Seconds `json:"billed_period_s,omitempty"`
-	Left    *cost.Money    `json:"left,omitempty"` // of the account's allocation
+	Left    *cost.Money    `json:"left,omitempty"` // remainder of the account's allocation
 	// The first entry with at least the pilot's cpus applies, otherwise the last.
 	Waits []ShapeWaits `json:"waits"`
 	Room  []Step       `json:"room,omitempty"` // free cpus over time, which limit how long pilots wait; none: not known
@@ -106,7 +106,7 @@ type Limits struct {
 	MemoryMiB int            `json:"memory_mib,omitempty"` // per host
 	GPUs      int            `json:"gpus,omitempty"`       // per host
 	Walltime  corral.Seconds `json:"walltime_s,omitempty"`
-	Margin    corral.Seconds `json:"margin_s,omitempty"` // before the end of a walltime, when no task is started
+	Margin    corral.Seconds `json:"margin_s,omitempty"` // no task is started within this time before the walltime ends
 	Closed    []Closure      `json:"closed,omitempty"`
 }
 

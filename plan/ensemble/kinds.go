@@ -23,11 +23,11 @@ const (
 // Kinds lists all kinds in the order of the thesis.
 var Kinds = []Kind{Constant, ParetoSorted, ParetoUnsorted, UniformSorted, UniformUnsorted}
 
-// Sizes are the numbers of tasks of the thesis's workflows.
+// Sizes lists the numbers of tasks in the thesis's workflows.
 var Sizes = []int{50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}
 
-// Of generates an ensemble of n workflows. take returns a workflow of a size; instance selects among many instances.
-// Pareto kinds use consecutive instances, the others use random ones.
+// Of generates an ensemble of n workflows. take returns a workflow of the given size; instance selects one of many
+// workflows of that size. Pareto kinds use consecutive instances, the others use random ones.
 func (k Kind) Of(n int, rng *rand.Rand, take func(size, instance int) plan.Work) Ensemble {
 	sizes := make([]int, n)
 	one := Sizes[rng.IntN(len(Sizes))]

@@ -22,8 +22,8 @@ func Three() ensemble.Ensemble {
 	}
 }
 
-// Diamond returns a workflow with one task, several children of it, and one child of all these, with their runtimes in
-// minutes. Tasks are named after their runtimes.
+// Diamond returns a workflow of one task, its children, and one common child of these; the parameters are the runtimes
+// in minutes. Tasks are named after their runtimes.
 func Diamond(name string, first int, middle []int, last int) plan.Work {
 	w := plan.Work{Name: name}
 	add := func(minutes int) {
