@@ -10,7 +10,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// clusterings returns the clustering rules to try: the requested one, otherwise those that promise a gain.
+// clusterings returns the clustering rules to try: the requested rule or, without a request, the rules that promise a
+// gain.
 func clusterings(p *planning, asked *clustering.Rule) []clustering.Rule {
 	if asked != nil && asked.Kind != clustering.Auto {
 		return []clustering.Rule{*asked}
@@ -46,7 +47,7 @@ func clustered(p *planning, c clustering.Rule) *planning {
 }
 
 // tooLong explains why no pilot can run the jobs of a requested clustering, and names the closest feasible one. It
-// returns "" if all jobs fit, or if a single task does not fit, either.
+// returns "" if all jobs fit, or if a single task on its own does not fit.
 func tooLong(p *planning, asked *clustering.Rule) string {
 	if asked == nil || asked.Kind == clustering.Auto || fit(p, *asked) || impossible(p.Problem) != "" {
 		return ""
@@ -76,7 +77,7 @@ func fit(p *planning, c clustering.Rule) bool {
 }
 
 // nearest returns the clustering of the same kind with the longest jobs that fit; most is the time that a pilot has for
-// one job. For kinds without a parameter it returns no clustering.
+// one job. For kinds without a parameter it returns the zero rule, which makes each task a job.
 func nearest(p *planning, c clustering.Rule, most time.Duration) clustering.Rule {
 	of := func(n int) clustering.Rule { return clustering.Levels(n) }
 	few, enough := c.Groups, len(p.Work.Tasks)
