@@ -1,7 +1,7 @@
 package baseline
 
 // Static holds a fixed number of pilots: ended ones are replaced until the run is over. This is common manual practice,
-// and Figure 6.2 of Juve's Resource management for scientific workflows (2012): 800 processors for 4 hours.
+// as in Figure 6.2 of Juve's Resource management for scientific workflows (2012): 800 processors for 4 hours.
 type Static struct{ Pilots int }
 
 // Decide requests the missing pilots.

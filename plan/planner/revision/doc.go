@@ -1,6 +1,6 @@
 // Package revision decides how to revise a plan during its run. A revision lists the pilots to request in addition to
-// the present ones, and those to release; the plan itself does not change. The package does no I/O and reads no clock:
-// the same view yields the same decision, in corrald and in package sim. The term is from predictive-reactive
+// the present ones, and the pilots to release; the plan itself does not change. The package does no I/O and reads no
+// clock: the same view yields the same decision, in corrald and in package sim. The term is from predictive-reactive
 // scheduling, where it means adapting a schedule to unexpected events.
 //
 // How it works, by file:
