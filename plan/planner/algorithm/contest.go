@@ -24,15 +24,16 @@ import (
 // entrants lists the algorithms that Auto compares. Ties are resolved in this order: the fewest assumptions first.
 var entrants = []plan.Algorithm{plan.Staircase, plan.Greedy, plan.MOGA, plan.VAR, plan.Combined}
 
-// mostPlayed is the maximum number of simulated outcomes per plan, and playedTasks of their tasks in total.
+// mostPlayed is the maximum number of simulated outcomes per plan, and playedTasks is the maximum of their tasks in
+// total.
 const (
 	mostPlayed  = 20
 	playedTasks = 400_000
 )
 
-// contest has each algorithm make a plan, simulates all plans in the same outcomes, and returns the best one for the
-// goal, with the results of all. An algorithm without a plan is listed with the reason. If there is no plan at all, it
-// returns the planner's answer.
+// contest makes a plan with each algorithm, simulates all plans in the same outcomes, and returns the best plan for the
+// goal, with the results of all plans. An algorithm without a plan is listed with the reason. If there is no plan at
+// all, it returns the planner's answer.
 func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	var all []plan.Entrant
 	var plans []*plan.Plan

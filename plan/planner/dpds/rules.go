@@ -13,14 +13,14 @@ type Rules struct {
 	Deadline time.Duration
 	Terms    ensemble.Terms
 	Machines int            // initial number: N_VM of eq. 6.1
-	Fixed    bool           // SPDS: their number depends only on the budget
+	Fixed    bool           // SPDS: the number of machines depends only on the budget
 	Aware    bool           // WA-DPDS: a workflow begins only if it is affordable
-	Once     bool           // a machine is billed for one period, and ends by itself after it
-	Ends     bool           // a machine may end by itself, like a pilot at its walltime, and is replaced
+	Once     bool           // a machine is billed for one period, and ends on its own after that period
+	Ends     bool           // a machine may end on its own, like a pilot at its walltime, and is replaced
 	Scaling  ensemble.Share // v_max: upper limit relative to Machines
 	High     ensemble.Share // u_h: utilization above which a machine is added
 	Low      ensemble.Share // u_l: utilization below which half of the idle machines are ended
-	Interval time.Duration  // between two decisions
+	Interval time.Duration  // time between two decisions
 	Leaving  time.Duration  // maximum time that a machine takes to end; it is billed during this time
 	Margin   cost.Money     // r_m: money that is not used for admitting workflows
 	Fixes    Fixes
@@ -52,7 +52,8 @@ func Default(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Ru
 	}
 }
 
-// margin is that of the authors' program, ten cents; for budgets below ten dollars, 1 % is used.
+// margin is the Margin of the authors' program, ten cents; for budgets below ten dollars, Default uses 1 % of the
+// budget.
 const margin cost.Money = 100_000
 
 // Published returns the rules of the authors' program, without fixes.
@@ -62,5 +63,6 @@ func Published(budget cost.Money, deadline time.Duration, terms ensemble.Terms) 
 	return r
 }
 
-// Place returns the key of a ready task in the queue: behind all tasks of workflows with a higher priority.
+// Place returns the key of a ready task in the queue; it places the task behind all tasks of workflows with a higher
+// priority.
 func (r Rules) Place(workflow, _ int) int64 { return int64(workflow) }

@@ -22,7 +22,8 @@ func (s shared) Step(v ensemble.View) ensemble.Orders { return s.guard.Step(v) }
 // mostTasks exceeds the number of tasks of any workflow.
 const mostTasks = 1 << 32
 
-// Place implements ensemble.Policy: it sorts by workflow, with those of the plan first, then by planned start.
+// Place implements ensemble.Policy: it sorts by workflow, with the workflows of the plan first, and then by planned
+// start.
 func (s shared) Place(workflow, task int) int64 {
 	if !s.guard.plan.Admitted[workflow] {
 		return int64(len(s.guard.own)+workflow) * mostTasks
