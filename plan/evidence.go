@@ -26,7 +26,7 @@ type Evidence struct {
 type Confidence struct {
 	Asked       float64  `json:"asked"`
 	Reached     float64  `json:"reached"`
-	NextCheaper *float64 `json:"next_cheaper_reaches"` // reached by the next cheaper candidate; nil: none is cheaper
+	NextCheaper *float64 `json:"next_cheaper_reaches"` // share that the next cheaper candidate reaches; nil: none is cheaper
 }
 
 // A Rival is a provisioning policy with the medians of its results over the outcomes in which the plan was simulated.
@@ -48,7 +48,7 @@ type Entrant struct {
 	PeakCPUs  int            `json:"peak_cpus,omitempty"`  // held at once, as planned
 	// Share of outcomes that were late, over budget or incomplete.
 	Missed float64 `json:"missed"`
-	Weight float64 `json:"weight,omitempty"` // weighted by the trade-off, if that decides: the first plan has 1
+	Weight float64 `json:"weight,omitempty"` // weighted sum of cost and makespan for a trade-off: the first plan has 1
 	Won    bool    `json:"won,omitempty"`
 	Why    string  `json:"why_not,omitempty"` // why the algorithm made no plan
 }
@@ -281,7 +281,7 @@ func (a *Assumed) speed(pilots []Pilot, at int) Speed {
 	return 0
 }
 
-// Problem reconstructs the problem that a plan was made for, as far as the plan depends on it.
+// Problem reconstructs the problem for which a plan was made, as far as the plan depends on it.
 func (a Assumed) Problem(w Work) Problem {
 	p := Problem{Work: w, Cluster: a.Cluster()}
 	for _, q := range a.Queues {
@@ -351,8 +351,8 @@ func speedsOf(p Problem) map[string]Speed {
 	return all
 }
 
-// SpeedAt returns the speed that the plan assumed for a site's hosts, whether or not it has pilots there. It returns 0,
-// which stands for the fastest hosts, if the site was not known.
+// SpeedAt returns the speed that the plan assumed for a site's hosts, whether or not the plan has pilots there. It
+// returns 0, which means the fastest hosts, if the site was not known.
 func (p *Plan) SpeedAt(site string) Speed {
 	if p.Assumed == nil {
 		return 0

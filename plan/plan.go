@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A Plan lists the pilots to request and what is expected of them. It is also the output of corral plan, and the
-// document that is stored.
+// A Plan lists the pilots to request and the results that are expected of them. It is also the output of corral plan,
+// and the document that is stored.
 type Plan struct {
 	Workflow string `json:"workflow"`
 	Feasible bool   `json:"feasible"`
@@ -44,7 +44,7 @@ type Summary struct {
 // Summary returns the plan's summary.
 func (p *Plan) Summary() Summary { return Summary{p.Feasible, len(p.Pilots), p.Point, p.Waste} }
 
-// Alternatives are the other options.
+// Alternatives describes the other options that were considered.
 type Alternatives struct {
 	// The candidates that no other candidate dominates in both makespan and cost, by makespan.
 	Front    []Point    `json:"front"`
@@ -167,7 +167,7 @@ type Algorithm string
 
 // The algorithms. Package planner/algorithm describes how each of them works.
 const (
-	Auto      Algorithm = "auto"      // simulates the plans of all others and takes the best
+	Auto      Algorithm = "auto"      // simulates the plans of all other algorithms and chooses the best
 	Staircase Algorithm = "staircase" // pilots follow the width of the graph, with waits from history
 	MOGA      Algorithm = "moga"      // a genetic algorithm searches for pilots in the free capacity of the queues
 	Greedy    Algorithm = "greedy"    // the pilots of each stage get the best available places in the queues

@@ -169,7 +169,7 @@ type Site struct {
 	Walltime time.Duration    // maximum; Unbounded if not known
 	Pace                      // of its hosts
 
-	Overhead time.Duration // from the start of a pilot's job until its workers are in the cluster
+	Overhead time.Duration // time from the start of a pilot's job until its workers are in the cluster
 	Margin   time.Duration // a pilot starts a task only if it would end at least this long before the walltime ends
 	Wait     Wait          // the queue wait that plans assume
 	Waits    Waits         // the distribution of queue waits; nil: only Wait is known
@@ -228,11 +228,11 @@ type Shape struct {
 // A Cluster describes the cluster that runs the tasks.
 type Cluster struct {
 	Rate float64       // task starts per second; 0: no known limit
-	Hop  time.Duration // from the end of a task's last parent to its start on a free worker
+	Hop  time.Duration // time from the end of a task's last parent to the task's start on a free worker
 	// Reuse is the time from the end of a task on a worker to the start on that worker of another task that has waited
 	// for at least Hop−Reuse. It is shorter than Hop because HTCondor's schedd reuses the claim. 0: the same as Hop.
 	Reuse time.Duration
-	Leave time.Duration // from the end of a released pilot's last task to the end of its job
+	Leave time.Duration // time from the end of a released pilot's last task to the end of its job
 }
 
 // Turn returns the time from the end of a task on a worker until a waiting task can start on that worker.

@@ -1,7 +1,8 @@
-// Package availability provides the profile of a machine's free processors: the number that are free at each instant
-// from now on, according to the known running jobs, planned starts and reservations. Backfilling schedulers plan with
-// it (Mu'alem and Feitelson, Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
-// SP2 with backfilling, IEEE TPDS 12(6), 2001, §2.1), and schedulers advertise it so that its holes can be reserved.
+// Package availability provides the profile of a machine's free processors: the number of processors that are free at
+// each instant from now on, according to the known running jobs, planned starts and reservations. Backfilling
+// schedulers plan with it (Mu'alem and Feitelson, Utilization, predictability, workloads, and user runtime estimates in
+// scheduling the IBM SP2 with backfilling, IEEE TPDS 12(6), 2001, §2.1), and schedulers advertise it so that its holes
+// can be reserved.
 //
 // A profile is a step function of time. A job of n processors and a given length fits at an instant if n processors are
 // free from then on for that length. Processors are counted, not identified; the profile does not show whether a job
@@ -49,8 +50,8 @@ func (p *Profile) Clone() *Profile { return &Profile{p.processors, slices.Clone(
 // Free returns the number of processors that are free at an instant, which must not be before the last Forget.
 func (p *Profile) Free(at time.Duration) int { return p.steps[p.index(at)].free }
 
-// Least returns the minimum number of free processors in [from, to); or, for an empty interval, the number that are
-// free at from.
+// Least returns the minimum number of free processors in [from, to) or, for an empty interval, the number of processors
+// that are free at from.
 func (p *Profile) Least(from, to time.Duration) int {
 	i := p.index(from)
 	least := p.steps[i].free
@@ -183,9 +184,9 @@ func (p *Profile) AtMost(n int) *Profile {
 	return c
 }
 
-// Arrival returns the earliest submit time of a job that is to start at an instant where it fits; if it were submitted
-// earlier, it would also start earlier. The earliest possible time is used so that as few jobs as possible are ahead of
-// the job.
+// Arrival returns the earliest submit time of a job that is to start at an instant at which it fits: if the job were
+// submitted any earlier, it would start earlier. The earliest such time is used so that as few jobs as possible are
+// ahead of the job.
 func (p *Profile) Arrival(at, length time.Duration, n int) time.Duration {
 	came := p.steps[0].at
 	for came < at {

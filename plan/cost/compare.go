@@ -77,8 +77,8 @@ const (
 	Worse    Verdict = "worse"     // worse in one, no better in the other
 )
 
-// Judge rates the change. Among the four combinations of signs, the ratio decides only for faster but more expensive,
-// where it must be above 1 to be worth it, and for slower but cheaper, where it must be below 1.
+// Judge rates the change. Among the four combinations of signs, the ratio matters only for two: a faster but more
+// expensive choice is worth it if the ratio is above 1, and a slower but cheaper choice if the ratio is below 1.
 func (c Change) Judge() Verdict {
 	gain := math.Abs(c.Runtime) - math.Abs(c.Cost) // assuming that the runtime falls
 	if c.Runtime > 0 {

@@ -15,7 +15,7 @@ type Spending struct {
 	BilledHours float64 `json:"billed_core_hours"`
 }
 
-// Plus adds spending in the same unit.
+// Plus returns the sum of two spendings in the same unit.
 func (s Spending) Plus(o Spending) Spending {
 	return Spending{s.Used.Plus(o.Used), s.Billed.Plus(o.Billed), s.UsedHours + o.UsedHours,
 		s.BilledHours + o.BilledHours}
@@ -29,13 +29,13 @@ func (s Spending) Plus(o Spending) Spending {
 // balance; then nothing is left, and no further amount can be reserved.
 type Ledger struct {
 	Unit    Unit
-	Balance *Money // for all pilots, including past ones; nil: not limited
+	Balance *Money // amount for all pilots, including past ones; nil: not limited
 	Plans   []Line // sorted by plan
 	Others  Spending
 }
 
-// NewLedger returns a ledger with the spending of each plan, and of pilots outside plans under plan 0. It has no
-// reservations.
+// NewLedger returns a ledger without reservations. spent holds the spending of each plan, and that of pilots outside
+// plans as plan 0.
 func NewLedger(unit Unit, balance *Money, spent map[corral.PlanID]Spending) Ledger {
 	l := Ledger{Unit: unit, Balance: balance, Others: spent[0]}
 	for _, plan := range slices.Sorted(maps.Keys(spent)) {

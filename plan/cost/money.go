@@ -12,7 +12,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Money is an amount in micro-units: millionths of a dollar, of a cpu-hour, or of whatever unit accompanies it.
+// Money is an amount in micro-units: millionths of a dollar, of a cpu-hour, or of any other unit that accompanies the
+// amount.
 type Money int64
 
 const (

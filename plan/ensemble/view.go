@@ -20,8 +20,8 @@ type View struct {
 type Machine struct {
 	ID    int
 	From  time.Duration // start of its billing: the request or, for a pilot, the start of its job
-	Held  bool          // it is billed; false for a queued pilot, whose From is meaningless
-	Ready bool          // it runs tasks; otherwise it is queued or booting
+	Held  bool          // the machine is billed; false for a queued pilot, whose From is meaningless
+	Ready bool          // the machine runs tasks; otherwise it is queued or booting
 	Slots int           // tasks that it can run at a time
 	Busy  int           // tasks that it is running
 }
@@ -56,7 +56,7 @@ func (v View) held(m Machine) time.Duration {
 	return v.Now - m.From
 }
 
-// Spent returns the cost so far of the given machines and of all that have ended.
+// Spent returns the cost so far of the given machines and of all machines that have ended.
 func (v View) Spent(machines []Machine, t Terms) cost.Money {
 	sum := v.Ended
 	for _, m := range machines {

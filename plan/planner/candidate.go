@@ -173,7 +173,7 @@ type change struct {
 }
 
 // peaks returns the maximum number of cpus held at once, and the limit of a site that is violated at some time. A pilot
-// counts from its submission, because it may start at any time after it; its cpus count only while they are held.
+// counts from its submission, because it may start at any time after that; its cpus count only while they are held.
 func peaks(p plan.Problem, pilots []plan.Pilot) (peak int, limit string) {
 	var changes []change
 	for _, q := range pilots {

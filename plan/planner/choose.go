@@ -26,7 +26,8 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 	return slices.MinFunc(within, order(p.Goal, within)), true
 }
 
-// excess returns which of the goal's bounds or the sites' limits an outcome violates, or "".
+// excess describes the bound of the goal or the limit of a site that an outcome violates; it returns "" if the outcome
+// violates none.
 func excess(goal plan.Goal, o outcome) string {
 	switch {
 	case o.limit != "":

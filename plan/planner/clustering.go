@@ -22,8 +22,8 @@ func clusterings(p *planning, asked *clustering.Rule) []clustering.Rule {
 	return clustering.Candidates(p.Work.Graph, p.Work.Clusterable(), wayOfJob(p))
 }
 
-// wayOfJob returns the overhead of a job, which does not depend on its tasks and their bytes: the time until a worker
-// starts it, plus the lowest latency of a file transfer to any site.
+// wayOfJob returns the overhead of a job, which depends neither on its tasks nor on their bytes: the time until a
+// worker starts it, plus the lowest latency of a file transfer to any site.
 func wayOfJob(p *planning) time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for i := range p.Sites {
@@ -76,8 +76,8 @@ func fit(p *planning, c clustering.Rule) bool {
 	return impossible(q) == ""
 }
 
-// nearest returns the clustering of the same kind with the longest jobs that fit; most is the time that a pilot has for
-// one job. For kinds without a parameter it returns the zero rule, which makes each task a job.
+// nearest returns the clustering of the same kind with the longest jobs that fit; most is the time that a pilot can
+// spend on one job. For kinds without a parameter it returns the zero rule, which makes each task a job.
 func nearest(p *planning, c clustering.Rule, most time.Duration) clustering.Rule {
 	of := func(n int) clustering.Rule { return clustering.Levels(n) }
 	few, enough := c.Groups, len(p.Work.Tasks)

@@ -25,9 +25,9 @@ func unsure(p *planning) bool {
 	return p.Goal.Confidence > 0 && p.Goal.Deadline > 0 && p.judge != nil
 }
 
-// reserve returns the share by which walltimes are extended, so that a pilot stays if tasks take longer than estimated:
-// tasks are killed at the end of a walltime and have to start over. The reserve costs nothing unless it is used,
-// because a pilot without work leaves. Plans with a confidence have a larger reserve.
+// reserve returns the share by which walltimes are extended, so that a pilot remains available if tasks take longer
+// than estimated: tasks are killed at the end of a walltime and have to start over. The reserve costs nothing unless it
+// is used, because a pilot without work leaves. Plans with a confidence have a larger reserve.
 func reserve(p *planning) float64 {
 	if unsure(p) {
 		return 1
@@ -111,8 +111,8 @@ func (l *ladder) sketch(k int) *plan.Plan {
 
 // climb returns the first rung with the required confidence, or -1; first is the first rung that meets the deadline
 // according to estimates. It bisects between an insufficient and a sufficient rung as if confidence increased along the
-// ladder. This does not always hold; the guarantee is that the returned rung is sufficient and that the rung before it
-// is not.
+// ladder. This is not always true; it is guaranteed that the returned rung is sufficient and that the rung before it is
+// not.
 func (l *ladder) climb(first int) int {
 	low, high := first-1, len(l.rungs)-1
 	for high >= first && !l.reaches(high) { // the fastest is not always the safest: it may need the most pilots

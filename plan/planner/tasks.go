@@ -12,7 +12,7 @@ import (
 // tasks represents a workflow in the form that list schedules use; it is computed once and used for each candidate.
 type tasks struct {
 	work    plan.Work
-	quick   plan.Work          // with the shortest time of each task, see plan.Quickest
+	quick   plan.Work          // work with the shortest time of each task, see plan.Quickest
 	place   []int32            // place of each task in order of priority: by descending upward rank, then topological
 	byPlace []int32            // the task at each place
 	needs   []corral.Resources // per class

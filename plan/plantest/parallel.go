@@ -40,7 +40,7 @@ func SeismicHazard(wide int) plan.Work {
 }
 
 // A Grid holds the parameters of Levels: the numbers of tasks and levels, the mean runtime, and the mean number of
-// processors. The thesis has 100 tasks in 10 levels of 1000 s (figure 12).
+// processors. The thesis uses 100 tasks in 10 levels, with a mean runtime of 1000 s (figure 12).
 type Grid struct {
 	Tasks, Levels int
 	Runtime       time.Duration

@@ -50,7 +50,7 @@ func Draw(application string, tasks int, seed uint64) (plan.Work, error) {
 	return d.done(), nil
 }
 
-// A draft is an unfinished workflow.
+// A draft is an unfinished workflow, to which recipes add tasks.
 type draft struct {
 	rng   *rand.Rand
 	work  plan.Work

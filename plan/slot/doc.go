@@ -22,5 +22,5 @@
 //
 // A real Slurm would be another Source: a package below gridsite/slurm that makes a profile from the output of squeue
 // and sinfo, just as sim/advertiser makes a profile from a simulated queue, and that calls sbatch --test-only before it
-// takes any slot.
+// reserves anything.
 package slot

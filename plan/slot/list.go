@@ -93,8 +93,8 @@ func (l *List) Taken() []Piece { return l.taken }
 // Find returns the earliest start, not before the given instant, from which n processors are free for the given length
 // (Singh 2008, figure 2). It examines free slots in order. A slot that is wide and long enough is taken alone. If a
 // slot is long enough but too narrow, earlier slots that are free during the whole interval are added, from the latest
-// to the first, until they are wide enough together. A length of 0 starts at once. ok is false if there is no such
-// start.
+// to the first, until they are wide enough together. A task with a length of 0 starts at once. ok is false if there is
+// no such start.
 func (l *List) Find(earliest, length time.Duration, n int) (start time.Duration, ok bool) {
 	l.pool, l.found = l.pool[:0], Piece{Start: earliest, Length: length, Processors: n}
 	if length == 0 {

@@ -31,8 +31,7 @@ func (b *Breach) Error() string {
 	return fmt.Sprintf("the plan breaks the rule %q: %s", b.Rule, b.Where)
 }
 
-// Check returns the first rule that the plan, which claims to be feasible, violates, as a *Breach, or nil if it
-// violates none.
+// Check returns the first rule that a plan marked as feasible violates, as a *Breach, or nil if the plan violates none.
 func Check(problem plan.Problem, p *plan.Plan) error {
 	if all := All(problem, p); len(all) > 0 {
 		return all[0]
@@ -40,8 +39,8 @@ func Check(problem plan.Problem, p *plan.Plan) error {
 	return nil
 }
 
-// All returns all rules that the plan, which claims to be feasible, violates. If the plan's pilots are for unknown
-// sites, or its schedule names unknown tasks or pilots, the rules that depend on them are not checked.
+// All returns all rules that a plan marked as feasible violates. If the plan's pilots are for unknown sites, or its
+// schedule names unknown tasks or pilots, the rules that depend on them are not checked.
 func All(problem plan.Problem, p *plan.Plan) []*Breach {
 	c := &checker{problem: problem, plan: p}
 	c.pilots()
@@ -246,7 +245,7 @@ func (c *checker) capacity() {
 	used, there := map[[2]int][]change{}, c.places()
 	for _, at := range c.plan.Schedule {
 		if at.Start == at.End {
-			continue // it has no duration
+			continue // the task has no duration
 		}
 		key, needs := [2]int{at.Pilot, at.Host}, c.problem.Work.Task(at.Task).Needs
 		used[key] = append(used[key], change{at.Start, needs, 0}, change{at.End, corral.Resources{}.Minus(needs), 0})

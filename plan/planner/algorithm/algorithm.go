@@ -3,10 +3,10 @@
 //
 //	staircase  pilots follow the width of the graph, with waits from the history of pilots (planner)
 //	moga       a genetic search for the best slots in the free capacity of the queues
-//	greedy     the graph is cut into stages; each takes the place and the width with the lowest weight
-//	var        as staircase, but pilots for later stages are requested early enough to be in time most probably
-//	combined   as var, but a pilot that fits the queue's free capacity at its time is queued for it and not held idle
-//	auto       all of them
+//	greedy     the graph is cut into stages; each stage gets the place and the width with the lowest weight
+//	var        like staircase, but pilots for later stages are requested so early that they are probably in time
+//	combined   like var, but a pilot that fits into the queue's free capacity is queued for it and not held idle
+//	auto       the best plan of all these algorithms, according to a simulation
 //
 // They differ in the information that they use. staircase and var use past waits, the others use the current queue. The
 // queue is more accurate for the near future, as long as no jobs with a higher priority arrive. Therefore moga, greedy,
@@ -34,7 +34,7 @@ import (
 
 // A Question is a problem with a goal, for which a plan is wanted.
 type Question struct {
-	Model   montecarlo.Model // of the problem; its sites have rooms if their queues are known
+	Model   montecarlo.Model // model of the problem; its sites have rooms if their queues are known
 	Goal    plan.Goal
 	Options planner.Options // except Slots
 

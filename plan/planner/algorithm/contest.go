@@ -21,7 +21,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 )
 
-// entrants lists the algorithms that Auto compares. Ties are resolved in this order: the fewest assumptions first.
+// entrants lists the algorithms that Auto compares. Ties are resolved in this order: the algorithm with the fewest
+// assumptions first.
 var entrants = []plan.Algorithm{plan.Staircase, plan.Greedy, plan.MOGA, plan.VAR, plan.Combined}
 
 // mostPlayed is the maximum number of simulated outcomes per plan, and playedTasks is the maximum of their tasks in
@@ -79,9 +80,9 @@ func bounded(goal plan.Goal) bool { return goal.Deadline > 0 || goal.Budget != n
 // A plan's own figures follow from its assumptions and remain unchanged. The results of the simulation are in the
 // contest; they affect only whether there is a plan for the goal at all.
 
-// outOfReach returns the answer if every plan misses the goal in most outcomes, whatever its own figures are, because
-// the current queues are more accurate. The nearest plan is the one that ends first or, if only the budget is missed,
-// the cheapest.
+// outOfReach returns the answer if every plan misses the goal in most outcomes, regardless of the plans' own figures,
+// because a simulation in the current queues is more accurate. The nearest plan is the one that ends first or, if only
+// the budget is missed, the cheapest.
 func outOfReach(goal plan.Goal, all []plan.Entrant, plans []*plan.Plan) *plan.Plan {
 	by, most := plan.Goal{Objective: plan.Makespan}, "soonest"
 	if goal.Deadline == 0 {

@@ -1,6 +1,6 @@
-// Package baseline implements the policies with which a plan is compared: those of systems that see a queue of tasks,
-// not the workflow behind it. Each policy is a pure function of its observations and parameters, in a file of its own
-// that names its source; Control converts it to a sim.Control.
+// Package baseline implements the policies with which a plan is compared: those of systems that know a queue of tasks,
+// but not the workflow behind it. Each policy is a pure function of its observations and parameters, in a file of its
+// own that names its source; Control converts it to a sim.Control.
 //
 //	static.go       a fixed number of pilots for the whole run
 //	greedy.go       a pilot for each queued task

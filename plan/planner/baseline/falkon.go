@@ -1,9 +1,9 @@
 package baseline
 
-// Falkon requests pilots according to the queue; these leave after some time without work (Raicu, Zhao, Dumitrescu,
+// Falkon requests pilots according to the queue, which leave after some time without work (Raicu, Zhao, Dumitrescu,
 // Foster and Wilde: Falkon: a fast and light-weight task execution framework, SC 2007; Juve 2012, 6.1).
 type Falkon struct {
-	Doubling bool // request 1, 2, 4 … pilots at a time; otherwise all that are missing
+	Doubling bool // request 1, 2, 4 … pilots at a time; otherwise all missing pilots at once
 	next     int
 }
 

@@ -1,7 +1,7 @@
 // Package bound computes a lower bound on the cpus of a plan that meets a deadline: the maximum of the energetic bound,
-// a packing bound with dual-feasible functions, and both for tasks that need several cpus. It uses only the time
-// windows in which tasks have to run, so that it holds for any shape of pilots, any number of sites and any order of
-// the tasks.
+// a packing bound with dual-feasible functions, and variants of both for tasks that need several cpus. It uses only the
+// time windows in which tasks have to run, so that it holds for any shape of pilots, any number of sites and any order
+// of the tasks.
 package bound
 
 import (
@@ -117,8 +117,8 @@ func unitOf(w plan.Work) time.Duration {
 // boundWork is the maximum number of steps of a bound; each step takes a few nanoseconds.
 const boundWork = 400_000_000
 
-// fewest returns a lower bound on the cpus for jobs: the maximum of the energetic bound, the packing bound, and both
-// for needs of several cpus, within a number of steps.
+// fewest returns a lower bound on the cpus for jobs: the maximum of the energetic bound, the packing bound, and the
+// variants of both for needs of several cpus, within a number of steps.
 func fewest(jobs []job, steps int) int64 {
 	cpus := int64(0)
 	for _, j := range jobs {

@@ -179,7 +179,7 @@ func wide(jobs []job, cpus int64, loads []load, steps int) int64 {
 	return cpus
 }
 
-// refute reports whether jobs with scaled needs use more than one in some window.
+// refute reports whether jobs with scaled needs use more than s.one in some window.
 func (s scale) refute(jobs []job, loads []load, steps int) bool {
 	var scaled []job
 	for _, j := range jobs {

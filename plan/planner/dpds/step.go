@@ -23,7 +23,7 @@ type pool struct {
 
 // Step decides about the machines (Juve 2012, Algorithm 2): it starts the initial machines, then decides at every
 // Interval. A machine is ended only shortly before its next period would begin, so that no paid time is wasted. If
-// periods are shorter than the interval, which the thesis does not consider, a machine costs several of them until the
+// periods are shorter than the interval, which the thesis does not consider, a machine costs several periods until the
 // next step; the next step is earlier if the money would not last.
 func (r Rules) Step(v ensemble.View) ensemble.Orders {
 	if v.Now == 0 {
@@ -65,7 +65,7 @@ func (r Rules) affords(money cost.Money) int64 {
 	return int64(max(0, money) / r.costs(1))
 }
 
-// short reports whether the money does not last until the next step for the present machines.
+// short reports whether the money is insufficient to keep the present machines until the next step.
 func (r Rules) short(v ensemble.View) bool {
 	p := r.pool(v)
 	return r.Budget-p.spent < p.dues

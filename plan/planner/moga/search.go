@@ -20,7 +20,7 @@ type Problem struct {
 	Evaluator func() func(chosen Set) (cost.Point, bool)
 }
 
-// Options are the parameters of a search. The zero value selects those of the thesis.
+// Options are the parameters of a search. The zero value selects the parameters of the thesis.
 type Options struct {
 	Context     context.Context // cancels the search, which then returns the context's cause; nil: never
 	Population  int             // 0: 100

@@ -26,7 +26,8 @@ const (
 	clear = 4.0 // standard errors
 )
 
-// Draws returns the number of outcomes for an exact share, given the number of tasks; 0: the workflow is too large.
+// Draws returns the number of outcomes for an exact share, given the number of tasks, or 0 if the workflow is too
+// large.
 func Draws(tasks int) int {
 	if tasks > mostTasks {
 		return 0
@@ -34,7 +35,7 @@ func Draws(tasks int) int {
 	return min(mostDraws, max(leastDraws, drawnTasks/max(1, tasks)))
 }
 
-// mostOnce is the maximum number of tasks of a workflow that is simulated once if it has only one outcome.
+// mostOnce is the maximum number of tasks of a workflow that is simulated, only once, if just one outcome is possible.
 const mostOnce = 200_000
 
 // draws returns the number of outcomes for a share; it is 1 if nothing is random.
@@ -49,7 +50,7 @@ func (m Model) draws() int {
 }
 
 // Judge returns a planner's judge of plans for a goal with a deadline and a confidence, or nil if the workflow is too
-// large for repeated simulation. Every plan meets the same outcomes.
+// large for repeated simulation. All plans are simulated in the same outcomes.
 func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 	most := m.draws()
 	if most == 0 {

@@ -23,9 +23,9 @@ type Model struct {
 	Among    *Background   // other users' jobs, with which pilots compete at each site; nil: waits are drawn
 	Queues   Queues        // current queues of sites, where known; they take precedence over Among
 	Exact    int           // number of outcomes for an exact share; 0: according to Draws
-	BreakOff time.Duration // when an outcome is aborted and counts as unfinished; 0: never
+	BreakOff time.Duration // time at which an outcome is aborted and counts as unfinished; 0: never
 
-	ctx context.Context // of the current operation; nil: it cannot be cancelled
+	ctx context.Context // context of the current operation; nil: the operation cannot be cancelled
 }
 
 // Queues maps the names of a site and a queue to the queue.
@@ -67,7 +67,7 @@ func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	return s
 }
 
-// chance returns a scenario that contains only the present pilots, but no requested ones.
+// chance returns a scenario that contains the present pilots, but no requested ones.
 func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 	s := sim.Scenario{Work: work, Cluster: sim.Cluster{Cluster: m.Cluster}, Horizon: m.BreakOff}
 	for _, x := range m.Sites {

@@ -184,7 +184,7 @@ func options(o *outlook) planner.Options {
 	return planner.Options{Clustering: &clustering.Rule{}, Shape: o.Shape, Context: o.Context}
 }
 
-// add requests pilots: the cheapest that meet the target, otherwise those with the earliest end, if they help at all.
+// add requests pilots: the cheapest that meet the target, or else those with the earliest end, if they help at all.
 func (o *outlook) add(d *Decision) error {
 	if len(o.left.Sites) == 0 {
 		limit(o, d, append([]string{"no site accepts pilots"}, o.Without...))
@@ -255,7 +255,7 @@ func (o *outlook) wanted() []time.Duration {
 	return []time.Duration{deadline - o.reserve(fullReserve), o.target(), deadline}
 }
 
-// rest returns the part of the budget that is neither spent nor committed; nil if there is no budget.
+// rest returns the part of the budget that is neither spent nor committed, or nil if there is no budget.
 func (o *outlook) rest() *cost.Amount {
 	if o.Goal.Budget == nil {
 		return nil

@@ -15,6 +15,6 @@
 //	decide.go    Decide: if behind, it adds pilots with planner.Make; if ahead, it releases those that are not needed
 //
 // The invariants: spending never exceeds the budget, as long as decisions are at most View.Period apart and a released
-// pilot ends within View.Grace. No decision follows another within Pause, unless the budget requires it. And a decision
+// pilot ends within View.Grace. No decision follows another within Pause, unless the budget requires it. A decision
 // that was carried out is followed by an empty one, unless something else happens or time passes.
 package revision

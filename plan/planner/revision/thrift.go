@@ -44,7 +44,7 @@ func save(o *outlook, d *Decision, gone map[int]bool) {
 // cheapest returns the pilot whose release makes the remaining work cheapest, still in time, and saves at least 1 % and
 // the cost of a hop of all pilots; best is negative if there is no such pilot. The saving must cover a hop because
 // tasks that are already assigned to the pilot must be reassigned, and other tasks may wait for them. Among equivalent
-// pilots only one is tried. tried is the number of pilots that were tried, at most most.
+// pilots only one is tried. tried is the number of pilots that were tried, which most limits.
 func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 	best, least := -1, o.expected()
 	least -= max(least/100, hop(o))

@@ -31,8 +31,8 @@ func withDoubt(runtime time.Duration) time.Duration {
 	return runtime + time.Duration(doubtful*float64(runtime))
 }
 
-// closing returns the pilots, by index in View.Pilots, on which all next tasks would be in doubt. They must take no
-// more tasks, because the cluster starts a task wherever its estimate fits.
+// closing returns the pilots, by index in View.Pilots, on which all next tasks would be in doubt. These pilots must
+// take no more tasks, because the cluster starts a task wherever its estimate fits.
 func (o *outlook) closing() map[int]bool {
 	all := map[int]bool{}
 	next := next(o.left)

@@ -150,7 +150,7 @@ func Order(p Problem) []int {
 	return order
 }
 
-// plus adds times; it saturates at the maximum, so that ranks keep their order.
+// plus returns the sum of two times; it saturates at the maximum, so that ranks keep their order.
 func plus(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

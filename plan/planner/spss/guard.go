@@ -10,9 +10,9 @@ import (
 )
 
 // A Guard carries out a plan within the budget, even if machines are late and runtimes differ: it is the online guard
-// that the plan's own execution lacks (corral-thesis, F80). Machines are requested at their planned times and run their
-// own tasks in the planned order; late tasks run on any free machine. A machine at the end of its paid time is kept if
-// it runs a task or a task is planned on it later, and if the money suffices; otherwise it ends.
+// that is missing when a plan is simply executed (corral-thesis, F80). Machines are requested at their planned times
+// and run their own tasks in the planned order; late tasks run on any free machine. A machine at the end of its paid
+// time is kept if it runs a task or a task is planned on it later, and if the money suffices; otherwise it ends.
 type Guard struct {
 	Rules
 	Interval time.Duration // maximum time between two decisions
@@ -155,7 +155,7 @@ func (g *Guard) left(v ensemble.View) cost.Money {
 	return left
 }
 
-// completing returns the machines whose paid time ends now, those without a task first.
+// completing returns the machines whose paid time ends now; machines without a task come first.
 func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
 	for _, m := range v.Machines {
 		if m.Held && v.Paid(m, g.Terms) <= g.Leaving {
@@ -166,5 +166,5 @@ func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
 	return some
 }
 
-// asked returns when to request a machine.
+// asked returns the time at which to request a machine.
 func (g *Guard) asked(machine int) time.Duration { return max(0, g.machines[machine].Start()-g.Delay) }

@@ -9,7 +9,7 @@ import (
 // machines start and end as planned, but any free machine takes a ready task of the workflow with the highest priority,
 // and a workflow outside the plan begins at its turn if the remaining money covers it, as in WA-DPDS.
 //
-// A plan is tight: a task that takes longer than estimated delays others, of any workflow. In that case completing the
+// A plan is tight: a task that takes longer than estimated delays tasks of any workflow. In that case completing the
 // first workflows with certainty is better than delaying all of them.
 func (g *Guard) Shared() ensemble.Policy { return shared{g} }
 
