@@ -26,7 +26,7 @@ type Evidence struct {
 type Confidence struct {
 	Asked       float64  `json:"asked"`
 	Reached     float64  `json:"reached"`
-	NextCheaper *float64 `json:"next_cheaper_reaches"` // share that the next cheaper candidate reaches; nil: none is cheaper
+	NextCheaper *float64 `json:"next_cheaper_reaches"` // share reached by the next cheaper candidate; nil: none exists
 }
 
 // A Rival is a provisioning policy with the medians of its results over the outcomes in which the plan was simulated.
