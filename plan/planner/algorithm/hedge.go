@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/plan/validator"
 )
 
-// Hedge adds a second pilot for each pilot of a plan, at the other site where its workers are expected first. Of each
-// pair, corrald withdraws the pilot whose workers are later. The plan's times and schedule remain those of the first
+// Hedge adds a second pilot for each pilot of a plan, at the other site where its workers are expected first. corrald
+// withdraws the pilot of each pair whose workers are later. The plan's times and schedule remain those of the first
 // pilot. The second pilot is submitted so that it is expected in time for the work of the first pilot, but not earlier;
 // the pilot that starts first stays.
 //
