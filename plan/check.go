@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Check returns an error for the first number that makes no sense and that no planner would assume. Users may edit a
-// plan, so it can contain such numbers. The validator checks the plan itself.
+// Check returns an error for the first assumption that no planner would make, such as a negative time. A plan can
+// contain such assumptions because users may edit it. Package plan/validator checks the plan itself.
 func (a *Assumed) Check() error {
 	if err := notNegative([]number{{"hop_s", a.Hop}, {"reuse_s", a.Reuse}, {"leave_s", a.Leave}}); err != nil {
 		return err

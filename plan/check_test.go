@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Numbers that no planner assumes are reported; numbers that stand for "not known" are valid.
+// Numbers that no planner assumes are reported; numbers that mean "not known" are valid.
 func TestAssumedCheck(t *testing.T) {
 	t.Parallel()
 	back := -corral.Seconds(time.Second)

@@ -11,6 +11,6 @@
 //	Ready    its workers are expected in the cluster: Start plus the site's overhead
 //	End      it is released, or its walltime ends; it is held, and paid for, from Start to End
 //
-// The package has one invariant: a plan is self-contained. It can be checked against the problem alone, whatever
-// algorithm made it. For this purpose it carries a witness: a schedule with a place and a time for each task.
+// The package has one invariant: a plan is self-contained. It can be checked against the problem alone, regardless of
+// the algorithm that made it. For this purpose it contains a witness: a schedule with a place and a time for each task.
 package plan

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Decode returns the plan that a row of corrald has as its document. The document never changes: what a caller has
-// decoded stays true of later rows of the same plan.
+// Decode returns the plan that is stored as the document of a row of corrald. The document never changes, so a decoded
+// plan remains valid for rows of the same plan that are read later.
 func Decode(row corral.Plan) (*Plan, error) {
 	p := new(Plan)
 	if err := json.Unmarshal(row.Document, p); err != nil {
@@ -18,7 +18,7 @@ func Decode(row corral.Plan) (*Plan, error) {
 	return p, nil
 }
 
-// Encode writes the plan into a row, as its document with the digest.
+// Encode stores the plan in a row: as its document, together with the digest of the document.
 func (p *Plan) Encode(row *corral.Plan) error {
 	document, err := json.Marshal(p)
 	if err != nil {

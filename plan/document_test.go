@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// TestDocument: a plan that a row has kept is the plan that was written into it.
+// TestDocument: decoding the document of a row returns the plan that was encoded into it.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	want := &plan.Plan{Workflow: "w", Feasible: true, Pilots: []plan.Pilot{{Site: "a", Hosts: 2, CPUs: 4}},

@@ -12,10 +12,10 @@ import (
 
 // Evidence supports a plan beyond its estimates: the results of its simulations and the assumptions behind them.
 type Evidence struct {
-	// The algorithm that made the plan; empty in older plans: staircase.
+	// The algorithm that made the plan; empty in older plans, which were made by staircase.
 	Algorithm  Algorithm   `json:"algorithm,omitempty"`
 	Confidence *Confidence `json:"confidence,omitempty"` // only if the request asked for a confidence and a deadline
-	// Only if the request asked for it; the plan itself is the first.
+	// Only if the request asked for a comparison; the first entry is the plan itself.
 	Comparison []Rival   `json:"comparison,omitempty"`
 	Contest    []Entrant `json:"contest,omitempty"` // only for Auto: the result of each algorithm's plan
 	Assumed    *Assumed  `json:"assumed,omitempty"` // nil: the assumptions were not recorded
@@ -26,10 +26,10 @@ type Evidence struct {
 type Confidence struct {
 	Asked       float64  `json:"asked"`
 	Reached     float64  `json:"reached"`
-	NextCheaper *float64 `json:"next_cheaper_reaches"` // reached by the next cheaper candidate; nil: none is cheaper
+	NextCheaper *float64 `json:"next_cheaper_reaches"` // share reached by the next cheaper candidate; nil: none exists
 }
 
-// A Rival is a provisioning policy with its medians over the outcomes in which the plan was simulated.
+// A Rival is a provisioning policy with the medians of its results over the outcomes in which the plan was simulated.
 type Rival struct {
 	Policy     string         `json:"policy"`
 	Parameters string         `json:"parameters,omitempty"` // empty: the defaults
@@ -48,7 +48,7 @@ type Entrant struct {
 	PeakCPUs  int            `json:"peak_cpus,omitempty"`  // held at once, as planned
 	// Share of outcomes that were late, over budget or incomplete.
 	Missed float64 `json:"missed"`
-	Weight float64 `json:"weight,omitempty"` // weighted by the trade-off, if that decides: the first plan has 1
+	Weight float64 `json:"weight,omitempty"` // weighted sum of cost and makespan for a trade-off: the first plan has 1
 	Won    bool    `json:"won,omitempty"`
 	Why    string  `json:"why_not,omitempty"` // why the algorithm made no plan
 }
@@ -68,7 +68,7 @@ type Assumed struct {
 	// The run whose remaining tasks are planned; 0: the plan is for a whole workflow.
 	Run corral.RunID `json:"run_id,omitempty"`
 
-	// One for each site that files are transferred to, used or not.
+	// One for each site to which files are transferred, even if the plan does not use it.
 	Transfers []SiteTransfer `json:"transfers,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type Queue struct {
 	Per     cost.Per       `json:"per"`
 	Minimum corral.Seconds `json:"billed_minimum_s,omitempty"`
 	Period  corral.Seconds `json:"billed_period_s,omitempty"`
-	Left    *cost.Money    `json:"left,omitempty"` // of the account's allocation
+	Left    *cost.Money    `json:"left,omitempty"` // remainder of the account's allocation
 	// The first entry with at least the pilot's cpus applies, otherwise the last.
 	Waits []ShapeWaits `json:"waits"`
 	Room  []Step       `json:"room,omitempty"` // free cpus over time, which limit how long pilots wait; none: not known
@@ -106,7 +106,7 @@ type Limits struct {
 	MemoryMiB int            `json:"memory_mib,omitempty"` // per host
 	GPUs      int            `json:"gpus,omitempty"`       // per host
 	Walltime  corral.Seconds `json:"walltime_s,omitempty"`
-	Margin    corral.Seconds `json:"margin_s,omitempty"` // before the end of a walltime, when no task is started
+	Margin    corral.Seconds `json:"margin_s,omitempty"` // no task is started within this time before the walltime ends
 	Closed    []Closure      `json:"closed,omitempty"`
 }
 
@@ -281,7 +281,7 @@ func (a *Assumed) speed(pilots []Pilot, at int) Speed {
 	return 0
 }
 
-// Problem reconstructs the problem that a plan was made for, as far as the plan depends on it.
+// Problem reconstructs the problem for which a plan was made, as far as the plan depends on it.
 func (a Assumed) Problem(w Work) Problem {
 	p := Problem{Work: w, Cluster: a.Cluster()}
 	for _, q := range a.Queues {
@@ -351,8 +351,8 @@ func speedsOf(p Problem) map[string]Speed {
 	return all
 }
 
-// SpeedAt returns the speed that the plan assumed for a site's hosts, whether or not it has pilots there. It returns 0,
-// which stands for the fastest hosts, if the site was not known.
+// SpeedAt returns the speed that the plan assumed for a site's hosts, whether or not the plan has pilots there. It
+// returns 0, which means the fastest hosts, if the site was not known.
 func (p *Plan) SpeedAt(site string) Speed {
 	if p.Assumed == nil {
 		return 0

@@ -29,7 +29,7 @@ func TestRuntimeOfAPlacement(t *testing.T) {
 	}
 }
 
-// TestSpeedsOfAllSites: a plan records the speeds of all its sites, including those where it requests nothing.
+// TestSpeedsOfAllSites: a plan records the speeds of all its sites, including sites where it requests no pilots.
 func TestSpeedsOfAllSites(t *testing.T) {
 	t.Parallel()
 	problem := Problem{Sites: []Site{{Name: "slow"}, {Name: "fast"}}, Present: []Present{{Site: "there", Hosts: 1}}}

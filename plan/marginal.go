@@ -12,8 +12,8 @@ import (
 )
 
 // Marginals sorts the plans of a front by cpus and compares each with its predecessor: the makespan saved for the
-// additional cost (Juve 2012, chapter 4: d(makespan) ÷ d(cost)). Among plans with the same cpus it keeps the one with
-// the shortest makespan.
+// additional cost (Juve 2012, chapter 4: d(makespan) ÷ d(cost)). Among plans with the same number of cpus it keeps the
+// plan with the shortest makespan.
 func Marginals(front []Point) []Marginal {
 	points := slices.Clone(front)
 	slices.SortFunc(points, func(a, b Point) int {

@@ -34,7 +34,7 @@ func (s Speed) Takes(runtime time.Duration) time.Duration {
 // share the run's directory and for hosts whose transfer parameters are not known.
 type Transfer struct {
 	Latency   time.Duration // per job, both ways together, regardless of size
-	Bandwidth float64       // bytes per second, as one job among others gets it; 0: the size does not matter
+	Bandwidth float64       // bytes per second available to one job among others; 0: the size does not matter
 }
 
 // Takes returns how long a transfer of this size takes, in whole milliseconds.
@@ -45,7 +45,7 @@ func (t Transfer) Takes(bytes int64) time.Duration {
 	return t.Latency + t.Goes(bytes)
 }
 
-// Goes returns the time for files that share a job, and thus the latency, with others; it omits the latency.
+// Goes returns the transfer time without the latency, for files that share a job, and thus the latency, with others.
 func (t Transfer) Goes(bytes int64) time.Duration {
 	if t.Bandwidth <= 0 || bytes <= 0 {
 		return 0
@@ -54,11 +54,11 @@ func (t Transfer) Goes(bytes int64) time.Duration {
 	return time.Duration(min(ms, float64(Unbounded/time.Millisecond))) * time.Millisecond
 }
 
-// Here is the Bytes of a running task, whose files need no further transfer.
+// Here is the value of Bytes for a running task, whose files need no further transfer.
 const Here = -1
 
-// Quickest returns the work of a problem with each task at the pace of its fastest hosts: the Runtime is the time
-// there, file transfer included, and no further transfer is needed.
+// Quickest returns the work of a problem with each task at the pace of its fastest hosts: its Runtime is the time that
+// it takes there, file transfer included, so that no further transfer is needed.
 func Quickest(p Problem) Work {
 	var paces []Pace
 	for i := range p.Sites {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A Plan lists the pilots to request and what is expected of them. It is also the output of corral plan, and the
-// document that is stored.
+// A Plan lists the pilots to request and the results that are expected of them. It is also the output of corral plan,
+// and the document that is stored.
 type Plan struct {
 	Workflow string `json:"workflow"`
 	Feasible bool   `json:"feasible"`
@@ -44,7 +44,7 @@ type Summary struct {
 // Summary returns the plan's summary.
 func (p *Plan) Summary() Summary { return Summary{p.Feasible, len(p.Pilots), p.Point, p.Waste} }
 
-// Alternatives are the other options.
+// Alternatives describes the other options that were considered.
 type Alternatives struct {
 	// The candidates that no other candidate dominates in both makespan and cost, by makespan.
 	Front    []Point    `json:"front"`
@@ -105,15 +105,15 @@ type Pilot struct {
 	Ready     corral.Seconds `json:"ready_s"`
 	End       corral.Seconds `json:"end_s"`
 	Follows   *int           `json:"follows,omitempty"` // index of the earlier pilot that it replaces; nil: none
-	// It may start before there is work for it, and has to wait for that work.
+	// The pilot may start before there is work for it, and then has to wait.
 	Early bool `json:"early,omitempty"`
 	// Index of an earlier pilot at another site; the one that starts later is withdrawn.
 	Hedges *int `json:"hedges,omitempty"`
 }
 
 // Patience returns how long the pilot stays without work. A pilot that replaces another may start earlier than planned,
-// by at most its wait, and must not leave before its place is free. A pilot that was submitted early must not leave
-// before its work is due.
+// by at most its wait, and must not leave before the place of that pilot is free. A pilot that was submitted early must
+// not leave before its work is due.
 func (p Pilot) Patience() corral.Seconds {
 	switch {
 	case p.Follows != nil:
@@ -133,12 +133,12 @@ func Hedged(pilots []Pilot) []Pilot {
 	return pilots[:n]
 }
 
-// Host returns the resources of each of its hosts.
+// Host returns the resources of each of the pilot's hosts.
 func (p Pilot) Host() corral.Resources {
 	return corral.Resources{CPUs: p.CPUs, MemoryMiB: p.MemoryMiB, GPUs: p.GPUs}
 }
 
-// HeldCPUs returns the number of cpus that it holds.
+// HeldCPUs returns the number of cpus that the pilot holds.
 func (p Pilot) HeldCPUs() int { return p.Hosts * p.CPUs }
 
 // A Point holds the key figures of a plan.
@@ -153,7 +153,7 @@ type Point struct {
 // additional cpus lower the cost only if the speed-up is more than linear.
 type Marginal struct {
 	Point
-	Saved corral.Seconds `json:"saved_s"` // of the makespan
+	Saved corral.Seconds `json:"saved_s"` // reduction of the makespan
 	Extra cost.Amount    `json:"extra"`   // additional cost
 	// Seconds saved per unit of additional cost; null: there is no additional cost.
 	Rate    *float64 `json:"saved_s_per_one"`
@@ -167,12 +167,12 @@ type Algorithm string
 
 // The algorithms. Package planner/algorithm describes how each of them works.
 const (
-	Auto      Algorithm = "auto"      // simulates the plans of all others and takes the best
+	Auto      Algorithm = "auto"      // simulates the plans of all other algorithms and chooses the best
 	Staircase Algorithm = "staircase" // pilots follow the width of the graph, with waits from history
 	MOGA      Algorithm = "moga"      // a genetic algorithm searches for pilots in the free capacity of the queues
-	Greedy    Algorithm = "greedy"    // each stage gets the best place that the queues have for its pilots
-	VAR       Algorithm = "var"       // as staircase, with pilots submitted early enough to be probably in time
-	Combined  Algorithm = "combined"  // as var, except for pilots that fit the queue's free capacity at their time
+	Greedy    Algorithm = "greedy"    // the pilots of each stage get the best available places in the queues
+	VAR       Algorithm = "var"       // like staircase, with pilots submitted so early that they are probably in time
+	Combined  Algorithm = "combined"  // like var, except for pilots that the queue's free capacity can accommodate
 )
 
 // Algorithms lists the valid algorithms.
@@ -181,7 +181,7 @@ var Algorithms = []Algorithm{Auto, Staircase, MOGA, Greedy, VAR, Combined}
 // Sought holds the part of a request that chooses how to plan.
 type Sought struct {
 	Algorithm Algorithm `json:"algorithm,omitempty"` // empty: Staircase
-	// Request pilots at a second site, too, and withdraw the later ones.
+	// Also request pilots at a second site, and withdraw the ones that start later.
 	Hedge bool `json:"hedge,omitempty"`
 }
 

@@ -21,7 +21,7 @@ type Present struct {
 	End   time.Duration    // no task on it may end after this
 	Idle  time.Duration    // how long it has had no task
 	Keep  time.Duration    // how long it stays without a task; Unbounded: it stays until End
-	Doubt float64          // a task starts only if the time until End covers its runtime and this share of it
+	Doubt float64          // a task starts only if the time until End covers its runtime plus this share of the runtime
 
 	Running []Running // its running tasks; the Runtime of such a task is the remaining time, its Bytes are Here
 }
@@ -66,7 +66,7 @@ func thereOf(q Present, w Work) There {
 	return t
 }
 
-// present decodes a pilot. number maps task IDs to indices; running tasks that it lacks are dropped.
+// present decodes a pilot. number maps task IDs to indices; running tasks that are missing from number are dropped.
 func (t There) present(number map[string]int) Present {
 	q := Present{Site: t.Site, Hosts: t.Hosts, Ready: time.Duration(t.Ready),
 		End: cmp.Or(time.Duration(t.End), Unbounded), Idle: time.Duration(t.Idle),

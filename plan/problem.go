@@ -47,7 +47,7 @@ type Task struct {
 	Label   string // tasks with the same label may share a job; empty: none
 	Needs   corral.Resources
 	Runtime time.Duration // estimate, a whole number of milliseconds; 0 is valid
-	Bytes   int64         // of its inputs and outputs, transferred where a site has a Transfer; unknown sizes count 0
+	Bytes   int64         // size of its inputs and outputs, relevant if a site has a Transfer; unknown sizes count as 0
 }
 
 // Runtimes returns the tasks' estimates.
@@ -92,7 +92,8 @@ func (w Work) InJobs(jobs [][]int) Work {
 	return made
 }
 
-// Part returns the subgraph of the tasks that keep selects, and for each task its index there, or -1 if it is not kept.
+// Part returns the subgraph of the tasks that keep selects, and for each task its index in the subgraph, or -1 if the
+// task is not kept.
 func (w Work) Part(keep func(task int) bool) (part Work, index []int) {
 	part, index = Work{Name: w.Name}, make([]int, len(w.Tasks))
 	for i, t := range w.Tasks {
@@ -155,8 +156,8 @@ func (w Work) MostCPUs() int {
 	return most
 }
 
-// A Site describes one queue of one site to a planner. A site with several queues has several of these, which share its
-// name and its Pilots.
+// A Site describes one queue of a site to a planner. A site with several queues is described by several Sites, which
+// have the same Name and the same Pilots.
 type Site struct {
 	Name  string
 	Queue string
@@ -168,8 +169,8 @@ type Site struct {
 	Walltime time.Duration    // maximum; Unbounded if not known
 	Pace                      // of its hosts
 
-	Overhead time.Duration // from the start of a pilot's job until its workers are in the cluster
-	Margin   time.Duration // a pilot starts no task that would not end this long before its walltime does
+	Overhead time.Duration // time from the start of a pilot's job until its workers are in the cluster
+	Margin   time.Duration // a pilot starts a task only if it would end at least this long before the walltime ends
 	Wait     Wait          // the queue wait that plans assume
 	Waits    Waits         // the distribution of queue waits; nil: only Wait is known
 	Tariff   Tariff        // the price of held resources
@@ -181,12 +182,12 @@ type Site struct {
 type Calendar struct {
 	Closed []Span // maintenance periods, in which no pilot is held
 
-	// Room is the capacity that no other job holds, or is planned to hold, from now on. A pilot that fits waits only
-	// until its place is free. nil: the queue is not known, or was not examined.
+	// Room is the capacity that no other job holds, or is planned to hold, from now on. A pilot that fits into it waits
+	// only until its place is free. nil: the queue is not known, or was not examined.
 	Room *availability.Profile
 }
 
-// Unlimited stands for a number, and Unbounded for a time, without a known limit; Unbounded is 30 years.
+// Unlimited represents a number, and Unbounded a time, without a known limit; Unbounded is 30 years.
 const (
 	Unlimited = 1 << 30
 	Unbounded = 1 << 20 * time.Second * 900
@@ -213,11 +214,11 @@ func (s *Site) Quantile(shape Shape, share float64) time.Duration {
 	return s.Waits(shape, share)
 }
 
-// LeaveAfter is how long a planned pilot stays without work. Plans rely on pilots to leave on their own when they are
-// idle for longer than this.
+// LeaveAfter is the time for which a planned pilot stays without work. Plans rely on pilots to leave on their own when
+// they are idle for longer than this.
 const LeaveAfter = corral.Seconds(time.Minute)
 
-// A Shape holds the properties of a pilot that a queue sees.
+// A Shape holds those properties of a pilot that are visible to a queue.
 type Shape struct {
 	Hosts    int
 	Host     corral.Resources
@@ -227,14 +228,14 @@ type Shape struct {
 // A Cluster describes the cluster that runs the tasks.
 type Cluster struct {
 	Rate float64       // task starts per second; 0: no known limit
-	Hop  time.Duration // from the end of a task's last parent to its start on a free worker
-	// Reuse is the time from a task's end at a worker to the start there of another task that has waited for at least
-	// Hop−Reuse: HTCondor's schedd reuses the claim. 0: the same as Hop.
+	Hop  time.Duration // time from the end of a task's last parent to the task's start on a free worker
+	// Reuse is the time from the end of a task on a worker to the start on that worker of another task that has waited
+	// for at least Hop−Reuse. It is shorter than Hop because HTCondor's schedd reuses the claim. 0: the same as Hop.
 	Reuse time.Duration
-	Leave time.Duration // from the end of a released pilot's last task to the end of its job
+	Leave time.Duration // time from the end of a released pilot's last task to the end of its job
 }
 
-// Turn returns the time from a task's end at a worker until a waiting task can start there.
+// Turn returns the time from the end of a task on a worker until a waiting task can start on that worker.
 func (c Cluster) Turn() time.Duration {
 	if c.Reuse > 0 {
 		return min(c.Reuse, c.Hop)

@@ -20,8 +20,8 @@ type Step struct {
 	CPUs int            `json:"cpus"`
 }
 
-// Line sets the submit times of the pilots that rely on the room of a queue. Each is submitted as late as possible: any
-// earlier, and it would start earlier. None is submitted before a pilot that starts before it, because it would take
+// Line sets the submit times of the pilots that rely on the room of a queue. Each is submitted as early as possible
+// without starting earlier than planned. None is submitted before a pilot that starts earlier, because it would take
 // that pilot's place, nor while the site has its maximum number of pilots.
 func Line(sites []Site, pilots []Pilot) {
 	for i := range sites {
@@ -49,7 +49,7 @@ func Line(sites []Site, pilots []Pilot) {
 	}
 }
 
-// whenFewer returns the first instant, not before at, when fewer than most of the pilots are queued or running.
+// whenFewer returns the first instant from at on when the number of pilots that are queued or running is below most.
 func whenFewer(pilots []Pilot, most int, at corral.Seconds) corral.Seconds {
 	var ends []corral.Seconds
 	for _, q := range pilots {

@@ -14,7 +14,7 @@ import (
 )
 
 // MostWithin is the maximum number of tasks of a schedule inside a plan's document. A longer schedule is stored
-// separately, because lists and histories of plans would carry it along, and it is rarely read.
+// separately, because it would otherwise be part of every list and history of plans, although it is rarely read.
 const MostWithin = 10_000
 
 // Apart describes a separately stored schedule: lines of JSON, each with one Placement.
@@ -23,7 +23,7 @@ type Apart struct {
 	Digest string `json:"digest"` // sha256:HEX of the lines
 }
 
-// Whole reports whether the plan has its schedule.
+// Whole reports whether the plan includes its schedule.
 func (p *Plan) Whole() bool { return p.Apart == nil || len(p.Schedule) > 0 }
 
 // Detach writes a schedule that is too long for the document as lines, and replaces it by its digest.
@@ -103,7 +103,8 @@ func (p *Plan) Runtimes() map[string]time.Duration {
 	return all
 }
 
-// Number sets the index of each task of the schedule in the work, or -1 if the work does not contain it.
+// Number sets the Task of each placement to the index of its task in the work, or to -1 if the work does not contain
+// the task.
 func (p *Plan) Number(w Work) {
 	number := make(map[string]int, len(w.Tasks))
 	for i, t := range w.Tasks {

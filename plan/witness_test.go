@@ -25,8 +25,8 @@ func long(tasks int) *plan.Plan {
 	return p
 }
 
-// TestLongScheduleLiesApart: the document of a long schedule has the digest that is needed to attach it again; a short
-// schedule stays in the document.
+// TestLongScheduleLiesApart: the document of a plan with a long schedule contains the digest that is needed to attach
+// the schedule again; a short schedule stays in the document.
 func TestLongScheduleLiesApart(t *testing.T) {
 	t.Parallel()
 	short := long(plan.MostWithin)

@@ -1,11 +1,12 @@
-// Package availability provides the profile of a machine's free processors: the number that are free at each instant
-// from now on, according to the known running jobs, planned starts and reservations. Backfilling schedulers plan with
-// it (Mu'alem and Feitelson, Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
-// SP2 with backfilling, IEEE TPDS 12(6), 2001, §2.1), and schedulers advertise it so that its holes can be reserved.
+// Package availability provides the profile of a machine's free processors: the number of processors that are free at
+// each instant from now on, according to the known running jobs, planned starts and reservations. Backfilling
+// schedulers plan with it (Mu'alem and Feitelson, Utilization, predictability, workloads, and user runtime estimates in
+// scheduling the IBM SP2 with backfilling, IEEE TPDS 12(6), 2001, §2.1), and schedulers advertise it so that its holes
+// can be reserved.
 //
 // A profile is a step function of time. A job of n processors and a given length fits at an instant if n processors are
 // free from then on for that length. Processors are counted, not identified; the profile does not show whether a job
-// could stay on the same ones.
+// could stay on the same processors.
 //
 // The invariant: the free processors of a step are between 0 and the machine's total, and neighbouring steps differ. If
 // the owner calls Forget, the size of a profile depends on the planned jobs only, not on the time that has passed.
@@ -26,7 +27,7 @@ const Forever time.Duration = math.MaxInt64
 // A Profile holds the number of free processors over time. Use New to make one.
 type Profile struct {
 	processors int
-	steps      []step // in the order of time; the last one has no end
+	steps      []step // in order of time; the last step has no end
 }
 
 // A step is the number of free processors from an instant until the next step.
@@ -49,7 +50,8 @@ func (p *Profile) Clone() *Profile { return &Profile{p.processors, slices.Clone(
 // Free returns the number of processors that are free at an instant, which must not be before the last Forget.
 func (p *Profile) Free(at time.Duration) int { return p.steps[p.index(at)].free }
 
-// Least returns the minimum number of free processors in [from, to); for an empty interval, the number free at from.
+// Least returns the minimum number of free processors in [from, to) or, for an empty interval, the number of processors
+// that are free at from.
 func (p *Profile) Least(from, to time.Duration) int {
 	i := p.index(from)
 	least := p.steps[i].free
@@ -60,7 +62,7 @@ func (p *Profile) Least(from, to time.Duration) int {
 }
 
 // Fit returns the earliest instant, not before from, at which n processors are free for the given length. ok is false
-// if there is none, because the machine is too small or processors are taken without end.
+// if there is no such instant, because the machine is too small or because processors are taken forever.
 func (p *Profile) Fit(from, length time.Duration, n int) (at time.Duration, ok bool) {
 	i := p.index(from)
 	at = max(from, p.steps[i].at)
@@ -75,10 +77,10 @@ func (p *Profile) Fit(from, length time.Duration, n int) (at time.Duration, ok b
 	return 0, false
 }
 
-// Take reserves n processors in [from, to). It panics if fewer are free, which is a bug of the caller.
+// Take reserves n processors in [from, to). It panics if fewer are free, which is a bug in the caller.
 func (p *Profile) Take(from, to time.Duration, n int) { p.change(from, to, -n) }
 
-// Give releases reserved processors. It panics if fewer were reserved, which is a bug of the caller.
+// Give releases reserved processors. It panics if fewer were reserved, which is a bug in the caller.
 func (p *Profile) Give(from, to time.Duration, n int) { p.change(from, to, n) }
 
 // Forget drops the part of the profile before an instant.
@@ -88,7 +90,8 @@ func (p *Profile) Forget(before time.Duration) {
 	p.steps[0].at = max(p.steps[0].at, before)
 }
 
-// Steps yields the steps in order: their beginnings and the numbers of free processors. The last step has no end.
+// Steps yields the beginning of each step and its number of free processors, in order of time. The last step has no
+// end.
 func (p *Profile) Steps() iter.Seq2[time.Duration, int] {
 	return func(yield func(time.Duration, int) bool) {
 		for _, s := range p.steps {
@@ -141,7 +144,8 @@ func (p *Profile) change(from, to time.Duration, by int) {
 	p.join(first)
 }
 
-// split ensures that a step begins at an instant, which must not be before the first step, and returns its index.
+// split ensures that a step begins at the given instant, which must not be before the first step, and returns the index
+// of that step.
 func (p *Profile) split(at time.Duration) int {
 	i := p.index(at)
 	if p.steps[i].at == at {
@@ -180,8 +184,9 @@ func (p *Profile) AtMost(n int) *Profile {
 	return c
 }
 
-// Arrival returns the earliest submit time of a job that is to start at an instant where it fits; had it been submitted
-// earlier, it would start earlier. The latest such time is not used, so that as few jobs as possible are ahead of it.
+// Arrival returns the earliest submit time of a job that is to start at an instant at which it fits: if the job were
+// submitted any earlier, it would start earlier. The earliest such time is used so that as few jobs as possible are
+// ahead of the job.
 func (p *Profile) Arrival(at, length time.Duration, n int) time.Duration {
 	came := p.steps[0].at
 	for came < at {
@@ -194,7 +199,7 @@ func (p *Profile) Arrival(at, length time.Duration, n int) time.Duration {
 	return at
 }
 
-// until returns the first instant, from a step on, when fewer than n processors are free.
+// until returns the first instant in or after step i when fewer than n processors are free.
 func (p *Profile) until(i, n int) time.Duration {
 	for ; i < len(p.steps); i++ {
 		if p.steps[i].free < n {

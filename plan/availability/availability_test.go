@@ -13,8 +13,8 @@ import (
 const hour = time.Hour
 
 // TestFitsOneAfterTheOther places four jobs one after another at the earliest instant at which they fit, as
-// conservative backfilling does (Singh, 2008, figure 1): A 2 processors for 3 hours, B 4 for 1, C 1 for 2, D 3 for 2,
-// on 5 processors.
+// conservative backfilling does (Singh, 2008, figure 1): on a machine with 5 processors, A needs 2 for 3 hours, B needs
+// 4 for 1 hour, C needs 1 for 2 hours, and D needs 3 for 2 hours.
 func TestFitsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	p := availability.New(5, 0)
@@ -43,9 +43,9 @@ func TestFitsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// Two processors are free for two hours, then none for one, then two again. A job of one hour that has to start after
-// the busy hour arrives when it no longer fits before it; a job that has to start within a free period arrives at its
-// start.
+// Two processors are free for two hours, then none for one hour, then two again. A job of one hour that has to start
+// after the busy hour is submitted when it no longer fits before that hour; a job that has to start within a free
+// period is submitted when it has to start.
 func TestArrival(t *testing.T) {
 	t.Parallel()
 	p := availability.New(2, 5*hour)
@@ -65,7 +65,7 @@ func TestArrival(t *testing.T) {
 	}
 }
 
-// On a machine with four processors, three of which are taken for an hour, a profile limited to two has one free.
+// On a machine with four processors, three of which are taken for an hour, one is free in a profile limited to two.
 func TestAtMost(t *testing.T) {
 	t.Parallel()
 	p := availability.New(4, 0)
@@ -81,8 +81,8 @@ func TestAtMost(t *testing.T) {
 	}
 }
 
-// A job that fits at an instant starts there if it arrives at Arrival or later, and starts earlier if it arrives
-// before.
+// A job that fits at an instant starts then if it is submitted at Arrival or later, and starts earlier if it is
+// submitted before Arrival.
 func TestArrivalIsTheEarliest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -56,9 +56,9 @@ func relative(a, b float64) float64 {
 	return (b - a) / math.Abs(a)
 }
 
-// Ratio is the quotient of the magnitudes, R/C in tables 4.5 and 4.6 of the thesis: infinite if the cost does not
-// change, 0 if neither changes. It means nothing without the signs: both values may be better, or worse, for the same
-// ratio. Judge takes the signs into account.
+// Ratio returns the quotient of the magnitudes, R/C in tables 4.5 and 4.6 of the thesis. It is infinite if only the
+// runtime changes, and 0 if the runtime does not change. It is meaningless without the signs, because both values may
+// have improved, or both worsened, at the same ratio. Judge takes the signs into account.
 func (c Change) Ratio() float64 {
 	if c.Runtime == 0 {
 		return 0
@@ -77,10 +77,10 @@ const (
 	Worse    Verdict = "worse"     // worse in one, no better in the other
 )
 
-// Judge rates the change. Among the four combinations of signs, the ratio decides only for faster but more expensive,
-// where it must be above 1, and for slower but cheaper, where it must be below 1.
+// Judge rates the change. Among the four combinations of signs, the ratio matters only for two: a faster but more
+// expensive choice is worth it if the ratio is above 1, and a slower but cheaper choice if the ratio is below 1.
 func (c Change) Judge() Verdict {
-	gain := math.Abs(c.Runtime) - math.Abs(c.Cost) // if the runtime falls
+	gain := math.Abs(c.Runtime) - math.Abs(c.Cost) // assuming that the runtime falls
 	if c.Runtime > 0 {
 		gain = -gain
 	}
@@ -127,9 +127,10 @@ func (m Marginal) Rate() float64 {
 	return m.Saved.Seconds() / m.Extra.Units()
 }
 
-// Marginals returns the effect of each step compared with the previous one. Nodes with the same price and speed lower
-// the cost only if the speed-up is more than linear, which is rare: one node, or the fewest that are fast enough, is
-// cheapest. The steps must ascend in nodes, from 1; otherwise the error is of kind Invalid.
+// Marginals returns the effect of each step compared with the previous one. Additional nodes of the same price and
+// speed lower the cost only if the speed-up is more than linear, which is rare: usually one node, or the smallest
+// number of nodes that is fast enough, is cheapest. The numbers of nodes must be positive and ascending; otherwise the
+// error is of kind Invalid.
 func Marginals(steps []Step) ([]Marginal, error) {
 	var all []Marginal
 	for i, now := range steps {

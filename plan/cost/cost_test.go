@@ -59,7 +59,7 @@ func TestParseAmount(t *testing.T) {
 	}
 }
 
-// checkRefused checks that a text was refused with an error that contains a word.
+// checkRefused checks that a text was rejected with an error that contains a word.
 func checkRefused(t *testing.T, parse, in string, got any, err error, word string) {
 	t.Helper()
 	if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), word) {

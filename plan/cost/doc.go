@@ -7,11 +7,11 @@
 // million million units) saturates at the maximum, which exceeds every budget.
 //
 // Holding processors has two costs: the actual cost is for the time held, and the billed cost is for whole billing
-// periods. Bills are for allocated time. The cost of the cpu time that tasks used, with which some papers compare
-// clouds, is a different and smaller number.
+// periods. Both are for allocated time. Some papers compare clouds by the cost of the cpu time that tasks used, which
+// is a different and smaller number.
 //
 // The invariant: the actual cost never exceeds the billed cost, and the two are equal for whole periods.
 //
-// The formulas and rules are those of Juve 2012, chapter 4. A GB is 1,024 MB there and here. The package does not
+// The formulas and rules are those of Juve 2012, chapter 4. As in that thesis, a GB is 1,024 MB. The package does not
 // support exchange rates, taxes or discounts, and never adds amounts of different units.
 package cost

@@ -15,27 +15,27 @@ type Spending struct {
 	BilledHours float64 `json:"billed_core_hours"`
 }
 
-// Plus adds spending in the same unit.
+// Plus returns the sum of two spendings in the same unit.
 func (s Spending) Plus(o Spending) Spending {
 	return Spending{s.Used.Plus(o.Used), s.Billed.Plus(o.Billed), s.UsedHours + o.UsedHours,
 		s.BilledHours + o.BilledHours}
 }
 
 // A Ledger is the account of a site: the balance for its pilots, the amounts reserved for plans, and the money spent.
-// Money is in Unit. Billed amounts count as spent, not used ones.
+// Money is in Unit. The amounts that count as spent are the billed ones, not the used ones.
 //
 // The invariant: Reserve never lets the committed amount, for plans and for pilots outside plans, exceed the balance.
-// Pilots that stay longer than planned, and pilots outside plans, may still exceed it; then nothing is left, and no
-// further amount is reserved.
+// Pilots that stay longer than planned, and pilots outside plans, may still cause the committed amount to exceed the
+// balance; then nothing is left, and no further amount can be reserved.
 type Ledger struct {
 	Unit    Unit
-	Balance *Money // for all pilots, including past ones; nil: not limited
+	Balance *Money // amount for all pilots, including past ones; nil: not limited
 	Plans   []Line // sorted by plan
 	Others  Spending
 }
 
-// NewLedger returns a ledger with the spending of each plan, and of pilots outside plans under plan 0. It has no
-// reservations.
+// NewLedger returns a ledger without reservations. spent holds the spending of each plan, and that of pilots outside
+// plans as plan 0.
 func NewLedger(unit Unit, balance *Money, spent map[corral.PlanID]Spending) Ledger {
 	l := Ledger{Unit: unit, Balance: balance, Others: spent[0]}
 	for _, plan := range slices.Sorted(maps.Keys(spent)) {
@@ -49,7 +49,7 @@ func NewLedger(unit Unit, balance *Money, spent map[corral.PlanID]Spending) Ledg
 // A Line of a ledger belongs to one plan.
 type Line struct {
 	Plan     corral.PlanID `json:"plan_id"`
-	Reserved Money         `json:"reserved"` // for its unfinished pilots, as far as it is not billed yet
+	Reserved Money         `json:"reserved"` // for its unfinished pilots: the part that is not billed yet
 	Spending
 }
 
@@ -74,7 +74,7 @@ func (l Ledger) Committed() Money {
 	return sum
 }
 
-// Left returns the amount that may still be reserved, at least 0; nil: not limited.
+// Left returns the amount that may still be reserved, at least 0, or nil if the amount is not limited.
 func (l Ledger) Left() *Money {
 	if l.Balance == nil {
 		return nil
@@ -91,8 +91,9 @@ func (l Ledger) Promise(plan corral.PlanID, amount Money) Ledger {
 	return l
 }
 
-// Reserve is Promise within the balance. If the amount exceeds what is left, the ledger is unchanged and the error is
-// Conflict, or Unsatisfiable if the amount would not fit even without the other plans' reservations.
+// Reserve is like Promise, but within the balance. If the amount exceeds the amount that is left, the ledger is
+// unchanged and the error is Conflict, or Unsatisfiable if the amount would not fit even without the other plans'
+// reservations.
 func (l Ledger) Reserve(plan corral.PlanID, amount Money) (Ledger, error) {
 	if amount < 0 {
 		return l, corral.Errorf(corral.Invalid, "plan %d cannot reserve %s: it is negative", plan, l.amount(amount))
@@ -116,8 +117,9 @@ func (l Ledger) Reserve(plan corral.PlanID, amount Money) (Ledger, error) {
 
 func (l Ledger) amount(m Money) Amount { return Amount{m, l.Unit} }
 
-// Within returns the ledger with its balance limited to spent plus left. An accounting system outside Corral, which
-// counts all use of the account, reported left at the time when spent had been spent.
+// Within returns the ledger with its balance limited to spent plus left. left is the rest of the account, as reported
+// by an accounting system outside Corral, which counts all use of the account; spent is the amount that had been spent
+// by the time of that report.
 func (l Ledger) Within(left, spent Money) Ledger {
 	if most := spent.Plus(left); l.Balance == nil || most < *l.Balance {
 		l.Balance = &most
@@ -134,11 +136,11 @@ func (l *Ledger) line(plan corral.PlanID) int {
 	return i
 }
 
-// A Statement is the form of a ledger for people and programs.
+// A Statement is a ledger in a form for people and programs.
 type Statement struct {
 	Unit     Unit   `json:"unit"`
 	Balance  *Money `json:"balance"`  // null: not limited
-	Reserved Money  `json:"reserved"` // for plans, as far as it is not billed yet
+	Reserved Money  `json:"reserved"` // for plans: the part that is not billed yet
 	Left     *Money `json:"left"`
 	Spending
 	Plans []Line `json:"plans"`

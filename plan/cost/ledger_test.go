@@ -44,7 +44,8 @@ func reserve(t *testing.T, l cost.Ledger, plan corral.PlanID, amount cost.Money)
 
 func billed(m cost.Money) cost.Spending { return cost.Spending{Used: m, Billed: m} }
 
-// TestReserve: reservations add up to the balance, and an error reports what is left and who holds the rest.
+// TestReserve: reservations add up to the balance, and an error reports the amounts left, spent, and reserved for other
+// plans.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	l := reserve(t, limited(10*ch), 1, 6*ch)
@@ -78,8 +79,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestCharge: spending counts in addition to reservations, also that of pilots outside plans. Money spent is not
-// returned.
+// TestCharge: spending, including that of pilots outside plans, counts in addition to reservations. Money that was
+// spent is never returned.
 func TestCharge(t *testing.T) {
 	t.Parallel()
 	l := reserve(t, limited(10*ch), 1, 4*ch)
@@ -105,8 +106,8 @@ func TestCharge(t *testing.T) {
 	}
 }
 
-// TestPromisesKeepToTheBalance: under any sequence of reservations, and of spending within them, the committed amount
-// does not exceed the balance.
+// TestPromisesKeepToTheBalance: for any sequence of reservations, and of spending within these reservations, the
+// committed amount does not exceed the balance.
 func TestPromisesKeepToTheBalance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -168,7 +169,8 @@ func TestBillingAsText(t *testing.T) {
 	}
 }
 
-// TestChargeCountsHours: two hosts with 4 cpus use 12 cpu-hours in 90 minutes, of which 16 are billed at whole hours.
+// TestChargeCountsHours: two hosts with 4 cpus use 12 cpu-hours in 90 minutes, but 16 are billed if only whole hours
+// are billed.
 func TestChargeCountsHours(t *testing.T) {
 	t.Parallel()
 	tariff, err := cost.ParseTariff("0.5USD/host-hour", "1h")

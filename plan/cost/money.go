@@ -12,7 +12,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Money is an amount in micro-units: millionths of a dollar, of a cpu-hour, or of whatever unit accompanies it.
+// Money is an amount in micro-units: millionths of a dollar, of a cpu-hour, or of any other unit that accompanies the
+// amount.
 type Money int64
 
 const (
@@ -105,8 +106,8 @@ func parseMoney(s string) (Money, error) {
 // String formats a in the syntax of ParseAmount.
 func (a Amount) String() string { return a.Money.String() + string(a.Unit) }
 
-// Brief formats a for display like String, but with three decimal places, which distinguish plans of minutes. Plans of
-// seconds need all digits.
+// Brief formats a for display like String, but with three decimal places, which are enough to distinguish plans that
+// take minutes. Amounts below 0.1, as in plans that take seconds, get all digits.
 func (a Amount) Brief() string {
 	if a.Money.Units() < 0.1 {
 		return a.String()
@@ -141,7 +142,7 @@ func (m Money) Round(places int) string {
 	return sign + text[:len(text)-places] + "." + text[len(text)-places:]
 }
 
-// Plus adds money of the same unit. Sums saturate at the ends of the range.
+// Plus returns the sum of two amounts in the same unit. Sums saturate at the ends of the range.
 func (m Money) Plus(o Money) Money {
 	switch {
 	case o > 0 && m > math.MaxInt64-o:

@@ -21,7 +21,7 @@ type Prices struct {
 	Rates map[string]Rate // :: item → rate; all have the same unit
 }
 
-// The items that the formulas look up. A list may contain others, such as machine types.
+// The items that the formulas look up. A list may contain other items, such as machine types.
 const (
 	TransferIn  = "transfer-in"
 	TransferOut = "transfer-out"

@@ -63,7 +63,7 @@ func errPer(per string) error {
 	return fmt.Errorf("%.40q must be one of %s", per, strings.Trim(fmt.Sprint(pers), "[]"))
 }
 
-// String formats r in the syntax of ParseRate.
+// String formats r in the syntax that ParseRate parses.
 func (r Rate) String() string { return Amount{r.Price, r.Unit}.String() + "/" + string(r.Per) }
 
 // A Holding is an amount of resources held for a time, such as a pilot from its start to its release.

@@ -16,9 +16,9 @@ type Tariff struct {
 // CoreHours is the tariff for sites without prices: it counts the cpu-hours held.
 var CoreHours = Tariff{Rate: Rate{Price: micro, Unit: CPUHours, Per: CPUHour}}
 
-// ParseTariff parses a price with ParseRate and a billing period with ParseBilling. An empty price means that of
-// CoreHours, an empty period bills the exact time. If the price is not per cpu-hour or host-hour, or a parser fails,
-// the error is Invalid and its place is price or billing.
+// ParseTariff parses a price with ParseRate and a billing period with ParseBilling. An empty price means the price of
+// CoreHours; with an empty period the exact time is billed. If the price is not per cpu-hour or host-hour, or a parser
+// fails, the error is Invalid and its place is price or billing.
 func ParseTariff(price, billing string) (t Tariff, err error) {
 	t.Rate = CoreHours.Rate
 	if price != "" {
@@ -39,8 +39,8 @@ func ParseTariff(price, billing string) (t Tariff, err error) {
 	return t, nil
 }
 
-// TermsOf parses a site's terms: its tariff and its allocation, nil if it has none. The allocation must have the same
-// unit as the price; otherwise the error is Invalid. The places of errors are fields of corral.SiteTerms.
+// TermsOf parses a site's terms: its tariff, and its allocation, which is nil if the site has none. The allocation must
+// have the same unit as the price; otherwise the error is Invalid. The places of errors are fields of corral.SiteTerms.
 func TermsOf(s corral.SiteTerms) (Tariff, *Money, error) {
 	t, err := ParseTariff(s.Price, s.Billing)
 	if err != nil || s.Allocation == "" {
@@ -67,8 +67,8 @@ func (t Tariff) Charge(h Holding, to Spending) Spending {
 	})
 }
 
-// OfCPUMinutes returns the minimum cost of n cpu-minutes on hosts with at most the given number of cpus. At a price per
-// host-hour, it counts the share of one cpu.
+// OfCPUMinutes returns the minimum cost of n cpu-minutes on hosts with at most the given number of cpus. If the price
+// is per host-hour, each cpu costs its share of the price of the host.
 func (t Tariff) OfCPUMinutes(n int64, cpus int) Money {
 	over := []int64{60}
 	if t.Rate.Per == HostHour {

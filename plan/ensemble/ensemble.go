@@ -35,10 +35,10 @@ func (e Ensemble) Tasks() (n int) {
 	return n
 }
 
-// Bounds are the constraints between which an ensemble is of interest: below them no workflow can be completed, at
-// their upper ends nearly all can (§2.5 of corral-thesis). The costs are work × price, without rounding to periods or
-// idle time, so the largest budget may not suffice for all (trap T26). The longest deadline is the sum of all critical
-// paths.
+// Bounds are the ranges of budgets and deadlines that are of interest for an ensemble: below the lower bounds no
+// workflow can be completed, and at the upper bounds nearly all can be (§2.5 of corral-thesis). The costs are work ×
+// price, without rounding up to periods and without idle time, so the largest budget may not suffice for all workflows
+// (trap T26). The longest deadline is the sum of all critical paths.
 type Bounds struct {
 	LeastBudget, MostBudget     cost.Money
 	LeastDeadline, MostDeadline time.Duration

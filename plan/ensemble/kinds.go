@@ -11,7 +11,8 @@ import (
 // A Kind is the distribution of the sizes and priorities of an ensemble's workflows (Juve 2012, section 6.4).
 type Kind string
 
-// The five kinds. In sorted ones the largest workflow has the highest priority; in the others priorities are random.
+// The five kinds. In the sorted kinds the largest workflow has the highest priority; in the other kinds priorities are
+// random.
 const (
 	Constant        Kind = "constant" // all workflows have the same size
 	ParetoSorted    Kind = "pareto-sorted"
@@ -23,11 +24,11 @@ const (
 // Kinds lists all kinds in the order of the thesis.
 var Kinds = []Kind{Constant, ParetoSorted, ParetoUnsorted, UniformSorted, UniformUnsorted}
 
-// Sizes are the numbers of tasks of the thesis's workflows.
+// Sizes lists the numbers of tasks in the thesis's workflows.
 var Sizes = []int{50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}
 
-// Of generates an ensemble of n workflows. take returns a workflow of a size; instance selects among many instances.
-// Pareto kinds use consecutive instances, the others use random ones.
+// Of generates an ensemble of n workflows. take returns a workflow of the given size; instance selects one of many
+// workflows of that size. The Pareto kinds use consecutive instances, and the other kinds use random ones.
 func (k Kind) Of(n int, rng *rand.Rand, take func(size, instance int) plan.Work) Ensemble {
 	sizes := make([]int, n)
 	one := Sizes[rng.IntN(len(Sizes))]

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A Score holds a digit for each workflow of an ensemble by priority: 1 if it was completed, otherwise 0. It represents
-// the exponential score Σ 2^−priority in binary, so that comparing strings compares scores exactly for any number of
-// workflows; a float64 holds only 53 (trap T32).
+// A Score holds one digit for each workflow of an ensemble, in order of priority: 1 if the workflow was completed,
+// otherwise 0. It represents the exponential score Σ 2^−priority in binary, so that comparing strings compares scores
+// exactly for any number of workflows; a float64 can represent only 53 digits (trap T32).
 type Score string
 
 // ScoreOf returns the score of an ensemble; completed is indexed by priority.

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Terms determine the cost of a machine: the price of each period that has begun, from the start of billing until its
-// end, for at least one period.
+// Terms determine the cost of a machine: the price is charged for each period that has begun between the start of
+// billing and the end of the machine, and for at least one period.
 type Terms struct {
 	Price  cost.Money
 	Period time.Duration
@@ -41,7 +41,7 @@ func (t Terms) Times(n int64) cost.Money {
 	return t.Price * cost.Money(n)
 }
 
-// Affords returns the number of periods that an amount pays for; 0 for a debt.
+// Affords returns the number of periods that an amount pays for, or 0 for a negative amount.
 func (t Terms) Affords(m cost.Money) int64 {
 	if t.Price <= 0 {
 		return math.MaxInt64
@@ -55,9 +55,9 @@ func (t Terms) Of(d time.Duration) cost.Money {
 }
 
 // Machines returns the number of machines that spend a budget by a deadline, N = ⌈b ÷ (d × p)⌉ (Juve 2012, eq. 6.1),
-// where p is the price of a period. It is 0 if the budget does not pay for one period of one machine. N machines until
-// the deadline cost at least the budget, and at once more than it if the deadline is within the first period (trap
-// T25). Therefore N is limited to the number of machines for which the budget pays one period.
+// where p is the price of a period. It is 0 if the budget does not pay for one period of one machine. N machines that
+// are held until the deadline cost at least the budget, and exceed it immediately if the deadline is within the first
+// period (trap T25). Therefore N is limited to the number of machines for which the budget pays one period.
 func (t Terms) Machines(budget cost.Money, deadline time.Duration) int {
 	if budget < t.Price || deadline <= 0 || t.Price <= 0 {
 		return 0

@@ -13,15 +13,15 @@ type View struct {
 	Ended    cost.Money // cost of the machines that have ended
 	Machines []Machine  // requested and not ended, in order of request
 	Asked    int        // machines requested since the beginning
-	Over     bool       // no task is left that may still run
+	Over     bool       // no remaining task may still run
 }
 
 // A Machine is one machine of a view.
 type Machine struct {
 	ID    int
-	From  time.Duration // when its billing began: at the request, or for a pilot when its job started
-	Held  bool          // it is billed; false for a queued pilot, whose From is meaningless
-	Ready bool          // it runs tasks; otherwise it is queued or booting
+	From  time.Duration // start of its billing: the request or, for a pilot, the start of its job
+	Held  bool          // the machine is billed; false for a queued pilot, whose From is meaningless
+	Ready bool          // the machine runs tasks; otherwise it is queued or booting
 	Slots int           // tasks that it can run at a time
 	Busy  int           // tasks that it is running
 }
@@ -43,7 +43,7 @@ func (v View) Paid(m Machine, t Terms) time.Duration {
 	return time.Duration(t.Periods(held))*t.Period - held
 }
 
-// Charge returns the additional cost of holding a machine longer.
+// Charge returns the additional cost of holding a machine for the given additional time.
 func (v View) Charge(m Machine, t Terms, longer time.Duration) cost.Money {
 	held := v.held(m)
 	return t.Times(t.Periods(held+longer) - t.Periods(held))
@@ -56,7 +56,7 @@ func (v View) held(m Machine) time.Duration {
 	return v.Now - m.From
 }
 
-// Spent returns the cost so far of the given machines and of all that have ended.
+// Spent returns the cost so far of the given machines and of all machines that have ended.
 func (v View) Spent(machines []Machine, t Terms) cost.Money {
 	sum := v.Ended
 	for _, m := range machines {
@@ -73,8 +73,8 @@ type Claim struct {
 	Begun    time.Duration // runtime of all unfinished tasks of begun workflows, including running tasks in full
 }
 
-// Late returns why a workflow cannot be completed in the remaining time: its critical path is longer (trap T27). It
-// returns "" if it can.
+// Late returns the reason why a workflow cannot be completed in the remaining time, which is that its critical path is
+// longer (trap T27). It returns "" if the workflow can be completed.
 func (c Claim) Late(left time.Duration) string {
 	if left = max(0, left); c.Path <= left {
 		return ""
@@ -82,9 +82,9 @@ func (c Claim) Late(left time.Duration) string {
 	return fmt.Sprintf("its critical path takes %s, but the deadline is in %s", c.Path, left)
 }
 
-// Dear returns why a workflow is not affordable, or "". money is the amount that can be spent on running tasks from now
-// on, including those of begun workflows. The rest must exceed the cost of the workflow's tasks (Juve 2012, Algorithm
-// 3).
+// Dear returns the reason why a workflow is not affordable, or "" if it is affordable. money is the amount that can be
+// spent on running tasks from now on, including those of begun workflows. The amount that begun workflows do not need
+// must exceed the cost of the workflow's tasks (Juve 2012, Algorithm 3).
 func (c Claim) Dear(t Terms, money cost.Money) string {
 	price, rest := t.Of(c.Runtime), money-t.Of(c.Begun)
 	if price < rest {
@@ -104,7 +104,7 @@ type Policy interface {
 // A Verdict is the decision whether to begin a workflow.
 type Verdict struct {
 	Begin bool
-	// It will not begin later, either; if false, Admit may be called again when another workflow has ended.
+	// The workflow will never begin; if false, Admit may be called again when another workflow has ended.
 	Never  bool
 	Reason string // why it is not begun
 }

@@ -43,7 +43,7 @@ func (d *drawn) work(b *testing.B) plan.Work {
 }
 
 // cyberShake has the kinds of table 5.4 (Juve 2012): 1,000 tasks include 6 ExtractSGT, 496 SeisSynth, the same number
-// of PeakValCalcOkaya, and two that zip.
+// of PeakValCalcOkaya, and two zip tasks.
 func cyberShake(b *testing.B, tasks int) plan.Work {
 	d := &drawn{rng: rand.New(rand.NewPCG(54, 0))}
 	for len(d.Tasks) < tasks {

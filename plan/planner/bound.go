@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/bound"
 )
 
-// lowerBound returns a number of cpus below which no plan can meet the goal's deadline. It returns nil without a
-// deadline, and if no number of cpus suffices. The time starts when the first pilot can have its workers in the
-// cluster, see earliest.
+// lowerBound returns a number of cpus below which no plan can meet the goal's deadline. It returns nil if there is no
+// deadline or if no number of cpus suffices. Time counts from the instant when the workers of the first pilot can be in
+// the cluster, see earliest.
 func (p *planning) lowerBound() *int {
 	if p.Goal.Deadline <= 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A pilot that waits for an hour and takes half an hour to become ready has that much less time.
+// If the first pilot waits for an hour and takes half an hour to become ready, both reduce the time for the work.
 func TestLowerBoundCountsFromTheFirstPilotThatIsReady(t *testing.T) {
 	s := cloud()
 	s.Overhead = time.Hour / 2

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A candidate limits the hosts that a plan may use, before it is known which of them are needed when.
+// A candidate limits the hosts that a plan may use, before it is known which of them are needed at what time.
 type candidate []share // sites in the order in which they are filled
 
 // A share is a number of hosts with the same site and shape.
@@ -19,7 +19,7 @@ type share struct {
 	site  *plan.Site
 	host  corral.Resources
 	count int
-	slot  *Slot // the slot of the hosts; nil: they come after a wait, for as long as the site allows
+	slot  *Slot // the slot of the hosts; nil: they are available after a wait, for as long as the site allows
 }
 
 // An outcome is the result of evaluating a candidate.
@@ -31,16 +31,17 @@ type outcome struct {
 	billed time.Duration
 	peak   int
 	pilots int
-	slack  time.Duration // how much the hosts of one pilot may differ in time, see pilots
-	late   time.Duration // how much later than in its schedule the plan begins
+	slack  time.Duration // how much the times of one pilot's hosts may differ, see pilots
+	late   time.Duration // delay of the plan's beginning relative to the schedule
 	limit  string        // the site limit that it violates; empty: none
 
 	schedule *schedule // nil: the list schedule that evaluate makes
 }
 
-// evaluate simulates a candidate and measures the resulting plan. Larger pilots may wait longer than single hosts; then
-// the plan begins later. If a site has a maintenance period, or hosts are in slots, the schedule is made again with the
-// later beginning, because a mere shift could move it into the maintenance or out of its slot.
+// evaluate simulates a candidate and measures the resulting plan. Larger pilots may wait longer than single hosts; in
+// that case the plan begins later. If a site has a maintenance period, or hosts are in slots, the schedule is made
+// again with the later beginning, because merely shifting the schedule could move hosts into the maintenance period or
+// out of their slots.
 func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 	var begin time.Duration
 	for range 5 {
@@ -58,8 +59,8 @@ func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 		nil
 }
 
-// timed reports whether the candidate depends on absolute times and cannot be shifted: it has a site with a maintenance
-// period, or a slot.
+// timed reports whether the candidate depends on absolute times and cannot be shifted, because it uses a slot or a site
+// with a maintenance period.
 func (c candidate) timed() bool {
 	return slices.ContainsFunc(c, func(s share) bool { return s.slot != nil || len(s.site.Closed) > 0 })
 }
@@ -82,7 +83,7 @@ func (p *planning) gather(c candidate, s *schedule) outcome {
 	return best
 }
 
-// lines returns the hosts of a candidate. No host is requested before begin.
+// lines returns the hosts of the present pilots and of a candidate. No host is requested before begin.
 func (p *planning) lines(c candidate, begin time.Duration) []*line {
 	all := presentLines(p.Present)
 	for _, share := range c {
@@ -103,8 +104,9 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 // request burdens the site, and may wait longer than expected.
 const shortestRelease = time.Minute
 
-// keep returns how long an idle host of a site is kept. Holding a cpu through a pause costs the pause; requesting
-// another costs the time that the old one takes to leave and the new one to start, when both are held but do nothing.
+// keep returns how long an idle host of a site is kept. Holding a cpu during a pause costs the duration of the pause.
+// Requesting another cpu instead costs the time that the old cpu takes to leave and the new one takes to start, in
+// which both are held but run no task.
 func keep(s *plan.Site, leave time.Duration) time.Duration {
 	return max(leave+s.Overhead, shortestRelease)
 }
@@ -171,7 +173,7 @@ type change struct {
 }
 
 // peaks returns the maximum number of cpus held at once, and the limit of a site that is violated at some time. A pilot
-// counts from its submission, because it may start at any time after it; its cpus count only while they are held.
+// counts from its submission, because it may start at any time after that; its cpus count only while they are held.
 func peaks(p plan.Problem, pilots []plan.Pilot) (peak int, limit string) {
 	var changes []change
 	for _, q := range pilots {

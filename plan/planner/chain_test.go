@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// If a walltime ends in the middle of the work, the next pilot replaces the previous one, and moves with it if it is
-// early or late. A pilot that starts after a pause follows none.
+// If a walltime ends in the middle of the work, the next pilot replaces the previous one, and is shifted with the
+// previous pilot if that one starts early or late. A pilot that starts after a pause follows no other.
 func TestPilotsFollowWhereAWalltimeEnds(t *testing.T) {
 	t.Parallel()
 	const none = -1

@@ -26,7 +26,8 @@ func (p *planning) choose(all []outcome) (best outcome, ok bool) {
 	return slices.MinFunc(within, order(p.Goal, within)), true
 }
 
-// excess returns which of the goal's bounds or the sites' limits an outcome violates, or "".
+// excess describes the bound of the goal or the limit of a site that an outcome violates; it returns "" if the outcome
+// violates none.
 func excess(goal plan.Goal, o outcome) string {
 	switch {
 	case o.limit != "":
@@ -54,7 +55,7 @@ func order(goal plan.Goal, all []outcome) func(a, b outcome) int {
 		return func(a, b outcome) int { return cmp.Or(a.peak-b.peak, rest(a, b)) }
 	case plan.Tradeoff:
 		soonest := slices.MinFunc(all, func(a, b outcome) int { return cmp.Compare(a.Makespan, b.Makespan) }).Makespan
-		cheapest := math.Inf(1) // among those with a cost: present pilots cost nothing
+		cheapest := math.Inf(1) // among the outcomes that cost anything: present pilots are free
 		for _, o := range all {
 			if d := o.dear(); d > 0 {
 				cheapest = min(cheapest, d)
@@ -119,8 +120,8 @@ func (p *planning) unreachable(all []outcome) *plan.Plan {
 	return pl
 }
 
-// nearest returns the plan closest to an unreachable goal, and the change of the goal that would allow it: of one bound
-// if the other can be kept, otherwise of both.
+// nearest returns the plan closest to an unreachable goal, and the change of the goal that would allow it. The change
+// affects only one bound if the other can be kept, and otherwise both.
 func (p *planning) nearest(possible []outcome) (outcome, string) {
 	soonest, cheapest := slices.MinFunc(possible, sooner), slices.MinFunc(possible, cheaper)
 	deadline, budget := p.Goal.Deadline, p.Goal.Budget
@@ -239,7 +240,7 @@ func (p *planning) reasons(best outcome, all []outcome) []string {
 const worthSaying = 0.01
 
 // neighbours returns the points of a front that are useful for comparison: the fastest, the next faster, and the next
-// cheaper. Of points with about the same makespan it takes the cheapest.
+// cheaper. Among points with about the same makespan it chooses the cheapest.
 func neighbours(of plan.Point, front []plan.Point) (sooner, later []plan.Point) {
 	for _, o := range front {
 		much := corral.Seconds(worthSaying * float64(o.Makespan))

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// The neighbours of a plan are the fastest, the next faster and the next cheaper one; of plans with about the same
-// makespan, the cheapest.
+// The neighbours of a plan are the fastest, the next faster and the next cheaper plan; among plans with about the same
+// makespan, the cheapest is chosen.
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	point := func(seconds, hours float64) plan.Point {

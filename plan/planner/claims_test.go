@@ -76,9 +76,9 @@ func TestPilotsAreSubmittedAQuantileBeforeTheyAreNeeded(t *testing.T) {
 	}
 }
 
-// F7D, for one workflow: over a grid of budgets and deadlines each plan reports its makespan and cost, within both
-// bounds, or is refused with the one necessary change and the nearest feasible plan. Higher bounds never increase the
-// cost.
+// F7D, for one workflow: over a grid of budgets and deadlines each plan either reports its makespan and cost, which are
+// within both bounds, or is refused with the one necessary change and the nearest feasible plan. Higher bounds never
+// increase the cost.
 func TestWhatIfOverBudgetsAndDeadlines(t *testing.T) {
 	t.Parallel()
 	problem := plan.Problem{Work: stages(t, time.Hour, 5, 1, 5), Sites: []plan.Site{cloud()}}
@@ -132,8 +132,8 @@ func TestTheFrontIsNotDominated(t *testing.T) {
 	}
 }
 
-// No plan requests more cpus than the cluster can keep busy: with ten starts per second and tasks of two seconds that
-// is 20, for any site and any goal. Plans may exceed this by a fifth, because not every number is tried.
+// No plan requests more cpus than the cluster can keep busy: with ten starts per second and tasks of two seconds the
+// limit is 20 cpus, for any site and any goal. Plans may exceed this by a fifth, because not every number is tried.
 func TestNoPlanAsksForMoreCPUsThanCanBeFed(t *testing.T) {
 	t.Parallel()
 	problem := plan.Problem{Work: stages(t, 2*time.Second, 1, 600), Sites: []plan.Site{cloud()},

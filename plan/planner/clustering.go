@@ -10,7 +10,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// clusterings returns the clustering rules to try: the requested one, otherwise those that promise a gain.
+// clusterings returns the clustering rules to try: the requested rule or, without a request, the rules that promise a
+// gain.
 func clusterings(p *planning, asked *clustering.Rule) []clustering.Rule {
 	if asked != nil && asked.Kind != clustering.Auto {
 		return []clustering.Rule{*asked}
@@ -21,8 +22,8 @@ func clusterings(p *planning, asked *clustering.Rule) []clustering.Rule {
 	return clustering.Candidates(p.Work.Graph, p.Work.Clusterable(), wayOfJob(p))
 }
 
-// wayOfJob returns the overhead of a job, which does not depend on its tasks and their bytes: the time until a worker
-// starts it, plus the lowest latency of a file transfer to any site.
+// wayOfJob returns the overhead of a job, which depends neither on its tasks nor on their bytes: the time until a
+// worker starts it, plus the lowest latency of a file transfer to any site.
 func wayOfJob(p *planning) time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for i := range p.Sites {
@@ -46,7 +47,7 @@ func clustered(p *planning, c clustering.Rule) *planning {
 }
 
 // tooLong explains why no pilot can run the jobs of a requested clustering, and names the closest feasible one. It
-// returns "" if all jobs fit, or if a single task does not fit, either.
+// returns "" if all jobs fit, or if a single task on its own does not fit.
 func tooLong(p *planning, asked *clustering.Rule) string {
 	if asked == nil || asked.Kind == clustering.Auto || fit(p, *asked) || impossible(p.Problem) != "" {
 		return ""
@@ -75,8 +76,8 @@ func fit(p *planning, c clustering.Rule) bool {
 	return impossible(q) == ""
 }
 
-// nearest returns the clustering of the same kind with the longest jobs that fit; most is the time that a pilot has for
-// one job. For kinds without a parameter it returns no clustering.
+// nearest returns the clustering of the same kind with the longest jobs that fit; most is the time that a pilot can
+// spend on one job. For kinds without a parameter it returns the zero rule, which makes each task a job.
 func nearest(p *planning, c clustering.Rule, most time.Duration) clustering.Rule {
 	of := func(n int) clustering.Rule { return clustering.Levels(n) }
 	few, enough := c.Groups, len(p.Work.Tasks)

@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// If the next job starts two seconds after the previous one, tasks of a second are clustered; if it takes two
-// milliseconds, or tasks take a minute, they are not.
+// If the next job starts two seconds after the previous one, tasks of a second are clustered; if the next job starts
+// after two milliseconds, or if tasks take a minute, they are not clustered.
 func TestTasksAreClusteredWhereHopsCount(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -86,8 +86,8 @@ func TestJobsFitTheWalltime(t *testing.T) {
 }
 
 // F84: Epigenome's wide level (E2.5 of Juve 2012), 512 tasks of 2 h 38 min on pilots of 24 hours. In 30 groups a job
-// would take 47 hours: this is refused with a feasible suggestion. In 60 groups it takes 23 h 42 min, and 30 cpus run
-// two groups each. Groups stay within a level, and a job waits only for the jobs that its tasks depend on.
+// would take 47 hours, which is refused with a feasible suggestion. In 60 groups a job takes 23 h 42 min, and 30 cpus
+// run two groups each. Groups stay within a level, and a job waits only for the jobs that its tasks depend on.
 func TestGroupsThatNoWalltimeHoldsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := cloud()

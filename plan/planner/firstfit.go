@@ -2,16 +2,17 @@ package planner
 
 import "github.com/corral-pilot/corral"
 
-// First fit is the rule of list schedulers and dispatchers: hosts are in order of preference, and a task takes the
-// first one that has room for it now. Examining each host for each task would be too slow for a plan with thousands of
-// hosts.
+// First fit is the rule of list schedulers and dispatchers: hosts are in order of preference, and a task is placed on
+// the first host that currently has room for it. Examining each host for each task would be too slow for a plan with
+// thousands of hosts.
 //
-// The invariant: for each resource, a node of the tree has at least the maximum that any host below it has free. This
-// is necessary but not sufficient for a task to fit there, so a search may have to backtrack.
+// The invariant: for each resource, the value of a tree node is at least the maximum of the free amounts of the hosts
+// below the node. A task that fits on one of these hosts therefore fits into the node, but not vice versa, so a search
+// may have to backtrack.
 
-// Hosts holds the free resources of each host as a tree of component-wise maxima. It finds the first host that a task
-// fits in O(log hosts) if tasks need one kind of resource, which is the usual case. Hosts are numbered from 0. It is
-// not safe for concurrent use.
+// Hosts holds the free resources of each host as a tree of component-wise maxima. It finds the first host with room for
+// a task in O(log hosts) steps if tasks need only one kind of resource, which is the usual case. Hosts are numbered
+// from 0. It is not safe for concurrent use.
 type Hosts struct {
 	leaves int // a power of two
 	tree   []corral.Resources

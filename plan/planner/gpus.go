@@ -18,8 +18,8 @@ func gpusFor(needs []corral.Resources, of corral.Resources, cpus int) int {
 	return max(most, of.GPUs*cpus/of.CPUs)
 }
 
-// withGPUs returns how many such hosts a site's GPUs allow at once. If each host takes a few cpus and a GPU of a node,
-// some of the node's cpus are left without a GPU.
+// withGPUs returns the number of such hosts that a site's GPUs allow at once. If each host takes a few cpus and a GPU
+// of a node, some of the node's cpus are left without a GPU.
 func withGPUs(s *plan.Site, host corral.Resources) int {
 	if host.GPUs == 0 || s.Host.GPUs >= plan.Unlimited || s.CPUs >= plan.Unlimited {
 		return plan.Unlimited

@@ -24,7 +24,7 @@ func hopeless(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, e
 	return otherShape(problem, goal, opts)
 }
 
-// impossible returns why no plan exists for any goal, or "".
+// impossible returns the reason why no plan exists for any goal, or "" if there may be a plan.
 func impossible(p plan.Problem) string {
 	for _, t := range p.Work.Tasks {
 		if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return t.Needs.FitIn(q.Host) }) {
@@ -48,7 +48,7 @@ func impossible(p plan.Problem) string {
 	return ""
 }
 
-// each returns a message about each of the sites, shortened to mostSites.
+// each returns a message that describes each site with of; it names at most mostSites sites.
 func each(sites []plan.Site, of func(plan.Site) string) string {
 	var said []string
 	for _, s := range sites[:min(len(sites), mostSites)] {
@@ -85,8 +85,8 @@ func fullness(s plan.Site) string {
 	return " has as many as its limits and those of the account allow"
 }
 
-// otherShape returns the answer for a requested host size that no site has, or that is too small for a task: the
-// closest possible size and the plan with it. It returns nil if the size is possible.
+// otherShape returns the answer for a requested host size that no site has, or that is too small for a task. The answer
+// names the closest possible size and contains the plan for that size. It returns nil if the size is possible.
 func otherShape(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
 	largest := slices.MaxFunc(problem.Sites, func(a, b plan.Site) int { return a.Host.CPUs - b.Host.CPUs })
 	task := slices.MaxFunc(problem.Work.Tasks, func(a, b plan.Task) int { return a.Needs.CPUs - b.Needs.CPUs })

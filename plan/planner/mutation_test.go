@@ -19,7 +19,8 @@ const (
 	tick   = corral.Seconds(time.Millisecond)
 )
 
-// A mutation breaks a valid plan, or tightens its problem, in one way. It returns false if it does not apply.
+// A mutation breaks a valid plan, or tightens its problem, in one way. apply returns false if the mutation is not
+// applicable.
 type mutation struct {
 	name  string
 	rules []string // rules that may be the first to detect it

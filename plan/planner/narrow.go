@@ -37,14 +37,14 @@ type narrowing struct {
 }
 
 // triesTasks bounds the work: tries × tasks. batch is the number of tries between two checks for success; mostTries is
-// the maximum for one number of hosts.
+// the maximum number of tries for one number of hosts.
 const (
 	triesTasks = 1_000_000
 	batch      = 4
 	mostTries  = 100
 )
 
-// narrow returns the outcomes that it finds with a lower peak of cpus than all known ones.
+// narrow returns the outcomes it finds whose peak of cpus is lower than that of any known outcome within the goal.
 func (p *planning) narrow(known []outcome, bound *int) (found []outcome) {
 	if p.Goal.Objective != plan.CPUs || bound == nil {
 		return nil
@@ -92,8 +92,8 @@ func (t *tasks) reversed() *tasks {
 }
 
 // uniform returns the number of tasks per host and the time when hosts are ready if all hosts are interchangeable: they
-// are ready at the same time and stay, all sites have the same pace, and either all tasks have equal needs, or no host
-// has room for two. Otherwise it returns 0.
+// are ready at the same time and stay until the deadline, all sites have the same pace, and either all tasks have equal
+// needs, or no host has room for two tasks. Otherwise it returns 0.
 func (n *narrowing) uniform() (alike int, ready time.Duration) {
 	deadline := time.Duration(n.p.Goal.Deadline)
 	if n.p.Cluster.Rate > 0 {
@@ -138,7 +138,7 @@ func slotsOf(host corral.Resources, needs []corral.Resources) int {
 }
 
 // search returns the outcome with the fewest hosts between least and most: it first tries unperturbed priorities, then
-// perturbed ones for lower numbers.
+// perturbed ones for smaller numbers of hosts.
 func (n *narrowing) search(least, most int) (best outcome, ok bool) {
 	for _, tries := range []int{2, mostTries} {
 		most = fewestHosts(least, most, func(hosts int) bool {
@@ -219,7 +219,7 @@ func (n *narrowing) try(hosts, number int) (outcome, bool) {
 	return outcome{}, false
 }
 
-// schedule returns the schedule of try number k on a candidate's hosts, or nil. It may be longer than wanted.
+// schedule returns the schedule of try number k on a candidate's hosts, or nil. The schedule may be longer than wanted.
 func (n *narrowing) schedule(c candidate, k int, wanted time.Duration) *schedule {
 	forward, backward := n.p.tasks, n.back
 	if k >= 2 {
@@ -266,8 +266,8 @@ func (n *narrowing) ideal(c candidate) []*line {
 	return lines
 }
 
-// iterate alternates forward and backward list schedules. Each gives priority to the tasks that come first in the
-// previous one, seen from its own beginning.
+// iterate alternates forward and backward list schedules. Each gives priority to the tasks that are closest to its own
+// beginning in the previous schedule.
 func (n *narrowing) iterate(start timing, c candidate, wanted time.Duration) *schedule {
 	var best *schedule
 	for {
@@ -282,7 +282,7 @@ func (n *narrowing) iterate(start timing, c candidate, wanted time.Duration) *sc
 	}
 }
 
-// place puts tasks with given starts on the lines of a candidate's hosts: each on the first free one, as in a list
+// place puts tasks with given starts on the lines of a candidate's hosts: each on the first free line, as in a list
 // schedule. It returns nil if a task has no place.
 func (n *narrowing) place(start timing, c candidate) *schedule {
 	s := newScheduler(n.p.tasks, n.p.Cluster, n.p.lines(c, 0))

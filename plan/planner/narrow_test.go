@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// instances has five small published executions of production workflows (WfInstances), with an index of them.
+// instances contains five small published executions of production workflows (WfInstances), with an index of them.
 const instances = "../../workflow/formats/wfformat/testdata/wfcommons/instances"
 
 // published returns the published workflows of a folder.
@@ -96,7 +96,7 @@ func nearBounds(t *testing.T, dir string) (n, energy, larger int) {
 	return n, energy, larger
 }
 
-// The search for narrow plans finds plans that the validator accepts, and the same ones with the same seed.
+// The search for narrow plans finds plans that the validator accepts, and finds the same plans with the same seed.
 func TestNarrowPlansAreValidAndRepeatable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)
@@ -122,7 +122,7 @@ func TestNarrowPlansAreValidAndRepeatable(t *testing.T) {
 }
 
 // The same holds for identical tasks and hosts, where tasks are moved, and for a given host size, which divides the
-// cpus. No other plan that meets the deadline has fewer.
+// cpus. No other plan that meets the deadline has fewer cpus.
 func TestNarrowPlansOfTasksThatAreAlike(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)
@@ -146,7 +146,8 @@ func TestNarrowPlansOfTasksThatAreAlike(t *testing.T) {
 	})
 }
 
-// A longer deadline does not need more cpus in these cases. They are fixed, because a search does not guarantee this.
+// A longer deadline does not need more cpus in these cases. The cases are fixed, because a search does not guarantee
+// this property.
 func TestMoreTimeNeedsNoMoreCPUs(t *testing.T) {
 	for seed := range uint64(60) {
 		w := randomWork(t, rand.New(rand.NewPCG(seed, 0)), 40)

@@ -19,7 +19,7 @@ import (
 type planning struct {
 	plan.Problem
 	Goal   plan.Goal
-	all    []plan.Task // of the workflow
+	all    []plan.Task // the workflow's tasks
 	tasks  *tasks
 	most   int   // maximum number of cpus that can be useful at once
 	shapes []int // host sizes to try, in cpus; nil: the planner chooses
@@ -29,7 +29,7 @@ type planning struct {
 
 	clustering clustering.Rule
 	ctx        context.Context
-	jobs       [][]int // for each task of Work, the workflow's tasks in it; nil: Work has the workflow's own tasks
+	jobs       [][]int // for each task of Work, the workflow's tasks in it; nil: Work contains the workflow's own tasks
 }
 
 // Options control how a plan is made.
@@ -38,15 +38,15 @@ type Options struct {
 	Parts      int              // a pilot has at most 1/Parts of all hosts; 0: limited by the site only
 	Seed       uint64           // for random tries; the same seed yields the same plan
 	Clustering *clustering.Rule // nil: the planner chooses
-	// Choices: in each, all pilots are in these slots; none: sites are used with their waits.
+	// The choices to try: each lists the slots in which all pilots must be. none: sites are used with their waits.
 	Slots   [][]Slot
-	Judge   Judge           // of plans that must meet a deadline with a confidence; nil: estimates are trusted
-	Context context.Context // cancels the search, which then returns the context's cause; nil: never
+	Judge   Judge           // judges plans that must meet a deadline with a confidence; nil: estimates are trusted
+	Context context.Context // cancels the search; Make then returns the context's cause; nil: never
 }
 
 // Make returns a plan that reaches a goal. An unreachable goal is not an error: the plan then has Feasible unset and
-// contains the nearest feasible plan. Errors are of kind Invalid, if the problem is invalid, or the cause of the
-// cancelled context.
+// contains the nearest feasible plan. If the problem is invalid, the error is of kind Invalid; if the context is
+// cancelled, it is the context's cause.
 //
 // Empty lists of a plan are not nil, so that JSON shows them as [] instead of null.
 func Make(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, error) {
@@ -103,7 +103,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 		return nil, context.Cause(p.ctx)
 	}
 	var bound *int
-	if len(p.Present) == 0 { // the bound is on all cpus, not on those in addition to present pilots
+	if len(p.Present) == 0 { // the bound counts all cpus, including those of present pilots
 		bound = p.lowerBound()
 	}
 	if opts.Slots == nil {
@@ -158,8 +158,8 @@ func explore(p *planning, opts Options) (all []outcome) {
 	return all
 }
 
-// outcomes evaluates candidates in parallel on all processors; the result does not depend on their number. Once the
-// context is cancelled, the remaining outcomes are empty and must not be used.
+// outcomes evaluates candidates in parallel on all processors; the result does not depend on the number of processors.
+// Once the context is cancelled, the remaining outcomes are empty and must not be used.
 func (p *planning) outcomes(candidates []candidate) []outcome {
 	all := make([]outcome, len(candidates))
 	var wg sync.WaitGroup
@@ -237,9 +237,9 @@ func (p *planning) candidates() []candidate {
 	return all
 }
 
-// For a workflow with more than manySizes tasks, each candidate takes a second or more. The cost differs little for few
-// hosts, and rises close to the maximum useful number. Therefore the lower half is sampled coarsely and the upper half,
-// which forms the front, finely.
+// For a workflow with more than manySizes tasks, each candidate takes a second or more. The cost varies little for
+// small numbers of hosts, and rises close to the maximum useful number. Therefore the lower half is sampled coarsely
+// and the upper half, which forms the front, finely.
 const (
 	coarseTries = 8
 	fineTries   = 9
@@ -304,7 +304,7 @@ func (p *planning) hostSizes() []int {
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
 	if len(p.Work.Tasks) > manySizes && len(sizes) > 2 {
-		return []int{sizes[0], sizes[len(sizes)-1]} // each takes seconds
+		return []int{sizes[0], sizes[len(sizes)-1]} // each size takes seconds
 	}
 	return sizes
 }
@@ -341,8 +341,8 @@ func wait(s share) time.Duration {
 	return s.site.Wait(plan.Shape{Hosts: 1, Host: s.host, Walltime: s.site.Walltime}) + s.site.Overhead
 }
 
-// share returns the hosts of a given size that a site may provide; ok is false if there are none, or a task does not
-// fit.
+// share returns the hosts of a given size that a site may provide; ok is false if there are none, or if a task does not
+// fit on them.
 func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
 	if cpus > s.Host.CPUs {
 		return share{}, false

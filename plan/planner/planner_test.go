@@ -47,7 +47,7 @@ func cloud() plan.Site {
 		Tariff: plan.Tariff{Rate: plan.CoreHours.Rate, Billing: cost.Billing{Period: time.Hour}}}
 }
 
-// F70, Juve 2012, Figure 6.1: levels of five tasks, one, and five, of an hour each.
+// F70, Juve 2012, Figure 6.1: levels of five tasks, one task, and five tasks, each of which takes an hour.
 func TestStaircaseOfFigure61(t *testing.T) {
 	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 5, 1, 5), Sites: []plan.Site{cloud()}},
 		plan.Goal{Objective: plan.Makespan}, Options{})
@@ -70,7 +70,7 @@ func TestStaircaseOfFigure61(t *testing.T) {
 	}
 }
 
-// A plan that will be revised has pilots that can be released separately: none has more than its part of the hosts,
+// A plan that will be revised has pilots that can be released separately: no pilot has more than its part of the hosts,
 // unless the site limits the number of pilots.
 func TestPilotsThatCanBeLetGo(t *testing.T) {
 	t.Parallel()

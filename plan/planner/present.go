@@ -9,7 +9,7 @@ import (
 
 // A Forecast is the expected progress of a workflow on the present pilots alone.
 type Forecast struct {
-	End   time.Duration   // of the last task that can run
+	End   time.Duration   // end of the last task that can run
 	Left  int             // tasks that no present pilot can finish before it leaves
 	Until []time.Duration // for each present pilot, the end of its last task; 0: it has none
 }

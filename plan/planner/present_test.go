@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// beside returns work of n independent tasks, of a minute and one cpu each.
+// beside returns work of n independent tasks, each of which takes a minute on one cpu.
 func beside(t *testing.T, n int) plan.Work {
 	t.Helper()
 	w := plan.Work{Name: "bag"}
@@ -42,7 +42,7 @@ func cloud() plan.Site {
 		Wait: func(plan.Shape) time.Duration { return 0 }}
 }
 
-// TestPresentPilotsAreUsedFirst: a plan requests only the capacity that the present pilots lack.
+// TestPresentPilotsAreUsedFirst: a plan requests only capacity that the present pilots do not provide.
 func TestPresentPilotsAreUsedFirst(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

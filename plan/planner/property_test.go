@@ -20,7 +20,7 @@ func seeded(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 }
 
-// Make checks every plan with the validator before it returns it, so that an error is a bug of one of the two.
+// Make checks every plan with the validator before returning it, so an error is a bug in one of the two.
 func TestEveryPlanIsValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)

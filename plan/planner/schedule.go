@@ -14,7 +14,7 @@ import (
 type line struct {
 	site  *plan.Site
 	host  corral.Resources
-	ready time.Duration // the earliest time at which its first pilot can have its workers
+	ready time.Duration // the earliest time at which the workers of its first pilot can be present
 	slot  *Slot         // its pilots stay within this slot; nil: limited by the site only
 	leave time.Duration // how long a pilot is held after its last task
 	keep  time.Duration // how long an idle host is kept, instead of released and requested again
@@ -24,15 +24,16 @@ type line struct {
 	running int // number of running tasks
 	holds   []hold
 
-	present int // 1 + the index of the present pilot that the host belongs to; 0: it has to be requested
+	present int // 1 + the index of the present pilot that the host belongs to; 0: the host has to be requested
 	number  int // index of the host in that pilot
 	mates   *mates
-	doubt   float64 // share of a task's runtime that must remain after its end
+	doubt   float64 // share of a task's runtime that must remain of the hold after the task's end
 }
 
-// mates links the hosts of one present pilot: it stays as long as any of them is busy, and is idle once all are idle.
+// mates links the hosts of one present pilot: the pilot stays as long as any host is busy, and is idle once all hosts
+// are idle.
 type mates struct {
-	running int           // number of running tasks on them
+	running int           // number of tasks running on the hosts
 	to      time.Duration // the end of their last task
 }
 
@@ -47,8 +48,8 @@ func longest(s *plan.Site, leave time.Duration) time.Duration {
 	return s.Walltime - s.Overhead - s.Margin - leave
 }
 
-// room returns the hold for a task that begins now: the current one, or a new one that begins now. ok is false if the
-// task has to wait.
+// room returns the hold for a task that begins now: the current hold, or a new hold that also begins now. ok is false
+// if the task has to wait.
 func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 	if n := len(l.holds); n > 0 {
 		h = l.holds[n-1]
@@ -77,11 +78,11 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 	return h, true, now+runtime <= h.latest
 }
 
-// again returns the delay between the last task of a pilot in a slot and the workers of the next one: the next pilot
-// has its place after the margin of the previous walltime.
+// again returns the delay between the last task of a pilot in a slot and the workers of the next one: the place of the
+// next pilot becomes free after the margin of the previous walltime.
 func (l *line) again() time.Duration { return l.leave + l.site.Margin + l.site.Overhead }
 
-// stays reports whether the pilot that holds a line is still there; to is the end of its last task.
+// stays reports whether the pilot that holds a line is still present; to is the end of its last task.
 func (l *line) stays(now, to time.Duration) bool {
 	if l.mates != nil {
 		return l.mates.running > 0 || now-l.mates.to <= l.keep
@@ -96,12 +97,12 @@ type schedule struct {
 	hold     []int32 // index of the hold in the line; negative: the task fits no line
 	lines    []*line
 	makespan time.Duration
-	placed   int // number of placed tasks; lower than all if some fit no line at any time
+	placed   int // number of placed tasks; smaller than their total if some fit no line at any time
 }
 
 // A scheduler makes one schedule. Time advances from one task end to the next. Ready tasks are placed by priority on
-// the first line that they fit. Thereby the first lines are full, and the last ones are empty while the workflow is
-// narrow, which produces the staircase.
+// the first line that they fit. As a result, the first lines are full, and the last lines are empty while the workflow
+// is narrow, which produces the staircase.
 type scheduler struct {
 	*tasks
 	cluster plan.Cluster
@@ -191,7 +192,7 @@ func (s *scheduler) run() {
 	}
 }
 
-// after returns the time of the next event; ok is false if there is none.
+// after returns the time of the next event; ok is false if there is no further event.
 func (s *scheduler) after() (at time.Duration, ok bool) {
 	at = math.MaxInt64
 	if s.ends.Len() > 0 {
@@ -227,7 +228,7 @@ func (s *scheduler) fill(now time.Duration) {
 	}
 }
 
-// begin puts a task on the first line that has room for it; ok is false if none has.
+// begin puts a task on the first line that has room for it; ok is false if no line has room.
 func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	need := s.needs[s.class[i]]
 	due := max(now+s.cluster.Turn(), s.next)

@@ -17,7 +17,7 @@ func (t *tasks) last(start timing) (last time.Duration) {
 	return last
 }
 
-// mirrored returns a timing in reversed time, counted from an instant.
+// mirrored returns a timing in reversed time, counted back from the given instant.
 func (t *tasks) mirrored(start timing, from time.Duration) timing {
 	back := make(timing, len(start))
 	for i, at := range start {
@@ -47,11 +47,11 @@ type slots struct {
 }
 
 // shift moves the tasks of a schedule to the left: in the order of their starts, each begins as soon as its parents
-// have ended and a slot is free. It takes the slot that became free last, so that the others remain available to tasks
-// that can begin earlier. No task starts later than before: when a task is moved, fewer tasks than slots are running at
-// its old start, because each task that was moved before it was also running then.
+// have ended and a slot is free. Among the free slots it takes the one that became free last, so that the others remain
+// available to tasks that can begin earlier. No task starts later than before: when a task is moved, fewer tasks than
+// slots are running at its old start, because each task that was moved before it was also running then.
 func (t *tasks) shift(start timing, s slots) timing {
-	free := make([]time.Duration, s.count) // ascending: when each becomes free
+	free := make([]time.Duration, s.count) // the times when slots become free, ascending
 	for i := range free {
 		free[i] = s.ready
 	}

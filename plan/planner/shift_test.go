@@ -31,8 +31,8 @@ func alike(t testing.TB, rng *rand.Rand) plan.Problem {
 	return plan.Problem{Work: w, Sites: []plan.Site{s}, Cluster: plan.Cluster{Hop: hop, Reuse: hop / 3}}
 }
 
-// On identical hosts, each improvement is no longer than the initial list schedule, starts no task before its parents
-// have ended, and places every task.
+// On identical hosts, each improved schedule is no longer than the initial list schedule, starts no task before its
+// parents have ended, and places every task.
 func TestTasksMoveOnlyToMakeASchedulesShorter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := seeded(rt)

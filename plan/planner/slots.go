@@ -1,9 +1,9 @@
 package planner
 
 // Pilots in slots. A candidate whose hosts are in slots uses the same list schedule as any other, with three
-// restrictions: a host exists only from the beginning of its slot, no task may end after its slot, and the next pilot
-// in the slot waits until the previous walltime has ended. The slots to try are chosen by plan/planner/algorithm; for
-// this package they are given, like the limits of a site.
+// restrictions: a host exists only from the beginning of its slot, no task may end after the end of the slot, and the
+// next pilot in the slot waits until the previous walltime has ended. The slots to try are chosen by
+// plan/planner/algorithm; for this package they are given, like the limits of a site.
 
 import "github.com/corral-pilot/corral/plan"
 

@@ -14,9 +14,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Three tasks of an hour run in sequence in a queue of two cpus, which others hold from the second hour to the third.
-// One pilot uses the hour before, a second one the time after it; the second is queued from the beginning, because it
-// is too long for the first hour.
+// Three tasks of an hour run in sequence in a queue of two cpus, which other jobs hold during the second hour. One
+// pilot uses the time before, and a second pilot uses the time after it; the second pilot is queued from the beginning,
+// because it is too long for the first hour.
 func TestPilotsInSlots(t *testing.T) {
 	t.Parallel()
 	const h, s = time.Hour, time.Second
@@ -54,7 +54,7 @@ func TestPilotsInSlots(t *testing.T) {
 	}
 }
 
-// If a site accepts one pilot at a time, the second is queued once the first has left.
+// If a site accepts one pilot at a time, the second pilot is queued once the first has left.
 func TestPilotsInSlotsOneAtATime(t *testing.T) {
 	t.Parallel()
 	const h = time.Hour
@@ -76,7 +76,7 @@ func TestPilotsInSlotsOneAtATime(t *testing.T) {
 }
 
 // Plans in slots are valid, or reported as impossible, for any room: Make checks each plan. The slots are the single
-// steps of the room, so that pilots are cut off at their ends.
+// steps of the room, so that pilots are cut off at the ends of these steps.
 func TestEveryPlanInSlotsIsValid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -13,7 +13,7 @@ import (
 type stair struct {
 	line, hold int
 	plan.Span            // of the pilot's job: from its start, before its workers are ready, until they have left
-	place      plan.Span // where the pilot's walltime has to fit
+	place      plan.Span // the interval into which the pilot's walltime has to fit
 }
 
 // Walltimes are rounded up to roundWalltime, and shortestWalltime is the minimum requested: batch systems count in
@@ -25,8 +25,8 @@ const (
 
 // pilots makes the pilots for the holds of a schedule, and maps each line and hold to a pilot and one of its hosts.
 // Hosts with the same site and shape that start and end together become one pilot, up to the site's maximum of hosts.
-// slack is how much their times may differ: it trades held time for fewer pilots. Unless the site limits the number of
-// pilots, a pilot has at most 1/parts of the hosts.
+// slack is the maximum difference between their times: a larger slack yields fewer pilots, which are held for longer in
+// total. Unless the site limits the number of pilots, a pilot has at most 1/parts of the hosts.
 func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at map[[2]int][2]int) {
 	var stairs []stair
 	for i, l := range s.lines {
@@ -88,8 +88,9 @@ func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at 
 	return all, at
 }
 
-// chain links each pilot to the one that it replaces: on each of their lines the previous hold ended because of the
-// walltime, not because of a pause. This is the case if it has to start before the previous one has left.
+// chain links each pilot to the pilot that it replaces: the two share all their lines, and on each line the previous
+// hold ended because of the walltime, not because of a pause. This is the case if the later pilot has to start before
+// the earlier pilot has left.
 func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
 	before := make([]map[int]int, len(all)) // :: previous pilot → number of lines
 	for i, l := range s.lines {
@@ -112,8 +113,8 @@ func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
 	}
 }
 
-// place returns the interval that the walltime of a hold's pilot has to fit. In a slot it ends when the next pilot
-// starts.
+// place returns the interval into which the walltime of a hold's pilot has to fit. In a slot the interval ends when the
+// next pilot starts.
 func (l *line) place(hold int) plan.Span {
 	if l.slot == nil {
 		return plan.Span{To: plan.Unbounded}
@@ -128,7 +129,7 @@ func (l *line) place(hold int) plan.Span {
 	return p
 }
 
-// pilot describes one pilot of a line's site and shape.
+// pilot returns a pilot with a line's site and shape.
 func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration) plan.Pilot {
 	need := held.To - held.From + l.spare(held.To-held.From) + l.site.Margin
 	walltime := max((need+roundWalltime-1)/roundWalltime*roundWalltime, shortestWalltime)

@@ -9,12 +9,12 @@ import (
 )
 
 // A Judge returns the share of outcomes in which a plan meets its goal's deadline. Unless exact is set, it may stop as
-// soon as it is clear on which side of the goal's confidence the share is. It must be deterministic.
+// soon as it is clear whether the share is above or below the goal's confidence. A Judge must be deterministic.
 type Judge func(pl *plan.Plan, exact bool) float64
 
-// patience holds the quantiles of waits that plans with a confidence assume in addition to the requested one. A plan
-// that assumes longer waits requests its later pilots earlier: this makes it safer, but more expensive if they start
-// early.
+// patience holds the quantiles of waits that plans with a confidence assume in addition to the requested confidence. A
+// plan that assumes longer waits requests its later pilots earlier: this makes the plan safer, but more expensive if
+// the pilots start early.
 var patience = []float64{0.5, 0.75}
 
 // mostPatient is the maximum number of tasks of a workflow for which more than one quantile is tried.
@@ -25,9 +25,9 @@ func unsure(p *planning) bool {
 	return p.Goal.Confidence > 0 && p.Goal.Deadline > 0 && p.judge != nil
 }
 
-// reserve returns the share by which walltimes are extended, so that a pilot stays if tasks take longer than estimated:
-// tasks are killed at the end of a walltime and have to start over. The reserve costs nothing unless it is used,
-// because a pilot without work leaves. Plans with a confidence have a larger one.
+// reserve returns the share by which walltimes are extended, so that a pilot remains available if tasks take longer
+// than estimated: tasks are killed at the end of a walltime and have to start over. The reserve costs nothing unless it
+// is used, because a pilot without work leaves. Plans with a confidence have a larger reserve.
 func reserve(p *planning) float64 {
 	if unsure(p) {
 		return 1
@@ -35,7 +35,7 @@ func reserve(p *planning) float64 {
 	return 0.5
 }
 
-// patient returns additional outcomes for other quantiles of the waits. There are none if the distribution of waits is
+// patient returns additional outcomes for other quantiles of the waits. It returns none if the distribution of waits is
 // not known.
 func patient(p *planning) (all []outcome) {
 	spread := slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return s.Waits != nil })
@@ -61,7 +61,7 @@ func patient(p *planning) (all []outcome) {
 type ladder struct {
 	p     *planning
 	rungs []outcome
-	share map[int]float64 // of outcomes within the deadline, for exactly judged rungs
+	share map[int]float64 // share of outcomes within the deadline, per exactly judged rung
 }
 
 // newLadder selects the outcomes within the sites' limits and the budget, except those that are neither better nor
@@ -111,8 +111,8 @@ func (l *ladder) sketch(k int) *plan.Plan {
 
 // climb returns the first rung with the required confidence, or -1; first is the first rung that meets the deadline
 // according to estimates. It bisects between an insufficient and a sufficient rung as if confidence increased along the
-// ladder. This does not always hold; the guarantee is that the returned rung is sufficient and that the rung before it
-// is not.
+// ladder. This is not always true; it is guaranteed that the returned rung is sufficient and that the rung before it is
+// not.
 func (l *ladder) climb(first int) int {
 	low, high := first-1, len(l.rungs)-1
 	for high >= first && !l.reaches(high) { // the fastest is not always the safest: it may need the most pilots
@@ -120,7 +120,7 @@ func (l *ladder) climb(first int) int {
 			high = first - 1
 		}
 	}
-	if high < first { // a quick check found none; one of those that nearly suffice may do
+	if high < first { // no rung passed the quick check; one that nearly suffices may pass the exact one
 		return l.settle(l.surest(first), first)
 	}
 	for high-low > 1 {
@@ -133,8 +133,8 @@ func (l *ladder) climb(first int) int {
 	return l.settle(high, first)
 }
 
-// settle returns the first rung from high on that suffices when judged exactly, or an earlier one such that all rungs
-// between suffice and the one before it does not; -1 if there is none.
+// settle returns the first rung from high on that suffices when judged exactly. If the rungs directly before that rung
+// also suffice, it returns the first of them. It returns -1 if no rung suffices.
 func (l *ladder) settle(high, first int) int {
 	for high < len(l.rungs) && l.judged(high, true) < l.p.Goal.Confidence {
 		high++
@@ -151,8 +151,8 @@ func (l *ladder) settle(high, first int) int {
 // topRungs is the number of fastest rungs to judge before the search fails.
 const topRungs = 4
 
-// sure returns the best outcome that meets the deadline with the required confidence. If there is none, ok is false and
-// the outcome is the safest one judged. At least one outcome must meet the deadline according to estimates.
+// sure returns the best outcome that meets the deadline with the required confidence. If no outcome does, ok is false
+// and the outcome is the safest one judged. At least one outcome must meet the deadline according to estimates.
 func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	first := slices.IndexFunc(l.rungs, func(o outcome) bool { return o.Makespan <= l.p.Goal.Deadline })
 	at := l.climb(first)
@@ -167,7 +167,7 @@ func (l *ladder) sure() (best outcome, c *plan.Confidence, ok bool) {
 	return l.rungs[at], c, ok
 }
 
-// surest returns the rung with the largest share of outcomes within the deadline, among the fastest.
+// surest returns, among the fastest rungs, the one with the largest share of outcomes within the deadline.
 func (l *ladder) surest(first int) int {
 	best := len(l.rungs) - 1
 	for k := best - 1; k >= max(first, len(l.rungs)-topRungs); k-- {

@@ -9,15 +9,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// tasks is the form of a workflow for list schedules: computed once, used for each candidate.
+// tasks represents a workflow in the form that list schedules use; it is computed once and used for each candidate.
 type tasks struct {
 	work    plan.Work
-	quick   plan.Work          // with the shortest time of each task, see plan.Quickest
-	place   []int32            // of each task in order of priority: by descending upward rank, then topological
+	quick   plan.Work          // work with the shortest time of each task, see plan.Quickest
+	place   []int32            // place of each task in order of priority: by descending upward rank, then topological
 	byPlace []int32            // the task at each place
 	needs   []corral.Resources // per class
 	class   []int32            // per task: index in needs
-	running []plan.Present     // their tasks have begun already
+	running []plan.Present     // present pilots; their running tasks have already begun
 }
 
 func newTasks(w, quick plan.Work) *tasks {

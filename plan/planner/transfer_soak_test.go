@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// The lower bound does not exceed the cpus that a plan needs, also if files are transferred.
+// The lower bound does not exceed the cpus that a plan needs, even if files are transferred.
 func TestBoundWithFilesThatTravel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))

@@ -23,7 +23,7 @@ func far() plan.Site {
 	return s
 }
 
-// with gives each task a number of bytes.
+// with sets the number of bytes of each task.
 func with(bytes int64, w plan.Work) plan.Work {
 	for i := range w.Tasks {
 		w.Tasks[i].Bytes = bytes
@@ -83,8 +83,8 @@ func TestFarWhereThereIsTime(t *testing.T) {
 	}
 }
 
-// TestTooFarForTheWalltime: a task that fits a walltime without transfers does not fit if transfers take the rest of
-// it.
+// TestTooFarForTheWalltime: a task that fits a walltime without transfers does not fit if transfers need more than the
+// rest of the walltime.
 func TestTooFarForTheWalltime(t *testing.T) {
 	t.Parallel()
 	site := far()
@@ -98,8 +98,8 @@ func TestTooFarForTheWalltime(t *testing.T) {
 	}
 }
 
-// TestLatencyMakesJobsOfSeveralTasks: if file transfers take long compared with short tasks, several tasks share one
-// job.
+// TestLatencyMakesJobsOfSeveralTasks: if file transfers take a long time compared with the tasks, several tasks share
+// one job.
 func TestLatencyMakesJobsOfSeveralTasks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -114,7 +114,8 @@ func TestLatencyMakesJobsOfSeveralTasks(t *testing.T) {
 	}
 }
 
-// TestFilesOfWorkersThatAreThere: the files of running tasks are already there; those of the next task are transferred.
+// TestFilesOfWorkersThatAreThere: the files of running tasks are already present; the files of the next task are
+// transferred.
 func TestFilesOfWorkersThatAreThere(t *testing.T) {
 	t.Parallel()
 	there := plan.Present{Site: "far", Hosts: 1, Host: cloud().Host, Pace: far().Pace, End: 10 * time.Hour,
@@ -127,7 +128,7 @@ func TestFilesOfWorkersThatAreThere(t *testing.T) {
 	}
 }
 
-// A plan that assumes shorter transfers than actual violates a rule of its own.
+// A plan that assumes shorter transfers than the actual ones violates a separate rule.
 func TestWaysOfFilesAreCounted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))

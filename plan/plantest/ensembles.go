@@ -11,9 +11,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Three returns the worked example of three workflows a, b and c, each with one task, then three, then one
-// (corral-thesis, E6.6; Malawski, Juve, Deelman and Nabrzyski, Future Generation Computer Systems 48, 2015). It is used
-// with a deadline of 6 hours and a budget of 18 machine-hours.
+// Three returns the worked example of three workflows a, b and c, each with one task followed by three tasks, and one
+// task after these (corral-thesis, E6.6; Malawski, Juve, Deelman and Nabrzyski, Future Generation Computer Systems 48,
+// 2015). It is used with a deadline of 6 hours and a budget of 18 machine-hours.
 func Three() ensemble.Ensemble {
 	return ensemble.Ensemble{
 		Diamond("a", 70, []int{95, 110, 100}, 160),
@@ -22,8 +22,8 @@ func Three() ensemble.Ensemble {
 	}
 }
 
-// Diamond returns a workflow with one task, several children of it, and one child of all these, with their runtimes in
-// minutes. Tasks are named after their runtimes.
+// Diamond returns a workflow of one task, its children, and one common child of these; the parameters are the runtimes
+// in minutes. Tasks are named after their runtimes.
 func Diamond(name string, first int, middle []int, last int) plan.Work {
 	w := plan.Work{Name: name}
 	add := func(minutes int) {

@@ -15,8 +15,9 @@ import (
 // application management, PhD thesis, University of Southern California, 2008).
 
 // SeismicHazard returns the CyberShake workflow of table 2 of the thesis, with its 8,039 tasks. Nothing in it is
-// random. The widest tasks need 288 processors; another width, for smaller machines, changes only these. The edges
-// follow figure 17: each synthetic seismogram depends on both wave propagations, and each peak value on its seismogram.
+// random. The widest tasks need 288 processors; a different width, for smaller machines, changes only these tasks. The
+// edges follow figure 17: each synthetic seismogram depends on both wave propagations, and each peak value on its
+// seismogram.
 func SeismicHazard(wide int) plan.Work {
 	const seismograms = 4017
 	d := &draft{ids: map[string]int{}}
@@ -39,12 +40,12 @@ func SeismicHazard(wide int) plan.Work {
 }
 
 // A Grid holds the parameters of Levels: the numbers of tasks and levels, the mean runtime, and the mean number of
-// processors. The thesis has 100 tasks in 10 levels of 1000 s (figure 12).
+// processors. The thesis uses 100 tasks in 10 levels, with a mean runtime of 1000 s (figure 12).
 type Grid struct {
 	Tasks, Levels int
 	Runtime       time.Duration
 	Processors    int
-	Parents       int // of each task below the first level; at most the size of the previous level
+	Parents       int // number of parents of each task below the first level; at most the size of the previous level
 }
 
 // Levels generates a workflow. The thesis does not specify distributions: here runtimes are uniform up to twice their
@@ -68,7 +69,7 @@ func Levels(g Grid, seed uint64) plan.Work {
 	return d.done()
 }
 
-// done returns the finished workflow.
+// done returns the finished workflow with its graph.
 func (d *draft) done() plan.Work {
 	var err error
 	if d.work.Graph, err = dag.New(len(d.work.Tasks), d.edges); err != nil {

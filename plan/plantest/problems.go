@@ -38,7 +38,7 @@ func Layers(rng *rand.Rand, tasks int) plan.Work {
 	return w
 }
 
-// Queue returns a site with lognormal waits with the given median: they usually last minutes, and sometimes hours.
+// Queue returns a site whose queue waits are lognormally distributed around the given median.
 func Queue(name string, median time.Duration) plan.Site {
 	s := plan.Site{
 		Name: name, Host: corral.Resources{CPUs: 8, MemoryMiB: 64000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},

@@ -12,10 +12,11 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Draw generates workflows of five applications in any size. Their structure and the distributions of runtimes are
+// Draw generates workflows of five applications, of any size. Their structure and the distributions of runtimes are
 // those of the workflow generator with which the thesis made its ensembles (Bharathi, Chervenak, Deelman, Mehta, Su and
-// Vahi: Characterization of scientific workflows, WORKS 2008; the constants are those of corral-thesis, §1.6.10). They
-// are not those of the thesis's profiles: an mProjectPP takes 13.59 s here, and 1.73 s there (trap T37).
+// Vahi: Characterization of scientific workflows, WORKS 2008; the constants are those of corral-thesis, §1.6.10). These
+// distributions differ from those of the thesis's profiles: an mProjectPP takes 13.59 s here, and 1.73 s there (trap
+// T37).
 //
 // Parameters that the constants do not determine (compression ratios of archives and pictures, sizes of the parts of
 // lanes) are estimated from the generator's output, see each recipe. The generator itself has no seed, so published
@@ -28,11 +29,11 @@ var recipes = map[string]func(*draft, int){
 	"sipht": sipht, "ligo": ligo, "epigenomics": epigenomics, "montage": montage, "cybershake": cyberShake,
 }
 
-// Least is the size of the smallest workflow.
+// Least is the number of tasks of the smallest workflow.
 const Least = 20
 
 // Draw returns a workflow of an application with about the given number of tasks; it may have slightly fewer if the
-// structure does not allow the exact number. An unknown name, and fewer tasks than Least, are an Invalid error.
+// structure does not allow the exact number. An unknown name or a number of tasks below Least is an Invalid error.
 func Draw(application string, tasks int, seed uint64) (plan.Work, error) {
 	of, ok := recipes[application]
 	if !ok {
@@ -49,7 +50,7 @@ func Draw(application string, tasks int, seed uint64) (plan.Work, error) {
 	return d.done(), nil
 }
 
-// A draft is an unfinished workflow.
+// A draft is an unfinished workflow, to which recipes add tasks.
 type draft struct {
 	rng   *rand.Rand
 	work  plan.Work
@@ -90,9 +91,9 @@ func (d *draft) many(n int, kind string, mean, variance float64, after ...int) (
 	return all
 }
 
-// montage: images are projected, overlapping pairs are compared, the differences are fitted, and all images are added
-// up to a mosaic, which is shrunk to a picture. The shrunken mosaic has about 7.4 MB per degree, and the picture 8 to
-// 30 % of that.
+// montage: images are projected, overlapping pairs are compared, the differences are fitted, and all images are
+// combined into a mosaic, which is shrunk to a picture. The shrunken mosaic has about 7.4 MB per degree, and the
+// picture 8 to 30 % of that.
 func montage(d *draft, n int) {
 	images := int(math.Round(float64(n-6) / 6))
 	for images*(images-1)/2 < n-6-2*images {
@@ -129,7 +130,7 @@ func pair(k int) (i, j int) {
 }
 
 // cyberShake: seismograms are made from a few extracted volumes, and peak values from each seismogram. Archives of the
-// two are compressed to 5 to 20 % of 24,000 and 216 bytes per item.
+// seismograms and of the peak values are compressed to 5 to 20 % of 24,000 and 216 bytes per item, respectively.
 func cyberShake(d *draft, n int) {
 	volumes := max(2, int(math.Round(d.between(0.5, 1.5)*0.0081*float64(n-2))))
 	seismograms := (n - 2 - volumes) / 2
@@ -147,7 +148,8 @@ func cyberShake(d *draft, n int) {
 
 // epigenomics: lanes of reads are split; each part is filtered, converted twice, and mapped to the genome, which takes
 // most of the time; maps are merged by lane, then all are indexed and piled up. The first conversion halves a part's
-// size, the second reduces it to 0.8 of that, and a map has 0.23 of that; the index has 1.3 % of the size of all maps.
+// size, the second reduces it to 0.8 of that, and a map is 0.23 of that size; the index is 1.3 % of the size of all
+// maps.
 func epigenomics(d *draft, n int) {
 	lanes, parts := lanesOf(n, d.rng)
 	genome := float64(int64(4)<<30) * d.between(0.75, 1.25)

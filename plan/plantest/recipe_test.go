@@ -13,8 +13,8 @@ import (
 )
 
 // Workflows of all sizes have approximately the given number of tasks, the levels of their application, and as much
-// work as those of the generator: the mean task takes a time in the range of the generator's published instances with
-// 100 to 1000 tasks, with a tolerance of 20 %.
+// work as the workflows of the generator: the mean runtime of their tasks is in the range of the generator's published
+// instances with 100 to 1000 tasks, with a tolerance of 20 %.
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	for application, want := range map[string]struct {
@@ -55,8 +55,9 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// The kinds determine sizes and priorities: sorted ones descend, a constant one has one size, and a Pareto distribution
-// has mostly the smallest size and about 10 % of the largest (figure 6.5: 57 and 9 of 100).
+// The kinds determine sizes and priorities: sizes descend in sorted kinds, all sizes are equal in the constant kind,
+// and a Pareto distribution yields mostly the smallest size and about 10 % of the largest (figure 6.5: 57 and 9 of
+// 100).
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, kind := range ensemble.Kinds {

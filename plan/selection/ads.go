@@ -17,10 +17,10 @@ import (
 // A machine has, for each consumable that it offers:
 //
 //	CorralRate_TYPE            its rate
-//	CorralForm_TYPE_ATTRIBUTE  a list of values, for each attribute of the form
+//	CorralForm_TYPE_ATTRIBUTE  the list of values of each attribute of the form
 //
 // A job has an expression for its Requirements and one for its Rank, which is the negative cost. A machine that lacks
-// an attribute does not match, because the expression is undefined. Values are compared with "is", which is
+// an attribute does not match, because the expression is then undefined. Values are compared with "is", which is
 // case-sensitive for texts; numbers are always written as reals.
 //
 // The negotiator compares Rank only between machines with the same NEGOTIATOR_PRE_JOB_RANK.
@@ -37,8 +37,8 @@ var word = regexp.MustCompile(`^[a-z][a-z0-9]{0,39}$`)
 // An Attribute is a line of a machine's ad.
 type Attribute struct{ Name, Value string }
 
-// Machine returns the attributes that advertise a machine's capabilities, sorted by name. Types and attributes other
-// than words of letters and digits, and two capabilities of the same type, are an error of kind Invalid.
+// Machine returns the attributes that advertise a machine's capabilities, sorted by name. The error is of kind Invalid
+// if a type or an attribute is not a word of lower-case letters and digits, or if two capabilities have the same type.
 func Machine(capabilities []Capability) (all []Attribute, err error) {
 	seen := map[string]bool{}
 	for _, c := range capabilities {
@@ -67,7 +67,7 @@ func Machine(capabilities []Capability) (all []Attribute, err error) {
 }
 
 // Job returns the expressions for a job's requirements: a condition for its Requirements, and its Rank. Amounts are not
-// rounded; see selection.Quantised. Errors are as for Machine.
+// rounded; see selection.Quantised. Errors are like those of Machine.
 func Job(task []Requirement) (requirements, rank string, err error) {
 	var all, costs []string
 	for _, r := range task {
@@ -105,7 +105,7 @@ func anyOf(kind, attribute string, values []Value) string {
 	return strings.Join(some, " || ")
 }
 
-// words checks that a type and its attributes are valid in names.
+// words checks that a type and its attributes may be used in the names of ClassAd attributes.
 func words(c Consumable) error {
 	if !word.MatchString(c.Type) {
 		return corral.Errorf(corral.Invalid, "%.40q must be a word of lower-case letters and digits", c.Type)

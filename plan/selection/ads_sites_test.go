@@ -18,8 +18,8 @@ import (
 	"github.com/corral-pilot/corral/plan/selection"
 )
 
-// drawn generates capabilities and requirements with few types, attributes and values, so that many match and many do
-// not.
+// drawn generates capabilities and requirements with few types, attributes and values, so that many pairs match and
+// many do not.
 type drawn struct{ *rand.Rand }
 
 func (d drawn) consumable(kind string) selection.Consumable {
@@ -40,7 +40,7 @@ func (d drawn) consumable(kind string) selection.Consumable {
 }
 
 // HTCondor's evaluation of the generated expressions agrees with package selection for ten thousand pairs: the same
-// ones are viable, and the rank is the negative cost.
+// pairs are viable, and the rank is the negative cost.
 func TestHTCondorAgrees(t *testing.T) {
 	t.Parallel()
 	d := drawn{rand.New(rand.NewPCG(1, 15))}

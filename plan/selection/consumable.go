@@ -72,7 +72,7 @@ type Consumable struct {
 	Form map[string][]Value `json:"form,omitempty"`
 }
 
-// key returns the same text for equal consumables, whatever the order of their values.
+// key returns a text that is equal for equal consumables, regardless of the order of their values.
 func (c Consumable) key() string {
 	var parts []string
 	for attribute, values := range c.Form {
@@ -93,7 +93,7 @@ type Requirement struct {
 	Amount float64 `json:"amount"`
 }
 
-// A Capability is a consumable that a resource offers, with the amount per unit of cost.
+// A Capability is a consumable that a resource offers, with the amount that it offers per unit of cost.
 type Capability struct {
 	Consumable
 	Rate float64 `json:"rate"`
@@ -114,8 +114,8 @@ func positive(what string, c Consumable, n float64) error {
 }
 
 // Aggregate returns the total requirements of a sequence of instructions, with one entry for each type and form
-// (equation 1). The sums do not depend on the order of the amounts. Amounts that are not positive are an error of kind
-// Invalid.
+// (equation 1). The sums do not depend on the order of the amounts. The error is of kind Invalid if an amount is not
+// positive.
 func Aggregate(instructions ...[]Requirement) ([]Requirement, error) {
 	amounts, consumables := map[string][]float64{}, map[string]Consumable{}
 	for _, all := range instructions {
@@ -143,8 +143,8 @@ func Aggregate(instructions ...[]Requirement) ([]Requirement, error) {
 	return sums, nil
 }
 
-// Serves returns why a capability does not serve a requirement; empty: it does (algorithm 1). Additional attributes of
-// the capability do not matter.
+// Serves returns the reason why a capability does not serve a requirement, or "" if it does (algorithm 1). Additional
+// attributes of the capability do not matter.
 func (c Capability) Serves(r Requirement) (why string) {
 	if c.Type != r.Type {
 		return fmt.Sprintf("it is %s, not %s", c.Type, r.Type)

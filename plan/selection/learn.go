@@ -10,8 +10,8 @@ import (
 type Run struct{ Took, Expected float64 }
 
 // Factor returns the ratio of actual to expected times at a site: the median, so that a single run that hung has no
-// more weight than any other. Runs with a value that is not positive are ignored. Without runs the factor is 1, and n
-// is 0.
+// more weight than any other. It ignores runs with a value that is not positive. n is the number of runs used; without
+// runs the factor is 1.
 func Factor(runs []Run) (factor float64, n int) {
 	var ratios []float64
 	for _, r := range runs {
@@ -27,14 +27,14 @@ func Factor(runs []Run) (factor float64, n int) {
 	return (ratios[(n-1)/2] + ratios[n/2]) / 2, n
 }
 
-// Processors are the cores of one model in a pool, with the rate per core.
+// Processors describes the cores of one processor model in a pool, with the rate per core.
 type Processors struct {
 	Cores int
 	Rate  float64
 }
 
-// PoolRate returns the mean rate of a pool's cores, or 0 if there are none. If the slot of a task is known, use that
-// slot's rate instead.
+// PoolRate returns the mean rate of a pool's cores, or 0 if the pool has no cores. If the slot of a task is known, use
+// the rate of that slot instead.
 func PoolRate(models []Processors) float64 {
 	cores, sum := 0, 0.0
 	for _, m := range models {
@@ -49,7 +49,8 @@ func PoolRate(models []Processors) float64 {
 type Span struct{ Start, End float64 }
 
 // Completion divides the time from an instant to the last end into the time in which something ran, which is the length
-// of the union of all spans, and the rest: gaps between pilots count as waits. The sum is the time to completion.
+// of the union of all spans, and the remaining time, in which nothing ran: gaps between pilots count as waits. The sum
+// of the two is the time to completion.
 func Completion(from float64, spans []Span) (waited, ran float64) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
@@ -82,8 +83,8 @@ type Drift struct {
 	Instructions float64
 }
 
-// Error returns the percentage of the prediction's excess over the cycles that instructions per cycle do not explain
-// (the paper's equation 6). It is the drift of the number of instructions alone.
+// Error returns, as a percentage, how far the prediction exceeds the number of cycles beyond what instructions per
+// cycle explain (the paper's equation 6). It is the drift of the number of instructions alone.
 func (d Drift) Error() float64 {
 	excess := d.Predicted / d.Cycles
 	return math.Abs(excess-d.Instructions/d.Cycles) / excess * 100

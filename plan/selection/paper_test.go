@@ -23,9 +23,9 @@ var machines = []struct {
 	{"OSG", 2.50, 3.09, 2.930, 0.96, false},
 }
 
-const instructions = 1e12 // on the reference machine: the prediction for each run, at one per cycle
+const instructions = 1e12 // on the reference machine: the cycles predicted for each run, at one instruction per cycle
 
-// drift returns the drift of a run on one of them.
+// drift returns the drift of a run on one of the machines.
 func drift(i int) selection.Drift {
 	return selection.Drift{Predicted: instructions, Cycles: instructions / machines[i].perCycle, Instructions: instructions}
 }
@@ -93,7 +93,7 @@ func TestOrderOfThePaper(t *testing.T) {
 	}
 }
 
-// Selection by time and by money may differ, if the fast resource is expensive.
+// Selection by time and selection by money may differ if the fast resource is expensive.
 func TestOtherMetrics(t *testing.T) {
 	t.Parallel()
 	c := consumable("compute")
@@ -117,7 +117,7 @@ func TestOtherMetrics(t *testing.T) {
 }
 
 // Without waits and noise the fastest machine saves 63 % for a bag of tasks compared with the slowest one (1 - 0.132 ÷
-// 0.3555 of the measured times); with waits the selection takes them into account.
+// 0.3555 of the measured times); if there are waits, the selection takes them into account.
 func TestBagOfTasks(t *testing.T) {
 	t.Parallel()
 	took := func(i int) float64 { return drift(i).Cycles / machines[i].mean }

@@ -11,13 +11,13 @@ import (
 type Item struct {
 	Type   string  `json:"type"`
 	Amount float64 `json:"amount"`
-	Rate   float64 `json:"rate"` // the best rate of the capabilities that serve it
+	Rate   float64 `json:"rate"` // the best rate of all capabilities that serve the requirement
 	Cost   float64 `json:"cost"` // amount ÷ rate
 }
 
-// Bill returns the cost of a task at a resource, with one item for each requirement in order (equation 2). The first
-// requirement that no capability serves is an error of kind Unsatisfiable with the reason (algorithm 2). A rate or an
-// amount that is not positive is an error of kind Invalid.
+// Bill returns the cost of a task at a resource, with one item for each requirement in order (equation 2). If no
+// capability serves a requirement, the error is of kind Unsatisfiable and contains the reason (algorithm 2). If a rate
+// or an amount is not positive, the error is of kind Invalid.
 func Bill(resource []Capability, task []Requirement) (items []Item, err error) {
 	for _, r := range task {
 		if err := r.Check(); err != nil {
@@ -54,11 +54,11 @@ func Cost(items []Item) (sum float64) {
 	return sum
 }
 
-// None is the index if nothing was selected.
+// None is the index that means that nothing was selected.
 const None = -1
 
-// Select returns the index of the highest affinity, the first one in case of a tie, or None if there is none (algorithm
-// 3). NaN and −Inf are never selected.
+// Select returns the index of the highest affinity, the first such index in case of a tie, or None if no affinity
+// qualifies (algorithm 3). NaN and −Inf are never selected.
 func Select(affinities []float64) int {
 	best, at := math.Inf(-1), None
 	for i, v := range affinities {
@@ -70,9 +70,9 @@ func Select(affinities []float64) int {
 }
 
 // Spread selects a resource for each of many equal tasks in order. Each resource has a number of places for tasks at a
-// time; further tasks wait for the duration of one. A task is assigned to the resource where it ends first, which is
-// the same as Select while there are places. The paper sends all tasks to one resource as if it were unlimited.
-// Resources without places get no tasks; if none has places, the indices are None.
+// time; further tasks wait for the duration of one task. A task is assigned to the resource where it ends first, which
+// is the resource that Select chooses as long as places are free. The paper sends all tasks to one resource as if it
+// were unlimited. Resources without places get no tasks; if no resource has places, all indices are None.
 func Spread(tasks int, places []int, wait, takes []float64) []int {
 	sent, chosen := make([]int, len(places)), make([]int, tasks)
 	for k := range chosen {

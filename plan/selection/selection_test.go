@@ -220,7 +220,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Tasks are assigned to the fastest resource while it has places, then to the one where they end first.
+// Tasks are assigned to the fastest resource while it has free places, and then to the resource where they end first.
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	got := selection.Spread(6, []int{2, 3, 0}, []float64{0, 0, 0}, []float64{10, 15, 1})
@@ -232,7 +232,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// 100 tasks on nodes of 24 cpus need five nodes, with 20 unused cpus; with one cpu per node each task has its own.
+// 100 tasks on nodes of 24 cpus need five nodes, with 20 unused cpus; with one cpu per node each task has its own node.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	for cpus, want := range map[int][2]int{24: {5, 20}, 1: {100, 0}, 100: {1, 0}, 128: {1, 28}} {
@@ -246,7 +246,7 @@ func TestShape(t *testing.T) {
 }
 
 // A factor of 1.23 is learned within 5 % from fifty runs that vary by 10 %, and a single run that takes a hundred times
-// as long changes it by less than that.
+// as long changes the factor by less than 5 %.
 func TestFactor(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 23))
@@ -298,7 +298,7 @@ func TestCompletion(t *testing.T) {
 	})
 }
 
-// A thousand amounts within 1 % of each other are at most five distinct values after rounding.
+// A thousand amounts within 1 % of each other have at most five distinct values after rounding.
 func TestQuantised(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 17))

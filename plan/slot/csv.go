@@ -34,10 +34,10 @@ const (
 	maxName  = 100
 )
 
-// ReadCSV reads the offers of sites; name is the file name for errors. Offers are at instant 0, in the order of the
-// first mention of their sites, and their slots are in the order of the file. A site's number of processors is the
-// maximum offered at once. Errors are of kind Invalid, with the place name:line, for lines that violate the format, and
-// for more than 32 MiB or 100,000 slots. A file without slots is an error of kind Unsatisfiable.
+// ReadCSV reads the offers of sites; name is the file name for errors. Offers are made at instant 0; they are in the
+// order in which the sites first occur, and their slots are in the order of the file. A site's number of processors is
+// the maximum offered at once. Errors are of kind Invalid, with the place name:line, for lines that violate the format,
+// and for files of more than 32 MiB or 100,000 slots. A file without slots is an error of kind Unsatisfiable.
 func ReadCSV(r io.Reader, name string) ([]Offer, error) {
 	var all []Offer
 	n := 0

@@ -32,7 +32,7 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
-// Errors have a place and a reason.
+// Errors contain a place and a reason.
 func TestReadCSVRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -1,4 +1,4 @@
-// Package slot models a site's offers of processors: a number of processors, from an instant on, for a time, at a
+// Package slot models a site's offers of processors: each offers a number of processors for an interval of time at a
 // price. A workflow that reserves slots in advance does not wait in a queue between its tasks.
 //
 // The terms are those of Singh (An end-to-end framework for provisioning based resource and application management, PhD
@@ -13,14 +13,14 @@
 //	offer.go  a source's offer at an instant, and the error for stale offers
 //	csv.go    slots in a file
 //
-// Processors in a list are pinned: a task keeps the same processors of the same slots until it ends. Slots that overlap
-// in time can be combined side by side, but not one after another. A profile that counts free processors
+// The processors of a list are pinned: a task keeps the same processors of the same slots until it ends. Slots that
+// overlap in time can be combined side by side, but not one after another. A profile that counts free processors
 // (plan/availability) is not restricted in this way, and may yield an earlier start.
 //
 // The invariant: free and taken parts never overlap, and together they are the original slots. The package reads no
 // clock; all times count from an instant that the caller chooses.
 //
 // A real Slurm would be another Source: a package below gridsite/slurm that makes a profile from the output of squeue
-// and sinfo, as sim/advertiser makes one from a simulated queue, and that calls sbatch --test-only before it takes
-// anything.
+// and sinfo, just as sim/advertiser makes a profile from a simulated queue, and that calls sbatch --test-only before it
+// reserves anything.
 package slot

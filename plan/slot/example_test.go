@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// A hole before another user's job, and free time after it: two tasks share the hole, which is paid as a whole, and a
-// third one is too long for it.
+// A hole before another user's job, and free time after it: two tasks share the hole, which is charged as a whole, and
+// a third task is too long for it.
 func Example() {
 	l := slot.NewList([]slot.Slot{
 		{Length: 3 * time.Hour, Processors: 4, Price: 1_000_000},

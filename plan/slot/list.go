@@ -14,7 +14,7 @@ import (
 // A List holds the free and the taken parts of slots. Use NewList to make one. It is not safe for concurrent use.
 type List struct {
 	slots []Slot
-	order []int  // of the slots, sorted like their rests
+	order []int  // indices of the slots, sorted like their rests
 	free  []rest // sorted, see before
 	used  []use  // per slot
 
@@ -25,14 +25,15 @@ type List struct {
 	taken  []Piece
 }
 
-// A rest is a number of processors of a slot that are free in an interval, which has no end for an extensible slot.
+// A rest is a free part of a slot: a number of processors that are free in an interval. The last rest of an extensible
+// slot has no end.
 type rest struct {
 	start, end time.Duration
 	processors int
 	slot       int
 }
 
-// before orders rests by start. In case of a tie the one that ends first comes first, so that holes are filled before
+// before orders rests by start. In case of a tie the rest that ends first comes first, so that holes are filled before
 // open ends are used. This rule, together with merging equal rests, reproduces figure 1 of the thesis.
 func (r rest) before(o rest) int {
 	return cmp.Or(cmp.Compare(r.start, o.start), cmp.Compare(r.end, o.end), cmp.Compare(r.slot, o.slot))
@@ -45,7 +46,7 @@ type use struct {
 	until  time.Duration // the last end
 }
 
-// NewList returns a list in which all slots are free. They must pass Check, and must not be modified later.
+// NewList returns a list in which all slots are free. The slots must pass Check, and must not be modified later.
 func NewList(slots []Slot) *List {
 	l := &List{slots: slots, used: make([]use, len(slots)), order: make([]int, len(slots))}
 	for i := range slots {
@@ -56,8 +57,8 @@ func NewList(slots []Slot) *List {
 	return l
 }
 
-// Machine returns the list of a site on which nothing is planned: it is the thesis's non-delaying scheduler (Singh
-// 2008, section 3.1), which has no other state.
+// Machine returns the list of a site on which nothing is planned: it is the state of the thesis's non-delaying
+// scheduler (Singh 2008, section 3.1), which keeps no other state.
 func Machine(processors int, from time.Duration) *List {
 	return NewList([]Slot{{Start: from, Length: time.Hour, Processors: processors, Divisible: true, Extensible: true}})
 }
@@ -72,7 +73,7 @@ func (l *List) whole(i int) rest {
 	return r
 }
 
-// Reset frees all chosen slots. The others are removed from the list.
+// Reset frees all chosen slots, and removes the others from the list.
 func (l *List) Reset(chosen func(slot int) bool) {
 	l.free, l.taken = l.free[:0], l.taken[:0]
 	clear(l.used)
@@ -89,10 +90,11 @@ func (l *List) Record() { l.record = true }
 // Taken returns the pieces that were taken since Record, in order.
 func (l *List) Taken() []Piece { return l.taken }
 
-// Find returns the earliest start, not before an instant, at which n processors are free for a length (Singh 2008,
-// figure 2). It examines free slots in order. A slot that is wide and long enough is taken alone. If a slot is only
-// long enough, earlier slots that are free throughout are added, from the latest to the first, until they are wide
-// enough together. A length of 0 starts at once. ok is false if there is no such start.
+// Find returns the earliest start, not before the given instant, from which n processors are free for the given length
+// (Singh 2008, figure 2). It examines free slots in order. A slot that is wide and long enough is taken alone. If a
+// slot is long enough but too narrow, earlier slots that are free during the whole interval are added, from the latest
+// to the first, until they are wide enough together. A task with a length of 0 starts at once. ok is false if there is
+// no such start.
 func (l *List) Find(earliest, length time.Duration, n int) (start time.Duration, ok bool) {
 	l.pool, l.found = l.pool[:0], Piece{Start: earliest, Length: length, Processors: n}
 	if length == 0 {
@@ -103,7 +105,7 @@ func (l *List) Find(earliest, length time.Duration, n int) (start time.Duration,
 	for i := range l.free {
 		r := &l.free[i]
 		start = max(r.start, earliest)
-		if length > r.end-start { // also if the sum exceeds a Duration
+		if length > r.end-start { // written so that the sum cannot overflow
 			continue
 		}
 		for ends.Len() > 0 && length > ends.First().at-start {
@@ -127,7 +129,8 @@ type ending struct {
 
 func (a ending) before(b ending) bool { return a.at < b.at }
 
-// gather adds a rest and earlier ones that last until an instant to the pool, until there are enough processors.
+// gather adds a rest to the pool, and then the earlier rests that last until an instant, until the pool contains enough
+// processors.
 func (l *List) gather(i int, until time.Duration) {
 	for left := l.found.Processors; left > 0; i-- {
 		if r := &l.free[i]; r.end >= until {
@@ -137,7 +140,7 @@ func (l *List) gather(i int, until time.Duration) {
 	}
 }
 
-// Take takes the result of Find; the list must not have changed in between.
+// Take takes the piece that the last Find found; the list must not have changed in between.
 func (l *List) Take() {
 	n := l.found.Processors
 	if l.found.Length == 0 {
@@ -166,7 +169,7 @@ func (l *List) Place(earliest, length time.Duration, n int) (start time.Duration
 }
 
 // carve takes k processors of a rest for the found piece, and adds the remaining parts to left: the unused processors,
-// the time before, and the time after (Singh 2008, figure 3).
+// and the processors before and after the piece (Singh 2008, figure 3).
 func (l *List) carve(left []rest, r rest, k int) []rest {
 	p := Piece{r.slot, l.found.Start, l.found.Length, k}
 	u := &l.used[r.slot]
@@ -200,7 +203,7 @@ func (l *List) insert(r rest) {
 
 // Cost returns the cost of the taken pieces, rounded once. A divisible slot is charged by its pieces. An indivisible
 // slot is charged once as a whole as soon as any part is used, and its remaining parts are free of charge (Singh 2008,
-// section 4.5: the cost is that of the difference between the slots before and after). Unused slots cost nothing.
+// section 4.5: the cost is the difference between the costs of the slots before and after). Unused slots cost nothing.
 func (l *List) Cost() cost.Money {
 	var b bill
 	var fees cost.Money
@@ -235,8 +238,8 @@ func times(fee cost.Money, n int) cost.Money {
 	return fee * cost.Money(n)
 }
 
-// Needed returns the pieces to reserve for everything taken since Record: the pieces of divisible slots, and the other
-// slots as a whole, with their extension. They are sorted by slot and start.
+// Needed returns the pieces to reserve for everything taken since Record: the pieces of divisible slots, and the used
+// indivisible slots as a whole, with their extensions. The pieces are sorted by slot and start.
 func (l *List) Needed() []Piece {
 	var all []Piece
 	for _, p := range l.taken {
@@ -257,7 +260,7 @@ func (l *List) Needed() []Piece {
 
 // Free returns the free parts as slots with their original prices, in order of time. Parts that end because something
 // is taken after them are neither divisible nor extensible, so that a site is not fragmented. Parts without an end are
-// both; they last until the horizon, or at least a millisecond.
+// divisible and extensible; they last until the horizon, and at least one millisecond.
 func (l *List) Free(horizon time.Duration) []Slot {
 	all := make([]Slot, len(l.free))
 	for i, r := range l.free {

@@ -31,7 +31,7 @@ func (f Fixed) Offer() (Offer, error) { return Offer(f), nil }
 type StaleError struct {
 	Site  string
 	Piece Piece
-	Free  int // processors that are now free throughout its time
+	Free  int // processors that are now free during the whole piece
 }
 
 func (e *StaleError) Error() string {

@@ -13,8 +13,8 @@ import (
 
 // At every instant free and taken processors add up to all processors. Free slots have a length, those with an end are
 // neither divisible nor extensible, and after the last end all processors are free forever (F3). No start is earlier
-// than in a profile that counts processors, and each is the earliest at which free slots are wide enough together (F4).
-// Taken pieces never move.
+// than in a profile that counts processors, and each is the earliest start at which free slots together are wide enough
+// (F4). Taken pieces never move.
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +55,8 @@ func earliestPinned(free []slot.Slot, earliest, length time.Duration, width int)
 	}
 }
 
-// balanced checks, hour by hour, that free and taken processors add up to all, and checks the free slots in detail.
+// balanced checks, hour by hour, that free and taken processors add up to all processors, and checks the free slots in
+// detail.
 func balanced(t *rapid.T, n int, l *slot.List) {
 	last := time.Duration(0)
 	for _, p := range l.Taken() {
@@ -98,8 +99,8 @@ func slots(t *rapid.T) []slot.Slot {
 	}), 1, 6).Draw(t, "slots")
 }
 
-// The needed pieces may be taken according to table 1, each indivisible slot once and as a whole. Their total cost is
-// that of the list, and they contain everything that was taken (F10).
+// The needed pieces may be taken according to table 1, and each indivisible slot is taken once and as a whole. The
+// total cost of these pieces is that of the list, and they contain all pieces that were taken (F10).
 func TestNeeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,8 +135,8 @@ func TestNeeded(t *testing.T) {
 	})
 }
 
-// An indivisible slot is paid once as a whole, whatever is used of it, and may hold several tasks; in a divisible one
-// idle time is not paid (F10).
+// An indivisible slot is charged once as a whole, no matter how much of it is used, and several tasks may share it; in
+// a divisible slot idle time is not charged (F10).
 func TestCostOfAList(t *testing.T) {
 	t.Parallel()
 	hole := slot.Slot{Length: 6 * h, Processors: 4, Price: 1_000_000}
@@ -150,7 +151,7 @@ func TestCostOfAList(t *testing.T) {
 	}{
 		{0, h, 1, 0, 24},
 		{2 * h, 4 * h, 4, 2 * h, 24 + 16 + 7}, // only the other slot has room for it
-		{h, 5 * h, 4, h, 24 + 16 + 7},         // beside the first task, and paid with it
+		{h, 5 * h, 4, h, 24 + 16 + 7},         // beside the first task, and charged with it
 		{0, 0, 9, 0, 24 + 16 + 7},             // nothing, at once
 		{7 * h, h, 1, 7 * h, 24 + 16 + 7 + 1 + 7},
 	} {

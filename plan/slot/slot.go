@@ -13,10 +13,11 @@ import (
 // Forever is the end of an interval without end.
 const Forever time.Duration = math.MaxInt64
 
-// A Slot is a number of processors of a site for a time (Singh 2008, equation 2). Times are whole milliseconds.
+// A Slot is a number of processors that a site offers for an interval of time (Singh 2008, equation 2). Times are whole
+// milliseconds.
 type Slot struct {
 	Start      time.Duration
-	Length     time.Duration // for an extensible slot: as far as the site looks ahead
+	Length     time.Duration // for an extensible slot: until the site's planning horizon
 	Processors int
 	Price      cost.Money // per processor and hour
 	Fee        cost.Money // per piece that is taken, regardless of its size
@@ -54,9 +55,9 @@ func (s Slot) Check() error {
 	return nil
 }
 
-// A Piece is the part that is taken from one of several slots.
+// A Piece is the part of one slot that is taken.
 type Piece struct {
-	Slot       int // its index
+	Slot       int // index of the slot
 	Start      time.Duration
 	Length     time.Duration
 	Processors int
@@ -66,7 +67,7 @@ type Piece struct {
 func (p Piece) End() time.Duration { return p.Start + p.Length }
 
 // Cost returns the cost of a piece of the slot (Singh 2008, table 1): its processor time at the slot's price, and the
-// fee. A piece that must not be taken is an error of kind Unsatisfiable that names the restriction.
+// fee. If the piece must not be taken, the error is of kind Unsatisfiable and names the restriction.
 func (s Slot) Cost(p Piece) (cost.Money, error) {
 	if why := s.refuses(p); why != "" {
 		return 0, corral.Errorf(corral.Unsatisfiable, "slot %d does not allow this: %s", p.Slot, why)
@@ -76,7 +77,7 @@ func (s Slot) Cost(p Piece) (cost.Money, error) {
 	return b.money().Plus(s.Fee), nil
 }
 
-// refuses returns the restriction of table 1 that a piece violates, by row; empty: none.
+// refuses returns the first restriction, in the order of table 1, that a piece violates, or "" if it violates none.
 func (s Slot) refuses(p Piece) string {
 	switch {
 	case p.Processors < 1 || p.Length <= 0:

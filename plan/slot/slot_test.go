@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// TestSubslotCost is table 1 of the thesis: the pieces that may be taken of the four kinds of slots, and their cost.
-// The slot has 4 processors from 10 h to 16 h, at a price of 2 per processor-hour and a fee of 5.
+// TestSubslotCost is table 1 of the thesis: the pieces that may be taken from the four kinds of slots, and the cost of
+// these pieces. The slot has 4 processors from 10 h to 16 h, at a price of 2 per processor-hour and a fee of 5.
 func TestSubslotCost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestSubslotCost(t *testing.T) {
 	}
 }
 
-// Products beyond 64 bits are exact, and those beyond the range of money saturate.
+// Products beyond 64 bits are exact, and products beyond the range of money saturate.
 func TestCharge(t *testing.T) {
 	t.Parallel()
 	const hour = 3_600_000

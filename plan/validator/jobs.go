@@ -8,7 +8,8 @@ type begin struct {
 	at               corral.Seconds
 }
 
-// follows reports which tasks begin where and when another task of their job ends; nil if no job has several tasks.
+// follows reports for each task whether it begins where and when another task of its job ends. The result is nil if no
+// job has several tasks.
 func (c *checker) follows() (all []bool) {
 	jobs := c.jobs()
 	if jobs == nil {
@@ -29,7 +30,7 @@ func (c *checker) follows() (all []bool) {
 	return all
 }
 
-// jobs returns the job number of each task; nil if each task is a job of its own.
+// jobs returns the job number of each task, or nil if each task is a job of its own.
 func (c *checker) jobs() []int {
 	jobs := c.problem.Work.Jobs(c.plan.Clustering)
 	if jobs == nil {

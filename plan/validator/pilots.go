@@ -87,8 +87,8 @@ func (c *checker) place(i int, q plan.Pilot) {
 		"pilot %d, which is held from %s to %s", i, q.Submit, q.Start, k, p.Start, p.End)
 }
 
-// hedge checks a pilot that hedges another: it must be at another site, have the same hosts, and come after all working
-// pilots.
+// hedge checks a pilot that hedges another: it must be at another site, have the same hosts, be listed after the
+// working pilot that it hedges, and be submitted no earlier than that pilot.
 func (c *checker) hedge(i int, q plan.Pilot) {
 	if q.Hedges == nil {
 		return

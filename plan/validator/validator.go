@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A Breach is the violation of a rule, with its first place.
+// A Breach is the violation of a rule, with the first place where it occurs.
 type Breach struct {
 	Rule  string
 	Where string
@@ -31,7 +31,7 @@ func (b *Breach) Error() string {
 	return fmt.Sprintf("the plan breaks the rule %q: %s", b.Rule, b.Where)
 }
 
-// Check returns the first rule that a feasible plan violates, as a *Breach, or nil.
+// Check returns the first rule that a plan marked as feasible violates, as a *Breach, or nil if the plan violates none.
 func Check(problem plan.Problem, p *plan.Plan) error {
 	if all := All(problem, p); len(all) > 0 {
 		return all[0]
@@ -39,8 +39,8 @@ func Check(problem plan.Problem, p *plan.Plan) error {
 	return nil
 }
 
-// All returns the rules that a feasible plan violates. If the plan's pilots are for unknown sites, or its schedule
-// names unknown tasks or pilots, the rules that depend on them are not checked.
+// All returns all rules that a plan marked as feasible violates. If the plan's pilots are for unknown sites, or its
+// schedule names unknown tasks or pilots, the rules that depend on them are not checked.
 func All(problem plan.Problem, p *plan.Plan) []*Breach {
 	c := &checker{problem: problem, plan: p}
 	c.pilots()
@@ -94,8 +94,8 @@ type change struct {
 	jobs int
 }
 
-// sweep calls check after all changes of each instant; what ends at an instant is subtracted before what begins there
-// is added.
+// sweep calls check once for each instant, after all its changes, so that resources that become free at an instant can
+// be used again at the same instant.
 func sweep(changes []change, check func(at corral.Seconds, sum corral.Resources, jobs int)) {
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	var sum corral.Resources
@@ -183,7 +183,7 @@ func (c *checker) schedule() {
 	}
 }
 
-// A place is a pilot for the schedule: one of the plan's, or a present one.
+// A place is a pilot that the schedule may use: one of the plan's, or a present one.
 type place struct {
 	hosts      int
 	host       corral.Resources
@@ -191,15 +191,15 @@ type place struct {
 	pace       plan.Pace
 }
 
-// lasts reports whether a task's duration matches its estimate. If the speed divides the estimate, it is rounded, and a
-// task that follows others in a job begins at the rounded end of the previous task.
+// lasts reports whether a task's duration matches its estimate. A duration is rounded if a speed divides the estimate,
+// and a task that follows another in a job begins at the rounded end of the previous task.
 func (p place) lasts(lasts, runtime time.Duration, clustered bool) bool {
 	off := (lasts - p.pace.Speed.Takes(runtime)).Abs()
 	return off == 0 || clustered && p.pace.Speed != 0 && off <= time.Millisecond
 }
 
-// travels reports whether the transfer time of a task matches the site's model. In a job of several tasks the sum is
-// rounded, and only the first task has the latency; it is optional for tasks that follow others.
+// travels reports whether the transfer time of a task matches the site's model. In a job of several tasks the sum of
+// the times is rounded. The first task must include the latency; for the tasks that follow it the latency is optional.
 func (p place) travels(at plan.Placement, bytes int64, follows bool) bool {
 	way, t := time.Duration(at.Transfer), p.pace.Transfer
 	if !follows {
@@ -222,7 +222,7 @@ func (c *checker) places() (all []place) {
 	return all
 }
 
-// running checks that running tasks stay where they are, and returns them.
+// running checks that running tasks stay where they are, and returns their indices.
 func (c *checker) running() map[int]bool {
 	begun := map[int]bool{}
 	where := map[int]plan.Placement{}
@@ -240,12 +240,12 @@ func (c *checker) running() map[int]bool {
 	return begun
 }
 
-// capacity checks that no host has more tasks at once than fit.
+// capacity checks that the tasks that run on a host at the same time fit into its resources.
 func (c *checker) capacity() {
 	used, there := map[[2]int][]change{}, c.places()
 	for _, at := range c.plan.Schedule {
 		if at.Start == at.End {
-			continue // it has no duration
+			continue // the task has no duration
 		}
 		key, needs := [2]int{at.Pilot, at.Host}, c.problem.Work.Task(at.Task).Needs
 		used[key] = append(used[key], change{at.Start, needs, 0}, change{at.End, corral.Resources{}.Minus(needs), 0})

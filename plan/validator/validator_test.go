@@ -16,7 +16,7 @@ import (
 
 const hour = corral.Seconds(time.Hour)
 
-// two returns a plan of one pilot with two cpus, which runs a task for an hour on each, and its problem.
+// two returns a plan of one pilot with two cpus, each of which runs a task for an hour, and the plan's problem.
 func two() (plan.Problem, *plan.Plan) {
 	p := &plan.Plan{
 		Feasible: true,
@@ -32,7 +32,7 @@ func two() (plan.Problem, *plan.Plan) {
 	return plan.Problem{Work: work, Sites: []plan.Site{site}}, p
 }
 
-// TestAll: each violated rule is reported once, with its first place and the number of further ones.
+// TestAll: each violated rule is reported once, with its first place and the number of further places.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

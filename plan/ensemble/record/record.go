@@ -38,7 +38,7 @@ const (
 )
 
 // An Ensemble is a list of workflows, by descending priority, that corrald runs with one budget and one deadline. While
-// they run, it decides which of them to begin and how many pilots to hold.
+// the ensemble runs, corrald decides which workflows to begin and how many pilots to hold.
 type Ensemble struct {
 	ID          ID               `json:"id"`
 	Owner       string           `json:"owner"`
@@ -52,7 +52,7 @@ type Ensemble struct {
 	Progress
 	State     State     `json:"state"`
 	Reason    string    `json:"reason,omitempty"`
-	CreatedAt time.Time `json:"created_at"` // the deadline counts from here
+	CreatedAt time.Time `json:"created_at"` // the deadline is measured from this time
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	UpdatedAt time.Time `json:"updated_at"`
 }

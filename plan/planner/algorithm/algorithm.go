@@ -3,14 +3,14 @@
 //
 //	staircase  pilots follow the width of the graph, with waits from the history of pilots (planner)
 //	moga       a genetic search for the best slots in the free capacity of the queues
-//	greedy     the graph is cut into stages; each takes the place and the width with the lowest weight
-//	var        as staircase, but pilots for later stages are requested early enough to be in time most probably
-//	combined   as var, but a pilot that fits the queue's free capacity at its time is queued for it and not held idle
-//	auto       all of them
+//	greedy     the graph is cut into stages; each stage gets the place and the width with the lowest weight
+//	var        like staircase, but pilots for later stages are requested so early that they are probably in time
+//	combined   like var, but a pilot that fits into the queue's free capacity is queued for it and not held idle
+//	auto       the best plan of all these algorithms, according to a simulation
 //
 // They differ in the information that they use. staircase and var use past waits, the others use the current queue. The
 // queue is more accurate for the near future, as long as no jobs with a higher priority arrive. Therefore moga, greedy,
-// and combined need a queue that was examined; for a site without one they use its waits.
+// and combined need a queue that was examined; for sites whose queue was not examined they use past waits.
 //
 // The searches are those of Singh (PhD thesis, University of Southern California, 2008): chapter 4 for moga, equation
 // 20 for greedy, chapter 6 for var and combined. There, each task gets a reservation; here, the result is always a set
@@ -34,11 +34,11 @@ import (
 
 // A Question is a problem with a goal, for which a plan is wanted.
 type Question struct {
-	Model   montecarlo.Model // of the problem; its sites have rooms if their queues are known
+	Model   montecarlo.Model // model of the problem; its sites have rooms if their queues are known
 	Goal    plan.Goal
 	Options planner.Options // except Slots
 
-	// Odds returns the predictor of whether pilots in a queue of a site start in time; nil: there is none.
+	// Odds returns the predictor of whether pilots in a queue of a site start in time; nil: no predictor is available.
 	Odds func(site, queue string) virtual.Predictor
 }
 
@@ -46,8 +46,8 @@ type Question struct {
 // tasks.
 const mostSearched = 20_000
 
-// Make returns the plan of an algorithm. An error is the planner's, the cause of the cancelled ctx, or of kind
-// Unsatisfiable if the algorithm is not applicable.
+// Make returns the plan of an algorithm. An error is an error of the planner, the cause of the cancellation of ctx, or
+// an error of kind Unsatisfiable if the algorithm is not applicable.
 func (q Question) Make(ctx context.Context, by plan.Algorithm) (made *plan.Plan, err error) {
 	switch by {
 	case plan.Auto:
@@ -111,9 +111,9 @@ func (q Question) inSlots(ctx context.Context, by plan.Algorithm) (*plan.Plan, e
 	return made, err
 }
 
-// best replays the plan of each choice and returns the best one for the goal, with the front and the bounds of whole.
-// If no feasible plan meets the goal, the goal is unreachable; if no plan is feasible, that is an error of kind
-// Unsatisfiable.
+// best replays the plan of each choice and returns the best one for the goal, with the front of all replayed plans and
+// with the limits and the lower bound of whole. If no feasible plan meets the goal, the goal is unreachable; if no plan
+// is feasible, the error is of kind Unsatisfiable.
 func (q Question) best(ctx context.Context, by plan.Algorithm, choices [][]planner.Slot, whole *plan.Plan) (*plan.Plan,
 	error) {
 	var all, others []*plan.Plan
@@ -172,7 +172,7 @@ func beyond(goal plan.Goal, p *plan.Plan) bool {
 		goal.Budget != nil && p.Cost.Money > goal.Budget.Money
 }
 
-// liked returns the best plan for a goal: among equal ones the cheapest, then the first.
+// liked returns the best plan for a goal: among equally good plans the cheapest, then the first.
 func liked(goal plan.Goal, all []*plan.Plan) *plan.Plan {
 	soonest, cheapest := all[0].Makespan, all[0].Cost.Money
 	for _, p := range all {
@@ -200,7 +200,7 @@ func lasts(p plan.Problem, s *plan.Site, t plan.Task) time.Duration {
 	return s.Takes(t) + p.Cluster.Hop
 }
 
-// stays returns how long workers are present while a pilot is held.
+// stays returns how long workers can run tasks in a pilot that is held for the given time.
 func stays(p plan.Problem, s *plan.Site, held time.Duration) time.Duration {
 	return held - s.Overhead - s.Margin - p.Cluster.Leave
 }

@@ -112,7 +112,7 @@ func TestSameQuestionSameBytes(t *testing.T) {
 	}
 }
 
-// Auto takes the best plan according to its list, and explains the choice.
+// Auto chooses the best plan according to its list, and explains the choice.
 func TestAutoTakesTheBest(t *testing.T) {
 	t.Parallel()
 	for k := range uint64(3) {
@@ -180,7 +180,7 @@ func TestAutoKnowsTheQueue(t *testing.T) {
 }
 
 // A chain of a wide and a narrow stage in a queue with waits of an hour: the pilot of the second stage is requested at
-// once if only that is certain to be in time, and is held idle until its stage begins.
+// once if only a request at once is certain to be in time, and is held idle until its stage begins.
 func TestVirtualReservationOfALaterPilot(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -213,7 +213,7 @@ func TestVirtualReservationOfALaterPilot(t *testing.T) {
 	}
 }
 
-// A pilot that fits the room of its queue is queued for its time, and costs no more than planned.
+// A pilot that fits into the room of its queue is queued for its planned time, and costs no more than planned.
 func TestCombinedHoldsNothingIdleWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -233,7 +233,8 @@ func TestCombinedHoldsNothingIdleWhereThereIsRoom(t *testing.T) {
 	}
 }
 
-// A stage is placed where its tasks fit: of two sites the one with GPUs, although the other one is free at once.
+// A stage is placed where its tasks fit: on the one of two sites that has GPUs, although the other site is free at
+// once.
 func TestGreedyLooksAtHosts(t *testing.T) {
 	t.Parallel()
 	q := question(0)
@@ -268,7 +269,7 @@ func TestSeveralQueues(t *testing.T) {
 	}
 }
 
-// An algorithm that is not applicable reports the reason, and Auto continues with the others.
+// An algorithm that is not applicable reports the reason, and Auto continues with the other algorithms.
 func TestWhatCannotBeSearched(t *testing.T) {
 	t.Parallel()
 	q := question(0)

@@ -21,18 +21,20 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 )
 
-// entrants lists the algorithms that Auto compares. Ties are resolved in this order: the fewest assumptions first.
+// entrants lists the algorithms that Auto compares. Ties are resolved in this order: the algorithm with the fewest
+// assumptions first.
 var entrants = []plan.Algorithm{plan.Staircase, plan.Greedy, plan.MOGA, plan.VAR, plan.Combined}
 
-// mostPlayed is the maximum number of simulated outcomes per plan, and playedTasks of their tasks in total.
+// mostPlayed is the maximum number of simulated outcomes per plan, and playedTasks is the maximum of their tasks in
+// total.
 const (
 	mostPlayed  = 20
 	playedTasks = 400_000
 )
 
-// contest has each algorithm make a plan, simulates all plans in the same outcomes, and returns the best one for the
-// goal, with the results of all. An algorithm without a plan is listed with the reason. If there is no plan at all, it
-// returns the planner's answer.
+// contest makes a plan with each algorithm, simulates all plans in the same outcomes, and returns the best plan for the
+// goal, with the results of all plans. An algorithm without a plan is listed with the reason. If there is no plan at
+// all, it returns the planner's answer.
 func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	var all []plan.Entrant
 	var plans []*plan.Plan
@@ -78,9 +80,9 @@ func bounded(goal plan.Goal) bool { return goal.Deadline > 0 || goal.Budget != n
 // A plan's own figures follow from its assumptions and remain unchanged. The results of the simulation are in the
 // contest; they affect only whether there is a plan for the goal at all.
 
-// outOfReach returns the answer if every plan misses the goal in most outcomes, whatever its own figures are, because
-// the current queues are more accurate. The nearest plan is the one that ends first or, if only the budget is missed,
-// the cheapest.
+// outOfReach returns the answer if every plan misses the goal in most outcomes, regardless of the plans' own figures,
+// because a simulation in the current queues is more accurate. The nearest plan is the one that ends first or, if only
+// the budget is missed, the cheapest.
 func outOfReach(goal plan.Goal, all []plan.Entrant, plans []*plan.Plan) *plan.Plan {
 	by, most := plan.Goal{Objective: plan.Makespan}, "soonest"
 	if goal.Deadline == 0 {

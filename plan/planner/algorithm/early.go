@@ -2,7 +2,8 @@ package algorithm
 
 // Virtual reservations for the later pilots of a plan. The staircase requests each pilot at a time that suits the
 // median wait of earlier pilots, so half of the pilots are late. If the next stage must not be delayed, an early pilot
-// is worth some idle cpus. Past waits determine how early; the contest shows whether it paid off.
+// is worth some idle cpus. Past waits determine how early a pilot is submitted; the contest shows whether this pays
+// off.
 
 import (
 	"cmp"
@@ -18,10 +19,11 @@ import (
 	"github.com/corral-pilot/corral/plan/validator"
 )
 
-// early takes the planner's plan and moves the submission of later pilots to the time with the best odds that they run
-// when needed (virtual.Plan). Such a pilot requests the time from its start to its planned end, and is held idle until
-// it has work, which is the price of certainty. With room set, a pilot that fits the queue's free capacity at its time
-// is queued for that instead, and not moved. Pilots that follow each other are not changed.
+// early returns the planner's plan with the submission of later pilots moved to the time with the best odds that they
+// run when needed (virtual.Plan). Such a pilot requests the time from its submission to its planned end, and is held
+// idle until it has work, which is the price of certainty. If room is set, a pilot that fits into the queue's free
+// capacity at its planned time is queued for that capacity instead, and its start is not moved. Pilots that follow each
+// other are not changed.
 func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 	made, err := q.staircase(ctx)
 	if err != nil || !made.Feasible {
@@ -71,7 +73,7 @@ type hurry struct {
 	early, waiting int                                  // numbers of pilots
 }
 
-// wait queues a pilot for the free place at its start, if its queue has one.
+// wait queues a pilot for the free place at its start, if its queue has such a place.
 func (e *hurry) wait(s *plan.Site, x *plan.Pilot) bool {
 	if !e.fits(s, x) {
 		return false
@@ -84,7 +86,7 @@ func (e *hurry) wait(s *plan.Site, x *plan.Pilot) bool {
 	return true
 }
 
-// fits reports whether the queue has room for a pilot at its time.
+// fits reports whether the queue has room for a pilot at the pilot's planned time.
 func (e *hurry) fits(s *plan.Site, x *plan.Pilot) bool {
 	if s.Room == nil {
 		return false
@@ -119,7 +121,7 @@ func (e *hurry) advance(s *plan.Site, x *plan.Pilot) {
 	}
 	wait := s.Wait(plan.Shape{Hosts: x.Hosts, Host: host, Walltime: early.Walltime})
 	if early.At+wait > time.Duration(x.Start) {
-		return // it is expected to be late anyway
+		return // the pilot is expected to be late anyway
 	}
 	x.Submit, x.Start = corral.Seconds(early.At), corral.Seconds(early.At+wait)
 	x.Walltime = corral.Seconds(early.Walltime)

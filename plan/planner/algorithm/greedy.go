@@ -96,8 +96,8 @@ func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 }
 
 // On a machine with room for only one stage at a time walltimes matter: the place of the next stage begins after the
-// previous walltime, even if the previous stage ends early. Therefore short stages are joined, and the replay decides
-// whether this paid off.
+// previous walltime, even if the previous stage ends early. Therefore short stages are joined, and the replay shows
+// whether this pays off.
 
 // weighings lists the trade-offs with which the greedy algorithm makes choices. The goal decides among the results.
 var weighings = []ensemble.Share{0, ensemble.Whole / 4, ensemble.Whole / 2, ensemble.Whole * 3 / 4, ensemble.Whole}
@@ -114,8 +114,8 @@ func greedily(q Question) (choices [][]planner.Slot) {
 	return choices
 }
 
-// placed assigns each stage in turn the place with the lowest weight. It considers all sites and doubling widths, and
-// for each the earliest place at which the pilot's workers are ready after the previous stage.
+// placed assigns to each stage in turn the place with the lowest weight. It considers all sites and doubling widths,
+// and for each the earliest place at which the pilot's workers are ready after the previous stage.
 func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []planner.Slot, ok bool) {
 	rooms := make([]*availability.Profile, len(p.Sites))
 	for i := range p.Sites {
@@ -155,8 +155,8 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []plann
 	return all, true
 }
 
-// asked returns the walltime to request for a pilot that is needed for the given length: half as much again, in whole
-// minutes, within the queue's maximum.
+// asked returns the walltime to request for a pilot that is needed for the given length: 1.5 times the length, rounded
+// up to whole minutes, within the queue's maximum.
 func asked(length, most time.Duration) time.Duration {
 	enough := max(shortestStage, (length*3/2 + time.Minute - 1).Truncate(time.Minute))
 	return max(length, min(enough, most))
@@ -165,8 +165,8 @@ func asked(length, most time.Duration) time.Duration {
 // held returns how long a pilot is held without running tasks.
 func held(p plan.Problem, s *plan.Site) time.Duration { return -stays(p, s, 0) }
 
-// joined appends a slot, or merges it with the last one if that has the same width, ends where the slot begins, and
-// both fit one walltime.
+// joined appends a slot, or merges it with the last slot if that slot is in the same queue, has the same width, and
+// ends where the new one begins, and if both together fit into one walltime.
 func joined(all []planner.Slot, one planner.Slot, walltime time.Duration) []planner.Slot {
 	if n := len(all); n > 0 {
 		last := &all[n-1]

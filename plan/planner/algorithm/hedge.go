@@ -12,16 +12,17 @@ import (
 	"github.com/corral-pilot/corral/plan/validator"
 )
 
-// Hedge adds a second pilot at another site for each pilot of a plan, where it is expected first. corrald withdraws the
-// one whose workers are later. The plan's times and schedule remain those of the first pilot. The second one is
-// submitted so that it is expected in time for the work of the first, but not earlier; the one that starts first stays.
+// Hedge adds a second pilot for each pilot of a plan, at the other site where its workers are expected first. corrald
+// withdraws the pilot of each pair whose workers are later. The plan's times and schedule remain those of the first
+// pilot. The second pilot is submitted so that it is expected in time for the work of the first pilot, but not earlier;
+// the pilot that starts first stays.
 //
-// The expected cost is what the second pilot holds until it is withdrawn, which is its start-up. If the second pilot
-// does the work instead, its own price applies. The reasons report the maximum total cost, which must be within the
-// goal's budget and the rest of each site's allocation; otherwise nothing is hedged.
+// The expected additional cost is that of the second pilot until it is withdrawn, which is the cost of its start-up. If
+// the second pilot does the work instead, its own price applies. The reasons report the maximum total cost, which must
+// be within the goal's budget and the rest of each site's allocation; otherwise nothing is hedged.
 //
-// A pilot that replaces another, or is replaced, is not hedged, because it depends on its site. There is no second
-// pilot, either, if no other site has such hosts or enough cpus. The plan reports the number of hedged pilots.
+// A pilot that replaces another, or is replaced, is not hedged, because it depends on its site. A pilot is also not
+// hedged if no other site has such hosts or enough cpus. The plan reports the number of hedged pilots.
 func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 	if !made.Feasible {
 		return made
@@ -58,9 +59,9 @@ func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 type hedging struct {
 	plan.Problem
 	made    *plan.Plan
-	held    []plan.Pilot // all pilots, each with the times for doing its work
+	held    []plan.Pilot // all pilots, each with the times that it needs to do the work
 	seconds []plan.Pilot
-	rooms   map[*plan.Site]*availability.Profile // capacity that all of them leave
+	rooms   map[*plan.Site]*availability.Profile // remaining capacity
 }
 
 func newHedging(p plan.Problem, made *plan.Plan) *hedging {
@@ -94,7 +95,7 @@ func (h *hedging) plan() *plan.Plan {
 	p.Pilots, p.Schedule = append(slices.Clone(p.Pilots), h.seconds...), slices.Clone(p.Schedule)
 	for i := range p.Schedule {
 		if at := &p.Schedule[i]; at.Pilot >= len(h.made.Pilots) {
-			at.Pilot += len(h.seconds) // a present pilot: they are numbered after the plan's own
+			at.Pilot += len(h.seconds) // a present pilot; these are numbered after the plan's own
 		}
 	}
 	measure(h.Problem, &p)
@@ -129,8 +130,8 @@ func (h *hedging) most() (sum cost.Money) {
 	return sum
 }
 
-// affords reports whether the rest of a site's allocation covers all pilots of the plan there, and one more, if all of
-// them work.
+// affords reports whether the rest of a site's allocation covers all pilots at that site and one more, if all of them
+// do the work.
 func (h *hedging) affords(s *plan.Site, more plan.Pilot) bool {
 	if s.Left == nil {
 		return true
@@ -152,8 +153,8 @@ func chained(pilots []plan.Pilot, k int) bool {
 	})
 }
 
-// twin adds a second pilot for pilot k. Of the other sites with enough cpus in addition to all pilots there, it takes
-// the one where the workers are expected first, but not before those of pilot k.
+// twin adds a second pilot for pilot k. Among the other sites with enough cpus in addition to all pilots there, it
+// chooses the site where the workers are expected first. The second pilot does not start before pilot k.
 func (h *hedging) twin(k int) {
 	of := h.made.Pilots[k]
 	var best, whole plan.Pilot
@@ -184,7 +185,7 @@ func (h *hedging) twin(k int) {
 	}
 }
 
-// time sets the times of a second pilot: as early as possible, but not before the first one starts.
+// time sets the times of a second pilot: it starts as early as possible, but not before the first pilot.
 func (h *hedging) time(s *plan.Site, q *plan.Pilot, of plan.Pilot) {
 	host := of.Host()
 	if host.MemoryMiB == 0 {

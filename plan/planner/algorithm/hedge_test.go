@@ -15,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Each pilot has a second one at the other site where it is expected first, and tasks stay where they were; the
-// additional cost is the start-up of the second pilots. A site with too few cpus gets none.
+// For each pilot there is a second pilot at the other site where it is expected first, and tasks stay where they were;
+// the additional cost is the start-up of the second pilots. A site with too few cpus gets no second pilot.
 func TestHedge(t *testing.T) {
 	t.Parallel()
 	q := question(3)
@@ -63,8 +63,8 @@ func TestHedge(t *testing.T) {
 	}
 }
 
-// two returns a plan of two pilots with four cpus at site a, which work for an hour from the third hour on, and a site
-// b.
+// two returns a plan of two pilots with four cpus at site a, which work for an hour from the third hour on, and a
+// problem that also contains a site b.
 func two(change func(b *plan.Site)) (plan.Problem, *plan.Plan) {
 	q := question(0)
 	a := q.Model.Sites[0]

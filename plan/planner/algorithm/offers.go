@@ -1,8 +1,8 @@
 package algorithm
 
 // Slots for the search. The room of a queue is cut into levels (plan/sim/advertiser), and each level into walltimes.
-// The search sees only the part of a slot in which workers can be present: it starts later by the pilot's start-up
-// time, and ends earlier by its margin.
+// The search sees only the part of a slot in which workers can be present: this part starts later by the pilot's
+// start-up time, and ends earlier by its margin.
 
 import (
 	"context"
@@ -30,7 +30,8 @@ type offer struct {
 // mostParts is the maximum number of walltimes into which a slot is divided.
 const mostParts = 24
 
-// offered lists the slots of a problem. A queue that is not known has a single slot, which begins after its wait.
+// offered lists the slots of a problem. A queue that is not known has a single slot, which begins after the queue's
+// wait.
 func offered(p plan.Problem) (o offer) {
 	enough := horizon(p)
 	for i := range p.Sites {
@@ -58,8 +59,8 @@ func offered(p plan.Problem) (o offer) {
 	return o
 }
 
-// roomOf returns the room of a site's queue, limited to the site's maximum. If it is not known, the room is that
-// maximum after the queue's wait.
+// roomOf returns the room of a site's queue, limited to the site's maximum of cpus. If the room is not known, that
+// maximum is assumed to be free after the queue's wait.
 func roomOf(s *plan.Site) *availability.Profile {
 	if s.Room != nil {
 		return s.Room.AtMost(s.CPUs)
@@ -69,8 +70,8 @@ func roomOf(s *plan.Site) *availability.Profile {
 	return room
 }
 
-// horizon returns how far slots extend beyond the last planned change of the queues: twice the time of the work on the
-// largest site plus that of its longest chain, but at least a day.
+// horizon returns how far slots extend beyond the last planned change of the queues: twice the sum of the time for all
+// work on the largest site and the time of the longest chain, but at least a day.
 func horizon(p plan.Problem) time.Duration {
 	most := 1
 	for _, s := range p.Sites {
@@ -95,16 +96,16 @@ func divided(s *plan.Site, free slot.Slot) (parts []planner.Slot) {
 	return parts
 }
 
-// mostPlaced is the maximum number of tasks that the search schedules in all its trials together; it takes about ten
-// seconds.
+// mostPlaced is the maximum number of tasks that the search schedules in all its trials together; scheduling that many
+// takes about ten seconds.
 const mostPlaced = 4_000_000
 
 // mostChoices is the maximum number of the search's choices for which plans are made, evenly spaced from the fastest to
 // the cheapest.
 const mostChoices = 10
 
-// search returns the choices of slots that are not dominated in both makespan and cost among those that the search met,
-// and all slots together.
+// search returns the choices of slots that are not dominated in both makespan and cost by other choices that the search
+// evaluated. It adds the choice of all slots together, and narrower versions of all choices.
 func search(ctx context.Context, q Question) (choices [][]planner.Slot, err error) {
 	o := offered(q.Model.Problem)
 	s, err := slotted.New(slotted.Problem{Work: q.Model.Work, Sites: o.sites})
@@ -126,14 +127,15 @@ func search(ctx context.Context, q Question) (choices [][]planner.Slot, err erro
 	return narrowed(q.Model.Work, append(choices, o.whole(q.Model.Work.MostCPUs())...)), err
 }
 
-// mostNarrowed is the maximum number of choices for which plans are made, and narrowedTasks of their tasks in total.
+// mostNarrowed is the maximum number of choices for which plans are made, and narrowedTasks is the maximum of their
+// tasks in total.
 const (
 	mostNarrowed  = 30
 	narrowedTasks = 60_000
 )
 
 // narrowed adds the same choices with half the cpus, a quarter of them and so on, as long as the widest task fits: a
-// few wide slots suit goals with little time, narrow ones suit goals with little money.
+// few wide slots suit goals with little time, and narrow slots suit goals with little money.
 func narrowed(w plan.Work, choices [][]planner.Slot) [][]planner.Slot {
 	widest := 1
 	for _, t := range w.Tasks {
@@ -178,7 +180,7 @@ func (o offer) whole(most int) (choices [][]planner.Slot) {
 	return append([][]planner.Slot{all}, choices...)
 }
 
-// used returns the slots of the pieces, each twice as wide as the maximum of its pieces at once: the list schedule
+// used returns the slots of the pieces, each twice as wide as its pieces at their maximum, because the list schedule
 // places tasks by first fit, not where the search placed them.
 func (o offer) used(pieces []slotted.Piece) (all []planner.Slot) {
 	for len(pieces) > 0 { // they are sorted by site and slot

@@ -2,12 +2,12 @@ package algorithm
 
 // The replay of a plan. Planner and dispatcher follow the same rule, the first task by rank on the first place where it
 // fits, but they examine places in a different order, and the dispatcher reserves a place for a task that was overtaken
-// for too long. If pilots stay as long as they are needed, this moves tasks by seconds. If slots end, it decides
-// whether a task completes. Therefore the plan records what the dispatcher does.
+// for too long. If pilots stay as long as they are needed, this difference moves tasks by seconds. If slots end, it
+// decides whether a task completes. Therefore the plan records the placements that the dispatcher makes.
 //
-// The simulator runs corrald's own code for this (sim), and is the only reference: there is no second implementation of
-// matching. A plan in slots therefore contains no guesses about where its tasks run, how long its pilots stay, or what
-// they cost.
+// The simulator (sim) runs corrald's own matching code, and is the only reference: matching is not implemented a second
+// time. A plan in slots therefore contains no guesses about where its tasks run, how long its pilots stay, or what they
+// cost.
 
 import (
 	"maps"
@@ -25,9 +25,9 @@ import (
 )
 
 // replayed returns a plan with its tasks where corrald's matching places them, provided that each pilot starts as
-// planned. In slots, which have a fixed end, this differs from the list schedule, and a task may find no place at all.
-// Then, and if a task does not run exactly once, ok is false. If files are transferred, or pilots are present already,
-// it returns the plan unchanged.
+// planned. In slots, which have a fixed end, this differs from the list schedule, and there may be no place for a task.
+// In that case, and if a task does not run exactly once, the second result is false. If files are transferred, or
+// pilots are present already, it returns the plan unchanged.
 func replayed(m montecarlo.Model, made *plan.Plan) (*plan.Plan, bool) {
 	if len(m.Present) > 0 || slices.ContainsFunc(m.Sites, func(s plan.Site) bool {
 		return s.Transfer != (plan.Transfer{})
@@ -41,7 +41,7 @@ func replayed(m montecarlo.Model, made *plan.Plan) (*plan.Plan, bool) {
 		return nil, false
 	}
 	number := map[string]int{}                    // :: tag → index of the pilot
-	left := make([]corral.Seconds, len(p.Pilots)) // when pilots have left, due to long idleness
+	left := make([]corral.Seconds, len(p.Pilots)) // when pilots have left because they were idle for too long
 	for _, h := range trace.Pilots {
 		k := int(h.Glidein) - 1
 		number[h.Tag], left[k] = k, corral.Seconds(h.End)

@@ -31,7 +31,7 @@ func (p *COBalD) Decide(s Sight) int {
 		p.demand += by
 	}
 	// Without a limit the demand would grow as long as pilots wait in their queue. COBalD leaves this to a decorator;
-	// here it is limited to twice the requested pilots plus one.
+	// here the demand is limited to twice the requested pilots plus one.
 	p.demand = min(p.demand, float64((2*s.Pilots()+1)*s.Each))
 	return s.pilots(int(p.demand+0.999)) - s.Pilots()
 }

@@ -1,13 +1,13 @@
 package baseline
 
-// Falkon requests pilots according to the queue; they leave after a time without work (Raicu, Zhao, Dumitrescu, Foster
-// and Wilde: Falkon: a fast and light-weight task execution framework, SC 2007; Juve 2012, 6.1).
+// Falkon requests pilots according to the queue, which leave after some time without work (Raicu, Zhao, Dumitrescu,
+// Foster and Wilde: Falkon: a fast and light-weight task execution framework, SC 2007; Juve 2012, 6.1).
 type Falkon struct {
-	Doubling bool // request 1, 2, 4 … pilots at a time; otherwise all that are missing
+	Doubling bool // request 1, 2, 4 … pilots at a time; otherwise all missing pilots at once
 	next     int
 }
 
-// Decide requests the pilots that the queued tasks lack.
+// Decide requests the pilots that are missing for the queued tasks.
 func (p *Falkon) Decide(s Sight) int {
 	missing := s.pilots(s.Queued) - s.Pending
 	if missing <= 0 {

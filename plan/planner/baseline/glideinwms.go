@@ -1,15 +1,16 @@
 package baseline
 
-// GlideinWMS is the request of a glideinWMS frontend to one entry of a factory (frontend/glideinFrontendElement.py,
-// compute_glidein_min_idle, v3.11), and the factory's response: it keeps that number of glideins queued.
+// GlideinWMS models the request of a glideinWMS frontend to one entry of a factory (frontend/glideinFrontendElement.py,
+// compute_glidein_min_idle, v3.11), and the response of the factory, which keeps the requested number of glideins
+// queued.
 type GlideinWMS struct {
 	Attenuation int     // divisor of idle jobs: the number stabilizes over a few cycles
-	Reserve     int     // maximum of glideins queued for jobs that have been idle for long
-	MaxIdle     int     // maximum of glideins queued at the entry
+	Reserve     int     // maximum number of glideins queued for jobs that have been idle for a long time
+	MaxIdle     int     // maximum number of glideins queued at the entry
 	CurbIdle    int     // idle workers above which half the number is requested
 	MostIdle    int     // idle workers above which none is requested
-	MaxRunning  int     // maximum of glideins of the entry
-	Fraction    float64 // factor by which the running ones may be exceeded
+	MaxRunning  int     // maximum number of glideins of the entry
+	Fraction    float64 // factor by which the number of running glideins may be exceeded
 
 	before int // jobs that were idle in the previous call
 }

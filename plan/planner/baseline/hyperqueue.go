@@ -1,11 +1,11 @@
 package baseline
 
-// HyperQueue is HyperQueue's automatic allocation (v0.26, docs/deployment/allocation.md): while there are tasks that
-// neither present nor requested workers could take, it keeps a backlog of allocations in the batch system's queue.
+// HyperQueue models HyperQueue's automatic allocation (v0.26, docs/deployment/allocation.md): while there are tasks
+// that neither present nor requested workers could take, it keeps a backlog of allocations in the batch system's queue.
 type HyperQueue struct {
 	Backlog int // queued allocations
 	Workers int // workers per allocation; 0: 1
-	Most    int // maximum of workers at once; 0: no limit
+	Most    int // maximum number of workers at once; 0: no limit
 }
 
 // Decide fills the backlog. An allocation of several workers is represented by as many pilots.

@@ -3,7 +3,8 @@ package baseline
 import "math"
 
 // Parsl scales the blocks of an executor by the ratio of slots to tasks (parsl/jobs/strategy.py, htex_auto_scale); a
-// block is a pilot. Scaling in, which removes only blocks that have been idle for max_idletime, is the method's Idle.
+// block is a pilot. Scaling in, which removes only blocks that have been idle for max_idletime, is represented by the
+// method's Idle.
 type Parsl struct {
 	Init, Min, Max int     // numbers of blocks
 	Parallelism    float64 // slots per task, from 0 to 1

@@ -26,7 +26,7 @@ func (s Sight) Pilots() int { return s.Pending + s.Present }
 func (s Sight) pilots(cpus int) int { return (max(0, cpus) + s.Each - 1) / s.Each }
 
 // A Policy decides, each time it is called, how many pilots to add or, if the number is negative, to remove. It may
-// keep state: a Policy serves a single run.
+// keep state, so a Policy serves only a single run.
 type Policy interface {
 	Decide(s Sight) (more int)
 }
@@ -34,7 +34,7 @@ type Policy interface {
 // A Setting holds the request of all policies: pilots of one shape, and never more than Most.
 type Setting struct {
 	Pilot plan.Pilot // Site, Queue, CPUs, MemoryMiB, GPUs, Walltime; one host
-	Most  int        // maximum of pilots that are queued or running at once
+	Most  int        // maximum number of pilots that are queued or running at once
 }
 
 // A Method is a policy with its parameters.

@@ -82,7 +82,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Of surplus pilots, queued ones are removed first, and each only once.
+// Among surplus pilots, queued pilots are removed first, and each is removed only once.
 func TestWhoGoesFirst(t *testing.T) {
 	t.Parallel()
 	m := Method{New: func() Policy { return &shrinking{} }}

@@ -67,7 +67,7 @@ type event struct {
 	task int
 }
 
-// ask submits a job for each ready task that has none.
+// ask submits a job for each ready task that has no job yet, up to the number of placeholders.
 func (x *single) ask(now time.Duration) {
 	for len(x.ready) > x.waiting+x.here &&
 		(x.placeholders == 0 || x.waiting+x.here+x.running < x.placeholders) {
@@ -79,7 +79,7 @@ func (x *single) ask(now time.Duration) {
 	}
 }
 
-// start lets started jobs take tasks, as far as the site has free cpus.
+// start assigns ready tasks to started jobs, as long as the site has enough free cpus.
 func (x *single) start(now time.Duration) {
 	for x.here > 0 && len(x.ready) > 0 {
 		i := x.ready[0]

@@ -21,13 +21,13 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// ours is the user of the workflow's jobs; no other user has this number.
+// ours is the user number of the workflow's jobs; no other user has this number.
 const ours = -3
 
 // A moment is the end of a task, or the submission of its job.
 type moment struct {
 	at   time.Duration
-	rank int // of the task in order of submission
+	rank int // rank of the task in order of submission
 	ends bool
 }
 
@@ -121,7 +121,7 @@ func (r *play) soonest() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// release chooses the site of a task whose parents have ended, and submits it once its data is there.
+// release chooses the site of a task whose parents have ended, and submits it once its data has arrived at that site.
 func (r *play) release(i int, now time.Duration) {
 	fewest, best := 0, -1
 	for s, q := range r.queues {

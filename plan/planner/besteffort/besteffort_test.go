@@ -48,8 +48,8 @@ func problem(w plan.Work, processors ...int) slotted.Problem {
 	return p
 }
 
-// A task is submitted when its last parent has ended, and waits behind earlier jobs of others (F17): the second task of
-// a chain waits for a job that arrived at 1 h and takes the whole machine from 2 h to 5 h.
+// A task is submitted when its last parent has ended, and waits behind earlier jobs of other users (F17): the second
+// task of a chain waits for a job that arrived at 1 h and uses the whole machine from 2 h to 5 h.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	p := problem(tasks([][2]int{{1, 2}, {1, 1}}, [2]int{0, 1}), 4)
@@ -61,7 +61,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// Tasks that are ready at the same time are submitted by rank: the long chain first, although it has the higher
+// Tasks that are ready at the same time are submitted by rank: the long chain first, although its tasks have higher
 // numbers.
 func TestRank(t *testing.T) {
 	t.Parallel()
@@ -88,8 +88,8 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// The makespan is at least that of the longest chain and of the total work, and the queue is not changed; tasks without
-// a runtime delay nothing.
+// The makespan is at least as long as the longest chain and the total work require, and the queue is not changed; tasks
+// without a runtime delay nothing.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,7 +1,7 @@
 // Package bound computes a lower bound on the cpus of a plan that meets a deadline: the maximum of the energetic bound,
-// a packing bound with dual-feasible functions, and both for tasks that need several cpus. It uses only the time
-// windows in which tasks have to run, so that it holds for any shape of pilots, any number of sites and any order of
-// the tasks.
+// a packing bound with dual-feasible functions, and variants of both for tasks that need several cpus. It uses only the
+// time windows in which tasks have to run, so that it holds for any shape of pilots, any number of sites and any order
+// of the tasks.
 package bound
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A job is a task for the bound. Times are in units of at least a millisecond, from the beginning of the plan.
+// A job is a task in the form that the bound uses. Times are in units of at least a millisecond, from the beginning of
+// the plan.
 type job struct {
 	need   int64 // cpus
 	length int64 // positive: a task without duration needs no cpu
@@ -21,16 +22,16 @@ type job struct {
 	latest int64
 }
 
-// within returns the minimum time that a job runs inside a window, anywhere between its head and its deadline: the job
-// is shifted as far as possible to the left or to the right.
+// within returns the minimum time for which a job runs inside a window, wherever it is placed between its head and its
+// deadline: the minimum is reached by shifting the job as far as possible to the left or to the right.
 func (j job) within(w interval) int64 {
 	return max(0, min(j.length, w.length(), j.head+j.length-w.from, w.to-j.latest))
 }
 
-// CPUs returns a number of cpus below which no plan can meet the deadline, given that the first pilot can have its
-// workers in the cluster at first. ok is false if no number of cpus suffices. Between a task and its child lies the
-// cluster's hop. The bound ignores that pilots hold cpus before they are ready; it may therefore be too low, but is
-// never too high.
+// CPUs returns a number of cpus below which no plan can meet the deadline, given that the workers of the first pilot
+// can be in the cluster at the time first. ok is false if no number of cpus suffices. The cluster's hop lies between a
+// task and its child. The bound ignores that pilots hold cpus before they are ready; it may therefore be too low, but
+// is never too high.
 func CPUs(p plan.Problem, first, deadline time.Duration) (cpus int, ok bool) {
 	jobs, ok := jobsOf(p, first, deadline)
 	if !ok {
@@ -84,7 +85,7 @@ func jobsOf(p plan.Problem, first, deadline time.Duration) (all []job, ok bool) 
 }
 
 // quickest returns the work with the shortest time of each task, without the latency of file transfers: tasks that
-// share a job have it once, and the grouping is not known.
+// share a job incur the latency only once, and the grouping is not known.
 func quickest(p plan.Problem) plan.Work {
 	p.Sites, p.Present = slices.Clone(p.Sites), slices.Clone(p.Present)
 	for i := range p.Sites {
@@ -97,7 +98,7 @@ func quickest(p plan.Problem) plan.Work {
 }
 
 // unitOf returns the unit of time of a bound: a millisecond, or more to avoid an overflow of the total work. Runtimes
-// are rounded down to it and the deadline is rounded up, so that the bound remains valid.
+// are rounded down to this unit and the deadline is rounded up, so that the bound remains valid.
 func unitOf(w plan.Work) time.Duration {
 	unit := time.Millisecond
 	var high, low, carry uint64
@@ -113,11 +114,11 @@ func unitOf(w plan.Work) time.Duration {
 	return unit
 }
 
-// boundWork is the maximum number of steps of a bound; each takes a few nanoseconds.
+// boundWork is the maximum number of steps of a bound; each step takes a few nanoseconds.
 const boundWork = 400_000_000
 
-// fewest returns a lower bound on the cpus for jobs: the maximum of the energetic bound, the packing bound, and both
-// for needs of several cpus, within a number of steps.
+// fewest returns a lower bound on the cpus for jobs: the maximum of the energetic bound, the packing bound, and the
+// variants of both for needs of several cpus, within a number of steps.
 func fewest(jobs []job, steps int) int64 {
 	cpus := int64(0)
 	for _, j := range jobs {

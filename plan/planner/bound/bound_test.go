@@ -87,7 +87,7 @@ func randomJobs(rng *rand.Rand) []job {
 	return jobs
 }
 
-// The windows tried include the one with the most energy of all windows.
+// The windows that are tried include the window with the highest energy per length of all windows.
 func TestEnergeticBoundLooksAtAllWindowsThatMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		jobs := randomJobs(seeded(rt))
@@ -162,7 +162,7 @@ func tiny(t testing.TB, rng *rand.Rand) plan.Work {
 }
 
 // shortest returns the makespan of the shortest schedule of a tiny workflow on a number of cpus. Some order of the
-// tasks, each placed as early as it fits, yields it, so all orders are tried.
+// tasks, each placed as early as it fits, yields this schedule, so all orders are tried.
 func shortest(w plan.Work, cpus int) int {
 	best := 1 << 30
 	start := make([]int, len(w.Tasks))

@@ -101,7 +101,7 @@ func (s *sweep) reach(at, change int64) {
 
 // most returns the window with the given beginning that has the highest energy per length; its length is 0 if no job
 // can run after the beginning. A job contributes from its latest start, or from the beginning if that is later, until
-// it ceases to.
+// it ceases to contribute.
 func (e *energy) most(from int64) (best load) {
 	s := sweep{load: load{interval{from, from}, 0}}
 	running, begins := after(e.byEnd, from), after(e.byLatest, from)
@@ -143,7 +143,7 @@ func (e *energy) most(from int64) (best load) {
 }
 
 // loads returns for each beginning the window with the highest energy per length. If all beginnings would take more
-// than the given number of steps, it samples them evenly, and then tries those next to the best one.
+// than the given number of steps, it samples them evenly, and then tries the beginnings next to the best one.
 func (e *energy) loads(steps int) (all []load) {
 	look := func(beginnings []int64) {
 		for _, at := range beginnings {

@@ -32,7 +32,7 @@ func cut(t, whole int64) scale {
 }
 
 // rounded is u^(k) of Fekete and Schepers: it rounds (k+1) × size down to a multiple of whole, and keeps sizes for
-// which it is one already.
+// which that product is already such a multiple.
 func rounded(k, whole int64) scale {
 	return scale{k * whole, func(size int64) int64 {
 		if size*(k+1)%whole == 0 {
@@ -44,8 +44,8 @@ func rounded(k, whole int64) scale {
 
 // counted is f_CCM,1 of Carlier, Clautiaux and Moukrim (New reduction procedures and lower bounds for the
 // two-dimensional bin packing problem with fixed orientation, Computers & Operations Research 34, 2007), for 0 < t ≤ ½:
-// for a size up to one half, the number of parts of length t that it contains; for a larger one, the number that its
-// complement does not contain.
+// for a size up to one half, the number of parts of length t that it contains; for a larger size, the number of such
+// parts that its complement does not contain.
 func counted(t, whole int64) scale {
 	all := whole / t
 	return scale{2 * all, func(size int64) int64 {
@@ -59,7 +59,7 @@ func counted(t, whole int64) scale {
 	}}
 }
 
-// thresholds is the number of parameters to try for cut and counted, parts for rounded.
+// thresholds is the number of parameters to try for cut and counted, and parts is the number for rounded.
 const (
 	thresholds = 40
 	parts      = 12
@@ -179,7 +179,7 @@ func wide(jobs []job, cpus int64, loads []load, steps int) int64 {
 	return cpus
 }
 
-// refute reports whether jobs with scaled needs use more than one in some window.
+// refute reports whether jobs with scaled needs use more than s.one in some window.
 func (s scale) refute(jobs []job, loads []load, steps int) bool {
 	var scaled []job
 	for _, j := range jobs {

@@ -5,11 +5,11 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// Admit decides whether to begin a workflow whose first task is next while a machine is free, and gives the reason if
-// not (Juve 2012, Algorithm 3). SPDS and DPDS begin all workflows.
+// Admit decides whether to begin a workflow whose first task is next while a machine is free, and otherwise returns the
+// reason (Juve 2012, Algorithm 3). SPDS and DPDS begin all workflows.
 //
 // The available money is the rest of the budget plus the unused paid time of running machines, less the demand of the
-// admitted workflows and a margin. A workflow is admitted if its runtimes cost less than that.
+// admitted workflows and a margin. A workflow is admitted if its runtimes cost less than the available money.
 func (r Rules) Admit(v ensemble.View, c ensemble.Claim) ensemble.Verdict {
 	if !r.Aware {
 		return ensemble.Verdict{Begin: true}

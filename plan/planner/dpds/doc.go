@@ -6,10 +6,10 @@
 //	DPDS     the same number at first; more while nearly all are busy, fewer while many are idle
 //	WA-DPDS  DPDS that begins a workflow only if the remaining money pays for it
 //
-// In all of them a free machine takes a ready task of the workflow with the highest priority; other workflows fill the
-// gaps. The owner of the queue implements that; this package makes the two decisions as pure functions. Step decides
-// about machines at each interval, Admit when the first task of a workflow is next. The simulator and real runs call
-// the same functions.
+// In all three algorithms a free machine gets a ready task of the workflow with the highest priority; other workflows
+// fill the gaps. The owner of the queue implements this matching; this package makes the two decisions as pure
+// functions. Step decides about machines at each interval; Admit decides about a workflow when its first task is next.
+// The simulator and real runs call the same functions.
 //
-// The differences from the published rules are listed in Fixes; each fix has its switch.
+// Fixes lists the differences from the published rules; each fix has a switch.
 package dpds

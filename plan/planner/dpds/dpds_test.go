@@ -23,7 +23,7 @@ func machines(n, busy int) (all []ensemble.Machine) {
 	return all
 }
 
-// TestStep checks the decisions of a step, by the published rules and by ours.
+// TestStep checks the decisions of a step, for the published rules and for ours.
 func TestStep(t *testing.T) {
 	t.Parallel()
 	const soon = time.Hour - 80*time.Second // 80 s before the end of the first hour of all machines

@@ -15,15 +15,15 @@ type pool struct {
 	completing []ensemble.Machine // machines whose next period would begin before the next step could end them
 	idle       []ensemble.Machine // ready machines without a task
 	dues       cost.Money         // additional cost of the completing machines until the next step's orders take effect
-	due        cost.Money         // maximum of these per machine
+	due        cost.Money         // maximum additional cost of one completing machine
 	busy       int                // busy slots of ready machines
 	slots      int                // slots of ready machines
-	spent      cost.Money         // regardless of the decision
+	spent      cost.Money         // money that is spent regardless of the decision
 }
 
 // Step decides about the machines (Juve 2012, Algorithm 2): it starts the initial machines, then decides at every
 // Interval. A machine is ended only shortly before its next period would begin, so that no paid time is wasted. If
-// periods are shorter than the interval, which the thesis does not consider, a machine costs several of them until the
+// periods are shorter than the interval, which the thesis does not consider, a machine costs several periods until the
 // next step; the next step is earlier if the money would not last.
 func (r Rules) Step(v ensemble.View) ensemble.Orders {
 	if v.Now == 0 {
@@ -65,13 +65,13 @@ func (r Rules) affords(money cost.Money) int64 {
 	return int64(max(0, money) / r.costs(1))
 }
 
-// short reports whether the money does not last until the next step for the present machines.
+// short reports whether the money is insufficient to keep the present machines until the next step.
 func (r Rules) short(v ensemble.View) bool {
 	p := r.pool(v)
 	return r.Budget-p.spent < p.dues
 }
 
-// firstLook is the time of the second decision: when the first tasks have begun.
+// firstLook is the time of the second decision, just after the first tasks have begun.
 const firstLook = time.Millisecond
 
 func (r Rules) step(v ensemble.View) ensemble.Orders {
@@ -100,7 +100,7 @@ func (r Rules) step(v ensemble.View) ensemble.Orders {
 }
 
 // lacking reports whether ended machines have to be replaced: no ready machine is left, or the remaining ones are busy.
-// With machines billed once, none was ended by a decision; otherwise some may have been, for lack of work.
+// If machines are billed once, no machine was ended by a decision; otherwise some may have been ended for lack of work.
 func (r Rules) lacking(p pool) bool {
 	if r.Once {
 		return p.slots == 0 || r.Low.Compare(p.busy, p.slots) <= 0
@@ -120,8 +120,8 @@ func (r Rules) more(machines int, left cost.Money) int {
 	return 1
 }
 
-// fewer returns half of the idle machines, among those whose periods end. The published rule takes half of all idle
-// machines, and ends those of them whose periods end.
+// fewer returns the machines to end: at most half as many as are idle, all of them idle machines whose periods end. The
+// published rule selects half of all idle machines, and ends those selected machines whose periods end.
 func (r Rules) fewer(p pool) []int {
 	n := (len(p.idle) + 1) / 2
 	if r.Fixes.RoundDown && len(p.all) > 1 {

@@ -7,8 +7,8 @@
 // weight of cost increases the makespan and reduces the cost only on average. With the lowest cost, no reservation
 // delays other jobs.
 //
-// A plan has one reservation for each task, which suits workflows of up to a few hundred tasks. Larger ones are planned
-// with pilots; a task of this package then stands for a job of many tasks.
+// A plan has one reservation for each task, which suits workflows of up to a few hundred tasks. Larger workflows are
+// planned with pilots; a task of this package then represents a job of many tasks.
 package greedy
 
 import (
@@ -127,7 +127,7 @@ func points(all []offer) (points []cost.Point) {
 	return points
 }
 
-// ready returns when a task's parents have ended and their data is at a site.
+// ready returns the time by which all parents of a task have ended and their data has arrived at a site.
 func (m *maker) ready(task, site int) time.Duration {
 	at := m.now
 	for _, p := range m.Work.Graph.Parents(task) {

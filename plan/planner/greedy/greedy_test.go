@@ -66,8 +66,8 @@ func job(processors int, length time.Duration) queue.Job {
 	return queue.Job{Processors: processors, Requested: length, Runtime: length}
 }
 
-// A chain of two tasks on a machine where one job runs and another waits: before the waiting job for a fee, or behind
-// it for none.
+// A chain of two tasks on a machine where one job runs and another waits: the chain runs before the waiting job for a
+// fee, or after it without a fee.
 func TestTradeOff(t *testing.T) {
 	t.Parallel()
 	for tradeoff, want := range map[ensemble.Share]struct {
@@ -86,8 +86,8 @@ func TestTradeOff(t *testing.T) {
 	}
 }
 
-// A task is placed where it ends first: if the transfer takes long, at the site of its data, even though it waits
-// there.
+// A task is placed where it ends first: if the transfer takes a long time, this is the site of its data, even though
+// the task has to wait there.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// A task without a duration, such as one that only joins others, runs where its parents' data is.
+// A task without a duration, such as a task that only joins others, runs where its parents' data is.
 func TestNoTime(t *testing.T) {
 	t.Parallel()
 	first, second := busy(1), busy(1)

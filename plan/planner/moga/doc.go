@@ -14,8 +14,8 @@
 //	front.go     the archive, and the choice from it by trade-off, deadline and budget
 //
 // Differences from the thesis: two chromosomes of the first population are given, not drawn: all slots, and all
-// extensible slots, which random ones practically never match (Options.Published omits them). A choice without room for
-// the workflow is dominated by all feasible ones, and never archived. Of equal points only one is kept.
+// extensible slots, which random chromosomes practically never match (Options.Published omits them). A choice without
+// room for the workflow is dominated by all feasible ones, and never archived. Among equal points only one is kept.
 //
 // The invariant: no member of a front dominates or equals another, and the same problem, options and seed yield the
 // same front, for any number of workers. All randomness comes from the seed.

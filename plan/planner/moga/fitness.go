@@ -56,7 +56,7 @@ func averages(rank []int) (fitness, many []float64) {
 // fitness returns the shared fitness of each member, in proportion to which parents are drawn (equations 11 to 13): the
 // fitness of its rank, divided by the weighted number of members of the same rank within the distance sharing, and
 // scaled so that the sum over a rank is unchanged. Distances are in objectives, relative to the range of the feasible
-// members. Products are rounded before they are added, so that fused operations of some processors do not change the
+// members. Products are rounded before they are added, so that fused operations on some processors do not change the
 // result.
 func fitness(all []member, sharing float64) []float64 {
 	rank := ranks(all)

@@ -36,7 +36,7 @@ func TestFigure9(t *testing.T) {
 	}
 }
 
-// An infeasible plan ranks behind all others, and does not affect their range.
+// An infeasible plan ranks below all feasible ones, and does not affect their range.
 func TestInfeasible(t *testing.T) {
 	t.Parallel()
 	all := []member{at(1, 9), {}, at(3, 9), {}}

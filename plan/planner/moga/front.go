@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// A Member is a choice of slots that no other known one dominates.
+// A Member is a choice of slots that no other known choice dominates.
 type Member struct {
 	cost.Point
 	Chosen Set
@@ -20,8 +20,8 @@ type Member struct {
 // A Front is a list of members by ascending makespan, and thereby descending cost.
 type Front []Member
 
-// with returns the front with a new member and without those that it dominates, or unchanged if a member dominates or
-// equals the new one.
+// with returns the front with a new member and without the members that the new one dominates. It returns the front
+// unchanged if a member dominates or equals the new one.
 func (f Front) with(m Member) Front {
 	i, _ := slices.BinarySearchFunc(f, m, func(a, b Member) int { return cmp.Compare(a.Makespan, b.Makespan) })
 	if i > 0 && f[i-1].Cost <= m.Cost || i < len(f) && f[i].Makespan == m.Makespan && f[i].Cost <= m.Cost {

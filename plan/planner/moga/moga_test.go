@@ -108,8 +108,9 @@ func points(f moga.Front) (all []cost.Point) {
 	return all
 }
 
-// The same seed yields the same front, byte for byte, for any number of workers; another seed may yield another one
-// (F35). With the cheapest choice given, the front ends with it: its cost is that of the tasks.
+// The same seed yields the same front, byte for byte, for any number of workers; a different seed may yield a different
+// front (F35). If the cheapest choice is given, it is the last member of the front, and costs only the tasks' processor
+// time.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	s := offered(t, 40, 40*time.Hour)
@@ -128,8 +129,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// No member of a front dominates or equals another, for any members in any order, and the front has all members that
-// are not dominated (F11).
+// No member of a front dominates or equals another, for any members in any order, and the front contains all members
+// that are not dominated (F11).
 func TestDominance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -248,7 +249,7 @@ func TestTradeOff(t *testing.T) {
 	})
 }
 
-// BenchmarkSearch is a search of the thesis's size: 100 chromosomes, 10 generations, 100 tasks.
+// BenchmarkSearch measures a search of the thesis's size: 100 chromosomes, 10 generations, 100 tasks.
 func BenchmarkSearch(b *testing.B) {
 	s := offered(b, 100, 30*time.Hour)
 	b.ReportMetric(float64(s.Slots()), "slots")

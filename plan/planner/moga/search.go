@@ -20,14 +20,14 @@ type Problem struct {
 	Evaluator func() func(chosen Set) (cost.Point, bool)
 }
 
-// Options are the parameters of a search. The zero value selects those of the thesis.
+// Options are the parameters of a search. The zero value selects the parameters of the thesis.
 type Options struct {
 	Context     context.Context // cancels the search, which then returns the context's cause; nil: never
 	Population  int             // 0: 100
 	Generations int             // after the first one; 0: 10; negative: none
 	Sharing     float64         // σ: maximum distance of neighbours, relative to the population's range; 0: 0.041
 	Seed        uint64
-	Workers     int  // evaluate in parallel; 0: one per processor
+	Workers     int  // number of parallel workers; 0: one per processor
 	Published   bool // draw the whole first population, without given chromosomes
 }
 
@@ -67,8 +67,8 @@ type search struct {
 	archive Front
 }
 
-// Search returns the front that it finds, which is empty if it met no feasible choice. The only error is the cause of a
-// cancelled context.
+// Search returns the front that it finds, which is empty if it evaluated no feasible choice. The only possible error is
+// the cause of the context's cancellation.
 func Search(p Problem, o Options) (Front, error) {
 	s := &search{Problem: p, Options: o.defaults(), known: map[string]member{}}
 	s.rng = rand.New(rand.NewPCG(s.Seed, uint64(p.Slots)))
@@ -106,8 +106,8 @@ func (s *search) first() []member {
 }
 
 // evaluate evaluates each member and archives it. Unknown chromosomes are evaluated by workers in parallel; the order
-// in which they finish does not matter, because each result has its place. Once the context is cancelled, the remaining
-// members and the archive are invalid.
+// in which they finish does not matter, because each result is stored in its own place. Once the context is cancelled,
+// the remaining members and the archive are invalid.
 func (s *search) evaluate(all []member) {
 	var fresh []int // indices of members, one for each unknown chromosome
 	pending := map[string]bool{}

@@ -5,9 +5,9 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 )
 
-// Slots returns the problem of choosing among the slots of a scheduler. It is given two chromosomes: all slots, and all
-// extensible slots. If the latter have room for each task, that choice is always feasible, and with equal prices it is
-// the cheapest one, because unused parts of extensible slots are not paid for.
+// Slots returns the problem of choosing among the slots of a scheduler. Two chromosomes are given: all slots, and all
+// extensible slots. If the extensible slots have room for each task, choosing them is always feasible, and with equal
+// prices it is the cheapest one, because unused parts of extensible slots are not paid for.
 func Slots(s *slotted.Scheduler) Problem {
 	n := s.Slots()
 	all := SetOf(n, func(int) bool { return true })

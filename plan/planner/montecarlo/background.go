@@ -8,11 +8,11 @@ import (
 )
 
 // A Background is a workload of other users' jobs on a machine, with which pilots compete. Each outcome begins at a
-// random one of its instants, in the state that the queue has without the pilots.
+// random instant of the workload, with the queue in its state without the pilots.
 type Background struct{ states []*queue.Queue }
 
 // The number of instants to draw from, and the part of the background that contains them: the machine fills up before
-// it, and enough jobs must arrive after it for the duration of an outcome.
+// this part, and enough jobs must arrive after this part for the duration of an outcome.
 const (
 	instants    = 200
 	first, last = 0.1, 0.8
@@ -31,7 +31,7 @@ func NewBackground(m queue.Machine, jobs []queue.Job) *Background {
 	return &Background{queue.States(m, jobs, at)}
 }
 
-// of returns the queue that an outcome meets at a site: different sites are at different instants.
+// of returns the queue of a site in an outcome; different sites are at different instants.
 func (b *Background) of(site string, seed uint64) *queue.Queue {
 	return b.states[int(chance.Draw(seed, "background", site)*float64(len(b.states)))]
 }

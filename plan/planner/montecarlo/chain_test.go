@@ -14,7 +14,7 @@ import (
 )
 
 // If everything goes as planned, a workflow that is longer than a walltime takes as long as planned: a pilot starts at
-// the planned handover, not only when the previous walltime ends, near which no task fits.
+// the planned handover, not only at the end of the previous walltime, shortly before which no task fits.
 func TestAChainGoesAsPlanned(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{40 * time.Minute, 25 * time.Minute, 7 * time.Minute} {

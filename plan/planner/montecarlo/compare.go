@@ -24,8 +24,9 @@ const (
 
 // Compare simulates a plan and the policies of package baseline in the same outcomes, each policy with its defaults and
 // with the best parameters of a small sweep. The plan is the first result; rivals follow in the order of Families. All
-// of them request pilots of the plan's most frequent shape, at its site, within the site's limits. The best parameters
-// are those that meet the deadline with the lowest sum of makespan and core-hours, each relative to the plan's.
+// rivals request pilots of the plan's most frequent shape, at the site of that shape, within the site's limits. The
+// best parameters are those that meet the deadline with the lowest sum of makespan and core-hours, each relative to the
+// plan's.
 //
 // Present pilots are available to policies that request pilots, but not to single-task jobs. Compare returns nil if the
 // workflow is too large, or if the plan has no pilots and thus no shape to request.
@@ -68,7 +69,7 @@ type comparison struct {
 	seed  uint64
 }
 
-// usual returns the shape of most of a plan's hosts, as one host with the longest walltime.
+// usual returns the most frequent shape of a plan's hosts, as a pilot of one host with the longest walltime.
 func usual(pl *plan.Plan) plan.Pilot {
 	type shape struct {
 		site, queue string
@@ -96,8 +97,8 @@ func (c *comparison) width() int {
 	return max(1, min(n, s.Pilots, s.CPUs/c.shape.CPUs))
 }
 
-// walltime returns the walltime that rivals request: a day, within the site's maximum. They do not know how long they
-// need a pilot.
+// walltime returns the walltime that rivals request: a day, within the site's maximum. Rivals cannot predict how long
+// they will need a pilot.
 func (c *comparison) walltime() corral.Seconds {
 	return corral.Seconds(min(24*time.Hour, c.m.Site(c.shape.Site, c.shape.Queue).Walltime))
 }
@@ -160,7 +161,7 @@ func (c *comparison) best(name string, of func(n int, parameters string) plan.Ri
 	return append(all, c.least(swept)...)
 }
 
-// least returns the best of the rivals in a slice, which is empty if there are none.
+// least returns a slice that contains only the best of the rivals, or an empty slice if there are no rivals.
 func (c *comparison) least(all []plan.Rival) []plan.Rival {
 	if len(all) == 0 {
 		return nil

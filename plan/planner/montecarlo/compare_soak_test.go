@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner"
 )
 
-// All nine policies are present, with their defaults and with the best of their sweeps, and complete the workflow; the
-// plan is the first.
+// The results contain all nine policies, with their defaults and with the best parameters of their sweeps, and all
+// complete the workflow; the plan is the first result.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	m := random(t, rand.New(rand.NewPCG(7, 8)), 40)

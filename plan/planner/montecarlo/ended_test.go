@@ -11,7 +11,7 @@ import (
 )
 
 // A plan whose pilots leave before the work is done is completed by further pilots: their walltime is within the limit
-// of their site, and a second shape is used if the remaining tasks do not fit the first.
+// of their site, and a second shape is used if the remaining tasks do not fit the first shape.
 func TestEndedAsksForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	const h = time.Hour

@@ -14,8 +14,8 @@ import (
 
 // The numbers of outcomes for judging plans. An exact share uses mostDraws outcomes, or fewer if a large workflow would
 // exceed drawnTasks tasks in total, but at least leastDraws. Plans with more than mostTasks tasks are not judged; only
-// waits are considered. In 19 of 20 plans, an estimate of a true share of 0.9 is within 0.015 of it with 1,600
-// outcomes, within 0.03 with 400, and within 0.08 with 50.
+// waits are considered. For 19 of 20 plans with a true share of 0.9, the estimate is within 0.015 of the true share
+// with 1,600 outcomes, within 0.03 with 400, and within 0.08 with 50.
 const (
 	mostDraws  = 1600
 	leastDraws = 50
@@ -26,7 +26,8 @@ const (
 	clear = 4.0 // standard errors
 )
 
-// Draws returns the number of outcomes for an exact share, given the number of tasks; 0: the workflow is too large.
+// Draws returns the number of outcomes for an exact share, given the number of tasks, or 0 if the workflow is too
+// large.
 func Draws(tasks int) int {
 	if tasks > mostTasks {
 		return 0
@@ -34,7 +35,7 @@ func Draws(tasks int) int {
 	return min(mostDraws, max(leastDraws, drawnTasks/max(1, tasks)))
 }
 
-// mostOnce is the maximum number of tasks of a workflow that is simulated once if it has only one outcome.
+// mostOnce is the maximum number of tasks of a workflow that is simulated, only once, if just one outcome is possible.
 const mostOnce = 200_000
 
 // draws returns the number of outcomes for a share; it is 1 if nothing is random.
@@ -49,7 +50,7 @@ func (m Model) draws() int {
 }
 
 // Judge returns a planner's judge of plans for a goal with a deadline and a confidence, or nil if the workflow is too
-// large for repeated simulation. Every plan meets the same outcomes.
+// large for repeated simulation. All plans are simulated in the same outcomes.
 func (m Model) Judge(goal plan.Goal, seed uint64) planner.Judge {
 	most := m.draws()
 	if most == 0 {
@@ -104,7 +105,7 @@ func WaitShare(goal plan.Goal, tasks int) float64 {
 }
 
 // Make returns the plan of the planner. A plan with a deadline and a confidence is chosen by simulated outcomes, and
-// reports their number. An error is the planner's, or the cause of the cancelled ctx.
+// reports their number. An error is either an error of the planner or the cause of the cancellation of ctx.
 func (m Model) Make(ctx context.Context, goal plan.Goal, opts planner.Options) (*plan.Plan, error) {
 	m.ctx, opts.Context = ctx, ctx
 	asked := goal.Confidence > 0 && goal.Deadline > 0

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Of 100 plans at least 95 agree with 1,000 new outcomes within 3 points. PLANS sets the number of plans; 5 % plus one
-// may disagree, so that a small number is also a valid test.
+// At least 95 of 100 plans agree with 1,000 new outcomes within 3 percentage points. PLANS sets the number of plans; 5
+// % plus one may disagree, so that a small number is also a valid test.
 func TestConfidencesAgreeWithFreshOutcomes(t *testing.T) {
 	plans, err := strconv.Atoi(os.Getenv("PLANS"))
 	if err != nil {

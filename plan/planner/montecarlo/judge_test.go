@@ -36,8 +36,9 @@ func random(t testing.TB, rng *rand.Rand, tasks int) montecarlo.Model {
 	return m
 }
 
-// confidences makes plans with confidences, and returns how many of them agree, within some points, with fresh outcomes
-// of another seed. exact is the number of outcomes for their own shares; 0: according to Draws.
+// confidences makes plans with confidences, and returns how many of these agree, within the given number of percentage
+// points, with fresh outcomes of another seed. exact is the number of outcomes for the plans' own shares; 0: according
+// to Draws.
 func confidences(t *testing.T, plans, tasks, exact, fresh int, within float64) (agree int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 83))

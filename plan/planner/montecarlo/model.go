@@ -23,9 +23,9 @@ type Model struct {
 	Among    *Background   // other users' jobs, with which pilots compete at each site; nil: waits are drawn
 	Queues   Queues        // current queues of sites, where known; they take precedence over Among
 	Exact    int           // number of outcomes for an exact share; 0: according to Draws
-	BreakOff time.Duration // when an outcome is aborted and counts as unfinished; 0: never
+	BreakOff time.Duration // time at which an outcome is aborted and counts as unfinished; 0: never
 
-	ctx context.Context // of the current operation; nil: it cannot be cancelled
+	ctx context.Context // context of the current operation; nil: the operation cannot be cancelled
 }
 
 // Queues maps the names of a site and a queue to the queue.
@@ -44,8 +44,8 @@ type Outcome struct {
 	Finished bool          // every task completed
 }
 
-// DefaultSpread is the default distribution of runtimes around their estimates: each differs by about a fifth, and
-// large positive differences are more frequent than large negative ones.
+// DefaultSpread is the default distribution of runtimes around their estimates: each runtime differs from its estimate
+// by about a fifth, and large positive differences are more frequent than large negative ones.
 var DefaultSpread = sim.Spread{Law: "lognormal", Size: 0.2}
 
 // Spec returns a workflow in the simulator's form. Estimates of 0 become a millisecond.
@@ -67,7 +67,7 @@ func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	return s
 }
 
-// chance returns a scenario without requested pilots; it contains only the present ones.
+// chance returns a scenario that contains the present pilots, but no requested ones.
 func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 	s := sim.Scenario{Work: work, Cluster: sim.Cluster{Cluster: m.Cluster}, Horizon: m.BreakOff}
 	for _, x := range m.Sites {
@@ -93,7 +93,7 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 	return s
 }
 
-// slowdown returns the function that yields the factor for runtimes on a host; nil: all hosts are equally fast.
+// slowdown returns the function that yields the factor for runtimes on a host, or nil if all hosts are equally fast.
 func slowdown(sites []sim.Site) func(sim.Host) float64 {
 	by := map[string]float64{}
 	for _, s := range sites {
@@ -130,11 +130,12 @@ func (m Model) Ended(ctx context.Context, pl *plan.Plan, n int, seed uint64) []O
 	})
 }
 
-// mostAgain is the maximum number of further pilots. If they do not complete the tasks, no pilot can.
+// mostAgain is the maximum number of further pilots. If this many pilots do not complete the tasks, no pilot can.
 const mostAgain = 50
 
-// seeTo requests another pilot when none is present or pending. It cycles through the plan's shapes, the widest first,
-// because the remaining tasks may not fit the first one, and requests enough time for a chain of all tasks.
+// seeTo returns a control that requests another pilot when no pilot is present or pending. The control cycles through
+// the plan's shapes, the widest first, because the remaining tasks may not fit the first shape, and requests enough
+// walltime for twice the critical path.
 func (m Model) seeTo(pl *plan.Plan) sim.Control {
 	var shapes []plan.Pilot
 	var longest, last corral.Seconds

@@ -9,13 +9,13 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// longestStay replaces an unlimited stay: the simulator aborts before it ends.
+// longestStay replaces an unlimited stay: the simulator aborts before such a stay ends.
 const longestStay = 2 * 366 * 24 * time.Hour
 
 // join adds the present pilots to a scenario. Each has a site of its own, without a price and without other pilots: it
-// starts when its workers are ready, without overhead, and its walltime leaves its tasks the time that it has left.
-// Running tasks are simulated like waiting ones, because it matters little which host has them. The sites of m remain
-// the first ones of the scenario.
+// starts when its workers are ready, without overhead, and its walltime leaves its tasks exactly the time until its
+// end. Running tasks are simulated like waiting ones, because it matters little which host runs them. The sites of m
+// remain the first ones of the scenario.
 func (m Model) join(s *sim.Scenario) {
 	for i, q := range m.Present {
 		if q.Host.CPUs < 1 || q.End <= q.Ready {
@@ -37,5 +37,5 @@ func (m Model) join(s *sim.Scenario) {
 	}
 }
 
-// asked reports whether a pilot was requested in the outcome, not present before.
+// asked reports whether a pilot was requested in the outcome, as opposed to one that was already present.
 func (m Model) asked(h sim.Held) bool { return m.Site(h.Site, h.Queue) != nil }

@@ -16,7 +16,7 @@ type Summary struct {
 	Finished float64 `json:"finished"` // share of outcomes in which every task completed; only these have a makespan
 
 	Makespan Quantiles[corral.Seconds] `json:"makespan_s"`
-	// Mean over the started pilots of an outcome; only for outcomes with any.
+	// Mean over the started pilots of an outcome; only for outcomes in which any pilot started.
 	Wait      Quantiles[corral.Seconds] `json:"mean_wait_s"`
 	CoreHours Quantiles[float64]        `json:"core_hours"`
 	Cost      Quantiles[cost.Amount]    `json:"cost"`
@@ -74,7 +74,7 @@ func Summarize(all []Outcome, goal plan.Goal, unit cost.Unit) Summary {
 	return s
 }
 
-// quantiles returns the quantiles of a value over the outcomes; zero if there are none.
+// quantiles returns the quantiles of a value over the outcomes; they are zero if there are no outcomes.
 func quantiles[T cmp.Ordered](all []Outcome, of func(Outcome) T) (s Quantiles[T]) {
 	values := make([]T, len(all))
 	for i, o := range all {

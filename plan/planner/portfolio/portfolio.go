@@ -7,8 +7,9 @@
 //	prices  time for each task is reserved at a price (plan/planner/greedy)
 //
 // The first two need only a queue; the others need a site that supports reservations. The simulation contains only the
-// jobs in the queue, not those that arrive later. Therefore the forecast for jobs is too optimistic. That for a pilot
-// is reliable, because later jobs do not take the time planned for it, unless jobs end before their requested time.
+// jobs in the queue, not those that arrive later. Therefore the forecast for jobs is too optimistic. The forecast for a
+// pilot is reliable, because later jobs do not take the time planned for it, unless jobs end before their requested
+// time.
 //
 // The user weighs cost and makespan by α, both relative to those of jobs: J = α × cost ÷ cost of jobs + (1 − α) ×
 // makespan ÷ makespan of jobs. The way with the lowest J is chosen.
@@ -100,8 +101,8 @@ func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]C
 	return all, nil
 }
 
-// Pilots returns pilots with the width of the widest task, twice that, and so on up to the machine's size. Each is held
-// as long as the workflow takes in it. A pilot waits until it fits in addition to all planned jobs.
+// Pilots returns pilots with the width of the widest task, twice that, and so on up to the machine's size. Each pilot
+// is held for as long as the workflow takes to run in it. A pilot waits until it fits in addition to all planned jobs.
 func Pilots(w plan.Work, q *queue.Queue, price cost.Money) (all []Candidate, err error) {
 	widest := 1
 	for _, t := range w.Tasks {
@@ -123,7 +124,7 @@ func Pilots(w plan.Work, q *queue.Queue, price cost.Money) (all []Candidate, err
 	return all, nil
 }
 
-// within returns how long a workflow takes on its own processors.
+// within returns how long a workflow takes on the given number of processors of its own.
 func within(w plan.Work, processors int) (time.Duration, error) {
 	all := slot.Slot{Length: time.Hour, Processors: processors, Divisible: true, Extensible: true}
 	s, err := slotted.New(slotted.Problem{Work: w, Sites: []slotted.Site{

@@ -48,8 +48,8 @@ func job(processors int, length time.Duration) queue.Job {
 }
 
 // A chain of three tasks behind a running and a waiting job. Jobs start one after another behind both, because no
-// others arrive; a pilot with two processors holds them for three hours in a row, and one with four costs twice as much
-// for no benefit. A paid reservation starts before the waiting job.
+// others arrive; a pilot with two processors holds them for three hours in a row, and a pilot with four costs twice as
+// much for no benefit. A paid reservation starts before the waiting job.
 func TestCandidates(t *testing.T) {
 	t.Parallel()
 	q := busy(4, job(4, h), job(4, 2*h))

@@ -22,10 +22,10 @@ const (
 // A Choice is an algorithm with its parameters: everything that must be stored to make the same policy again.
 type Choice struct {
 	Algorithm string         `json:"algorithm"`
-	Machines  int            `json:"machines,omitempty"` // initial number; spss takes it from its plan
+	Machines  int            `json:"machines,omitempty"` // initial number of machines; spss determines it from its plan
 	Alpha     ensemble.Share `json:"alpha,omitempty"`    // weight, for spss
 	Delay     corral.Seconds `json:"delay_s,omitempty"`  // planned delay of machines, for spss
-	Reserve   ensemble.Share `json:"reserve,omitempty"`  // share by which tasks are planned longer, for spss
+	Reserve   ensemble.Share `json:"reserve,omitempty"`  // share by which planned task times are extended, for spss
 	Shared    bool           `json:"shared,omitempty"`   // tasks are not bound to their planned machine
 }
 

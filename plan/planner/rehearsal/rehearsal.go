@@ -3,8 +3,8 @@
 // best for many short tasks, each with several parameters. The simulation covers the expected outcome and some random
 // ones around it, so that the choice does not depend on exact estimates. The best candidate is run.
 //
-// The choice is never worse than its best candidate if tasks take their estimated times and machines are ready at once.
-// Otherwise it may be wrong when candidates are close to each other.
+// The chosen candidate is the best one if tasks take their estimated times and machines are ready at once. Otherwise
+// the choice may be wrong when candidates are close to each other.
 package rehearsal
 
 import (
@@ -28,9 +28,9 @@ type Problem struct {
 	Machines cloud.Kind
 	Delay    time.Duration // expected time until a machine is ready
 	Spread   sim.Spread    // expected distribution of runtimes around their estimates
-	Interval time.Duration // between two decisions; 0: the published value
+	Interval time.Duration // time between two decisions; 0: the published value
 	Leaving  time.Duration // time that a machine takes to end, which is billed; 0: negligible
-	Once     bool          // a machine is billed for one period, and ends with it
+	Once     bool          // a machine is billed for one period, and ends with that period
 	Shared   bool          // tasks are not bound to their planned machine: any free machine takes the next task
 	Draws    int           // random outcomes in addition to the expected one
 	Seed     uint64        // of the random outcomes
@@ -101,8 +101,9 @@ func (p Problem) valued(o cloud.Outcome) cloud.Outcome {
 	return o
 }
 
-// candidates returns the policies to simulate. A static plan holds machines as long as it needs, and gives each machine
-// one task at a time; it is therefore not applicable if machines end by themselves or run several tasks.
+// candidates returns the policies to simulate. A static plan holds machines for as long as they are needed, and assigns
+// one task at a time to each machine; it is therefore not applicable if machines end on their own or run several tasks
+// at once.
 func candidates(p Problem) (all []Candidate) {
 	var choices []Choice
 	if p.Machines.Ends == 0 && p.Machines.Slots <= 1 {
@@ -138,8 +139,8 @@ func (p Problem) static() (all []Choice) {
 	return all
 }
 
-// delays returns the delays to plan with: a plan that ignores a short delay is late by it, but begins fewer periods for
-// only a few minutes.
+// delays returns the delays to plan with: a plan that ignores a short delay is late by that delay, but begins fewer
+// billing periods of which it would use only a few minutes.
 func (p Problem) delays() []time.Duration {
 	if p.Delay == 0 {
 		return []time.Duration{0}
@@ -147,7 +148,8 @@ func (p Problem) delays() []time.Duration {
 	return []time.Duration{p.Delay, 0}
 }
 
-// reserves returns the shares by which tasks are planned longer, which help only if runtimes differ from estimates.
+// reserves returns the shares by which to extend planned task times. A reserve helps only if runtimes differ from
+// estimates.
 func (p Problem) reserves() []ensemble.Share {
 	if p.Draws == 0 {
 		return []ensemble.Share{0}

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// crowd returns a run of tasks of a minute, in chains of ten, on pilots with eight cpus that have done half of it. The
-// pilots differ slightly, so that none is equivalent to another.
+// crowd returns a run of tasks of a minute, in chains of ten, on pilots with eight cpus that have done half of the
+// work. The pilots differ slightly, so that no two are equivalent.
 func crowd(b *testing.B, tasks, pilots int) revision.View {
 	b.Helper()
 	var edges [][2]int
@@ -53,8 +53,8 @@ func crowd(b *testing.B, tasks, pilots int) revision.View {
 	return v
 }
 
-// BenchmarkDecide measures a decision about a large run: a single list schedule if all is well; several if releasing
-// pilots is considered; a search, which is cancelled by its context, if more pilots are needed.
+// BenchmarkDecide measures a decision about a large run: it takes a single list schedule if all is well, several if
+// releasing pilots is considered, and a search, which is cancelled by its context, if more pilots are needed.
 func BenchmarkDecide(b *testing.B) {
 	for _, tasks := range []int{10_000, 100_000, 1_000_000} {
 		v := crowd(b, tasks, 100)

@@ -16,8 +16,9 @@ func price(t plan.Tariff, q plan.Pilot) cost.Money {
 	return money
 }
 
-// exposed returns the maximum that can be spent before the next decision takes effect: started pilots continue to be
-// held, and requested ones start now, and so do more. gone selects the pilots that are released now.
+// exposed returns the maximum total cost by the time the next decision takes effect: it assumes that started pilots
+// continue to be held, and that requested pilots and those in more start now. gone selects the pilots that are released
+// now.
 func (v View) exposed(gone map[int]bool, more ...Pilot) (sum cost.Money) {
 	next := v.Period + v.Grace
 	for i, q := range append(slices.Clone(v.Pilots), more...) {
@@ -35,8 +36,8 @@ func (v View) exposed(gone map[int]bool, more ...Pilot) (sum cost.Money) {
 	return sum
 }
 
-// expected returns the expected final cost if each pilot leaves after its last task. Pilots without a task are released
-// soon, and count until the next decision.
+// expected returns the expected final cost if each pilot leaves after its last task. Started pilots without a task are
+// expected to be released soon, and are charged for Grace from now on.
 func (o *outlook) expected() (sum cost.Money) {
 	for i, q := range o.Pilots {
 		switch {
@@ -72,7 +73,7 @@ func (o *outlook) cuts() (all []Drop) {
 	return all
 }
 
-// helps reports whether releasing a pilot saves anything.
+// helps reports whether releasing a pilot reduces the exposed cost.
 func helps(o *outlook, gone map[int]bool, i int) bool {
 	before := o.exposed(gone)
 	gone[i] = true
@@ -81,8 +82,8 @@ func helps(o *outlook, gone map[int]bool, i int) bool {
 	return after < before
 }
 
-// byLoss lists the pilots that may be released in ascending order of the loss: first those that hold nothing yet, later
-// ones first, then those whose running tasks have run for the shortest time.
+// byLoss lists the pilots that may be released in ascending order of the loss: first those that have not started, the
+// last ones first; then those whose running tasks have run for the shortest time.
 func byLoss(o *outlook) (all []int) {
 	behind := make([]time.Duration, len(o.Pilots))
 	for _, t := range o.Tasks {
@@ -107,8 +108,8 @@ func byLoss(o *outlook) (all []int) {
 	return all
 }
 
-// drains returns the pilots that must start no more tasks because the budget does not cover the remaining work: it
-// covers only their running tasks.
+// drains returns the pilots that must start no more tasks because the budget does not cover the remaining work, but
+// only their running tasks.
 func (o *outlook) drains() (all []Drop) {
 	if o.Goal.Budget == nil || o.expected() <= o.Goal.Budget.Money {
 		return nil

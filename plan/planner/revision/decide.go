@@ -72,12 +72,12 @@ const (
 	pauseShare    = 50
 )
 
-// Pause returns the minimum time between two decisions that change pilots, given the expected remaining time. Changes
-// must have taken effect: a plan that is revised at each task's end would request pilots at one and release them at the
-// next.
+// Pause returns the minimum time between two decisions that change pilots, given the expected remaining time. Earlier
+// changes must have taken effect: a plan that is revised at the end of each task would request pilots at the end of one
+// task and release them at the end of the next.
 func Pause(left time.Duration) time.Duration { return max(shortestPause, left/pauseShare) }
 
-// Decide makes the current decision. An error is a bug, or the planner's.
+// Decide returns the decision for a view. An error is either a bug or an error of the planner.
 func Decide(v View) (Decision, error) {
 	o := expect(v)
 	if len(o.left.Work.Tasks) == 0 {
@@ -153,8 +153,8 @@ func prediction(o *outlook) Prediction {
 }
 
 // A part of the time until the deadline is reserved for errors of the estimates: pilots are added when the reserve
-// falls below a seventh, and enough of them to restore a quarter. With a smaller reserve pilots would be added again
-// and again, and in the end too late: near the end of a workflow more pilots hardly help.
+// falls below a seventh, and enough pilots are added to restore a quarter. With a smaller reserve, pilots would be
+// added again and again, and finally too late, because near the end of a workflow more pilots hardly help.
 const (
 	leastReserve = 7
 	fullReserve  = 4
@@ -165,7 +165,7 @@ func (o *outlook) reserve(part time.Duration) time.Duration {
 	return max(0, time.Duration(o.Goal.Deadline)-o.Now) / part
 }
 
-// target returns the wanted end of the last task: before the deadline, with a reserve unless the plan had none, or,
+// target returns the desired end of the last task: before the deadline, with a reserve unless the plan had none, or,
 // without a deadline, about the end that the plan predicted.
 func (o *outlook) target() time.Duration {
 	slack := max(o.Promise*15/100, 5*time.Second)
@@ -184,7 +184,7 @@ func options(o *outlook) planner.Options {
 	return planner.Options{Clustering: &clustering.Rule{}, Shape: o.Shape, Context: o.Context}
 }
 
-// add requests pilots: the cheapest that meet the target, otherwise those with the earliest end, if they help at all.
+// add requests pilots: the cheapest that meet the target, or else those with the earliest end, if they help at all.
 func (o *outlook) add(d *Decision) error {
 	if len(o.left.Sites) == 0 {
 		limit(o, d, append([]string{"no site accepts pilots"}, o.Without...))
@@ -204,7 +204,7 @@ func (o *outlook) add(d *Decision) error {
 			o.ask(d, p)
 			return nil
 		}
-		if cut = forRest(p.Reasons[0]); o.Goal.Deadline == 0 { // the end is the predicted one
+		if cut = forRest(p.Reasons[0]); o.Goal.Deadline == 0 { // the target is the predicted end
 			cut = fmt.Sprintf("no plan for the remaining work ends after %s", brief(end))
 		}
 	}
@@ -233,8 +233,8 @@ func (o *outlook) add(d *Decision) error {
 	return full(o, d, goal)
 }
 
-// forRest returns why there is no plan for the remaining work. It removes suggested flags, because times count from now
-// here.
+// forRest returns the reason why there is no plan for the remaining work. It removes suggested flags, because in that
+// reason times count from now.
 func forRest(reason string) string {
 	reason, _, _ = strings.Cut(reason, "; --")
 	reason, _, _ = strings.Cut(reason, "; a plan without --")
@@ -246,7 +246,7 @@ func sooner(o *outlook, p *plan.Plan) bool {
 	return o.Left > 0 || o.End-time.Duration(p.Makespan) > max(time.Second, o.End/20)
 }
 
-// wanted lists the ends for which pilots are added, the best one first.
+// wanted lists the desired ends for which pilots are added, the most desirable end first.
 func (o *outlook) wanted() []time.Duration {
 	if o.Goal.Deadline == 0 {
 		return []time.Duration{o.target()}
@@ -255,7 +255,7 @@ func (o *outlook) wanted() []time.Duration {
 	return []time.Duration{deadline - o.reserve(fullReserve), o.target(), deadline}
 }
 
-// rest returns the part of the budget that is neither spent nor committed; nil if there is no budget.
+// rest returns the part of the budget that is neither spent nor committed, or nil if there is no budget.
 func (o *outlook) rest() *cost.Amount {
 	if o.Goal.Budget == nil {
 		return nil
@@ -300,8 +300,8 @@ func (o *outlook) ask(d *Decision, p *plan.Plan) {
 
 func brief(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// patientLooks is the number of decisions before a deadline from which lateness is announced even if the search for
-// help was not completed.
+// patientLooks is a number of decision periods: from that long before a deadline on, lateness is announced even if the
+// search for more pilots was not completed.
 const patientLooks = 10
 
 // outcome describes the expected result if it is not in time. If tasks remain, the end of the others is not relevant.
@@ -312,11 +312,11 @@ func outcome(o *outlook, d *Decision) string {
 	return fmt.Sprintf("the end is expected after %s", plan.Beyond(d.Predicted.End, time.Duration(o.Goal.Deadline)))
 }
 
-// announce reports events to users, once each. A cancelled search does not show whether more pilots would help: then
-// lateness is announced after a later search, or when the deadline is near.
+// announce reports events to users, once each. A cancelled search does not show whether more pilots would help; in that
+// case lateness is announced after a later search, or when the deadline is near.
 func (o *outlook) announce(d *Decision) {
 	deadline, before := time.Duration(o.Goal.Deadline), o.Before
-	// No estimate is exact, so smaller delays are not announced until they are near.
+	// No estimate is exact, so small delays are not announced until the expected end is near.
 	blur := max(0, d.Predicted.End-o.Now) / 50
 	late := deadline > 0 && (d.Predicted.End > deadline+blur || !d.Predicted.Complete)
 	if hurried(o.View) && o.Now+patientLooks*o.Period < deadline {

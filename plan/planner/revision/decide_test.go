@@ -49,8 +49,8 @@ func TestSlowHostsInARevision(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		speed plan.Speed
-		left  time.Duration // of the first task's ten minutes, five minutes after its start, on the fastest hosts
-		end   time.Duration // of all four in sequence
+		left  time.Duration // rest of the first task's ten minutes, five minutes after its start, on the fastest hosts
+		end   time.Duration // end of all four in sequence
 	}{
 		{0, 5 * time.Minute, 41 * time.Minute},
 		{0.5, 7*time.Minute + 30*time.Second, 81 * time.Minute},
@@ -68,8 +68,8 @@ func TestSlowHostsInARevision(t *testing.T) {
 	}
 }
 
-// TestLeavingCosts: the expected cost of a plan includes the time that pilots take to leave, for each that has started
-// and for each future one with tasks.
+// TestLeavingCosts: the expected cost of a plan includes the time that pilots take to leave, for each pilot that has
+// started and for each future pilot with tasks.
 func TestLeavingCosts(t *testing.T) {
 	t.Parallel()
 	cost := func(leave time.Duration) cost.Money {
@@ -89,7 +89,7 @@ func TestLeavingCosts(t *testing.T) {
 	}
 }
 
-// wait adds two pilots that wait for the end of the first task, on which all others depend.
+// wait adds two pilots that wait for the end of the first task, on which all other tasks depend.
 func wait(t *testing.T, v *revision.View) {
 	t.Helper()
 	var err error
@@ -122,7 +122,7 @@ func travel(v *revision.View) {
 }
 
 // TestFilesOfWhatRuns: the remaining time of a running task includes the rest of its file transfers, which are not
-// counted again; those of other tasks are still to come.
+// counted again; the transfers of other tasks are still pending.
 func TestFilesOfWhatRuns(t *testing.T) {
 	t.Parallel()
 	v := scene(t)

@@ -1,6 +1,6 @@
 // Package revision decides how to revise a plan during its run. A revision lists the pilots to request in addition to
-// the present ones, and those to release; the plan itself does not change. The package does no I/O and reads no clock:
-// the same view yields the same decision, in corrald and in package sim. The term is from predictive-reactive
+// the present ones, and the pilots to release; the plan itself does not change. The package does no I/O and reads no
+// clock: the same view yields the same decision, in corrald and in package sim. The term is from predictive-reactive
 // scheduling, where it means adapting a schedule to unexpected events.
 //
 // How it works, by file:
@@ -15,6 +15,6 @@
 //	decide.go    Decide: if behind, it adds pilots with planner.Make; if ahead, it releases those that are not needed
 //
 // The invariants: spending never exceeds the budget, as long as decisions are at most View.Period apart and a released
-// pilot ends within View.Grace. No decision follows another within Pause, unless the budget requires it. And a decision
+// pilot ends within View.Grace. No decision follows another within Pause, unless the budget requires it. A decision
 // that was carried out is followed by an empty one, unless something else happens or time passes.
 package revision

@@ -9,7 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner"
 )
 
-// full checks, if no pilots are added, whether the limits of sites are the reason: more pilots would help without them.
+// full checks, if no pilots are added, whether the limits of sites are the reason, that is, whether more pilots would
+// help without these limits.
 func full(o *outlook, d *Decision, goal plan.Goal) error {
 	free := o.left
 	free.Sites = slices.Clone(o.left.Sites)

@@ -21,7 +21,8 @@ type outlook struct {
 	planner.Forecast
 }
 
-// faith is the weight of the original estimates of a kind, as a number of ended tasks with their mean estimate.
+// faith is the weight of the original estimates of a kind, expressed as a number of ended tasks that took exactly the
+// mean estimate.
 const faith = 3
 
 // ratios returns the factor by which tasks of each kind take longer than estimated: the sum of the runtimes of ended
@@ -57,8 +58,8 @@ func expect(v View) *outlook {
 	return o
 }
 
-// outlookOf returns the remaining work. With joined set, a task that waits at a worker is merged with the one that runs
-// there.
+// outlookOf returns the remaining work. If joined is set, a task that waits at a worker is merged with the task that
+// runs there.
 func outlookOf(v View, joined bool) *outlook {
 	o := &outlook{View: v, running: make([]int, len(v.Pilots)), ends: make([]time.Duration, len(v.Pilots))}
 	o.left = plan.Problem{Sites: v.Problem.Sites, Cluster: v.Problem.Cluster}
@@ -86,7 +87,7 @@ func (o *outlook) look(p plan.Problem) {
 }
 
 // waiting returns, for each task that waits at a worker, a task that runs there: the tasks of a clustered job run there
-// in sequence. For other tasks it is -1.
+// in sequence. For other tasks the value is -1.
 func waiting(o *outlook) []int {
 	type place struct{ pilot, host int }
 	free, runner := map[place]corral.Resources{}, map[place]int{}
@@ -114,7 +115,7 @@ func waiting(o *outlook) []int {
 }
 
 // join returns the remaining work with the tasks that wait at a worker merged into the running ones, and the index of
-// each task in it.
+// each task in the result.
 func join(left plan.Work, index, behind []int) (joined plan.Work, at []int) {
 	number := make([]int, len(left.Tasks)) // :: index in left → index in joined
 	joined.Name, at = left.Name, make([]int, len(index))
@@ -145,7 +146,8 @@ func join(left plan.Work, index, behind []int) (joined plan.Work, at []int) {
 	return joined, at
 }
 
-// host returns the resources of each host of a pilot, by its index in View.Pilots and then Problem.Present.
+// host returns the resources of each host of a pilot. The argument is an index in View.Pilots, followed by
+// Problem.Present.
 func (o *outlook) host(pilot int) corral.Resources {
 	if pilot < len(o.Pilots) {
 		return o.Pilots[pilot].Host
@@ -153,8 +155,8 @@ func (o *outlook) host(pilot int) corral.Resources {
 	return o.Problem.Present[pilot-len(o.Pilots)].Host
 }
 
-// paceOf returns the pace of a pilot's hosts, by the same index as host; without a pilot it is that of the fastest
-// hosts, which share the run's directory.
+// paceOf returns the pace of a pilot's hosts, for the same index as host. For a negative index it returns the pace of
+// the fastest hosts, which share the run's directory.
 func paceOf(v View, pilot int) plan.Pace {
 	switch {
 	case pilot < 0:
@@ -165,8 +167,8 @@ func paceOf(v View, pilot int) plan.Pace {
 	return v.Problem.Present[pilot-len(v.Pilots)].Pace
 }
 
-// remaining lists the unfinished tasks with corrected estimates, and returns the index of each task there, or -1 if it
-// is over.
+// remaining lists the unfinished tasks with corrected estimates, and returns the index of each task in that list, or -1
+// if the task is over.
 func remaining(o *outlook) []int {
 	ratios := o.ratios()
 	var index []int
@@ -187,7 +189,8 @@ func remaining(o *outlook) []int {
 }
 
 // begun reduces running tasks to the remaining time, which includes file transfers. A cluster may report a job's tasks
-// only when the job ends, as HTCondor does: the time since its start is subtracted from the job as a whole.
+// only when the job ends, as HTCondor does; therefore the time since the job's start is subtracted from the job as a
+// whole.
 func begun(o *outlook, index, behind []int) {
 	for i, t := range o.Tasks {
 		if t.State == corral.TaskRunning && behind[i] < 0 {
@@ -201,8 +204,8 @@ func begun(o *outlook, index, behind []int) {
 }
 
 // seat lists the pilots that run tasks, now or later, with their running tasks. Pilots with present workers come first,
-// those that stay longest before the others: if there is work for only some of them, it is not reserved for those that
-// would cut it off. The tasks of a pilot that is leaving end with it, and no others begin there.
+// and among them those that stay longest: if there is work for only some pilots, it must not be assigned to pilots that
+// would cut it off. The running tasks of a leaving pilot end with the pilot, and no other tasks begin there.
 func seat(o *outlook, index, behind []int) {
 	of := map[int]int{} // :: index in View.Pilots → index among the present pilots
 	byStay := make([]int, len(o.Pilots))
@@ -260,7 +263,7 @@ func (o *outlook) without(dropped map[int]bool) plan.Problem {
 	p.Present = nil
 	for k, q := range o.left.Present {
 		if i := o.pilots[k]; i >= 0 && dropped[i] {
-			q.End, q.Ready = -1, 0 // it keeps its index, but takes no tasks
+			q.End, q.Ready = -1, 0 // the pilot keeps its index, but takes no tasks
 		}
 		p.Present = append(p.Present, q)
 	}

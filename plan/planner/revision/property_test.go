@@ -51,7 +51,7 @@ func erring(t *rapid.T) func(*sim.Scenario) {
 	return func(s *sim.Scenario) { s.Runtime = sim.Runtimes(s.Work, sim.Uniform(s.Work, 0.3, seed)) }
 }
 
-// A spending is a life with a budget, given as a percentage above the planned cost, and a billing.
+// A spending is a life with a budget, given as a percentage above the planned cost, and with a billing period.
 type spending struct {
 	life
 	billing string
@@ -65,8 +65,8 @@ func anySpending(r *rapid.T) spending {
 		rapid.IntRange(0, 20).Draw(r, "percent more")}
 }
 
-// TestTheBudgetIsKept: for any runtimes and any billing, pilots never cost more than the budget. Work that it does not
-// cover waits, and this is announced. The soak test uses new cases each time.
+// TestTheBudgetIsKept: for any runtimes and any billing, pilots never cost more than the budget. Work that the budget
+// does not cover waits, and this is announced. The soak test uses new cases each time.
 func TestTheBudgetIsKept(t *testing.T) {
 	t.Parallel()
 	draw := rapid.Custom(anySpending)
@@ -121,9 +121,9 @@ func lives(most time.Duration, n int) (all []life) {
 	return all
 }
 
-// TestDeadlinesWithSlackAreMet: of plans with 30 % of slack, 99 in 100 meet their deadlines with runtimes that differ
-// by up to 30 %. The others are slightly late, because when the delay is noticed, the remaining work is a single chain
-// of tasks, which pilots cannot shorten; this is announced in advance.
+// TestDeadlinesWithSlackAreMet: 99 in 100 plans with 30 % of slack meet their deadlines with runtimes that differ by up
+// to 30 %. The other plans are slightly late, because when the delay is noticed, the remaining work is a single chain
+// of tasks, which pilots cannot shorten; the lateness is announced in advance.
 func TestDeadlinesWithSlackAreMet(t *testing.T) { meetDeadlines(t, 20) }
 
 func meetDeadlines(t *testing.T, cases int) {
@@ -161,9 +161,10 @@ func meetDeadlines(t *testing.T, cases int) {
 	}
 }
 
-// TestDecisionsComeToRest: decisions that change pilots keep the minimum distance, except for releasing idle ones. If
-// everything goes as planned they are rare: pilots are added at most once, because tasks run where there is room, not
-// where the plan's witness places them. Pilots that are released before their submission do not count.
+// TestDecisionsComeToRest: decisions that change pilots are separated by at least the shortest pause, except for the
+// release of idle pilots. If everything goes as planned, such decisions are rare: pilots are added at most once,
+// because tasks run where there is room, not where the plan's witness places them. Pilots that are released before
+// their submission do not count.
 func TestDecisionsComeToRest(t *testing.T) { comeToRest(t, 20) }
 
 func comeToRest(t *testing.T, cases int) {
@@ -190,7 +191,7 @@ func comeToRest(t *testing.T, cases int) {
 	}
 }
 
-// onlyIdle reports whether a decision does nothing but release idle pilots.
+// onlyIdle reports whether a decision only releases idle pilots.
 func onlyIdle(d revision.Decision) bool {
 	return len(d.Add) == 0 && !slices.ContainsFunc(d.Drop, func(p revision.Drop) bool { return !p.Idle })
 }

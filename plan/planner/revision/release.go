@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// idle returns the pilots that have been idle for a while and expect no tasks. Holding them is a waste, so they are
-// released without waiting for the effects of earlier decisions.
+// idle returns the pilots that have been idle for a while and for which no tasks are expected. Holding them is a waste,
+// so they are released without waiting for the effects of earlier decisions.
 func idle(o *outlook, closed map[int]bool) map[int]bool {
 	all := map[int]bool{}
 	for i, q := range o.Pilots {
@@ -20,8 +20,8 @@ func idle(o *outlook, closed map[int]bool) map[int]bool {
 	return all
 }
 
-// unneeded returns the pilots that have not started and without which, and without the idle ones, the end is still in
-// time.
+// unneeded returns the pilots that have not started and are not needed: even without them and the idle pilots, the work
+// still ends in time.
 func unneeded(o *outlook, idle, closed map[int]bool) map[int]bool {
 	all := map[int]bool{}
 	for i, q := range o.Pilots {
@@ -38,7 +38,7 @@ func unneeded(o *outlook, idle, closed map[int]bool) map[int]bool {
 	return gone
 }
 
-// workless reports whether a pilot has no task and expects none.
+// workless reports whether a pilot has no task and no task is expected for it.
 func workless(o *outlook, i int, closed map[int]bool) bool {
 	return o.ends[i] == 0 && o.running[i] == 0 && !closed[i]
 }

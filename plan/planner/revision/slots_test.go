@@ -1,10 +1,11 @@
 package revision_test
 
-// Plans that were made for the current queue, in that queue as it evolves. A plan in slots makes more assumptions than
-// others: that the room is still there, and that tasks end before their slot does. Therefore revisions have most to do
-// here: pilots that started too early have left, late ones are behind, and tasks that were cut off start over.
+// These tests run plans that were made for the current queue in that queue as it evolves. A plan in slots makes more
+// assumptions than others: that the room is still free, and that tasks end before their slot does. Therefore revisions
+// are needed most here: pilots that started too early have left, late pilots are behind, and tasks that were cut off
+// start over.
 //
-// The plans are those of package algorithm, which depends on this one; the revisions use waits only.
+// The plans are made by package algorithm, which depends on this package; the revisions use only waits.
 
 import (
 	"testing"
@@ -23,8 +24,8 @@ import (
 
 // TestSlotsWithNoise runs a plan in slots in a queue where jobs continue to arrive and end before their requested
 // times, with runtimes that differ by up to 30 %: pilots start at other times than planned, and slots end while tasks
-// run (F34). The plan is revised, all tasks complete, none runs twice, and on average the makespan is at most 50 % and
-// the cost 25 % above the plan. The log shows the number of revisions.
+// run (F34). The plan is revised, all tasks complete, no task runs twice, and on average the makespan is at most 50 %
+// above the plan and the cost at most 25 % above it. The log shows the number of revisions.
 func TestSlotsWithNoise(t *testing.T) {
 	t.Parallel()
 	const n, processors = 8, 64

@@ -14,9 +14,9 @@ const budgetReserve = 33
 // mostSparing is the maximum number of pilots to consider in one decision.
 const mostSparing = 16
 
-// save releases pilots without which the remaining work becomes cheaper and still ends in time, as long as all pilots
-// are expected to exceed the budget. Fewer pilots wait less for tasks, but take more time. The budget is enforced in
-// any case; without save, the work that it does not cover would remain undone in the end.
+// save releases pilots without which the remaining work becomes cheaper and still ends in time, as long as the expected
+// cost of all pilots exceeds the budget. Fewer pilots wait less for tasks, but take more time. The budget is enforced
+// in any case; without save, the work that the budget does not cover would remain undone.
 func save(o *outlook, d *Decision, gone map[int]bool) {
 	if o.Goal.Budget == nil || o.Left > 0 {
 		return
@@ -42,9 +42,9 @@ func save(o *outlook, d *Decision, gone map[int]bool) {
 }
 
 // cheapest returns the pilot whose release makes the remaining work cheapest, still in time, and saves at least 1 % and
-// the cost of a hop of all pilots; negative: there is none. The hop is needed because tasks that are already assigned
-// to the pilot must be reassigned, while others may wait for them. Of equivalent pilots only one is tried, and at most
-// most in total; the number tried is returned.
+// the cost of a hop of all pilots; best is negative if there is no such pilot. The saving must cover a hop because
+// tasks that are already assigned to the pilot must be reassigned, and other tasks may wait for them. Among equivalent
+// pilots only one is tried. tried is the number of pilots that were tried, which most limits.
 func cheapest(o *outlook, gone map[int]bool, most int) (best, tried int) {
 	best, least := -1, o.expected()
 	least -= max(least/100, hop(o))
@@ -77,7 +77,7 @@ func hop(o *outlook) (sum cost.Money) {
 	return sum
 }
 
-// A kin is the common property of equivalent pilots, any of which may be released.
+// A kin holds the common properties of equivalent pilots, any of which may be released.
 type kin struct {
 	site, queue string
 	hosts, cpus int
@@ -86,7 +86,7 @@ type kin struct {
 	price       cost.Money
 }
 
-// kinOf returns the kin of a pilot; ok is false if it takes no more tasks.
+// kinOf returns the kin of a pilot; ok is false if the pilot takes no more tasks.
 func kinOf(o *outlook, i int) (k kin, ok bool) {
 	q := o.Pilots[i]
 	return kin{q.Site, q.Queue, q.Hosts, q.CPUs, q.Phase, o.running[i] > 0, price(q.Tariff, q.heldFor(time.Hour))},

@@ -13,8 +13,8 @@ type View struct {
 	Now     time.Duration
 	Goal    plan.Goal
 	Promise time.Duration // the makespan that the plan predicted
-	Problem plan.Problem  // all work with the original estimates; the sites' remaining limits; pilots of others
-	Without []string      // why other sites that might have been used are missing
+	Problem plan.Problem  // all work with the original estimates; the sites' remaining limits; pilots outside the plan
+	Without []string      // the reasons why other possible sites are missing
 	Shape   int           // cpus per host of new pilots; 0: several are tried
 	Tasks   []Task        // by the index of Problem.Work.Tasks
 	Pilots  []Pilot       // requested by the plan or a revision, in the order in which they get tasks
@@ -22,15 +22,15 @@ type View struct {
 	Period  time.Duration // maximum time from Now to the next decision
 	Grace   time.Duration // maximum time that a released pilot takes to end
 
-	// Context cancels the search for pilots to add, of which there are none then; nil: never.
+	// Context cancels the search for pilots to add; after cancellation no pilots are added. nil: never.
 	Context context.Context
 }
 
 // A Task is the progress of one task.
 type Task struct {
 	State corral.TaskState
-	Pilot int           // index in View.Pilots, then in Problem.Present, of a running task's pilot; negative: neither
-	Host  int           // of that pilot
+	Pilot int           // pilot of a running task: index in View.Pilots, followed by Problem.Present; negative: neither
+	Host  int           // index among that pilot's hosts
 	Since time.Duration // start of a running task
 	Took  time.Duration // only for completed tasks: the time on the fastest hosts, like estimates
 }
@@ -49,7 +49,7 @@ const (
 
 // A Pilot is one pilot of the plan. Instants in the future are not set.
 type Pilot struct {
-	plan.Pilot                  // the request; of its times only Submit is used
+	plan.Pilot                  // the request; only Submit is used among its times
 	plan.Pace                   // of its hosts
 	Number     int              // its index in the plan, which never changes
 	Host       corral.Resources // per host
@@ -57,7 +57,7 @@ type Pilot struct {
 	Tariff     plan.Tariff
 	Wait       time.Duration // expected queue wait
 	Overhead   time.Duration // expected time from the start of its job to its workers
-	Margin     time.Duration // before the end of its walltime, when it takes no tasks
+	Margin     time.Duration // time before the end of its walltime in which it takes no tasks
 	Keep       time.Duration // idle time after which it leaves
 	Cancelled  bool          // it was cancelled
 	Began      time.Duration // start of its job; negative: not started
@@ -67,8 +67,8 @@ type Pilot struct {
 
 // Before is the state after the previous revision.
 type Before struct {
-	Number  int           // 0: there is none
-	At      time.Duration // time of the last one that changed pilots; 0: none
+	Number  int           // number of the previous revision; 0: there is none
+	At      time.Duration // time of the last revision that changed pilots; 0: none did
 	Late    bool          // a late deadline was announced
 	Broke   bool          // an insufficient budget was announced
 	Limited bool          // insufficient limits were announced, and no pilots were added since
@@ -92,7 +92,7 @@ func (q Pilot) heldFor(d time.Duration) plan.Pilot {
 	return plan.Pilot{Site: q.Site, Hosts: q.Hosts, CPUs: q.CPUs, End: corral.Seconds(d)}
 }
 
-// leaves returns the latest time at which a pilot with present workers starts a task; 0 for others.
+// leaves returns the latest time at which a pilot with present workers starts a task. It returns 0 for other pilots.
 func (q Pilot) leaves() time.Duration {
 	if q.Phase != Working {
 		return 0
@@ -136,8 +136,8 @@ func overdue(expected, taken time.Duration) time.Duration {
 // patience is the tolerance for waits.
 const patience = 10 * time.Second
 
-// soon is like overdue for queue waits and start-up times. These vary considerably: up to twice the expected time does
-// not justify a request for more pilots, which would also have to wait.
+// soon is like overdue for queue waits and start-up times. These vary considerably: a wait of up to twice the expected
+// time does not justify a request for more pilots, which would also have to wait.
 func soon(expected, taken time.Duration) time.Duration {
 	if taken <= 2*expected+patience {
 		return max(0, expected-taken)

@@ -7,9 +7,9 @@ import (
 )
 
 // doubtful is the share by which a task may exceed its estimate without being cut off: a task is expected to start only
-// on a pilot that stays that much longer. A task that is cut off needs its whole runtime again, for which a pilot added
-// then comes too late. It is less than the reserve that planner adds to walltimes, so that a requested pilot takes all
-// the tasks planned for it.
+// on a pilot that stays that much longer. A task that is cut off needs its whole runtime again, and a pilot that is
+// added only then comes too late. The share is less than the reserve that planner adds to walltimes, so that a
+// requested pilot takes all the tasks planned for it.
 const doubtful = 1. / 3
 
 // doubt returns doubtful, or 0 if a task is too long for this reserve on any pilot that can be requested.
@@ -31,8 +31,8 @@ func withDoubt(runtime time.Duration) time.Duration {
 	return runtime + time.Duration(doubtful*float64(runtime))
 }
 
-// closing returns the pilots, by index in View.Pilots, on which all next tasks would be in doubt. They must take no
-// more tasks, because the cluster starts a task wherever its estimate fits.
+// closing returns the pilots, by index in View.Pilots, on which all next tasks would be in doubt. These pilots must
+// take no more tasks, because the cluster starts a task wherever its estimate fits.
 func (o *outlook) closing() map[int]bool {
 	all := map[int]bool{}
 	next := next(o.left)
@@ -58,8 +58,8 @@ func (o *outlook) closing() map[int]bool {
 	return all
 }
 
-// next returns the remaining tasks that may start soon, and in how long: they depend on nothing but running tasks,
-// which end within the doubtful share of their own runtime.
+// next returns the remaining tasks that may start soon, each with the time until then: they depend only on running
+// tasks, which end within the doubtful share of their own runtime.
 func next(left plan.Problem) map[int]time.Duration {
 	busy := map[int]bool{}
 	for _, p := range left.Present {

@@ -17,16 +17,17 @@ import (
 // needs.
 type Problem struct {
 	Work  plan.Work
-	Sites []Site // by preference for equal starts
+	Sites []Site // by preference in case of a tie
 
-	// Transfer returns how long the transfer of a parent's data to a child at another site takes; nil: no time.
+	// Transfer returns the time to transfer a parent's data to a child at another site; nil: transfers take no time.
 	Transfer func(parent, child int) time.Duration
 }
 
-// A Site is the offer of one site. The instant of the offers, which must be the same for all sites, is the beginning.
+// A Site is the offer of one site. The instant of the offers, which must be the same for all sites, is the beginning of
+// the plan.
 type Site struct {
 	slot.Offer
-	Runtimes []time.Duration // of the tasks at this site; nil: as in the workflow
+	Runtimes []time.Duration // runtimes of the tasks at this site; nil: the same as in the workflow
 }
 
 // runtime returns the runtime of a task at the site.
@@ -41,7 +42,7 @@ func (s *Site) runtime(t *plan.Task, i int) time.Duration {
 type Scheduler struct {
 	problem Problem
 	order   []int // task indices by rank
-	first   []int // :: site → number of its first slot among all; plus one final entry
+	first   []int // :: site → number of its first slot among all; the last entry is the total
 }
 
 // Ask requests the offers of sources in order, and returns them as the sites of a problem, or the first error.
@@ -57,8 +58,8 @@ func Ask(sources ...slot.Source) ([]Site, error) {
 	return sites, nil
 }
 
-// New returns the scheduler of a problem. Invalid slots, and offers at different instants, are an error of kind
-// Invalid; no slot at all, or a task wider than every site, is one of kind Unsatisfiable.
+// New returns the scheduler of a problem. The error is of kind Invalid if a slot is invalid or the offers are at
+// different instants, and of kind Unsatisfiable if there is no slot or a task is wider than every site.
 func New(p Problem) (*Scheduler, error) {
 	s := &Scheduler{problem: p, first: []int{0}}
 	widest := 0
@@ -88,7 +89,7 @@ func New(p Problem) (*Scheduler, error) {
 	return s, nil
 }
 
-// Slots returns the total number of slots. They are numbered from 0, in the order of the sites.
+// Slots returns the total number of slots, which are numbered from 0, in the order of the sites.
 func (s *Scheduler) Slots() int { return s.first[len(s.first)-1] }
 
 // Slot returns slot i.
@@ -110,7 +111,7 @@ func (s *Scheduler) siteOf(i int) int {
 }
 
 // LeastCost returns the cost of all tasks' processor time at the lowest price offered: if sites are alike and slots
-// have no fees, no plan costs less, and best effort costs this at that price (Singh 2008, equation 16).
+// have no fees, no plan costs less, and best effort costs exactly this amount at that price (Singh 2008, equation 16).
 func (s *Scheduler) LeastCost() cost.Money {
 	least := s.Slot(0).Price
 	for i := range s.Slots() {
@@ -149,7 +150,7 @@ func Order(p Problem) []int {
 	return order
 }
 
-// plus adds times; it saturates at the maximum, so that ranks keep their order.
+// plus returns the sum of two times; it saturates at the maximum, so that ranks keep their order.
 func plus(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -157,7 +158,7 @@ func plus(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// transfer returns the transfer time between two tasks for ranks: 0 with a single site.
+// transfer returns the transfer time between two tasks for the computation of ranks; it is 0 if there is only one site.
 func (p Problem) transfer(parent, child int) time.Duration {
 	if p.Transfer == nil || len(p.Sites) < 2 {
 		return 0

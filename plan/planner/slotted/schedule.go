@@ -42,8 +42,8 @@ func (s *Scheduler) Evaluator() *Evaluator {
 	return e
 }
 
-// Point returns the cost and the makespan of a choice of slots. ok is false if a task finds no place (Singh 2008,
-// section 4.2: the makespan is infinite).
+// Point returns the cost and the makespan of a choice of slots. ok is false if there is no place for a task (Singh
+// 2008, section 4.2: the makespan is infinite).
 func (e *Evaluator) Point(chosen func(slot int) bool) (p cost.Point, ok bool) {
 	for i, bin := range e.bins {
 		bin.Reset(func(j int) bool { return chosen(e.first[i] + j) })
@@ -54,7 +54,7 @@ func (e *Evaluator) Point(chosen func(slot int) bool) (p cost.Point, ok bool) {
 	return cost.Point{Makespan: e.makespan(), Cost: e.cost()}, true
 }
 
-// Plan returns the plan of a choice of slots; ok is as in Point.
+// Plan returns the plan of a choice of slots; ok has the same meaning as in Point.
 func (s *Scheduler) Plan(chosen func(slot int) bool) (p Plan, ok bool) {
 	e := s.Evaluator()
 	for _, bin := range e.bins {
@@ -100,7 +100,7 @@ func (e *Evaluator) schedule() bool {
 	return true
 }
 
-// earliest returns when a task's parents have ended and their data is at a site.
+// earliest returns the time by which all parents of a task have ended and their data has arrived at a site.
 func (e *Evaluator) earliest(task, site int) time.Duration {
 	at := e.origin()
 	for _, p := range e.problem.Work.Graph.Parents(task) {

@@ -35,7 +35,8 @@ func edge(processors int) slotted.Site {
 }
 
 // The workflow of table 2 of the thesis has 8,039 tasks with 14,572.3 service units (F8). On an empty machine with 430
-// processors its two long tasks run in sequence, its 4,017 seismograms in ten rounds, and it costs no more than that.
+// processors its two long tasks run in sequence, its 4,017 seismograms run in ten rounds, and the workflow costs no
+// more than that.
 func TestSeismicHazard(t *testing.T) {
 	t.Parallel()
 	w := plantest.SeismicHazard(288)
@@ -90,7 +91,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Sources are asked in order; an offer at another instant than the others is refused, and the error of a source is
+// Sources are asked in order; an offer whose instant differs from the others is rejected, and the error of a source is
 // returned.
 func TestAsk(t *testing.T) {
 	t.Parallel()
@@ -231,8 +232,8 @@ func holds(t *rapid.T, p slotted.Problem, got slotted.Plan, chosen func(site, sl
 	}
 }
 
-// A task is placed at the site where it starts first, or where it ends first if one is faster; a long data transfer
-// keeps it at its parent's site (F22).
+// A task is placed at the site where it starts first, or where it ends first if one site is faster; if the data
+// transfer takes a long time, it is placed at its parent's site (F22).
 func TestSites(t *testing.T) {
 	t.Parallel()
 	var p slotted.Problem

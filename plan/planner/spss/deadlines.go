@@ -9,8 +9,8 @@ import (
 )
 
 // Deadlines assigns each task of a workflow a deadline (Juve 2012, section 6.3.3): the latest deadline of its parents,
-// or begin without parents, plus its runtime, plus its level's share of the slack, which is the time between begin and
-// end less the critical path. A level's share is the mean, weighted by alpha, of its shares of the tasks and of the
+// or begin if it has no parents, plus its runtime, plus its level's share of the slack, which is the time between begin
+// and end less the critical path. A level's share is the mean, weighted by alpha, of its shares of the tasks and of the
 // runtime; the shares sum exactly, in milliseconds. ok is false if there is no slack because the critical path is too
 // long.
 func Deadlines(w plan.Work, begin, end time.Duration, alpha ensemble.Share) (all []time.Duration, ok bool) {
@@ -30,8 +30,8 @@ func Deadlines(w plan.Work, begin, end time.Duration, alpha ensemble.Share) (all
 	return all, true
 }
 
-// slackOf distributes a time among levels; each gets the difference of two sums that are rounded down. If no task has a
-// runtime, levels share by their tasks.
+// slackOf distributes a time among levels; each level's share is the difference of two sums that are rounded down. If
+// no task has a runtime, the shares are proportional to the levels' numbers of tasks.
 func slackOf(w plan.Work, slack time.Duration, alpha ensemble.Share) []time.Duration {
 	levels := w.Graph.Levels()
 	tasks, runtime := make([]int64, len(w.Graph.LevelSizes())), make([]int64, len(w.Graph.LevelSizes()))

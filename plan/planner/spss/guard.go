@@ -10,13 +10,13 @@ import (
 )
 
 // A Guard carries out a plan within the budget, even if machines are late and runtimes differ: it is the online guard
-// that the plan's own execution lacks (corral-thesis, F80). Machines are requested at their planned times and run their
-// own tasks in the planned order; late tasks run on any free machine. A machine at the end of its paid time is kept if
-// it has a task, or has one planned later, and if the money suffices; otherwise it ends.
+// that is missing when a plan is simply executed (corral-thesis, F80). Machines are requested at their planned times
+// and run their own tasks in the planned order; late tasks run on any free machine. A machine at the end of its paid
+// time is kept if it runs a task or a task is planned on it later, and if the money suffices; otherwise it ends.
 type Guard struct {
 	Rules
 	Interval time.Duration // maximum time between two decisions
-	// Time that a machine takes to end; whether it stays is decided this long before its next period.
+	// Time that a machine takes to end; whether the machine stays is decided this long before its next period.
 	Leaving time.Duration
 
 	plan     ensemble.Plan
@@ -114,9 +114,10 @@ func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
 	return orders
 }
 
-// ahead returns the time until the next decision, and how long machines that are not ended now cost money. This is one
-// period if each machine can be reconsidered before its period ends. If periods are so short that a machine takes one
-// to end, it lasts until the next decision takes effect, which is earlier if the money would not last.
+// ahead returns the time until the next decision, and the time for which machines that are not ended now are charged.
+// The latter is at most one period if each machine can be reconsidered before its period ends. If a machine takes a
+// period or longer to end, it is the time until the next decision takes effect, and that decision is made earlier if
+// the money would not last.
 func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
 	next := g.Interval
 	if g.Terms.Period > g.Leaving {
@@ -136,8 +137,8 @@ func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
 	return next, next + g.Leaving
 }
 
-// late returns how long a machine is held regardless of the decision; 0 if it can end before its period does, because
-// that costs nothing.
+// late returns how long a machine is held regardless of the decision, or 0 if it can end before its period does,
+// because that costs nothing.
 func (g *Guard) late() time.Duration {
 	if g.Terms.Period > g.Leaving {
 		return 0
@@ -145,7 +146,7 @@ func (g *Guard) late() time.Duration {
 	return g.Leaving
 }
 
-// left returns the money that is not spent, regardless of the decision.
+// left returns the money that remains after all expenses that do not depend on the decision.
 func (g *Guard) left(v ensemble.View) cost.Money {
 	left := g.Budget - v.Spent(v.Machines, g.Terms)
 	for _, m := range v.Machines {
@@ -154,7 +155,7 @@ func (g *Guard) left(v ensemble.View) cost.Money {
 	return left
 }
 
-// completing returns the machines whose paid time ends now, those without a task first.
+// completing returns the machines whose paid time ends now; machines without a task come first.
 func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
 	for _, m := range v.Machines {
 		if m.Held && v.Paid(m, g.Terms) <= g.Leaving {
@@ -165,5 +166,5 @@ func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
 	return some
 }
 
-// asked returns when to request a machine.
+// asked returns the time at which to request a machine.
 func (g *Guard) asked(machine int) time.Duration { return max(0, g.machines[machine].Start()-g.Delay) }

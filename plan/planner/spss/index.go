@@ -30,9 +30,9 @@ func (f *fleet) leave(id int32, m *machine) {
 	f.trees.gaps.remove(max(m.start-f.slack(m), f.Delay), id|headOf)
 }
 
-// byTrees returns an offer as good as the best of oneByOne. It first tries offers without cost, then those of one
-// number of periods and the next: a task of q whole periods and a rest costs q if the rest is already paid, and q+1 on
-// any other machine without a long idle time before the task.
+// byTrees returns an offer as good as the best of oneByOne. It first tries offers without cost, and then offers by
+// ascending number of periods: a task of q whole periods and a rest costs q periods if the rest is already paid, and
+// q+1 periods on any other machine without a long idle time before the task.
 func (b builder) byTrees(n need) offer {
 	if n.earliest+n.takes > n.deadline {
 		return b.fresh(n)
@@ -91,7 +91,7 @@ func (b builder) free(n need) (offer, bool) {
 	return c.best, c.ok
 }
 
-// paid finds a place that costs a number of periods on a machine with the given slack.
+// paid finds a place that costs a number of periods on a machine with at least the given slack.
 func (b builder) paid(n need, periods int64, slack time.Duration) (offer, bool) {
 	c := choice{need: n, best: offer{periods: periods}}
 	more := time.Duration(periods) * b.Terms.Period

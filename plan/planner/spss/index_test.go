@@ -51,8 +51,8 @@ func TestTreesFindWhatTheSearchFinds(t *testing.T) {
 	})
 }
 
-// empty reports whether a machine has only tasks without duration: the search may start a task there earlier, because a
-// whole period remains.
+// empty reports whether a machine has only tasks without duration: the search may start a task earlier on such a
+// machine, because a whole period remains.
 func empty(machines []*machine) bool {
 	return slices.ContainsFunc(machines, func(m *machine) bool { return m.start == m.end })
 }

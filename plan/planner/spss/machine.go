@@ -18,7 +18,7 @@ type machine struct {
 
 type gap struct{ begin, end time.Duration }
 
-// gapAt returns the index of the gap that begins at a time, or where it would be inserted.
+// gapAt returns the index of the gap that begins at a time, or the index where such a gap would be inserted.
 func (m *machine) gapAt(t time.Duration) (at int, found bool) {
 	return slices.BinarySearchFunc(m.gaps, t, func(g gap, t time.Duration) int { return cmp.Compare(g.begin, t) })
 }
@@ -30,7 +30,7 @@ type fleet struct {
 	periods  int64 // total of all machines
 	trees    trees
 
-	before  map[int32]machine // changed machines before the current workflow
+	before  map[int32]machine // changed machines in their state before the current workflow
 	planned int               // number of machines before the current workflow
 }
 
@@ -41,7 +41,7 @@ func (f *fleet) slack(m *machine) time.Duration {
 	return time.Duration(m.periods)*f.Terms.Period - (m.end - m.start + f.Delay)
 }
 
-// with returns the paid periods of a machine that is needed from start to end.
+// with returns the number of paid periods of a machine that is needed from start to end.
 func (f *fleet) with(start, end time.Duration) int64 { return f.Terms.Periods(end - start + f.Delay) }
 
 // put places a task according to an offer.

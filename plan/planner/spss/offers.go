@@ -12,8 +12,8 @@ type offer struct {
 	periods int64 // additional cost
 }
 
-// better reports whether an offer is preferred to another: lower cost first, then an existing machine, then an earlier
-// start.
+// better reports whether an offer is preferred to another, by lower cost, then by use of an existing machine, then by
+// earlier start.
 func (o offer) better(than offer, tie Tie) bool {
 	switch {
 	case o.periods != than.periods:

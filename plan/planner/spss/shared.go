@@ -9,7 +9,7 @@ import (
 // machines start and end as planned, but any free machine takes a ready task of the workflow with the highest priority,
 // and a workflow outside the plan begins at its turn if the remaining money covers it, as in WA-DPDS.
 //
-// A plan is tight: a task that takes longer than estimated delays others, of any workflow. In that case completing the
+// A plan is tight: a task that takes longer than estimated delays tasks of any workflow. In that case completing the
 // first workflows with certainty is better than delaying all of them.
 func (g *Guard) Shared() ensemble.Policy { return shared{g} }
 
@@ -22,7 +22,8 @@ func (s shared) Step(v ensemble.View) ensemble.Orders { return s.guard.Step(v) }
 // mostTasks exceeds the number of tasks of any workflow.
 const mostTasks = 1 << 32
 
-// Place implements ensemble.Policy: it sorts by workflow, with those of the plan first, then by planned start.
+// Place implements ensemble.Policy: it sorts by workflow, with the workflows of the plan first, and then by planned
+// start.
 func (s shared) Place(workflow, task int) int64 {
 	if !s.guard.plan.Admitted[workflow] {
 		return int64(len(s.guard.own)+workflow) * mostTasks

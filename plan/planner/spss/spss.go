@@ -18,7 +18,7 @@ type Rules struct {
 	Terms    ensemble.Terms
 	Alpha    ensemble.Share // weight of a level's tasks relative to its runtime
 	Delay    time.Duration  // assumed time from the request for a machine until it is ready
-	Reserve  ensemble.Share // share by which tasks are planned longer than estimated
+	Reserve  ensemble.Share // share by which planned runtimes exceed the estimates
 
 	Below bool // a plan must cost less than the budget; otherwise it may cost the same
 	// Comparisons are strict: a task must end before a machine's first task begins, and after its last task before the
@@ -30,7 +30,7 @@ type Rules struct {
 // A Tie selects between two offers with the same cost and start.
 type Tie int
 
-// First and Last are those of the published search, in the order in which machines were added and examined.
+// First and Last are the choices of the published search, in the order in which machines were added and examined.
 const (
 	Tightest Tie = iota
 	First
@@ -79,8 +79,8 @@ func (r Rules) Make(e ensemble.Ensemble) ensemble.Plan {
 	return p
 }
 
-// workflow places a workflow's tasks on machines, or returns why not all of them fit; in that case the caller must call
-// undo.
+// workflow places a workflow's tasks on machines, or returns the reason why not all of them fit; in that case the
+// caller must call undo.
 func (b builder) workflow(k int, w plan.Work) (reason string) {
 	w = b.reserved(w)
 	deadlines, ok := Deadlines(w, b.Delay, b.Deadline, b.Alpha)
@@ -110,7 +110,7 @@ func (b builder) workflow(k int, w plan.Work) (reason string) {
 	return ""
 }
 
-// reserved returns a workflow with its planned runtimes.
+// reserved returns a workflow whose runtimes include the reserve.
 func (b builder) reserved(w plan.Work) plan.Work {
 	if b.Reserve == 0 {
 		return w

@@ -123,8 +123,8 @@ func TestDeadlinesKeepTheOrder(t *testing.T) {
 	})
 }
 
-// In a plan, a machine never has two tasks at once, no task starts before its parents have ended, all tasks end by the
-// deadline, and the cost is that of the machines and within the budget. The plan is deterministic.
+// In a plan, a machine never runs two tasks at once, no task starts before its parents have ended, all tasks end by the
+// deadline, and the cost is that of the machines and is within the budget. The plan is deterministic.
 func TestPlansAreValid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

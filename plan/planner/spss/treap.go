@@ -13,7 +13,7 @@ type entry struct {
 	key         time.Duration
 	id          int32
 	priority    uint64
-	has, most   [2]time.Duration // of the entry; maxima of its subtree
+	has, most   [2]time.Duration // attributes of the entry; maxima in its subtree
 	left, right *entry
 }
 
@@ -49,7 +49,7 @@ func (t *treap) remove(key time.Duration, id int32) {
 	t.root = merge(low, high)
 }
 
-// first returns the entry with the smallest key from at on whose attribute is at least enough; nil if there is none.
+// first returns the entry with the smallest key from at on whose attribute is at least enough, or nil if there is none.
 func (t *treap) first(at time.Duration, attribute int, enough time.Duration) *entry {
 	return first(t.root, at, attribute, enough)
 }
@@ -69,7 +69,7 @@ func first(e *entry, at time.Duration, attribute int, enough time.Duration) *ent
 	return first(e.right, at, attribute, enough)
 }
 
-// last returns the entry with the largest key up to at whose attribute is at least enough; nil if there is none.
+// last returns the entry with the largest key up to at whose attribute is at least enough, or nil if there is none.
 func (t *treap) last(at time.Duration, attribute int, enough time.Duration) *entry {
 	return last(t.root, at, attribute, enough)
 }

@@ -4,12 +4,12 @@
 // Singh, PhD thesis, University of Southern California, 2008, chapter 6). It works at any site, with a pilot as the
 // job.
 //
-// The price is the idle time, which is known only when the job has started; if the job does not start in time, it costs
-// nothing. A reservation sold by a site has a fee that is known in advance. Combine uses both, and keeps the cheaper
-// one (section 6.4).
+// The price of a virtual reservation is the idle time, which is known only when the job has started; if the job does
+// not start in time, it costs nothing. A reservation sold by a site has a fee that is known in advance. Combine
+// considers both kinds, and keeps the cheaper reservation (section 6.4).
 //
 // A Predictor estimates whether a job starts in time. Its predictions are for the current queue; a job that is
-// submitted hours later meets another one. Therefore the odds of a plan are only an estimate; actual outcomes are
+// submitted hours later meets a different queue. Therefore the odds of a plan are only an estimate; actual outcomes are
 // simulated or observed.
 package virtual
 
@@ -36,16 +36,17 @@ type Predictor func(processors int, walltime, within time.Duration) float64
 type Submission struct {
 	At       time.Duration
 	Walltime time.Duration
-	Chance   float64 // probability that it runs by the wanted start
+	Chance   float64 // probability that the job runs by the wanted start
 }
 
 // Increment is the interval between the submission times that Plan considers.
 const Increment = 30 * time.Second
 
-// Plan chooses when to submit the job: among the instants from now to the wanted start, one per Increment, it takes the
-// one with the best odds, and the earliest in case of a tie (Singh 2008, figure 33). The walltime lasts until the
-// wanted end, however early the job starts; instants that require more than the queue's limit are skipped; a limit of 0
-// means none. If the job has no chance at any instant, the error is of kind Unsatisfiable and contains the reason.
+// Plan chooses when to submit the job: among the instants from now to the wanted start, one per Increment, it chooses
+// the instant with the best odds, or the earliest such instant in case of a tie (Singh 2008, figure 33). The walltime
+// lasts until the wanted end, however early the job starts; instants that require more than the queue's limit are
+// skipped; a limit of 0 means no limit. If the job has no chance at any instant, the error is of kind Unsatisfiable and
+// contains the reason.
 func Plan(now time.Duration, w Wanted, limit time.Duration, odds Predictor) (best Submission, err error) {
 	if w.Start <= now || w.Length <= 0 || w.Processors < 1 {
 		return best, corral.Errorf(corral.Invalid,
@@ -95,14 +96,14 @@ type Held struct {
 	Fee     cost.Money     // for the site's reservation
 	Sold    bool           // a site's reservation exists
 	Idle    cost.Money     // cost of the job's idle time
-	Started bool           // it runs by the wanted start
+	Started bool           // the job runs by the wanted start
 	Penalty ensemble.Share // share of the fee for cancelling the site's reservation
 }
 
 // Combine keeps the cheaper reservation (Singh 2008, figure 45). A reservation without a fee is kept, and no job is
 // needed. If both exist, the job is kept if its idle time plus the penalty for the reservation costs at most the fee.
-// The result is the cost in addition to the price of the processors' time itself, which is the same for both. If there
-// is a reservation, it never exceeds the fee.
+// The result is the cost in addition to the price of the processors' time itself, which is the same for both. If the
+// site's reservation exists, the result never exceeds its fee.
 func Combine(h Held) (Choice, cost.Money) {
 	penalty := h.Penalty.Part(h.Fee)
 	switch {

@@ -19,8 +19,8 @@ const (
 	ten            = ensemble.Whole / 10
 )
 
-// The thesis's examples (figures 35 and 36): 32 processors in 240 minutes. For one hour the odds are best when the job
-// is submitted in 110 minutes, for four hours when it is submitted now; for equal odds the earliest time is taken.
+// The thesis's examples (figures 35 and 36): 32 processors in 240 minutes. For one hour the odds are best if the job is
+// submitted in 110 minutes, and for four hours if it is submitted now; if odds are equal, the earliest time is chosen.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -84,8 +84,8 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// With a reservation, the cost never exceeds its fee. One of the two is kept if any exists. The penalty is paid only if
-// a reservation is cancelled. A job costs its idle time, at most from its submission on.
+// If the site's reservation exists, the cost never exceeds its fee. One of the two reservations is kept if any exists.
+// The penalty is paid only if a reservation is cancelled. A job costs its idle time, at most from its submission on.
 func TestCombining(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
