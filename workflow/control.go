@@ -17,7 +17,7 @@ type Control struct {
 	Noop     bool   // the process does nothing: Argv is `true`
 	Done     bool   // the task was done before: neither it nor its scripts run, and its children may start
 	Final    bool   // runs after all others, whatever their results, and decides whether the workflow succeeded
-	Priority int    // of the tasks that could start, those with the highest priority start first
+	Priority int    // tasks with a higher priority start earlier, if several tasks could start
 	Label    string // see Task.Label
 	Category string // Workflow.Categories limits how many tasks of a category run at a time; "": none
 

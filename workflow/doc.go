@@ -6,11 +6,11 @@
 // file id is a path inside the run's data directory. An own input of the workflow is a file that some task reads and no
 // task writes: it is taken from the directory of the workflow file.
 //
-// Every reader passes what it reads to a Builder, which performs the checks common to all formats. The Builder refuses
-// workflows that would run incorrectly, for example because of a cycle, a missing parent or a duplicate id. It merely
-// warns if the meaning is clear: if a task reads a file but is not a descendant of the task that writes the file, the
-// reader becomes a child of the writer, because otherwise their order would be random. With Options.Strict a warning
-// becomes an error. Every error is a *corral.Error of kind Invalid whose place is file:line.
+// Every reader passes the contents of its file to a Builder, which performs the checks common to all formats. The
+// Builder refuses workflows that would run incorrectly, for example because of a cycle, a missing parent or a duplicate
+// id. It merely warns if the meaning is clear: if a task reads a file but is not a descendant of the task that writes
+// the file, the reader becomes a child of the writer, because otherwise their order would be random. With
+// Options.Strict a warning becomes an error. Every error is a *corral.Error of kind Invalid whose place is file:line.
 //
 // The invariant: Graph has exactly one node for each task, with the task's index. A valid graph does not imply that a
 // workflow can be run; Runnable checks whether it can. Traces of past runs often cannot be run, because they name files

@@ -28,8 +28,8 @@ func (m *misorder) Error() string {
 
 // orderByFiles makes a task that reads a file a child of the task that writes the file, unless the reader already comes
 // after the writer. Without this edge, it would be random whether the file exists when the reader starts. A file with
-// several writers exists once one of them has ended; its reader gets edges only if it is known to come after none of
-// the writers, and it gets no edges from writers that come after it.
+// several writers exists once one of the writers has ended; a reader of such a file gets edges only if it is known to
+// come after none of the writers, and it gets no edges from writers that come after it.
 //
 // If all writers of a file come after its reader, the specified order is kept: published traces contain such files, and
 // the structure and runtimes of these traces are good for planning. But no run can provide the file; see Runnable.

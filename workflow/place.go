@@ -14,7 +14,7 @@ import (
 // A Place is the position at which a reader found an item, for messages to users. Each task and each edge has its own
 // Place, because a workflow may consist of several files. Items that a program created have the zero Place.
 type Place struct {
-	File string // name as given by the user
+	File string // name, as specified by the user
 	Line int    // from 1; 0: the file as a whole
 }
 

@@ -227,8 +227,8 @@ func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
 }
 
 // WithExecutions returns a copy of w with the measurements of a finished run: executions[i] replaces the measurements
-// of task i, and is zero if it did not run. The machines are replaced by those that the executions name. Estimates are
-// unchanged. w is not modified; the two workflows share unchanged data.
+// of task i, and is zero if it did not run. The copy's machines are the machines that the executions name. Estimates
+// are unchanged. w is not modified; the two workflows share unchanged data.
 func (w *Workflow) WithExecutions(startedAt time.Time, makespan time.Duration, executions []Execution) *Workflow {
 	run := *w
 	run.ExecutedAt, run.Makespan = startedAt, makespan

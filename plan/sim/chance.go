@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/chance"
 )
 
-// An Error returns the factor between the runtime of a task, given by its index, and its estimate. All attempts of a
-// task share it.
+// An Error returns the ratio of the runtime to the estimate of the task with the given index. The ratio is the same for
+// all attempts of a task.
 type Error func(task int) float64
 
 // Uniform returns errors of up to the share p in either direction: actual = estimate × (1 + q), where q is uniform in

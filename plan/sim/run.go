@@ -148,9 +148,9 @@ func (r *run) worthALook() bool {
 		!r.judged && r.x.Counts().Running == 0
 }
 
-// freshen updates the offer to the one that production's latest check would have found, when workers had more time left
-// than now. This matters only for clustered jobs, which are released as a group if a worker has enough time left for
-// the group.
+// freshen updates the offer to the offer that production's latest check would have found, because workers had more time
+// left then than now. This matters only for clustered jobs, which are released as a group if a worker has enough time
+// left for the group.
 func (r *run) freshen() {
 	if r.clustered && !r.changed {
 		r.watch.Offer = r.offer(r.begin.Add(r.now / look * look))

@@ -44,8 +44,8 @@ type Runtime func(task, attempt int) time.Duration
 type Site struct {
 	plan.Site
 
-	// Draw returns the wait of the nth pilot of the site, counted from 0. If Draw is nil, the wait is that which Wait
-	// returns for the pilot's shape or, without Wait, 0. With Draw, two policies encounter the same sequence of waits.
+	// Draw returns the wait of the nth pilot of the site, counted from 0. If Draw is nil, the wait is the value of Wait
+	// for the pilot's shape or, without Wait, 0. With Draw, two policies encounter the same sequence of waits.
 	Draw func(shape plan.Shape, n int) time.Duration
 
 	// Batch is the initial state of the site's queue, with jobs of other users; it is not modified. Pilots are jobs in

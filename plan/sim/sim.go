@@ -258,7 +258,7 @@ func (x *simulation) end(unless Ending) {
 
 // Runs simulates n scenarios in parallel, and returns the value that the function of returns for the trace of each. The
 // results do not depend on the number of processors. Both functions are called concurrently. Once ctx is cancelled, no
-// more scenarios are simulated, and the results of those that remain are zero values.
+// more scenarios are simulated, and the results of the remaining scenarios are zero values.
 func Runs[T any](ctx context.Context, n, processors int, scenario func(i int) Scenario,
 	of func(i int, t *Trace) T) []T {
 	all := make([]T, n)

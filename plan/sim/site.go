@@ -73,8 +73,8 @@ func (s *site) plan() {
 // settleRounds is the maximum number of rounds of decisions; Decide needs far fewer to converge.
 const settleRounds = 100
 
-// settle performs the actions of Decide until there are no new ones, and schedules the next decision that depends on
-// time alone.
+// settle performs the actions of Decide until Decide returns no new actions, and schedules the next decision that
+// depends on time alone.
 func (s *site) settle() {
 	for range settleRounds {
 		changed := false

@@ -80,7 +80,7 @@ func (s Spread) Factor(seed uint64, workflow, id, kind string) float64 {
 	return 1
 }
 
-// QuantileWaits draws each pilot's wait from a distribution given by its quantiles.
+// QuantileWaits draws each pilot's wait from the distribution that has the given quantiles.
 func QuantileWaits(site string, of plan.Waits, seed uint64) func(plan.Shape, int) time.Duration {
 	return func(shape plan.Shape, n int) time.Duration {
 		return of(shape, chance.Draw(seed, "wait", site, chance.Number(n)))

@@ -178,7 +178,7 @@ func filesOf(tasks []*workflow.Task) (inputs, outputs []string) {
 	return inputs, outputs
 }
 
-// connect adds the edges between jobs that follow from those between their tasks, and completes the workflow.
+// connect adds the edges between jobs that follow from the edges between their tasks, and completes the workflow.
 func (j *joiner) connect() error {
 	for i := range j.from.Tasks {
 		for _, p := range j.from.Graph.Parents(i) {

@@ -11,7 +11,7 @@ import (
 // than there are.
 //
 // Time advances from the end of one node to the next. Whenever cpus are free, the ready node with the highest upward
-// rank among those that fit is started, until no ready node fits; of nodes with equal ranks, the one with the lowest
+// rank among those that fit is started, until no ready node fits; if nodes have equal ranks, the node with the lowest
 // number is started first. Nodes are never interrupted, and no cpu is kept free for a wide node while a narrow one
 // could use it. The priority is that of HEFT. Unlike HEFT, the schedule considers only ready nodes, like a dispatcher,
 // and does not insert nodes into earlier gaps, because it never leaves a cpu idle that a ready node could use. The

@@ -121,7 +121,7 @@ type Estimate struct {
 	Level   int   // level of the class used; AllLevels if the profile is not divided by level or lacks the level
 	Samples int64 // the number of tasks on which the estimate is based
 
-	MemoryBytes  int64 // memory to plan for: the maximum or, if that is not known, mean + 3 sd; 0: not known
+	MemoryBytes  int64 // memory to plan for: maximum or, if unknown, mean + 3 sd; 0: not known
 	CPUs         int   // the number of cpus that the task keeps busy, at least 1
 	ReadBytes    int64 // mean; 0: none, or not known
 	WrittenBytes int64 // mean; 0: none, or not known

@@ -14,7 +14,7 @@ type Score struct {
 }
 
 // Validate returns a score for each class, computed by nested leave-one-run-out cross-validation: each run is estimated
-// from the others, and the model is chosen from these others alone, again by leaving out one of them at a time. So the
+// from the others, and the model is chosen from these others alone, again by leaving out one run at a time. So the
 // scores show the error to expect for a new run. The result does not include classes with only one run.
 func Validate(p *Profile, speeds Speeds) []Score {
 	var all []Score

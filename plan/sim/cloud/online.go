@@ -26,7 +26,7 @@ type place struct {
 }
 
 // Online simulates a scenario with the machines and workflows that a policy chooses. A free slot runs the ready task
-// with the smallest place; of several tasks with the same place, the one that was ready first.
+// with the smallest place; if several tasks have the same place, it runs the task that was ready first.
 func Online(s Scenario, policy ensemble.Policy) Outcome {
 	w := newWorld(&s)
 	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble, s.Machines.slots()), free: newFree(w),

@@ -22,7 +22,7 @@ const (
 	attributeName = "My.CorralTransformation" // name of the task, if it differs from the name of the executable
 	// attributeSearched states that the program is the first argument, for which /usr/bin/env searches.
 	attributeSearched = "My.CorralSearched"
-	attributeKept     = "My.CorralKept"     // those of output and error that are not output files
+	attributeKept     = "My.CorralKept"     // the words output and error, if the stream is not an output file
 	attributeEstimate = "My.CorralEstimate" // in seconds
 	attributeLabel    = "My.CorralLabel"    // tasks with the same label may share a job
 	attributeTimeout  = "My.CorralTimeout"  // in seconds, if not an integer number of seconds

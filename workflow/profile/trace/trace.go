@@ -180,8 +180,8 @@ func (t *Trace) Utilization() float64 {
 	return t.CPU().Seconds() / t.Runtime().Seconds()
 }
 
-// Bytes returns the total numbers of bytes read and written. In mode processes the numbers are those of the kernel,
-// which exclude socket calls.
+// Bytes returns the total numbers of bytes read and written. In mode processes the kernel's numbers are used, which
+// exclude socket calls.
 func (t *Trace) Bytes() (sum Sum) {
 	if t.Mode == IO {
 		for _, k := range t.Kinds {

@@ -158,7 +158,7 @@ func (o *obedience) statement(s *statement) error {
 }
 
 // branch determines whether the statements after s are executed. skips contains the states of all enclosing if
-// statements, including the one to which s belongs.
+// statements, including the if statement to which s belongs.
 func (o *obedience) branch(s *statement, skips []skip) error {
 	o.skips = skips
 	last := len(skips) - 1
