@@ -37,7 +37,7 @@ type Builder struct {
 	tasks   []int32          // :: number of an id → index of the task with this id, plus 1; 0 or missing: none
 	writers []int32          // :: number of a file → index of the first task that writes it, plus 1; 0 or missing: none
 	also    map[string][]int // :: file id → the other tasks that write it
-	edges   [][]edge         // in pieces, because a growing list temporarily needs twice its memory
+	edges   [][]edge         // in pieces, because a growing slice temporarily needs twice its memory
 	given   int              // number of edges
 	files   []string         // files in which edges were found
 }
@@ -106,12 +106,12 @@ func (b *Builder) Grow(n int) {
 	b.wf.places = slices.Grow(b.wf.places, n)
 }
 
-// Index returns the index of the task with an id, among the tasks added so far.
+// Index returns the index of the task with the given id; ok is false if no such task has been added so far.
 func (b *Builder) Index(id string) (i int, ok bool) {
 	return b.texts.task(b.tasks, id)
 }
 
-// writer returns the first task that writes a file.
+// writer returns the index of the first task that writes a file; ok is false if no task writes it.
 func (b *Builder) writer(file string) (i int, ok bool) { return b.texts.task(b.writers, file) }
 
 // Edge makes child start after parent. Repeated edges are ignored.
@@ -151,7 +151,7 @@ func (b *Builder) Warn(at Place, format string, args ...any) {
 	b.Warnings = append(b.Warnings, Warning{at, fmt.Sprintf(format, args...)})
 }
 
-// WarnFor adds a warning that represents more others of its kind.
+// WarnFor adds a warning; more is the number of other warnings of the same kind that it represents.
 func (b *Builder) WarnFor(w Warning, more int) {
 	w.Message += AndMore(more)
 	b.Warnings = append(b.Warnings, w)
@@ -249,7 +249,7 @@ func (b *Builder) graph(edges [][2]int) (*dag.Graph, error) {
 	return g, err
 }
 
-// maxShown is the maximum number of tasks of a cycle in an error, which would otherwise be unreadable.
+// maxShown is the maximum number of tasks of a cycle that an error lists, so that the error remains readable.
 const maxShown = 100
 
 func (b *Builder) showCycle(cycle []int) error {

@@ -24,7 +24,7 @@ type Control struct {
 	Pre     *Script // runs before the process, on the scheduler's host; the task fails if the script fails
 	PreSkip int     // with this exit status of Pre the task is done at once; 0: disabled
 	Post    *Script // runs after the process, and decides whether the task succeeded
-	Hold    *Script // runs when a batch system holds the task
+	Hold    *Script // runs if a batch system holds the task
 
 	UnlessExit int    // with this exit status the task is not retried; 0: disabled
 	Abort      *Abort // ends the workflow

@@ -31,7 +31,7 @@ func (p Place) Errorf(format string, args ...any) error {
 	return corral.ErrorAt(corral.Invalid, p.String(), format, args...)
 }
 
-// A Warning reports something unusual in a file whose meaning is nevertheless clear.
+// A Warning reports an unusual item in a file, if the meaning of the item is nevertheless clear.
 type Warning struct {
 	Place   Place
 	Message string

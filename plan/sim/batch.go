@@ -19,7 +19,8 @@ type batch struct {
 	wake    time.Duration // time of the next pass; negative: not scheduled
 }
 
-// ours is the user of pilots. It differs from the users of a trace, which are numbered from 1, or −1 if unknown.
+// ours is the number of the user to whom pilots belong. It differs from the users in traces, which are numbered from 1,
+// or −1 if unknown.
 const ours = -2
 
 // newBatch returns the batch system of a site with a copy of the given queue. A maintenance period becomes a
@@ -61,7 +62,7 @@ func (b *batch) finish(p *pilot) {
 // ends of this instant.
 func (b *batch) reach() { b.queue.Reach(b.origin+b.s.now, b.started) }
 
-// started starts the pilots whose turn has come.
+// started is called when a job of the queue starts; if the job is a pilot, started begins the pilot.
 func (b *batch) started(j queue.Job, _ time.Duration) {
 	if p := b.s.pilots[corral.JobID(j.ID)]; j.User == ours && p != nil {
 		b.waiting--
@@ -78,7 +79,7 @@ func (b *batch) look() {
 	}
 	at := wholeUp(max(b.s.now, next-b.origin))
 	if b.wake >= b.s.now && b.wake <= at {
-		return // another pass comes first, and schedules this one
+		return // an earlier pass is scheduled, and will schedule this one
 	}
 	b.wake = at
 	b.s.at(at, func() {

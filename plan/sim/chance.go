@@ -19,9 +19,9 @@ func Uniform(s execution.Spec, p float64, seed uint64) Error {
 	return func(task int) float64 { return 1 + p*(2*chance.Draw(seed, "uniform", s.Tasks[task].ID)-1) }
 }
 
-// Lognormal returns factors whose logarithm has the standard deviation sigma, and whose mean is 1: they are skewed,
-// like measured runtimes (T34: for LIGO's Inspiral the standard deviation equals the mean, which corresponds to sigma =
-// 0.83).
+// Lognormal returns errors whose logarithm has the standard deviation sigma, and whose mean is 1: such errors are
+// skewed, like measured runtimes (T34: for LIGO's Inspiral the standard deviation equals the mean, which corresponds to
+// sigma = 0.83).
 func Lognormal(s execution.Spec, sigma float64, seed uint64) Error {
 	return func(task int) float64 { return chance.Lognormal(sigma, seed, "lognormal", s.Tasks[task].ID) }
 }
@@ -49,8 +49,8 @@ func Runtimes(s execution.Spec, errors ...Error) Runtime {
 	}
 }
 
-// FailingTasks makes each attempt fail with the given probability, at a uniformly random share of its runtime
-// (corral-thesis, §1.6.11).
+// FailingTasks returns a function that makes each attempt fail with the given probability, at a uniformly random share
+// of its runtime (corral-thesis, §1.6.11).
 func FailingTasks(s execution.Spec, probability float64, seed uint64) func(task, attempt int) float64 {
 	return func(task, attempt int) float64 {
 		id, try := s.Tasks[task].ID, chance.Number(attempt)
@@ -61,15 +61,16 @@ func FailingTasks(s execution.Spec, probability float64, seed uint64) func(task,
 	}
 }
 
-// FailingPilots ends pilots abruptly after exponentially distributed times with the given mean, as a site does that may
-// reclaim its hosts at any time.
+// FailingPilots returns a function that ends pilots abruptly after exponentially distributed times with the given mean,
+// as a site does that may reclaim its hosts at any time.
 func FailingPilots(mean time.Duration, seed uint64) func(site string, pilot int) (time.Duration, bool) {
 	return func(site string, pilot int) (time.Duration, bool) {
 		return chance.Exponential(mean, Never, seed, "pilot fails", site, chance.Number(pilot)), true
 	}
 }
 
-// FailingHosts makes single hosts fail abruptly after exponentially distributed times with the given mean.
+// FailingHosts returns a function that makes single hosts fail after exponentially distributed times with the given
+// mean.
 func FailingHosts(mean time.Duration, seed uint64) func(Host) (time.Duration, bool) {
 	return func(h Host) (time.Duration, bool) {
 		return chance.Exponential(mean, Never, seed, h.names("host fails")...), true

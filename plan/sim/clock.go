@@ -6,7 +6,7 @@ import "time"
 // in which they were scheduled.
 type clock struct {
 	begin  time.Time
-	now    time.Duration // since begin
+	now    time.Duration // time since begin
 	events []event       // a binary heap
 	last   int64         // number of the last scheduled event
 }
@@ -68,7 +68,7 @@ func (c *clock) pop() event {
 	return first
 }
 
-// wholeUp rounds up to milliseconds.
+// wholeUp rounds a duration up to whole milliseconds.
 func wholeUp(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }

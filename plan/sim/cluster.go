@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A cluster is the dispatcher of a personal cluster: it keeps the state for a matcher, as embedded/dispatch does, and
-// reports events to the run. Only Failures disturb its communication with workers, so most of production's bookkeeping
-// is not needed.
+// A cluster represents the dispatcher of a personal cluster: it keeps the state for a matcher, as embedded/dispatch
+// does, and reports events to the run. Only Failures disturb its communication with workers, so most of production's
+// bookkeeping is not needed.
 type cluster struct {
 	*clock
 	run     *run
@@ -207,7 +207,7 @@ func (c *cluster) close(m *member) {
 	c.run.changed = true
 }
 
-// drop removes a worker that has left.
+// drop removes a worker that has left or is lost.
 func (c *cluster) drop(m *member) {
 	c.close(m)
 	c.members = slices.DeleteFunc(c.members, func(other *member) bool { return other == m })

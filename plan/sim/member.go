@@ -103,7 +103,7 @@ func (m *member) begin(e *entry, number int) {
 	life := e.life
 	way, took, status := m.c.takes(t, m)
 	e.way = wholeUp(way)
-	if number > 0 { // the latency belongs to the job's first task
+	if number > 0 { // only the job's first task incurs the latency
 		e.way = max(0, e.way-m.pilot.s.Transfer.Latency)
 	}
 	m.c.after(e.way+took, func() {
@@ -196,7 +196,7 @@ func (m *member) flush() {
 	}
 }
 
-// recall returns jobs that have not started to the dispatcher.
+// recall gives jobs that have not started back to the dispatcher.
 func (m *member) recall(jobs []*entry) {
 	var back []*entry
 	for _, e := range jobs {
@@ -246,7 +246,7 @@ func (m *member) unsent(e *entry) (n int) {
 	return n
 }
 
-// vanish ends the worker abruptly with its host: the dispatcher sees a broken connection.
+// vanish ends the worker abruptly because its host has failed: the dispatcher sees a broken connection.
 func (m *member) vanish() {
 	if m.phase == gone {
 		return

@@ -12,7 +12,7 @@ import (
 )
 
 // A pilot is one attempt of a glidein: a job in the site's queue, then a supervisor with a worker on each host. The
-// production code in attempt.Stay and attempt.Roster decides how long it stays, and why it leaves.
+// production code in attempt.Stay and attempt.Roster determines how long the pilot stays, and why it leaves.
 type pilot struct {
 	s       *site
 	glidein corral.Glidein
@@ -49,7 +49,7 @@ func (p *pilot) start() {
 	p.begin()
 }
 
-// begin runs the pilot.
+// begin starts the pilot's job, and schedules the events that follow.
 func (p *pilot) begin() {
 	if p.over {
 		return

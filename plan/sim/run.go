@@ -128,7 +128,7 @@ func (r *run) script(now time.Time) {
 // A parting determines when waiting jobs of several tasks have to be split.
 type parting struct {
 	at    time.Duration // until this time no job has to be split if the workers stay the same
-	fresh bool          // jobs were submitted since at was computed
+	fresh bool          // jobs of several tasks were submitted since at was computed
 }
 
 // split withdraws jobs that need more time than any worker has left, and computes when the next job will have to be

@@ -21,14 +21,14 @@ type simulation struct {
 	cluster  *cluster
 	sites    []*site
 	trace    *Trace
-	jobs     corral.JobID // last ID used
+	jobs     corral.JobID // ID of the last job
 	glideins corral.GlideinID
 	tag      func(corral.JobID) string // workers are named TAG/HOST; slots are filled in the order of these names
 }
 
 const (
 	defaultEvery   = 10 * time.Second
-	defaultStall   = 5 * time.Minute // as for real runs
+	defaultStall   = 5 * time.Minute // the same as for real runs
 	defaultHorizon = 366 * 24 * time.Hour
 )
 

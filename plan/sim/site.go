@@ -26,7 +26,7 @@ type site struct {
 	blocked []*pilot                // pilots that are due to start, but for which there is no room
 	batch   *batch                  // nil: waits are random
 
-	settling bool // a settle is scheduled for the current instant
+	settling bool // a call of settle is scheduled for the current instant
 	due      time.Duration
 }
 
@@ -53,7 +53,7 @@ func newSite(s *simulation, id corral.SiteID, of Site) *site {
 func (s *site) apply(c reconcile.Change) bool {
 	entries, err := s.world.Apply(c, s.time())
 	if err != nil && corral.KindOf(err) != corral.Conflict && corral.KindOf(err) != corral.NotFound {
-		panic(fmt.Sprintf("%T%+v: %v", c, c, err)) // unreachable: rules refuse changes with a conflict
+		panic(fmt.Sprintf("%T%+v: %v", c, c, err)) // unreachable: rules refuse changes only with these kinds
 	}
 	if len(entries) > 0 {
 		s.sim.run.changed = true
@@ -261,7 +261,7 @@ func (s *site) sees(p *pilot, see reconcile.Sighting) {
 	}
 }
 
-// remember records the wait of a pilot, as the store does: overlaps depend on it.
+// remember records the wait of a pilot, as the store does, because overlaps depend on such records.
 func remember(s *site, p *pilot, e corral.JobEvent) {
 	w := corral.Wait{Site: s.Name, Queue: s.Queue, Hosts: p.glidein.Hosts, CPUs: p.glidein.CPUs,
 		Walltime: p.glidein.Walltime, SubmittedAt: s.begin.Add(s.sim.trace.Pilots[p.held].Submit)}

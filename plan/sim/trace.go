@@ -57,7 +57,7 @@ func (h Held) For() time.Duration {
 	return max(0, h.End-h.Start)
 }
 
-// Makespan returns the end of the last task that ran.
+// Makespan returns the time from the beginning to the end of the last task that ran, or 0 if no task ran.
 func (t *Trace) Makespan() time.Duration {
 	var last execution.Msec
 	for _, r := range t.Records {

@@ -55,7 +55,8 @@ const (
 // it. Memory and disk may differ.
 func held(r corral.Resources) corral.Resources { return corral.Resources{CPUs: r.CPUs, GPUs: r.GPUs} }
 
-// kinds numbers the distinct values of same for the tasks' needs: only tasks with the same number may share a job.
+// kinds returns a number for each task. Numbers are equal if same returns equal values for the tasks' needs: only tasks
+// with equal numbers may share a job.
 func kinds(tasks []Task, same func(corral.Resources) corral.Resources) []int {
 	kinds := make([]int, len(tasks))
 	number := make(map[corral.Resources]int)

@@ -20,7 +20,7 @@ type Rule struct {
 type Kind string
 
 const (
-	None       Kind = ""           // formatted as none
+	None       Kind = ""           // written as none
 	Horizontal Kind = "horizontal" // tasks of one level, about the same number in each job
 	ByRuntime  Kind = "runtime"    // tasks of one level, about the same total time in each job
 	ByLabel    Kind = "label"      // tasks with the same label in the workflow
@@ -80,7 +80,7 @@ func (c Rule) String() string {
 // MarshalText formats the rule in the syntax of Parse.
 func (c Rule) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText parses the rule like Parse.
+// UnmarshalText parses the rule in the same way as Parse.
 func (c *Rule) UnmarshalText(text []byte) (err error) {
 	*c, err = Parse(string(text))
 	return err

@@ -76,7 +76,7 @@ func sortedByTarget(n int, edges [][2]int) [][2]int {
 	return sorted
 }
 
-// bySource groups edges that are sorted by target by their sources, without duplicates.
+// bySource returns the targets of each source, without duplicates; edges must be sorted by target.
 func bySource(n int, edges [][2]int) adjacency {
 	last := make([]int, n) // last target + 1 of each source: equal targets are adjacent
 	a := adjacency{start: make([]int, n+1)}
@@ -198,7 +198,8 @@ func (g *Graph) cycleAmong(missing []int) []int {
 // Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.parents.start) - 1 }
 
-// Grow adds n nodes without edges. Only the owner of a graph may call it, because the change is visible to others.
+// Grow adds n nodes without edges. Only the owner of a graph may call Grow, because the change is visible to all users
+// of the graph.
 func (g *Graph) Grow(n int) {
 	for range n {
 		g.order = append(g.order, g.Len())

@@ -54,7 +54,7 @@ func (g *Graph) Reaches(pairs [][2]int, steps int) []Reach {
 	return found
 }
 
-// A walk propagates sources through a part of the order of a graph.
+// A walk is the state of propagating sources through a part of the order of a graph.
 type walk struct {
 	g        *Graph
 	place    []int        // :: node → its index in the order

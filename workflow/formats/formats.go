@@ -41,7 +41,7 @@ type format struct {
 	read    func(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 		*workflow.Workflow, []workflow.Warning, error)
 	write func(wf *workflow.Workflow, create Create) error // nil: read only
-	lost  func(wf *workflow.Workflow) []string             // the parts that write omits, for a sentence; nil: none
+	lost  func(wf *workflow.Workflow) []string             // describes the data that write omits; nil: it omits none
 	parts bool                                             // write creates several files
 }
 
@@ -236,7 +236,7 @@ func decompressed(r io.Reader, buffer int) (*bufio.Reader, error) {
 	text := bufio.NewReaderSize(r, buffer)
 	magic, err := text.Peek(2)
 	if err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return text, nil // a file of one byte, or a reader's error, is handled when it is read
+		return text, nil // a shorter file, or a reader's error, is handled when the text is read
 	}
 	unpacked, err := gzip.NewReader(text)
 	return bufio.NewReaderSize(unpacked, buffer), err

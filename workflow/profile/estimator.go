@@ -116,7 +116,7 @@ func lognormal(cv float64) []float64 {
 type Estimate struct {
 	Point   time.Duration // the estimate of the model that was closest in validation
 	Mean    time.Duration // mean of the outcomes; differs from Point if the model is the median
-	SD      time.Duration // of the outcomes
+	SD      time.Duration // standard deviation of the outcomes
 	Model   Model
 	Level   int   // level of the class used; AllLevels if the profile is not divided by level or lacks the level
 	Samples int64 // the number of tasks on which the estimate is based

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Rule names one kind of unusual behaviour.
+// A Rule is a rule by which one kind of unusual behaviour is recognised.
 type Rule string
 
 // These are the rules. Each comment describes the Number of a Finding, and the values for which the rule applies.

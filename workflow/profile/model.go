@@ -15,7 +15,7 @@ type Model string
 const (
 	Mean         Model = "mean"         // of the runtimes
 	Median       Model = "median"       // of the runtimes
-	Proportional Model = "proportional" // to the input size
+	Proportional Model = "proportional" // proportional to the input size
 	Linear       Model = "linear"       // regression on the input size, by least squares
 )
 
@@ -42,7 +42,7 @@ type line struct {
 	model    Model
 	a, b     float64
 	floor    float64
-	fallback float64 // for tasks whose input size is not known: the mean
+	fallback float64 // estimate for tasks whose input size is not known: the mean
 }
 
 func (l line) at(input float64, known bool) float64 {

@@ -24,7 +24,7 @@ const Open = availability.Forever
 // A Policy decides when jobs start.
 type Policy string
 
-// The policies. The package comment describes each of them.
+// These are the policies, which the package comment describes.
 const (
 	FCFS         Policy = "fcfs"
 	EASY         Policy = "easy"

@@ -134,7 +134,8 @@ func (q *Queue) Advance(to time.Duration, started func(j Job, at time.Duration))
 	}
 }
 
-// happen handles the events of an instant once: a job that starts then may also end then.
+// happen handles the events of an instant once. It may have to be called again, because a job that starts at this
+// instant may also end at it.
 func (q *Queue) happen(at time.Duration, started func(j Job, at time.Duration)) {
 	q.plan.now = at
 	q.depart()

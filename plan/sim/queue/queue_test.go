@@ -153,7 +153,7 @@ func TestReserve(t *testing.T) {
 		}
 		var got []time.Duration
 		q.Advance(queue.Open, func(j queue.Job, at time.Duration) { got = append(got, time.Duration(j.ID), at) })
-		want := []time.Duration{1, 0, 2, hour, 0, 2 * hour} // the second fits before the reservation, the third beside it
+		want := []time.Duration{1, 0, 2, hour, 0, 2 * hour} // the second before the reservation, the third beside it
 		if policy == queue.FCFS {
 			want = []time.Duration{0, 2 * hour, 1, 4 * hour, 2, 5 * hour}
 		}

@@ -23,7 +23,8 @@ type Trace struct {
 
 // ReadJobs reads a trace as jobs. A job needs the number of processors that it requested or, if that is unknown, the
 // number allocated to it. It runs for the runtime in the trace, and requests the time requested there or, if that is
-// unknown, its runtime, but at least a second. Errors are those of Read; a trace without jobs is also an error.
+// unknown, its runtime, but at least a second. It returns the errors of Read, and also an error if the trace has no
+// jobs.
 func ReadJobs(ctx context.Context, r io.Reader, name string) (*Trace, error) {
 	t := &Trace{}
 	var err error

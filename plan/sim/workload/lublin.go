@@ -26,7 +26,7 @@ import (
 //
 // The invariant: the same arguments yield the same jobs, and a different load yields the same jobs at different times.
 
-// The constants for the whole sample: sizes, runtimes, times between arrivals, and the daily cycle.
+// These are the constants for the whole sample: sizes, runtimes, times between arrivals, and the daily cycle.
 const (
 	serial, power = 0.244, 0.576 // shares of jobs with one processor, and of jobs with a size rounded to a power of 2
 	uLow, uProb   = 0.8, 0.86    // two-stage uniform: its minimum, and the probability of the first stage

@@ -33,7 +33,7 @@ const (
 	Submit                     // s
 	Wait                       // s, from submission to start
 	Runtime                    // s
-	Processors                 // allocated
+	Processors                 // number of allocated processors
 	CPUTime                    // s per processor, mean
 	Memory                     // KB per processor, mean
 	RequestedProcessors        //

@@ -121,7 +121,7 @@ func (c Command) check() error {
 	return nil
 }
 
-// varies reports whether tasks differ in more than their number and their entry.
+// varies reports whether tasks differ in other respects than their number and their entry.
 func (c Command) varies() bool {
 	return slices.ContainsFunc(slices.Concat([]string{c.Dir, c.Stdin, c.Stdout, c.Stderr}, c.Inputs, c.Outputs), ofTask)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// The placeholders for numbers in the names of folders and streams.
+// These are the placeholders for numbers in the names of folders and files.
 const (
 	taskWord = "%{TASK}"
 	runWord  = "%{RUN}"

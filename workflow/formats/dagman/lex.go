@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// fields holds the remaining words of a line.
+// fields holds the text of a line that has not been processed yet.
 type fields struct{ text string }
 
 const blanks = " \t"

@@ -9,7 +9,7 @@ import (
 
 // A node is a node of a DAG, defined by a JOB, FINAL or SUBDAG statement.
 type node struct {
-	name        string // including the names of the enclosing splices
+	name        string // name, including the names of the enclosing splices
 	file        string // file of its submit description or of its sub-DAG; "": inline, or a missing sub-DAG
 	description *submit.Description
 	dir         string // folder from which the node is submitted, relative to the .dag's folder

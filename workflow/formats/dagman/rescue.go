@@ -46,7 +46,7 @@ func RescueNumber(dag, name string) int {
 	return n
 }
 
-// The prefixes of the comments that only Corral reads.
+// These are the prefixes of the comments that only Corral reads.
 const (
 	dataComment  = "# Corral data: "
 	innerComment = "# Corral done: "

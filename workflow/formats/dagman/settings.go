@@ -59,7 +59,7 @@ func settingsOf(t *workflow.Task, node string) ([]setting, error) {
 type describer struct {
 	t    *workflow.Task
 	all  []setting
-	deep bool  // the job uses a file by a path with a folder
+	deep bool  // the job uses a file under a path that contains a folder
 	err  error // error about the first value that no command can represent
 }
 

@@ -24,7 +24,8 @@ type jobRecord struct {
 	looked  map[string]bool // queue statements whose commands were checked for warnings
 }
 
-// newJobRecord returns the record of a workflow without jobs. warn is called for each job to which a warning applies.
+// newJobRecord returns a record in which no jobs are recorded yet. warn is called for each job to which a warning
+// applies.
 func newJobRecord(warn func(thing string, at workflow.Place, format string, args ...any)) *jobRecord {
 	return &jobRecord{warn, make(map[string]bool), make(map[string]bool)}
 }
@@ -105,7 +106,7 @@ func (m *maker) flag(otherwise bool, names ...string) bool {
 	}
 }
 
-// universes lists the universes whose jobs are processes, by name and number.
+// universes lists the names and numbers of the universes in which a job is an ordinary process.
 var universes = []string{"", "vanilla", "5", "local", "12", "scheduler", "7"}
 
 func (m *maker) command() {

@@ -38,7 +38,7 @@ func newDocument(r io.Reader, name string, most int64) *document {
 	return &document{name: name, dec: dec, text: text}
 }
 
-// maxDepth limits the nesting of elements. DAX uses four levels.
+// maxDepth is the maximum depth to which elements may be nested. DAX itself uses four levels.
 const maxDepth = 100
 
 // element calls inside for each child element and each text of the element that was begun last, up to that element's

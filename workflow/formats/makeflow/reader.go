@@ -31,7 +31,7 @@ type reader struct {
 	noted    map[string]*note
 }
 
-// A target is a file with the task that makes it.
+// A target is the task that makes a file, and the place of its rule.
 type target struct {
 	task string
 	at   workflow.Place

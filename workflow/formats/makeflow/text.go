@@ -20,10 +20,10 @@ import (
 
 // Limits on expanded texts.
 const (
-	maxExpanded = 1 << 20  // bytes of a value and of a command
-	maxValues   = 16 << 20 // bytes of values that one line inserts, including nested variables
-	maxDepth    = 32       // nesting of variables, as in Makeflow
-	maxNames    = 1000_000 // files that one line inserts
+	maxExpanded = 1 << 20  // maximum bytes of a value and of a command
+	maxValues   = 16 << 20 // maximum bytes of values that one line inserts, including nested variables
+	maxDepth    = 32       // maximum nesting of variables, as in Makeflow
+	maxNames    = 1000_000 // maximum number of files that one line inserts
 )
 
 // lookup returns the value of a variable.

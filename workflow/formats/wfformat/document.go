@@ -278,7 +278,7 @@ func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// jsonKind returns the name of the JSON type for a Go type, for users who wrote the file.
+// jsonKind returns the name of the JSON type that corresponds to a Go type, for messages to users.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

@@ -31,7 +31,7 @@ type lineReader struct {
 	most   int64 // maximum bytes of a value, beyond which Read fails with errLongValue
 	read   int64
 	blanks int    // at the end of the text read
-	kept   []byte // kept[drop:] is the text from offset to read
+	kept   []byte // kept[drop:] is the text from offset to the end of the text read
 	drop   int
 	offset int64
 	passed int    // number of newlines before offset

@@ -23,7 +23,7 @@ func (s *seconds) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// amount is a number of bytes. The format allows any number; fractions are rounded up.
+// amount is a number of bytes. The format allows any number, so a fractional number is rounded up.
 type amount int64
 
 // UnmarshalJSON parses an integer exactly, because a float has too few digits for large files, and any other number as

@@ -30,7 +30,7 @@ type statement struct {
 	kind  kind
 	name  string   // of assign: name in lower case; attribute names begin with "my."
 	value string   // value of assign; condition of if and elif; text after queue
-	own   bool     // of assign: the value refers to its own macro
+	own   bool     // of assign: the value refers to the macro that is assigned
 	rows  []string // of queue: the list in parentheses; nil: none
 	at    workflow.Place
 }
