@@ -10,23 +10,23 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Builder makes a workflow from the contents of a file, or from a program's calls. The caller sets the fields that
-// describe the workflow (its name, author, past execution) itself; tasks, edges and files go through the Builder, in
-// any order: an edge may name a task that is added later. Build then resolves the names, makes the graph and completes
-// the workflow.
+// A Builder builds a workflow from the contents of a file, or from a program's calls. The caller itself sets the fields
+// that describe the workflow (its name, author, past execution), but adds tasks, edges and files through the Builder,
+// in any order: an edge may name a task that is added later. Build then resolves the names, creates the graph and
+// completes the workflow.
 //
-// The Builder does all the checks that do not depend on the format, so that every format reports the same errors in the
-// same words: an id that is missing or occurs twice, a parent or child that does not exist, a file with two sizes, a
-// cycle, no task, no name. The caller passes the place of each item, and the errors name that place. After an error the
-// Builder must not be used any more.
+// The Builder performs all the checks that do not depend on the format, so that the same errors are reported in the
+// same words for every format: a missing or duplicate id, a parent or child that does not exist, a file with two sizes,
+// a cycle, no task, no name. The caller passes the place of each item, and the errors name that place. After an error
+// the Builder must no longer be used.
 //
-// A file with two writers is a warning: published traces contain such files, and their structure and runtimes are good
-// for planning. Only a run has to know which task makes the file; see Runnable.
+// A file with two writers causes only a warning: published traces contain such files, and the structure and runtimes of
+// these traces are good for planning. Only a run depends on which task writes the file; see Runnable.
 type Builder struct {
 	Warnings []Warning // in the order of detection
 
 	// FileOrder means that in this format tasks are ordered by files alone. Otherwise the Builder warns of a task that
-	// reads a file without coming after the task that writes it.
+	// reads a file but is not ordered after the task that writes it.
 	FileOrder bool
 
 	wf       *Workflow
@@ -34,15 +34,15 @@ type Builder struct {
 	maxTasks int
 
 	texts   symbols          // all ids and words, many of which occur in many tasks
-	tasks   []int32          // :: number of an id → the task that has it, plus 1; 0 or missing: none
-	writers []int32          // :: number of a file → the first task that writes it, plus 1; likewise
+	tasks   []int32          // :: number of an id → index of the task with this id, plus 1; 0 or missing: none
+	writers []int32          // :: number of a file → index of the first task that writes it, plus 1; 0 or missing: none
 	also    map[string][]int // :: file id → the other tasks that write it
-	edges   [][]edge         // in pieces, because a growing list temporarily needs twice its memory
+	edges   [][]edge         // in pieces, because a growing slice temporarily needs twice its memory
 	given   int              // number of edges
-	files   []string         // of the edges
+	files   []string         // files in which edges were found
 }
 
-// An edge holds numbers instead of ids and places: a task may have as many edges as there are tasks.
+// An edge contains numbers instead of ids and places, to save memory: a task may have as many edges as there are tasks.
 type edge struct {
 	parent, child int32 // numbers of their ids
 	file, line    int32 // its place
@@ -51,7 +51,7 @@ type edge struct {
 // edgesPiece is the number of edges in a piece of the list.
 const edgesPiece = 1 << 12
 
-// NewBuilder returns a Builder that completes wf. Of the options it uses Strict and MaxTasks.
+// NewBuilder returns a Builder that completes wf. It uses only the options Strict and MaxTasks.
 func NewBuilder(wf *Workflow, opts Options) *Builder {
 	return &Builder{
 		wf: wf, strict: opts.Strict, maxTasks: cmp.Or(opts.MaxTasks, DefaultMaxTasks),
@@ -106,12 +106,12 @@ func (b *Builder) Grow(n int) {
 	b.wf.places = slices.Grow(b.wf.places, n)
 }
 
-// Index returns the index of the task with an id, among the tasks added so far.
+// Index returns the index of the task with the given id; ok is false if no such task has been added so far.
 func (b *Builder) Index(id string) (i int, ok bool) {
 	return b.texts.task(b.tasks, id)
 }
 
-// writer returns the first task that writes a file.
+// writer returns the index of the first task that writes a file; ok is false if no task writes it.
 func (b *Builder) writer(file string) (i int, ok bool) { return b.texts.task(b.writers, file) }
 
 // Edge makes child start after parent. Repeated edges are ignored.
@@ -151,18 +151,18 @@ func (b *Builder) Warn(at Place, format string, args ...any) {
 	b.Warnings = append(b.Warnings, Warning{at, fmt.Sprintf(format, args...)})
 }
 
-// WarnFor adds a warning that represents more others of its kind.
+// WarnFor adds a warning; more is the number of other warnings of the same kind that it represents.
 func (b *Builder) WarnFor(w Warning, more int) {
 	w.Message += AndMore(more)
 	b.Warnings = append(b.Warnings, w)
 }
 
-// Intern returns the only copy of s. Add and File intern names and files themselves.
+// Intern returns the shared copy of s. Add and File already intern names and files.
 func (b *Builder) Intern(s string) string {
 	return b.texts.of(b.texts.number(s))
 }
 
-// set returns list without repetitions, which mean nothing in lists of files.
+// set returns list without repetitions, because in lists of files repetitions have no meaning.
 func (b *Builder) set(list []string) []string {
 	set := slices.Grow([]string(nil), len(list))
 	var seen map[string]bool
@@ -179,12 +179,12 @@ func (b *Builder) set(list []string) []string {
 		set = append(set, b.Intern(s))
 	}
 	if len(set) <= cap(set)/2 {
-		return slices.Clone(set) // it is stored, so the space for the repetitions is freed
+		return slices.Clone(set) // set is stored, so the space for the repetitions is freed
 	}
 	return set
 }
 
-// fewFiles is a number of files for which comparing all pairs is faster than a map.
+// fewFiles is the maximum number of files for which set compares all pairs, which is then faster than a map.
 const fewFiles = 16
 
 // Edges returns the edges as pairs of task indices {parent, child}, in their original order. It fails if an edge names
@@ -206,7 +206,7 @@ func (b *Builder) Edges() ([][2]int, error) {
 	return pairs, nil
 }
 
-// Build completes the workflow. Errors about the workflow as a whole name the place end.
+// Build completes the workflow. In errors about the workflow as a whole the place is end.
 func (b *Builder) Build(end Place) error {
 	if len(b.wf.Tasks) == 0 {
 		return end.Errorf("the workflow has no tasks")
@@ -237,10 +237,10 @@ func (b *Builder) Build(end Place) error {
 	return nil
 }
 
-// maxName is the maximum number of characters in the name of a workflow, which lists and directories show.
+// maxName is the maximum number of characters in the name of a workflow, which appears in lists and in directory names.
 const maxName = 200
 
-// graph makes the graph, or returns an error that shows the cycle.
+// graph creates the graph, or returns an error that shows the cycle.
 func (b *Builder) graph(edges [][2]int) (*dag.Graph, error) {
 	g, err := dag.New(len(b.wf.Tasks), edges)
 	if cycle, ok := errors.AsType[*dag.CycleError](err); ok {
@@ -249,7 +249,7 @@ func (b *Builder) graph(edges [][2]int) (*dag.Graph, error) {
 	return g, err
 }
 
-// maxShown is the maximum number of tasks of a cycle in an error, which would otherwise be unreadable.
+// maxShown is the maximum number of tasks of a cycle that an error lists, so that the error remains readable.
 const maxShown = 100
 
 func (b *Builder) showCycle(cycle []int) error {
@@ -282,7 +282,7 @@ func (b *Builder) warnOfWriters() {
 		first, b.wf.Tasks[i].ID, b.wf.Tasks[j].ID, AndMore(len(b.also)-1))
 }
 
-// AndMore returns the end of a warning that represents n others.
+// AndMore returns the end of a warning that represents n others, or "" if n is 0.
 func AndMore(n int) string {
 	if n == 0 {
 		return ""

@@ -43,7 +43,7 @@ func build(wf *workflow.Workflow, opts workflow.Options, steps ...step) ([]workf
 	return b.Warnings, err
 }
 
-// TestBuilderCompletes: a workflow made by a program has everything that ranks and a run need.
+// TestBuilderCompletes: a workflow built by a program contains all data that ranks and a run require.
 func TestBuilderCompletes(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{Name: "w"}
@@ -160,7 +160,7 @@ func TestBuilderRefuses(t *testing.T) {
 }
 
 // TestBuilderOrdersSeveralWriters: a reader comes after one of the tasks that write its file. If the edges do not
-// ensure this, it is ordered after all of them, except those that come after it.
+// ensure this, the reader is ordered after all writers except those that come after it.
 func TestBuilderOrdersSeveralWriters(t *testing.T) {
 	t.Parallel()
 	two := []step{task("a", at("f", 1), "x"), task("b", at("f", 2), "x"), reads("c", "x", at("f", 3))}
@@ -196,7 +196,7 @@ func TestBuilderOrdersSeveralWriters(t *testing.T) {
 	}
 }
 
-// If all writers of a file come after a task that reads it, the specified order is kept: such a workflow has a
+// If all writers of a file come after a task that reads it, the specified order is kept: such a workflow has a valid
 // structure, but cannot be run.
 func TestBuilderKeepsTheOrderThatFilesContradict(t *testing.T) {
 	t.Parallel()
@@ -242,7 +242,7 @@ func TestBuilderKeepsTheOrderThatFilesContradict(t *testing.T) {
 	}
 }
 
-// Names are shortened to a length that lists and directories can show, and ids in messages are shortened.
+// Names are shortened to a length that is suitable for lists and directories, and ids in messages are shortened.
 func TestBuilderCutsWhatIsLong(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{Name: strings.Repeat("ä", 100_000)}
@@ -263,7 +263,7 @@ func TestBuilderCutsWhatIsLong(t *testing.T) {
 	}
 }
 
-// TestBuilderBoundsWriters: a malicious file has a hundred thousand tasks that write and read the same file.
+// TestBuilderBoundsWriters: a malicious workflow contains a hundred thousand tasks that write and read the same file.
 func TestBuilderBoundsWriters(t *testing.T) {
 	t.Parallel()
 	var steps []step

@@ -11,20 +11,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Control determines when and whether a task runs, and the consequence of its end. The zero value, and a nil Control,
+// A Control determines whether and when a task runs, and the consequences of its end. The zero value and a nil Control
 // have no effect.
 type Control struct {
 	Noop     bool   // the process does nothing: Argv is `true`
-	Done     bool   // it was done before: neither it nor its scripts run, and its children may start
-	Final    bool   // it runs after all others, whatever their results, and decides whether the workflow succeeded
-	Priority int    // of the tasks that could start, those with the highest priority start first
+	Done     bool   // the task was done before: neither it nor its scripts run, and its children may start
+	Final    bool   // runs after all others, whatever their results, and decides whether the workflow succeeded
+	Priority int    // tasks with a higher priority start earlier, if several tasks could start
 	Label    string // see Task.Label
-	Category string // Workflow.Categories limits how many of its members run at a time; "": none
+	Category string // Workflow.Categories limits how many tasks of a category run at a time; "": none
 
 	Pre     *Script // runs before the process, on the scheduler's host; the task fails if the script fails
 	PreSkip int     // with this exit status of Pre the task is done at once; 0: disabled
 	Post    *Script // runs after the process, and decides whether the task succeeded
-	Hold    *Script // runs when a batch system holds the task
+	Hold    *Script // runs if a batch system holds the task
 
 	UnlessExit int    // with this exit status the task is not retried; 0: disabled
 	Abort      *Abort // ends the workflow
@@ -32,9 +32,9 @@ type Control struct {
 
 // A Script is a process that belongs to a task but runs on the scheduler's host.
 type Script struct {
-	Argv        []string // $JOB, $RETURN and other variables are replaced when it runs
+	Argv        []string // $JOB, $RETURN and other variables are replaced when the script runs
 	Dir         string   // working directory relative to the workflow's; "": the workflow's
-	DeferStatus int      // with this exit status it is run again; 0: disabled
+	DeferStatus int      // with this exit status the script is run again; 0: disabled
 	DeferAfter  time.Duration
 }
 
@@ -44,20 +44,20 @@ type Abort struct {
 	Return *int // the workflow's own exit status; nil: the task's
 }
 
-// A Subworkflow is a group of tasks: those of a nested workflow, or the processes of one job. Its tasks are
-// consecutive, from First to End-1, including those of its own subworkflows. Its name is not a task's id, but is the
-// beginning of its tasks' ids.
+// A Subworkflow is a group of tasks: the tasks of a nested workflow, or the processes of one job. Its tasks are
+// consecutive, from First to End-1, including the tasks of its own subworkflows. Its name is not the id of a task, but
+// the ids of its tasks begin with it.
 type Subworkflow struct {
 	Name       string
 	First, End int
-	Job        bool     // the processes of one job, which fails with the exit status of the first process that fails
-	Retries    *int     // of the group as a whole; a retry repeats the tasks that are not done; nil: none
-	Control    *Control // of the group as a whole: its scripts, for example, run once; nil: none
+	Job        bool     // a group of the processes of one job, which fails with the status of the first that fails
+	Retries    *int     // retries of the group as a whole; each repeats the tasks that are not done; nil: none
+	Control    *Control // control of the group as a whole: its scripts, for example, run once; nil: none
 }
 
-// Schedulable returns nil if a run can carry out the whole workflow as specified. Otherwise the error has kind
-// Unsatisfiable and names the first task for which a run would differ. HOLD scripts are ignored, because the tasks of a
-// run are never held.
+// Schedulable returns nil if a run can execute the whole workflow as specified. Otherwise the error has kind
+// Unsatisfiable and names the first task that a run could not execute as specified. HOLD scripts are ignored, because
+// the tasks of a run are never held.
 func (w *Workflow) Schedulable() error {
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
@@ -86,7 +86,7 @@ func (w *Workflow) unsatisfiable(i int, what, name string, err error) error {
 	return corral.ErrorAt(corral.Unsatisfiable, w.Place(i).String(), "%s %q: %w", what, name, err)
 }
 
-// heeded returns an error if a run could not carry out c.
+// heeded returns an error if a run could not do what c specifies.
 func (w *Workflow) heeded(c *Control) error {
 	if c == nil {
 		return nil
@@ -108,7 +108,7 @@ func (w *Workflow) heeded(c *Control) error {
 	return nil
 }
 
-// Scripts reports whether the workflow has scripts that a run starts.
+// Scripts reports whether the workflow has scripts that a run would start.
 func (w *Workflow) Scripts() bool {
 	for i := range w.Tasks {
 		if w.Tasks[i].Control.scripts() {
@@ -145,8 +145,9 @@ func (w *Workflow) ScriptFiles() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// MadeByScripts returns the workflow's own inputs that may be missing before it runs, because a script may make them: a
-// task that reads the file has a PRE script, or comes after a task with a script.
+// MadeByScripts returns the workflow's own inputs that may be missing before it runs because a script may create them:
+// a task that reads the file has a PRE script, or comes after a task with a script. For any other file the map contains
+// no entry, or false.
 func (w *Workflow) MadeByScripts() map[string]bool {
 	made := make(map[string]bool)
 	if !w.Scripts() {

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A run accepts everything that it carries out or that has no effect; other controls are refused with a message that
+// A run accepts every control that it supports or that has no effect; other controls are refused with a message that
 // names the task.
 func TestSchedulable(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestSchedulable(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		wf   *workflow.Workflow
-		want string // after the place; "": it is accepted
+		want string // error after the place; "": the control is accepted
 	}{
 		{"all that is heeded", controls(&workflow.Control{Noop: true, Done: true, Priority: 3, UnlessExit: 3},
 			&workflow.Control{Final: true, Pre: script("d", "x"), Post: script("", "/y"), Abort: &workflow.Abort{}}), ""},
@@ -65,7 +65,8 @@ func TestSchedulable(t *testing.T) {
 	}
 }
 
-// Files that a script may make before they are read need not exist; tasks done before neither read nor write.
+// Files that a script may create before they are read need not exist; tasks that were done before neither read nor
+// write files.
 func TestFilesOfScriptsAndDone(t *testing.T) {
 	t.Parallel()
 	g, err := dag.New(4, [][2]int{{0, 1}, {1, 2}})

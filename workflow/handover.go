@@ -7,16 +7,16 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A handover is a file that a task reads and other tasks write, none of which is a parent of the reader.
+// A handover represents a file that one task reads and other tasks write, if no writer is a parent of the reader.
 type handover struct {
 	file    string
 	reader  int32
 	writers int32 // number of writers
-	known   bool  // an order is known to be missing, not just not found
+	known   bool  // the search showed that no order exists; false: the search ended early
 }
 
-// A misorder is a file that a task reads and others write, all of which come after the reader in the order of the
-// workflow.
+// A misorder represents a file that one task reads and other tasks write, if all writers come after the reader in the
+// order of the workflow.
 type misorder struct {
 	file           string
 	reader, writer int
@@ -26,20 +26,20 @@ func (m *misorder) Error() string {
 	return fmt.Sprintf("reads %q, which is written only by a task that comes after it", Short(m.file))
 }
 
-// orderByFiles makes a task that reads a file a child of the task that writes it, unless it already comes after that
-// task. Without this edge, it would be random whether the file exists when the task starts. A file with several writers
-// exists once one of them has ended; its reader gets edges only if it is known to come after none of them, and not from
-// writers that come after the reader.
+// orderByFiles makes a task that reads a file a child of the task that writes the file, unless the reader already comes
+// after the writer. Without this edge, it would be random whether the file exists when the reader starts. A file with
+// several writers exists once one of the writers has ended; a reader of such a file gets edges only if it is known to
+// come after none of the writers, and it gets no edges from writers that come after it.
 //
 // If all writers of a file come after its reader, the specified order is kept: published traces contain such files, and
-// their structure and runtimes are good for planning. No run can provide the file; see Runnable.
+// the structure and runtimes of these traces are good for planning. But no run can provide the file; see Runnable.
 func (b *Builder) orderByFiles(edges [][2]int) error {
 	all, pairs := b.withoutLater(b.handovers())
 	all, pairs = b.forward(unordered(b.wf.Graph, all, pairs))
 	if len(pairs) == 0 {
 		return nil
 	}
-	var first Warning // about the first handover that is known to lack an order
+	var first Warning // warning about the first handover that is known to lack an order
 	apart := 0        // number of such handovers
 	rest := pairs
 	for _, h := range all {
@@ -61,13 +61,13 @@ func (b *Builder) orderByFiles(edges [][2]int) error {
 	return err
 }
 
-// reaches determines for each pair whether the second task comes after the first, within maxWalks.
+// reaches determines for each pair whether the second task comes after the first, as far as maxWalks allows.
 func reaches(g *dag.Graph, pairs [][2]int) []dag.Reach {
 	return g.Reaches(pairs, maxWalks*(g.Len()+g.Edges()))
 }
 
-// unordered drops the handovers whose reader comes after a writer. If a file has several writers, it also drops those
-// for which this is not determined.
+// unordered drops the handovers whose reader comes after a writer. It also drops handovers with several writers for
+// which it could not determine this.
 func unordered(g *dag.Graph, all []handover, pairs [][2]int) ([]handover, [][2]int) {
 	every := reaches(g, pairs)
 	kept, made := all[:0], pairs[:0]
@@ -83,7 +83,8 @@ func unordered(g *dag.Graph, all []handover, pairs [][2]int) ([]handover, [][2]i
 	return kept, made
 }
 
-// forward drops the handovers whose writers all come after the reader. It records the first of them, with a warning.
+// forward drops the handovers whose writers all come after the reader. It records the first dropped handover, and adds
+// a warning about it.
 func (b *Builder) forward(all []handover, pairs [][2]int) ([]handover, [][2]int) {
 	if len(pairs) == 0 {
 		return all, pairs
@@ -114,8 +115,8 @@ func (b *Builder) forward(all []handover, pairs [][2]int) ([]handover, [][2]int)
 	return kept, made
 }
 
-// withoutLater drops from handovers with several writers those writers that come after the reader, or for which this is
-// not determined. If all of them come after the reader it drops none: see forward.
+// withoutLater drops, from handovers with several writers, each writer that comes after the reader or for which this
+// could not be determined. If all writers of a handover come after the reader, it drops none of them: see forward.
 func (b *Builder) withoutLater(all []handover, pairs [][2]int) ([]handover, [][2]int) {
 	var back [][2]int // {reader, writer}
 	rest := pairs
@@ -155,10 +156,10 @@ func (b *Builder) withoutLater(all []handover, pairs [][2]int) ([]handover, [][2
 	return kept, pairs
 }
 
-// maxWalks limits the time for determining which tasks come after the writers of the files that they read, in walks
-// through the whole graph; the same limit applies to determining which writers come after the readers. If the order for
-// a file's only writer is not determined by then, it becomes an edge without a warning, which has no effect if the
-// order already exists.
+// maxWalks limits the time for determining which tasks come after the writers of the files that they read; it is
+// measured in walks through the whole graph. The same limit applies to determining which writers come after the
+// readers. If the limit is reached before the order of a file's reader and its only writer is known, an edge is added
+// without a warning; the edge has no effect if the order already exists.
 const maxWalks = 256
 
 // maxWriters limits the number of writers of a file that are considered for each reader. A file with more writers does

@@ -2,7 +2,7 @@ package workflow
 
 import "strconv"
 
-// Names generates unique names, for formats that allow fewer names than workflows do.
+// Names generates unique names, for formats that are stricter about names than workflows are.
 type Names map[string]int // :: name → the last number appended to it, from 1
 
 // Take returns a name, with a number appended if it is already in use.

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Parts represents a workflow and its subworkflows, except jobs, as nested workflows, for formats with a file for each.
-// An inner subworkflow is a part of its own, and a single item of the enclosing part.
+// Parts represents a workflow and its subworkflows, except jobs, as nested workflows, for formats in which each of them
+// has a separate file. An inner subworkflow is a part of its own, and appears as a single item in the enclosing part.
 //
 // An item of a part is an int: the index of a task, or ^index of a part.
 type Parts struct {
-	All    []Part        // the first is the workflow, and an inner one follows the enclosing one
+	All    []Part        // the first is the workflow, and an inner part follows the enclosing part
 	In     []int         // :: task → the innermost part that contains it
-	Before map[int][]int // :: item → the items before it, if at least one of the two is a part
+	Before map[int][]int // :: item → the items that precede it, omitting pairs of two tasks
 
 	wf *Workflow
-	// :: task → depth, from 1, of the innermost part that contains a child or parent of it; 0: there is none.
+	// :: task → depth, from 1, of the innermost part that contains the task and a child or parent of it; 0: none.
 	child, parent []int
 }
 
@@ -28,11 +28,11 @@ type Part struct {
 	Sub        *Subworkflow // nil: it is the workflow
 	Items      []int        // its direct items, in the order of the tasks
 
-	firsts, lasts int // numbers of its tasks without a parent in it, and without a child
+	firsts, lasts int // numbers of its tasks without a parent in the part, and without a child in it
 }
 
-// A PartError is the reason why a workflow cannot be divided into parts, with a task as an example. Reason names what
-// the parts cannot express, such as "an order after task …".
+// A PartError reports why a workflow cannot be divided into parts, with a task as an example. Reason names the feature
+// that the parts cannot express, such as "an order after task …".
 type PartError struct {
 	Task   int
 	Reason string
@@ -45,9 +45,9 @@ func (p *Parts) refuse(i int, format string, args ...any) error {
 }
 
 // PartsOf divides a workflow into parts, nested to at most the depth deepest. It fails with a *PartError if
-// subworkflows overlap without being nested, or if the order of tasks cannot be expressed between items: an item before
-// a subworkflow must come before all first tasks of it, and an item after it must come after all its last tasks. Before
-// omits the predecessors of a final task, which comes after everything.
+// subworkflows overlap without being nested, or if the order of tasks cannot be expressed between items: an item that
+// precedes a subworkflow must precede all of the subworkflow's first tasks, and an item that follows a subworkflow must
+// follow all of its last tasks. Before omits the predecessors of a final task, which follows all other tasks.
 func PartsOf(w *Workflow, deepest int) (*Parts, error) {
 	p := &Parts{
 		All: []Part{{End: len(w.Tasks), Outer: -1}}, In: make([]int, len(w.Tasks)), Before: make(map[int][]int), wf: w,
@@ -65,7 +65,7 @@ func PartsOf(w *Workflow, deepest int) (*Parts, error) {
 	return p, p.connect()
 }
 
-// split determines the parts, and the innermost one of each task.
+// split determines the parts, and the innermost part of each task.
 func (p *Parts) split(deepest int) error {
 	at := 0
 	for _, s := range nested(p.wf) {
@@ -90,7 +90,7 @@ func (p *Parts) split(deepest int) error {
 	return nil
 }
 
-// nested returns the subworkflows other than jobs, inner ones after the enclosing ones.
+// nested returns the subworkflows other than jobs; inner ones follow the enclosing ones.
 func nested(w *Workflow) (all []*Subworkflow) {
 	for k := range w.Subworkflows {
 		if s := &w.Subworkflows[k]; !s.Job {
@@ -121,7 +121,7 @@ func (p *Parts) itemize(k int) {
 	}
 }
 
-// meet returns the innermost part that contains two tasks, and the items of it that are or contain them.
+// meet returns the innermost part that contains both tasks, and the items of that part that are or contain the tasks.
 func (p *Parts) meet(i, j int) (x, y, in int) {
 	x, y = i, j
 	a, b := p.In[i], p.In[j]
@@ -157,7 +157,7 @@ func (p *Parts) findEnds() {
 	}
 }
 
-// isLast reports whether a task has no child in a part, and isFirst whether it has no parent in it.
+// isLast reports whether a task has no child in a part, and isFirst whether a task has no parent in a part.
 func (p *Parts) isLast(i, k int) bool  { return p.child[i] <= p.All[k].Depth }
 func (p *Parts) isFirst(i, k int) bool { return p.parent[i] <= p.All[k].Depth }
 
@@ -188,8 +188,8 @@ func (p *Parts) connect() error {
 	})
 }
 
-// eachAcross calls fits for each edge between two items of which at least one is a part. It stops with an error if fits
-// returns false.
+// eachAcross calls fits for each edge between two items if at least one of the items is a part. It stops with an error
+// if fits returns false.
 func (p *Parts) eachAcross(fits func(before, i, x, y int) bool) error {
 	for i := range p.In {
 		for _, before := range p.wf.Graph.Parents(i) {

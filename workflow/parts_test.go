@@ -9,7 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Task 0 comes before S, which has tasks 1 to 4, with 2 and 3 in T; S comes before task 5. A job is not a part.
+// Task 0 precedes S, which contains the tasks 1 to 4, of which 2 and 3 are in T; S precedes task 5. A job is not a
+// part.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	wf := &workflow.Workflow{Tasks: make([]workflow.Task, 6), Subworkflows: []workflow.Subworkflow{

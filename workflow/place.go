@@ -11,10 +11,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Place is where a reader found an item, for messages to users. Each task and each edge has its own, because a
-// workflow may consist of several files. The zero Place is for items made by a program.
+// A Place is the position at which a reader found an item, for messages to users. Each task and each edge has its own
+// Place, because a workflow may consist of several files. Items that a program created have the zero Place.
 type Place struct {
-	File string // as given by the user
+	File string // name, as specified by the user
 	Line int    // from 1; 0: the file as a whole
 }
 
@@ -31,7 +31,7 @@ func (p Place) Errorf(format string, args ...any) error {
 	return corral.ErrorAt(corral.Invalid, p.String(), format, args...)
 }
 
-// A Warning reports something unusual in a file whose meaning is nevertheless clear.
+// A Warning reports an unusual item in a file, if the meaning of the item is nevertheless clear.
 type Warning struct {
 	Place   Place
 	Message string
@@ -58,7 +58,7 @@ func Printable(text string) string {
 	return text
 }
 
-// Short returns a text from a file in a form suitable for a message: shortened if it is long.
+// Short returns a text from a file in a form suitable for a message, which means that a long text is shortened.
 func Short(text string) string {
 	if len(text) <= maxShort { // there are at most as many characters as bytes
 		return text
@@ -81,5 +81,5 @@ func shorten(args []any) {
 	}
 }
 
-// maxPrinted is the maximum number of characters of a name that is displayed.
+// maxPrinted is the maximum number of characters of a displayed name.
 const maxPrinted = 100

@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// Limits on the needs of a task. They are far above any machine: a task that exceeds them is not large but has wrong
-// units.
+// Limits on the needs of a task. They are far above the size of any machine: a task that exceeds them is not large, but
+// was specified in the wrong units.
 const (
 	MaxCPUs      = 1 << 16
 	maxMemoryMiB = 1 << 30 // 1 PiB
@@ -24,16 +24,18 @@ const (
 	maxIDBytes   = 200 // a directory is named ID.ATTEMPT, and names have at most 255 bytes
 )
 
-// recordFile is the file that a worker writes to a task's directory; no file of the task may have this name.
+// recordFile is the name of the file that a worker writes to a task's directory; no file of the task may have this
+// name.
 const recordFile = "record.json"
 
 // Runnable returns nil if the workflow can be run, as far as this can be determined without a worker. Every task needs
 // a command, an id that is valid as a directory name, reasonable needs, and files that are inside the run's data
 // directory and do not conflict with each other. The error has kind Invalid and names the first offending task.
 //
-// The checks are those of a run, not of a format: a task's directory is named by its id; its inputs are linked into
-// that directory before it starts, and its outputs are taken from there when it has succeeded, each under its file id.
-// A task that fails is retried with the same inputs; it gets copies of inputs that are also outputs.
+// The checks follow from how a run works, not from a format: a task's directory is named after the task's id; inputs
+// are linked into that directory before the task starts, and outputs are moved out of it when the task has succeeded,
+// each under its file id. A failed task is retried with the same inputs; therefore the task gets copies of inputs that
+// are also its outputs.
 func (w *Workflow) Runnable() error {
 	for i := range w.Tasks {
 		t := &w.Tasks[i]
@@ -180,7 +182,8 @@ func (t *Task) files() iter.Seq[string] {
 }
 
 // checkNesting refuses a file whose name is needed as a directory for another file. It has to check the whole workflow,
-// because the two files may belong to different tasks. It stores the directories, which are few, not the files.
+// because the two files may belong to different tasks. It stores only the directories, because there are far fewer of
+// them than files.
 func (w *Workflow) checkNesting() error {
 	dirs := make(map[string]string) // :: directory → a file below it
 	for i := range w.Tasks {

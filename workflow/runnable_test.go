@@ -215,7 +215,7 @@ func TestWithExecutions(t *testing.T) {
 	}
 }
 
-// TestBytesOfATask: unrealistic sizes do not make a sum overflow.
+// TestBytesOfATask: the sum does not overflow, even for unrealistic sizes.
 func TestBytesOfATask(t *testing.T) {
 	t.Parallel()
 	w := &workflow.Workflow{FileSizes: map[string]int64{"a": 1 << 62, "b": 1 << 62, "c": 5},

@@ -6,23 +6,24 @@ import (
 	"slices"
 )
 
-// Sizes collects the sizes of files for a format that gives them with each use of a file. Uses may disagree: some
-// formats give the bytes that the task read, and some generators draw each size separately. A file has the size given
-// by a task that writes it, or else the largest one. The zero value is ready to use.
+// Sizes collects the sizes of files for a format that specifies a size at each use of a file. The sizes of one file may
+// differ: some formats specify the number of bytes that the task read, and some generators draw each size separately.
+// The size specified by a task that writes the file is used or, if there is none, the largest size. The zero value is
+// ready to use.
 type Sizes struct {
 	files   map[string]fileSize
-	unequal int // number of files whose uses differ
+	unequal int // number of files with different sizes at different uses
 	first   Warning
 }
 
-// A fileSize is the size of one file according to the uses so far.
+// A fileSize is the size of one file according to the uses recorded so far.
 type fileSize struct {
 	bytes   int64
-	written bool // given by a task that writes the file
-	unequal bool // another use gave a different size
+	written bool // specified by a task that writes the file
+	unequal bool // another use specified a different size
 }
 
-// Use records the size given by one use of a file.
+// Use records the size specified at one use of a file.
 func (s *Sizes) Use(file string, bytes int64, writes bool, at Place) {
 	f, known := s.files[file]
 	if known && f.bytes != bytes && !f.unequal {
@@ -45,7 +46,8 @@ func (s *Sizes) Use(file string, bytes int64, writes bool, at Place) {
 	s.files[file] = f
 }
 
-// Give passes the sizes to a builder, with one warning if uses differ. Errors are those of Builder.File, at end.
+// Give passes the sizes to a builder, and adds one warning if files have different sizes at different uses. It returns
+// the errors of Builder.File, with the place end.
 func (s *Sizes) Give(b *Builder, end Place) error {
 	if s.unequal > 0 {
 		b.WarnFor(s.first, s.unequal-1)

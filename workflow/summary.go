@@ -9,23 +9,23 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Summary holds the key figures of a workflow. Times are based on estimates; a task without one counts as 0.
+// A Summary holds the key figures of a workflow. Times are based on estimates; a task without an estimate counts as 0.
 type Summary struct {
 	Name            string         `json:"name"`
 	Tasks           int            `json:"tasks"`
 	Edges           int            `json:"edges"`
 	Levels          int            `json:"levels"`
 	Width           int            `json:"width"`           // number of tasks in the largest level
-	Transformations int            `json:"transformations"` // distinct task names
-	Files           int            `json:"files"`           // read or written by tasks
-	Inputs          int            `json:"inputs"`          // files that no task writes
-	Bytes           int64          `json:"bytes"`           // total of the files with known sizes
-	InputBytes      int64          `json:"input_bytes"`     // of these, total of the files that no task writes
+	Transformations int            `json:"transformations"` // number of distinct task names
+	Files           int            `json:"files"`           // number of files that tasks read or write
+	Inputs          int            `json:"inputs"`          // number of files that no task writes
+	Bytes           int64          `json:"bytes"`           // total size of the files with known sizes
+	InputBytes      int64          `json:"input_bytes"`     // the part of bytes in files that no task writes
 	Unsized         int            `json:"files_without_size"`
 	CriticalPath    corral.Seconds `json:"critical_path_s"`
 	TotalWork       float64        `json:"total_work_s"`           // sum of the tasks' times
-	CPUWork         float64        `json:"cpu_work_s"`             // the same, weighted by the tasks' cpus
-	Unestimated     int            `json:"tasks_without_estimate"` // tasks that count as 0
+	CPUWork         float64        `json:"cpu_work_s"`             // sum of the tasks' times, weighted by their cpus
+	Unestimated     int            `json:"tasks_without_estimate"` // number of tasks that count as 0
 }
 
 // Summary computes the summary in time proportional to the tasks and edges.
@@ -68,29 +68,29 @@ func (w *Workflow) Summary() Summary {
 	return s
 }
 
-// AddBytes adds sizes and saturates at the maximum.
+// AddBytes returns the sum of two sizes, limited to the maximum int64.
 func AddBytes(a, b int64) int64 { return min(a, math.MaxInt64-b) + b }
 
-// A Transformation holds the key figures of the tasks with one name. Times are based on the estimates of the tasks that
-// have one.
+// A Transformation holds the key figures of the tasks with one name. Times are based on the tasks that have an
+// estimate.
 type Transformation struct {
 	Name         string         `json:"name"`
 	Tasks        int            `json:"tasks"`
 	FirstLevel   int            `json:"first_level"` // from 0
 	LastLevel    int            `json:"last_level"`
-	Estimated    int            `json:"estimated"` // tasks with an estimate
+	Estimated    int            `json:"estimated"` // number of tasks with an estimate
 	Mean         corral.Seconds `json:"mean_s"`
 	Least        corral.Seconds `json:"least_s"`
 	Most         corral.Seconds `json:"most_s"`
 	Total        float64        `json:"total_s"`
 	Share        float64        `json:"share"`           // share of the work of all tasks
 	MostCPUs     int            `json:"most_cpus"`       // maximum per task
-	MostMemory   int            `json:"most_memory_mib"` // likewise; 0: not known
-	ReadBytes    int64          `json:"read_bytes"`      // measured, total of its tasks
+	MostMemory   int            `json:"most_memory_mib"` // maximum per task; 0: not known
+	ReadBytes    int64          `json:"read_bytes"`      // measured total over its tasks
 	WrittenBytes int64          `json:"written_bytes"`
 }
 
-// Transformations returns the figures for each task name, those with the most work first.
+// Transformations returns the key figures for each task name, in descending order of total work.
 func (w *Workflow) Transformations() []Transformation {
 	var all []Transformation
 	numbers := make(map[string]int) // :: name → index in all
@@ -123,7 +123,7 @@ func (w *Workflow) Transformations() []Transformation {
 	return all
 }
 
-// add counts a task; Total is in milliseconds until all are counted.
+// add includes a task in the figures; Total is in milliseconds until all tasks have been added.
 func (x *Transformation) add(t *Task, level int) {
 	x.Tasks++
 	x.FirstLevel, x.LastLevel = min(x.FirstLevel, level), max(x.LastLevel, level)

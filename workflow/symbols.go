@@ -2,24 +2,24 @@ package workflow
 
 import "hash/maphash"
 
-// symbols numbers texts: task ids, file names and words of commands, each of which a large workflow contains many
-// times. Each text is stored once. It is found through a table of numbers, which needs half the memory of a map of
+// symbols assigns numbers to texts: task ids, file names and words of commands, which occur many times in a large
+// workflow. Each text is stored once. It is found through a table of numbers, which needs half the memory of a map of
 // strings: a workflow of a million tasks has about three million texts. A slot of the table also contains half of its
-// text's hash, so that neither a search that skips other texts nor growing the table has to access texts, which are
-// scattered in memory. The zero value is ready to use.
+// text's hash, so that the texts, which are scattered in memory, need not be accessed when a search skips other texts
+// or when the table grows. The zero value is ready to use.
 type symbols struct {
 	texts []string // :: number → text
-	slots []slot   // the number is a power of two; at most three quarters are in use
+	slots []slot   // the number of slots is a power of two; at most three quarters of them are in use
 	seed  maphash.Seed
 }
 
-// A slot is empty (0), or has a text's hash in its upper half and the text's number + 1 in its lower half.
+// A slot is empty (0), or contains a text's hash in its upper half and the text's number + 1 in its lower half.
 type slot uint64
 
 func (s slot) hash() uint32  { return uint32(s >> 32) }
 func (s slot) number() int32 { return int32(uint32(s)) - 1 }
 
-// number returns the number of a text, which is a new one for a new text.
+// number returns the number of a text; a text that is not known yet gets a new number.
 func (s *symbols) number(text string) int32 {
 	if 4*len(s.texts) >= 3*len(s.slots) {
 		s.grow()
@@ -33,10 +33,10 @@ func (s *symbols) number(text string) int32 {
 	return s.slots[at].number()
 }
 
-// of returns the text with a number.
+// of returns the text with the given number.
 func (s *symbols) of(number int32) string { return s.texts[number] }
 
-// find returns the number of a known text.
+// find returns the number of a text; ok is false if the text is not known.
 func (s *symbols) find(text string) (number int32, ok bool) {
 	if len(s.slots) == 0 {
 		return 0, false
@@ -47,7 +47,7 @@ func (s *symbols) find(text string) (number int32, ok bool) {
 
 func (s *symbols) hash(text string) uint32 { return uint32(maphash.String(s.seed, text)) }
 
-// place returns the index of the slot that contains the text, or that it would use.
+// place returns the index of the slot that contains the text, or of the empty slot that the text would occupy.
 func (s *symbols) place(hash uint32, text string) int {
 	at := s.first(hash)
 	for {
@@ -59,7 +59,7 @@ func (s *symbols) place(hash uint32, text string) int {
 	}
 }
 
-// first returns the index where the search for a hash begins, and next the index where it continues.
+// first returns the index at which the search for a hash begins, and next the index at which it continues.
 func (s *symbols) first(hash uint32) int { return int(hash) & (len(s.slots) - 1) }
 func (s *symbols) next(at int) int       { return (at + 1) & (len(s.slots) - 1) }
 
@@ -82,7 +82,8 @@ func (s *symbols) grow() {
 	}
 }
 
-// task returns the task for a text from a list of task indices plus 1 by number.
+// task returns the index of the task for a text. list contains, for each number of a text, the index of the task plus
+// 1.
 func (s *symbols) task(list []int32, text string) (i int, ok bool) {
 	n, ok := s.find(text)
 	if !ok {
@@ -92,7 +93,7 @@ func (s *symbols) task(list []int32, text string) (i int, ok bool) {
 	return max(i, 0), i >= 0
 }
 
-// at32 returns an element of a list, or 0 beyond its end.
+// at32 returns an element of a list, or 0 if the index is beyond the list's end.
 func at32(list []int32, n int32) int32 {
 	if int(n) < len(list) {
 		return list[n]

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// symbols numbers texts like a map.
+// A symbols assigns the same numbers to texts as a map would.
 func TestSymbols(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

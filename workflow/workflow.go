@@ -9,17 +9,17 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Workflow is a graph of tasks. A Builder completes it; it is not modified afterwards.
+// A Workflow is a graph of tasks. It is completed by a Builder, and not modified afterwards.
 type Workflow struct {
 	Name        string
 	Description string
 	Tasks       []Task
 	Graph       *dag.Graph       // node i is Tasks[i]
 	FileSizes   map[string]int64 // :: file id → bytes; files of unknown size are omitted
-	Dir         string           // directory of its own inputs; "" if it was not read from a file
-	CreatedAt   time.Time        // of the file; zero: unknown
+	Dir         string           // directory of the workflow's own inputs; "" if the workflow was not read from a file
+	CreatedAt   time.Time        // creation time of the file; zero: unknown
 	Author      *Author
-	System      *RuntimeSystem // the system that made or executed it
+	System      *RuntimeSystem // the system that created or executed the workflow
 
 	// These are the known facts about an execution of the workflow.
 	Makespan   time.Duration // 0: not yet run
@@ -27,16 +27,16 @@ type Workflow struct {
 	Machines   []Machine
 
 	// Data that complements the tasks' Controls.
-	Categories   map[string]int // :: category → how many of its members may run at a time; missing: unlimited
-	Subworkflows []Subworkflow  // an inner one follows the enclosing one
+	Categories   map[string]int // :: category → how many of its tasks may run at a time; missing: unlimited
+	Subworkflows []Subworkflow  // an inner subworkflow follows the enclosing one
 
 	origin
 }
 
-// An origin holds a Builder's additional information about a workflow; it is empty without a Builder.
+// An origin holds additional information that a Builder records about a workflow; it is empty if no Builder was used.
 type origin struct {
-	places  []Place   // per task
-	against *misorder // the first file that is read before it is written; nil: there is none
+	places  []Place   // place of each task
+	against *misorder // the first file that is read before it is written; nil: none
 }
 
 // A Task is a vertex of a workflow: a process to run.
@@ -52,9 +52,9 @@ type Task struct {
 	Names   map[string]string // :: file id → its path in the task's directory, if it differs from the id
 	Streams
 
-	// Its needs, and how a run treats it.
+	// The needs of the task, and how a run treats it.
 	corral.Resources               // at least 1 cpu; 0 memory or disk means unknown
-	Estimate         time.Duration // of its runtime; see Estimated about 0
+	Estimate         time.Duration // estimated runtime; see Estimated about 0
 	Instant          bool          // an Estimate of 0 is valid: a trace reports that the task took no time
 	Retries          *int          // nil: the run's default
 	Timeout          time.Duration // 0: none
@@ -63,36 +63,37 @@ type Task struct {
 	Execution // measurements of a past run
 }
 
-// Streams are the files for a process's standard streams, in the task's directory.
+// Streams holds the names of the files for a process's standard streams, in the task's directory.
 type Streams struct {
 	Stdin  string // "": none
 	Stdout string // "": stored with the attempt
 	Stderr string
 }
 
-// An Execution holds the measurements of a task. Its zero value means that there are none.
+// An Execution holds the measurements of a task. The zero value means that nothing was measured.
 type Execution struct {
 	Runtime      time.Duration // 0: unknown, unless another field is set
 	StartedAt    time.Time
-	CPUTime      time.Duration // user and system time of all its processes; set only with a Runtime
+	CPUTime      time.Duration // user and system time of all the task's processes; set only with a Runtime
 	MemoryBytes  int64         // maximum resident set
 	ReadBytes    int64
 	WrittenBytes int64
-	Worker       string // the machine it ran on
+	Worker       string // name of the machine on which the task ran
 }
 
-// Measured reports whether there are any measurements. A runtime of 0 then means that the task was too fast for the
-// clock.
+// Measured reports whether x contains any measurements. If it does, a runtime of 0 means that the task was too fast for
+// the clock.
 func (x *Execution) Measured() bool { return *x != (Execution{}) }
 
-// Estimated returns the estimate of the task's runtime; ok is false if there is none. An estimate of 0 is valid only if
-// 0 was measured, or if a trace reports it, because in files and programs 0 also stands for an unknown value.
+// Estimated returns the estimate of the task's runtime; ok is false if the task has none. An estimate of 0 is valid
+// only if a runtime of 0 was measured or reported by a trace, because in files and programs 0 also stands for an
+// unknown value.
 func (t *Task) Estimated() (estimate time.Duration, ok bool) {
 	return t.Estimate, t.Estimate != 0 || t.Instant || t.Runtime == 0 && t.Measured()
 }
 
-// A Machine is a node that ran tasks. Unknown values are zero. It and the types below are information for users; Corral
-// makes no decisions based on them, and passes them on under their WfFormat names.
+// A Machine is a node that ran tasks. Unknown values are zero. Machine and the types below contain information for
+// users; Corral makes no decisions based on them, and passes them on under their WfFormat names.
 type Machine struct {
 	Name        string `json:"nodeName"`
 	System      string `json:"system,omitempty"` // linux, macos or windows
@@ -124,7 +125,8 @@ type RuntimeSystem struct {
 	URL     string `json:"url,omitempty"`
 }
 
-// Label returns the task's label; tasks with the same label share a job if a run clusters by label. "": none.
+// Label returns the task's label, or "" if it has none; tasks with the same label share a job if a run clusters by
+// label.
 func (t *Task) Label() string {
 	if t.Control == nil {
 		return ""
@@ -132,7 +134,8 @@ func (t *Task) Label() string {
 	return t.Control.Label
 }
 
-// Place returns the place of task i: in a file if it was read from one, otherwise the name of the workflow.
+// Place returns the place of task i in the file from which it was read or, if it was not read from a file, a Place that
+// names the workflow.
 func (w *Workflow) Place(i int) Place {
 	if i < len(w.places) && w.places[i] != (Place{}) {
 		return w.places[i]
@@ -140,8 +143,8 @@ func (w *Workflow) Place(i int) Place {
 	return Place{File: "workflow " + w.Name}
 }
 
-// DoneBefore reports for each task whether it was done before: it is marked as done, or belongs to a subworkflow that
-// is.
+// DoneBefore reports for each task whether it was done before: either the task itself or a subworkflow to which it
+// belongs is marked as done.
 func (w *Workflow) DoneBefore() []bool {
 	done := make([]bool, len(w.Tasks))
 	for i := range w.Tasks {
@@ -155,11 +158,11 @@ func (w *Workflow) DoneBefore() []bool {
 	return done
 }
 
-// MostBytes exceeds the bytes that any task reads and writes, but is small enough for the sum over all tasks not to
-// overflow.
+// MostBytes is larger than the number of bytes that any task reads and writes, but small enough that the sum over all
+// tasks does not overflow.
 const MostBytes = 1 << 42
 
-// Bytes returns the known size of the files that task i reads and writes, at most MostBytes.
+// Bytes returns the total known size of the files that task i reads and writes, limited to MostBytes.
 func (w *Workflow) Bytes(i int) (sum int64) {
 	for _, file := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
 		sum = min(AddBytes(sum, w.FileSizes[file]), MostBytes)
@@ -167,8 +170,8 @@ func (w *Workflow) Bytes(i int) (sum int64) {
 	return sum
 }
 
-// OwnInputs returns the ids of the files that tasks read and none writes, sorted. It includes a file whose only writer
-// also reads it, because its first version comes from elsewhere.
+// OwnInputs returns the ids, sorted, of the files that some task reads and no task writes. It also returns a file whose
+// only writer also reads it, because the first version of such a file comes from elsewhere.
 func (w *Workflow) OwnInputs() []string {
 	own := make(map[string]bool)
 	for i := range w.Tasks {
@@ -186,9 +189,9 @@ func (w *Workflow) OwnInputs() []string {
 	return slices.Sorted(maps.Keys(own))
 }
 
-// Needed returns the ids of the files that must exist before a run, sorted: those that tasks to be run read and none of
-// these tasks writes, unless it also reads the file. They are the own inputs of the workflow, unless some tasks were
-// done before.
+// Needed returns the ids, sorted, of the files that must exist before a run. Tasks that were done before are ignored;
+// of the other tasks, at least one reads such a file, and any that writes it also reads it. Unless some tasks were done
+// before, these files are the workflow's own inputs.
 func (w *Workflow) Needed() []string {
 	done := w.DoneBefore()
 	needed := make(map[string]bool)
@@ -209,8 +212,8 @@ func (w *Workflow) Needed() []string {
 	return slices.Sorted(maps.Keys(needed))
 }
 
-// Estimates returns the estimated runtime of each task, for the functions of package dag. otherwise is used for tasks
-// without an estimate.
+// Estimates returns the estimated runtime of each task, for the functions of package dag. For tasks without an estimate
+// it returns otherwise.
 func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
 	all := make([]time.Duration, len(w.Tasks))
 	for i := range w.Tasks {
@@ -224,8 +227,8 @@ func (w *Workflow) Estimates(otherwise time.Duration) []time.Duration {
 }
 
 // WithExecutions returns a copy of w with the measurements of a finished run: executions[i] replaces the measurements
-// of task i, and is zero if it did not run. The machines become those that the executions name. Estimates are
-// unchanged. w is not modified; the copies share unchanged data.
+// of task i, and is zero if it did not run. The copy's machines are the machines that the executions name. Estimates
+// are unchanged. w is not modified; the two workflows share unchanged data.
 func (w *Workflow) WithExecutions(startedAt time.Time, makespan time.Duration, executions []Execution) *Workflow {
 	run := *w
 	run.ExecutedAt, run.Makespan = startedAt, makespan

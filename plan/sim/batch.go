@@ -9,8 +9,8 @@ import (
 )
 
 // A batch is the batch system of a site whose waits are not random but follow from its queue (plan/sim/queue): pilots
-// are jobs among those of other users. The queue is advanced only when it is used, and wakes the simulation only while
-// a pilot waits; other jobs are not observed individually.
+// are jobs that compete with the jobs of other users. The queue is advanced only when it is used, and schedules events
+// of the simulation only while a pilot waits; other jobs are not observed individually.
 type batch struct {
 	s       *site
 	queue   *queue.Queue
@@ -19,11 +19,12 @@ type batch struct {
 	wake    time.Duration // time of the next pass; negative: not scheduled
 }
 
-// ours is the user of pilots. It differs from the users of a trace, which are numbered from 1, or −1 if unknown.
+// ours is the number of the user to whom pilots belong. It differs from the users in traces, which are numbered from 1,
+// or −1 if unknown.
 const ours = -2
 
-// newBatch returns the batch system of a site with a copy of this queue. Maintenance periods are reservations of all
-// processors that will be free then.
+// newBatch returns the batch system of a site with a copy of the given queue. A maintenance period becomes a
+// reservation of all processors that will be free during it.
 func newBatch(s *site, of *queue.Queue) *batch {
 	b := &batch{s: s, queue: of.Clone(), origin: of.Now(), wake: -1}
 	for _, c := range s.Closed {
@@ -35,7 +36,7 @@ func newBatch(s *site, of *queue.Queue) *batch {
 	return b
 }
 
-// submit adds a pilot to the queue, or returns why it is refused; empty: it is accepted.
+// submit adds a pilot to the queue. It returns the reason if the pilot is refused, and "" if it is accepted.
 func (b *batch) submit(id corral.JobID, shape plan.Shape) (refused string) {
 	b.reach()
 	refused = b.queue.Submit(queue.Job{ID: int(id), User: ours, Processors: shape.Hosts * shape.Host.CPUs,
@@ -57,11 +58,11 @@ func (b *batch) finish(p *pilot) {
 	b.look()
 }
 
-// reach advances the queue to just before the current instant, so that all submissions and ends of this instant precede
-// the queue's pass.
+// reach advances the queue to just before the current instant, so that the queue's pass follows all submissions and
+// ends of this instant.
 func (b *batch) reach() { b.queue.Reach(b.origin+b.s.now, b.started) }
 
-// started starts the pilots whose turn has come.
+// started is called when a job of the queue starts; if the job is a pilot, started begins the pilot.
 func (b *batch) started(j queue.Job, _ time.Duration) {
 	if p := b.s.pilots[corral.JobID(j.ID)]; j.User == ours && p != nil {
 		b.waiting--
@@ -70,7 +71,7 @@ func (b *batch) started(j queue.Job, _ time.Duration) {
 	}
 }
 
-// look schedules the next pass of the queue, if a pilot waits there.
+// look schedules the next pass of the queue if a pilot is waiting in it.
 func (b *batch) look() {
 	next, ok := b.queue.Next()
 	if !ok || b.waiting == 0 {
@@ -78,7 +79,7 @@ func (b *batch) look() {
 	}
 	at := wholeUp(max(b.s.now, next-b.origin))
 	if b.wake >= b.s.now && b.wake <= at {
-		return // another pass comes first, and schedules this one
+		return // an earlier pass is scheduled, and will schedule this one
 	}
 	b.wake = at
 	b.s.at(at, func() {

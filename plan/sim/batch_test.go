@@ -23,8 +23,8 @@ func queued(m queue.Machine, after time.Duration, background ...queue.Job) sim.S
 	return x
 }
 
-// Pilots are jobs among others: the first is backfilled beside the running jobs, the second waits for an earlier wide
-// job; and the simulation is deterministic.
+// Pilots compete with other jobs: the first pilot is backfilled beside the running jobs, the second waits for an
+// earlier wide job. The simulation is deterministic.
 func TestPilotsWaitInAQueue(t *testing.T) {
 	t.Parallel()
 	const minute, hour = time.Minute, time.Hour
@@ -37,8 +37,8 @@ func TestPilotsWaitInAQueue(t *testing.T) {
 		task{50 * minute, nil}), Sites: []sim.Site{x}, Asks: []sim.Ask{first, pilot(2, 1, 2*hour), pilot(1, 3, 2*hour)},
 		Stall: 24 * hour}
 	tr := sim.Run(s)
-	// The wide job runs from 40 to 60 minutes in the queue's time, which is 30 to 50 here; the third pilot would wait
-	// for the end of the second, by which time everything is done.
+	// The wide job runs from 40 to 60 minutes in the queue's time, which is 30 to 50 minutes here; the third pilot
+	// would wait for the end of the second pilot, by which time all tasks are done.
 	want := []string{"t0.1 host 0 10-1210 done", "t1.1 host 0 10-1210 done", "t2.1 host 0 3010-6010 done",
 		"t3.1 host 1 3010-6010 done", "pilot 1.1 asked 0 start 0 ready 10 end 1270 idle",
 		"pilot 2.1 asked 0 start 3000 ready 3010 end 6010 removed",
@@ -54,7 +54,7 @@ func TestPilotsWaitInAQueue(t *testing.T) {
 	}
 }
 
-// Jobs that the machine can never run are refused, as by a batch system.
+// A pilot that the machine can never run is refused, as by a real batch system.
 func TestQueueRefuses(t *testing.T) {
 	t.Parallel()
 	tr := sim.Run(sim.Scenario{Work: work(t, task{time.Minute, nil}), Asks: []sim.Ask{pilot(1, 5, time.Hour)},
@@ -64,7 +64,7 @@ func TestQueueRefuses(t *testing.T) {
 	}
 }
 
-// A pilot that is released while it waits makes room in the queue for those behind it.
+// A pilot that is released while it waits makes room for the pilots behind it in the queue.
 func TestWithdrawnPilotsMakeRoom(t *testing.T) {
 	t.Parallel()
 	const hour = time.Hour
@@ -96,8 +96,8 @@ func TestQueueKnowsMaintenance(t *testing.T) {
 	}
 }
 
-// Pilots start at the same times as in a queue that knows all jobs in advance, including the pilots with the times for
-// which they held their processors.
+// Pilots start at the same times as in a queue to which all jobs are known in advance, including the pilots and the
+// times for which they held their processors.
 func TestWaitsAreThoseOfTheQueue(t *testing.T) {
 	t.Parallel()
 	outer := t
@@ -113,7 +113,7 @@ func TestWaitsAreThoseOfTheQueue(t *testing.T) {
 		for range number("jobs", 0, 30) {
 			at += minutes("gap", 0, 20)
 			j := queue.Job{User: number("user", 1, 3), Submit: at, Processors: number("n", 1, 8), Requested: minutes("requested", 1, 120)}
-			j.Runtime = minutes("runtime", 1, 130) // none is 0, which would cause two passes at the same instant
+			j.Runtime = minutes("runtime", 1, 130) // no runtime is 0, which would cause two passes at the same instant
 			jobs = append(jobs, j)
 		}
 		x := queued(m, 0, jobs...)

@@ -8,36 +8,37 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/chance"
 )
 
-// An Error returns the factor between the runtime of a task, given by its index, and its estimate. All attempts of a
-// task share it.
+// An Error returns the ratio of the runtime to the estimate of the task with the given index. The ratio is the same for
+// all attempts of a task.
 type Error func(task int) float64
 
-// Uniform returns errors of up to the share p in either direction: actual = estimate × (1 + q), with q uniform in (−p,
-// p), as in the original study of ensembles (corral-thesis, §1.6.11). Such errors cancel out over many tasks (T34).
+// Uniform returns errors of up to the share p in either direction: actual = estimate × (1 + q), where q is uniform in
+// (−p, p), as in the original study of ensembles (corral-thesis, §1.6.11). Such errors cancel out over many tasks
+// (T34).
 func Uniform(s execution.Spec, p float64, seed uint64) Error {
 	return func(task int) float64 { return 1 + p*(2*chance.Draw(seed, "uniform", s.Tasks[task].ID)-1) }
 }
 
-// Lognormal returns factors whose logarithm has the standard deviation sigma, and whose mean is 1: they are skewed,
-// like measured runtimes (T34: for LIGO's Inspiral the standard deviation equals the mean, which corresponds to sigma =
-// 0.83).
+// Lognormal returns errors whose logarithm has the standard deviation sigma, and whose mean is 1: such errors are
+// skewed, like measured runtimes (T34: for LIGO's Inspiral the standard deviation equals the mean, which corresponds to
+// sigma = 0.83).
 func Lognormal(s execution.Spec, sigma float64, seed uint64) Error {
 	return func(task int) float64 { return chance.Lognormal(sigma, seed, "lognormal", s.Tasks[task].ID) }
 }
 
-// ByKind returns one lognormal factor for all tasks of a kind, which is their transformation: such errors do not cancel
-// out (T34).
+// ByKind returns errors with one lognormal factor for all tasks of a kind, i.e. with the same transformation: such
+// errors do not cancel out (T34).
 func ByKind(kind func(task int) string, sigma float64, seed uint64) Error {
 	return func(task int) float64 { return chance.Lognormal(sigma, seed, "kind", kind(task)) }
 }
 
-// ByHost returns a lognormal factor for each host, for Scenario.Speed: errors are correlated because hosts differ
-// (T34).
+// ByHost returns a function for Scenario.Speed that returns a lognormal factor for each host: the errors of tasks on
+// one host are correlated, because hosts differ (T34).
 func ByHost(sigma float64, seed uint64) func(Host) float64 {
 	return func(h Host) float64 { return chance.Lognormal(sigma, seed, h.names("host")...) }
 }
 
-// Runtimes returns the runtimes of tasks whose estimates are multiplied by the given factors.
+// Runtimes returns the runtimes that result from multiplying the tasks' estimates by the given factors.
 func Runtimes(s execution.Spec, errors ...Error) Runtime {
 	return func(task, _ int) time.Duration {
 		took := s.Tasks[task].Estimate
@@ -48,8 +49,8 @@ func Runtimes(s execution.Spec, errors ...Error) Runtime {
 	}
 }
 
-// FailingTasks makes each attempt fail with the given probability, at a uniformly random share of its runtime
-// (corral-thesis, §1.6.11).
+// FailingTasks returns a function that makes each attempt fail with the given probability, at a uniformly random share
+// of its runtime (corral-thesis, §1.6.11).
 func FailingTasks(s execution.Spec, probability float64, seed uint64) func(task, attempt int) float64 {
 	return func(task, attempt int) float64 {
 		id, try := s.Tasks[task].ID, chance.Number(attempt)
@@ -60,23 +61,24 @@ func FailingTasks(s execution.Spec, probability float64, seed uint64) func(task,
 	}
 }
 
-// FailingPilots ends pilots abruptly after exponentially distributed times with the given mean, as at a site that may
-// reclaim its hosts at any time.
+// FailingPilots returns a function that ends pilots abruptly after exponentially distributed times with the given mean,
+// as a site does that may reclaim its hosts at any time.
 func FailingPilots(mean time.Duration, seed uint64) func(site string, pilot int) (time.Duration, bool) {
 	return func(site string, pilot int) (time.Duration, bool) {
 		return chance.Exponential(mean, Never, seed, "pilot fails", site, chance.Number(pilot)), true
 	}
 }
 
-// FailingHosts does the same to single hosts.
+// FailingHosts returns a function that makes single hosts fail after exponentially distributed times with the given
+// mean.
 func FailingHosts(mean time.Duration, seed uint64) func(Host) (time.Duration, bool) {
 	return func(h Host) (time.Duration, bool) {
 		return chance.Exponential(mean, Never, seed, h.names("host fails")...), true
 	}
 }
 
-// SampledWaits draws each pilot's wait from observed waits; without any there is no wait (T35: waits are random and
-// heavy-tailed, so a constant wait proves little).
+// SampledWaits draws each pilot's wait from the observed waits; if there are none, pilots do not wait (T35: waits are
+// random and heavy-tailed, so a constant wait proves little).
 func SampledWaits(site string, waits []time.Duration, seed uint64) func(plan.Shape, int) time.Duration {
 	return func(_ plan.Shape, n int) time.Duration {
 		if len(waits) == 0 {

@@ -2,16 +2,17 @@ package sim
 
 import "time"
 
-// A clock is virtual time. The next event is the earliest one; ties are resolved in the order of scheduling.
+// A clock represents virtual time. Events happen in chronological order; events of the same instant happen in the order
+// in which they were scheduled.
 type clock struct {
 	begin  time.Time
-	now    time.Duration // since begin
+	now    time.Duration // time since begin
 	events []event       // a binary heap
 	last   int64         // number of the last scheduled event
 }
 
-// An event happens at an instant. Events are never removed from the heap, so an event that may become obsolete must
-// check whether it is still valid.
+// An event is an action scheduled for an instant. A scheduled event cannot be cancelled, so an event that may become
+// obsolete must check whether it is still valid.
 type event struct {
 	at     time.Duration
 	number int64
@@ -20,13 +21,14 @@ type event struct {
 
 func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.number < f.number }
 
-// time returns the current instant for the production rules.
+// time returns the current instant as a time.Time, which the production rules require.
 func (c *clock) time() time.Time { return c.begin.Add(c.now) }
 
 // since returns the time from the beginning to an instant.
 func (c *clock) since(t time.Time) time.Duration { return t.Sub(c.begin) }
 
-// at schedules an event, not before now. Instants are whole milliseconds, as in records and in the store.
+// at schedules an event, for the current instant at the earliest. Instants are whole milliseconds, as in records and in
+// the store.
 func (c *clock) at(at time.Duration, do func()) {
 	c.last++
 	c.events = append(c.events, event{max(c.now, wholeUp(at)), c.last, do})
@@ -66,11 +68,11 @@ func (c *clock) pop() event {
 	return first
 }
 
-// wholeUp rounds up to milliseconds.
+// wholeUp rounds a duration up to whole milliseconds.
 func wholeUp(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // gridAfter returns the next instant after now that is a whole number of steps from the beginning, like the ticks of a
-// ticker that was started then.
+// ticker started at the beginning.
 func (c *clock) gridAfter(step time.Duration) time.Duration { return (c.now/step + 1) * step }

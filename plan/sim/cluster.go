@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A cluster is the dispatcher of a personal cluster: it keeps the state for a matcher, as embedded/dispatch does, and
-// reports events to the run. Only Failures disturb its communication with workers, so most of production's bookkeeping
-// is not needed.
+// A cluster represents the dispatcher of a personal cluster: it keeps the state for a matcher, as embedded/dispatch
+// does, and reports events to the run. Only Failures disturb its communication with workers, so most of production's
+// bookkeeping is not needed.
 type cluster struct {
 	*clock
 	run     *run
@@ -22,11 +22,11 @@ type cluster struct {
 	way     time.Duration // delay of a job into the queue
 	hop     time.Duration // delay from the queue to a worker
 	gap     time.Duration // minimum time between two starts; 0: none
-	next    time.Duration // earliest time of the next start
+	next    time.Duration // earliest time at which the next job may start
 	lease   time.Duration
-	wanted  int                           // cpus that queued jobs need
+	wanted  int                           // number of cpus that queued jobs need
 	tickAt  time.Duration                 // time of the scheduled tick; 0: none
-	bytes   func(t *execution.Task) int64 // transferred with a task
+	bytes   func(t *execution.Task) int64 // number of bytes transferred with a task
 	takes   func(t *execution.Task, h *member) (way, took time.Duration, status execution.Status)
 }
 
@@ -46,7 +46,7 @@ type entry struct {
 	match    matching.Job[*entry]
 	recalled bool
 	results  int // number of results received from its tasks
-	life     int // changes when scheduled events of the job become void
+	life     int // changed to invalidate the job's scheduled events
 	begun    time.Time
 	way      time.Duration // transfer time of its task's files, from begun on
 }
@@ -54,7 +54,7 @@ type entry struct {
 func (e *entry) key() int64                { return e.job.Seq }
 func (e *entry) needs() matching.Resources { return e.match.Needs }
 
-// submit queues jobs after the delay.
+// submit queues jobs after the time that jobs take to enter the queue.
 func (c *cluster) submit(jobs []execution.Job) {
 	entries := make([]entry, len(jobs))
 	for i := range jobs {
@@ -96,8 +96,8 @@ func (c *cluster) queue(entries []entry) {
 	c.matchAll()
 }
 
-// kill drops jobs that are no longer needed. Those assigned to a worker continue; in production they end at once, which
-// frees resources slightly earlier.
+// kill drops queued jobs that are no longer needed. Jobs already assigned to a worker continue; in production they end
+// at once, which frees resources slightly earlier.
 func kill(c *cluster, seqs []int64) {
 	if len(seqs) == 0 {
 		return
@@ -163,8 +163,8 @@ func (c *cluster) results(m *member, all []result) {
 	c.matchOne(m)
 }
 
-// returned takes back jobs that a worker will not run: recalled jobs return to their places in the queue, the others to
-// the run.
+// returned handles jobs that a worker will not run: it restores recalled jobs to their places in the queue, and gives
+// the others back to the run.
 func (c *cluster) returned(m *member, entries []*entry, reason string) {
 	if len(entries) == 0 {
 		return
@@ -207,20 +207,20 @@ func (c *cluster) close(m *member) {
 	c.run.changed = true
 }
 
-// drop removes a worker that has left.
+// drop removes a worker that has left or is lost.
 func (c *cluster) drop(m *member) {
 	c.close(m)
 	c.members = slices.DeleteFunc(c.members, func(other *member) bool { return other == m })
 	delete(c.of, &m.slot)
 }
 
-// attend schedules a tick if a worker may get other jobs merely because time passes, or if it is silent.
+// attend schedules a tick if a worker is silent, or may get other jobs merely because time passes.
 func (c *cluster) attend(m *member) {
 	at := c.gridAfter(tick)
 	if c.tickAt > 0 && c.tickAt <= at || !m.restless() {
 		return
 	}
-	if m.silent != nil { // its lease does not expire earlier
+	if m.silent != nil { // a tick before its lease expires has no effect
 		at = max(at, (m.spoke+c.lease)/tick*tick+tick)
 	}
 	if c.tickAt > 0 && c.tickAt <= at {
@@ -235,7 +235,8 @@ func (c *cluster) attend(m *member) {
 	})
 }
 
-// tick handles timeouts: it gives up silent workers, and recalls jobs that have waited for too long.
+// tick handles timeouts: it drops workers that have been silent for too long, and recalls jobs that have waited for too
+// long at a worker.
 func (c *cluster) tick() {
 	var lost []*member
 	for _, m := range slices.Clone(c.members) {
@@ -251,7 +252,7 @@ func (c *cluster) tick() {
 	c.matchAll()
 }
 
-// lose gives up a worker that has been silent for longer than its lease.
+// lose drops a worker that has been silent for longer than its lease, and returns its jobs to the run.
 func (c *cluster) lose(m *member) {
 	c.drop(m)
 	back := &execution.Giveback{
@@ -261,7 +262,7 @@ func (c *cluster) lose(m *member) {
 	for _, e := range slices.Concat(m.running, m.waiting, m.coming) {
 		back.Seqs = append(back.Seqs, e.key())
 	}
-	for _, r := range m.fresh { // it ended, but its result was not received
+	for _, r := range m.fresh { // the task ended, but its result was not received
 		back.Seqs = append(back.Seqs, r.of.key())
 	}
 	slices.Sort(back.Seqs)

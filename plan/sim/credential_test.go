@@ -9,14 +9,14 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Pilots follow one another as long as the credential for their site allows it: a login credential until it ends, and
-// one that pilots carry until it would expire before the next pilot ends.
+// Pilots follow one another as long as the credential for their site allows: with a login credential until it expires,
+// and with a credential that pilots carry until it would expire before the end of the next pilot.
 func TestCredentialsExpire(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		carried bool
-		want    int // pilots of an hour in the first ten, at a site without a queue
+		want    int // number of pilots of an hour in the first ten hours, at a site without a queue
 	}{
 		"login":   {false, 5},
 		"carried": {true, 4},

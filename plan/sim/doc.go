@@ -16,31 +16,32 @@
 //
 // # The model
 //
-// A pilot is submitted when Decide requires it, and waits for the time that its site draws; then it starts if the site
-// has enough free cpus and no maintenance period overlaps its walltime. Its workers register after the site's overhead.
-// It stays until its walltime ends, less production's reserve; until it has been idle for too long; until it is told to
-// leave; or until it fails. A task takes its Runtime, times the speed of its host, and fails according to Failures.
-// Each start costs the cluster's hop: the time that a job takes to reach a free worker. If the cluster can reuse a
-// worker earlier, the last part of the hop is that shorter time, and the first part is the job's way into the queue.
-// The rate of starts is at most the cluster's rate.
+// A pilot is submitted when Decide requires it, and waits for a time that its site determines, usually at random; then
+// it starts if the site has enough free cpus and no maintenance period overlaps its walltime. Its workers register
+// after the site's overhead. It stays until its walltime, less production's reserve, has passed, until it has been idle
+// for too long, until it is asked to leave, or until it fails. A task runs for its Runtime, multiplied by the factor
+// for its host (Speed), and fails according to Failures. Each start costs the cluster's hop: the time that a job takes
+// to reach a free worker. If the cluster can reuse a worker faster than that, the hop has two parts: the first is the
+// time that the job takes to enter the queue, the second the shorter time that the reuse of a worker takes. The rate of
+// starts is at most the cluster's rate.
 //
 // All events happen at whole milliseconds. Events of the same instant happen in the order in which they were scheduled;
 // in reality that order is random.
 //
-// Production polls its clocks many times a second, almost always without result. Here the result of a poll is known in
-// advance (matching.Slot.Restless, reconcile.Due, run.worthALook), and the other polls are omitted. Therefore a run of
-// 5,000 tasks takes about 30 ms.
+// Production polls its state many times a second, almost always without effect. Here it is known in advance which polls
+// have an effect (matching.Slot.Restless, reconcile.Due, run.worthALook), and the others are omitted. Therefore a run
+// of 5,000 tasks takes about 30 ms.
 //
 // # Limitations
 //
-// The journal and the connection to a site take no time, and corrald does not poll: it sees the end of a pilot after
-// the delay Site.Seen, which is a constant by default. Each host has all the disk space of its site's largest host, and
-// tasks use none of it. File transfers of a task all happen before it begins, and those of several tasks do not slow
-// each other down; as in production, the assignment of tasks to workers ignores them. The matching is that of the
-// embedded cluster; for an HTCondor pool only its rate and delay are modelled. Other users of a site appear as random
-// waits, which do not depend on the resources held there, or, if the site has a queue of its own (Site.Batch), as jobs
-// in it, among which pilots wait according to its policy.
+// Writing the journal and communicating with a site take no time, and corrald does not poll: it sees the end of a pilot
+// after the delay Site.Seen, which is a constant by default. Each host has all the disk space of its site's largest
+// host, and tasks use none of it. All file transfers of a task happen before the task begins, and transfers of several
+// tasks do not slow each other down; as in production, the assignment of tasks to workers ignores transfers. Jobs are
+// matched with workers as in the embedded cluster; for an HTCondor pool only the rate and delay are modelled. Other
+// users of a site are modelled as random waits, which do not depend on the resources held there, or, if the site has a
+// queue of its own (Site.Batch), as jobs in that queue, among which pilots wait according to its policy.
 //
-// The invariant: the same scenario yields the same trace. The package reads no clock, all random numbers are derived by
-// name from a seed, and no map is iterated where order matters.
+// The invariant: the same scenario yields the same trace. The package does not read the system clock, it derives all
+// random numbers by name from a seed, and it iterates over no map where the order matters.
 package sim

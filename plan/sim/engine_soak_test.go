@@ -49,10 +49,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// An engineRun is a corrald in a bubble of virtual time. The real parts are the engine with its loop for the site, the
-// store, the head node's directory with the worker package, the gate, the port and the protocol of worker connections,
-// the dispatcher, and the run's manager, driver and journal. The batch system, the supervisor of a pilot, and the
-// worker's processes are simulated; a simulated worker follows the rules of the real one, which are in package
+// An engineRun is a corrald in a bubble of virtual time. It contains these real parts: the engine with its loop for the
+// site, the store, the head node's directory with the worker package, the gate, the port and the protocol of worker
+// connections, the dispatcher, and the run's manager, driver and journal. The batch system, the supervisor of a pilot,
+// and the worker's processes are simulated; a simulated worker follows the rules for real workers, which are in package
 // matching.
 type engineRun struct {
 	t        *testing.T
@@ -67,7 +67,7 @@ type engineRun struct {
 	mu   sync.Mutex // guards the following fields
 	jobs map[string]*batchJob
 	n    int      // number of pilots so far
-	tags []string // of pilots, in order of submission
+	tags []string // tags of pilots, in order of submission
 }
 
 // A batchJob is a job of the batch system: a pilot, or a setup job that completes at once.
@@ -138,7 +138,7 @@ func (e *engineRun) Read(_ context.Context, tag, name string) ([]byte, error) {
 func (e *engineRun) Cancel(context.Context, string, time.Duration) error { return nil }
 func (e *engineRun) Forget(context.Context, string) error                { return nil }
 
-// supervise simulates a pilot's supervisor: it takes the lease, starts a worker on each host, and reports.
+// supervise simulates a pilot's supervisor: it acquires the lease, starts a worker on each host, and writes the report.
 func (e *engineRun) supervise(j *batchJob, o jobfiles.Order, number int) {
 	e.mu.Lock()
 	j.started = time.Now()
@@ -173,7 +173,7 @@ func (e *engineRun) supervise(j *batchJob, o jobfiles.Order, number int) {
 	e.mu.Unlock()
 }
 
-// pause reports whether the pause was completed.
+// pause waits, and reports whether it waited for the whole time.
 func (e *engineRun) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -230,7 +230,7 @@ func (w *player) dial(o jobfiles.Order) {
 	}
 	w.conn.Send(&wire.Message{Type: wire.TypeHeld})
 	w.conn.Send(&wire.Message{Type: wire.TypeHeartbeat, N: 1})
-	for { // until it is registered, so that workers of the same instant register in the order of their hosts
+	for { // until registered, so that workers of the same instant register in the order of their hosts
 		m, err := w.conn.Recv(wire.MaxFrame)
 		if err != nil {
 			w.e.t.Error(err)
@@ -243,7 +243,7 @@ func (w *player) dial(o jobfiles.Order) {
 	}
 }
 
-// work handles messages and timers until its time is over or its host fails.
+// work handles messages and timers until the worker's time is over or its host fails.
 func (w *player) work() {
 	defer w.conn.Close()
 	messages := make(chan *wire.Message)
@@ -512,7 +512,7 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 		s, err := tx.Site(e.site.ID)
 		return s.State == corral.SiteReady, err
 	})
-	// Everything is at rest, at a whole minute.
+	// Wait for a whole minute at which everything is idle.
 	e.pause(time.Until(time.Now().Truncate(time.Minute).Add(2 * time.Minute)))
 
 	begin = time.Now()
@@ -561,8 +561,8 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 	return journal, begin, e
 }
 
-// seen returns the delay with which a poll showed the nth pilot's end: the times of corrald's polls are random for the
-// simulator, like waits.
+// seen returns the delay after which a poll showed the end of the nth pilot: for the simulator the times of corrald's
+// polls are random, like waits.
 func (e *engineRun) seen(n int) time.Duration {
 	if n >= len(e.tags) || e.jobs[e.tags[n]].seen.IsZero() {
 		return 0
@@ -604,7 +604,7 @@ func (e *engineRun) until(ok func(*store.Tx) (bool, error)) {
 	}
 }
 
-// document returns a workflow in the form that users write.
+// document returns a workflow file as users would write it.
 func document(s execution.Spec) []byte {
 	type object = map[string]any
 	var specification, executed []object
@@ -712,7 +712,7 @@ type named struct {
 }
 
 func scenarios(t *testing.T) []named {
-	// Ms: not on the driver's looks, which are every second.
+	// In milliseconds, so as not to coincide with the driver's checks, which happen every second.
 	waits := []time.Duration{20_250, 63_500, 8_125, 5_625, 5_375}
 	hpc := site(0)
 	hpc.Draw = func(_ plan.Shape, n int) time.Duration { return waits[n%len(waits)] * time.Millisecond }

@@ -9,10 +9,10 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// Three pilots of four hours replace each other, planned for a queue of ten minutes. Whatever the actual wait of the
-// first one, each is submitted at the planned interval after the previous start: there is never a gap, and two are held
-// at once only for the planned overlap. Pilots with fixed times leave a gap, or are held twice for as long as the first
-// one was late.
+// Three pilots of four hours replace each other; they were planned for waits of ten minutes. Whatever the actual wait
+// of the first pilot, each following pilot is submitted at the planned interval after the previous start: there is
+// never a gap, and two pilots are held at once only for the planned overlap. With fixed submission times there is a
+// gap, or two pilots are held at once for as long as the first pilot was late.
 func TestFollowersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	const walltime, planned, overlap = 4 * time.Hour, 10 * time.Minute, 2 * time.Minute
@@ -26,7 +26,7 @@ func TestFollowersKeepTheirPlace(t *testing.T) {
 				q := pilot(1, 1, walltime).Pilot
 				if n > 0 {
 					before := n - 1
-					// To start like the first one, n intervals later.
+					// The pilot is planned to start n intervals after the first pilot.
 					q.Submit = corral.Seconds(time.Duration(n) * (walltime - overlap))
 					q.Start = q.Submit + corral.Seconds(planned)
 					if follow {

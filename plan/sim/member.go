@@ -9,8 +9,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A member is one worker from both sides: slot is the dispatcher's view of it, room and the lists are its actual state.
-// It starts waiting jobs as embedded/worker does, by the same rules of package matching.
+// A member represents one worker from both sides: slot is the dispatcher's view of the worker; room and the lists are
+// its actual state. It starts waiting jobs in the same way as embedded/worker, using the same rules from package
+// matching.
 type member struct {
 	c     *cluster
 	pilot *pilot
@@ -18,20 +19,20 @@ type member struct {
 	slot  matching.Slot[*entry]
 
 	room    matching.Room
-	coming  []*entry // in transit to it
+	coming  []*entry // in transit to the worker
 	waiting []*entry // in order of arrival
 	running []*entry
-	fresh   []result  // not sent yet
-	due     time.Time // when to send them; zero: not scheduled
+	fresh   []result  // not yet sent to the dispatcher
+	due     time.Time // when to send the fresh results; zero: not scheduled
 	phase   phase
 
 	joined    time.Duration
 	spoke     time.Duration // time of the last message other than heartbeats
 	idleSince time.Duration
-	silent    *time.Duration // when its host failed, while the dispatcher does not know it; nil: it has not failed
+	silent    *time.Duration // time of its host's failure, which the dispatcher has not noticed; nil: no failure
 }
 
-// A phase is the phase of a worker's life.
+// A phase is a stage in the life of a worker.
 type phase uint8
 
 const (
@@ -47,18 +48,18 @@ type result struct {
 	outcome  *execution.Outcome
 }
 
-// restless reports whether the dispatcher has to act on the passing of time.
+// restless reports whether the dispatcher may have to act merely because time passes.
 func (m *member) restless() bool {
 	return m.silent != nil || m.phase == taking && (len(m.waiting) > 0 || m.c.matcher.Queued() > 0) && m.slot.Restless()
 }
 
-// empty reports whether it has no jobs.
+// empty reports whether the worker has no jobs.
 func (m *member) empty() bool { return len(m.running)+len(m.waiting)+len(m.coming) == 0 }
 
-// arrive receives jobs.
+// arrive accepts jobs that have reached the worker.
 func (m *member) arrive(jobs []*entry) {
 	if m.phase == gone {
-		return // they were returned, or are lost
+		return // the jobs have been returned, or are lost
 	}
 	for _, e := range jobs {
 		if i := slices.Index(m.coming, e); i >= 0 {
@@ -69,7 +70,7 @@ func (m *member) arrive(jobs []*entry) {
 	m.start()
 }
 
-// start starts waiting jobs in order while there is room. Jobs for which the time is too short are returned.
+// start starts waiting jobs in order while there is room. Jobs that need more time than is left are returned.
 func (m *member) start() {
 	for len(m.waiting) > 0 {
 		e := m.waiting[0]
@@ -89,7 +90,8 @@ func (m *member) start() {
 	}
 }
 
-// begin begins the given task of a job. If the time is too short, the rest of a clustered job is returned.
+// begin begins the given task of a job. If too little time is left for a later task of a clustered job, the rest of the
+// job is returned.
 func (m *member) begin(e *entry, number int) {
 	t := &e.job.Tasks[number]
 	if number > 0 && m.room.Late(m.c.time(), t.Estimate) {
@@ -101,7 +103,7 @@ func (m *member) begin(e *entry, number int) {
 	life := e.life
 	way, took, status := m.c.takes(t, m)
 	e.way = wholeUp(way)
-	if number > 0 { // the latency belongs to the job's first task
+	if number > 0 { // only the job's first task incurs the latency
 		e.way = max(0, e.way-m.pilot.s.Transfer.Latency)
 	}
 	m.c.after(e.way+took, func() {
@@ -111,14 +113,14 @@ func (m *member) begin(e *entry, number int) {
 	})
 }
 
-// stop returns the rest of a job of which some tasks ran.
+// stop returns the remaining tasks of a job that has run some of its tasks.
 func (m *member) stop(e *entry) {
 	m.over(e)
 	m.flush()
 	m.c.returned(m, []*entry{e}, "its worker stopped before its last task")
 }
 
-// over removes a job from the worker, and starts waiting ones.
+// over removes a job from the worker, and starts waiting jobs.
 func (m *member) over(e *entry) {
 	e.life++
 	i := slices.Index(m.running, e)
@@ -130,7 +132,7 @@ func (m *member) over(e *entry) {
 	m.ended()
 }
 
-// ended records when no jobs are left.
+// ended records the current time if the worker has no jobs left.
 func (m *member) ended() {
 	if m.empty() && m.phase != gone {
 		m.idleSince = m.c.now
@@ -176,7 +178,7 @@ func (m *member) end(e *entry, number int, status execution.Status, reason strin
 	}
 }
 
-// flushLater sends the results after a delay, unless they are due earlier.
+// flushLater schedules sending the results after a delay, unless that is already scheduled for an earlier time.
 func (m *member) flushLater(now time.Time, delay time.Duration) {
 	due := now.Add(delay)
 	if !m.due.IsZero() && !due.Before(m.due) {
@@ -194,7 +196,7 @@ func (m *member) flush() {
 	}
 }
 
-// recall returns jobs that have not started to the dispatcher.
+// recall gives jobs that have not started back to the dispatcher.
 func (m *member) recall(jobs []*entry) {
 	var back []*entry
 	for _, e := range jobs {
@@ -207,7 +209,7 @@ func (m *member) recall(jobs []*entry) {
 	m.c.returned(m, back, "recalled")
 }
 
-// drain stops the worker from accepting jobs, and returns those that have not started.
+// drain stops the worker from accepting jobs, and returns the jobs that have not started.
 func (m *member) drain() {
 	if m.phase != taking {
 		return
@@ -219,7 +221,7 @@ func (m *member) drain() {
 	m.c.returned(m, back, "its worker leaves")
 }
 
-// leave ends the worker in order: running tasks are cut off.
+// leave ends the worker in an orderly way: running tasks are cut off, and their results are sent.
 func (m *member) leave(reason string) {
 	if m.phase == gone {
 		return
@@ -244,7 +246,7 @@ func (m *member) unsent(e *entry) (n int) {
 	return n
 }
 
-// vanish ends the worker abruptly with its host: the dispatcher sees a broken connection.
+// vanish ends the worker abruptly because its host has failed: the dispatcher sees a broken connection.
 func (m *member) vanish() {
 	if m.phase == gone {
 		return

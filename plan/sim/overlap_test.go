@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Overlapping pilots follow each other without a gap as long as none waits longer than nine in ten did before it; for
-// any waits, there are never more than two at once.
+// Overlapping pilots follow each other without a gap as long as no pilot waits longer than nine in ten of the earlier
+// pilots did; for any waits, there are never more than two pilots at once.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	endless := work(t, task{estimate: 1000 * time.Hour})

@@ -12,7 +12,7 @@ import (
 )
 
 // A pilot is one attempt of a glidein: a job in the site's queue, then a supervisor with a worker on each host. The
-// production code in attempt.Stay and attempt.Roster decides how long it stays, and why it leaves.
+// production code in attempt.Stay and attempt.Roster determines how long the pilot stays, and why it leaves.
 type pilot struct {
 	s       *site
 	glidein corral.Glidein
@@ -20,12 +20,12 @@ type pilot struct {
 	number  int // index among the site's pilots
 	held    int // index in the trace
 
-	stay     *attempt.Stay // nil: it is queued
+	stay     *attempt.Stay // nil: the pilot is queued
 	roster   *attempt.Roster
-	members  []*member // the worker of each host; empty: not present yet
-	admitted bool      // started by its site's queue, if that has one: it holds its processors
+	members  []*member // the worker on each host; empty: no workers yet
+	admitted bool      // started by the site's simulated queue, if any: it holds processors there
 	draining bool
-	vacated  bool // left by all workers, whose daemons are about to end
+	vacated  bool // all workers have left, and their daemons are about to end
 	over     bool
 	idleAt   time.Duration // time of the next check for idleness
 }
@@ -49,7 +49,7 @@ func (p *pilot) start() {
 	p.begin()
 }
 
-// begin runs the pilot.
+// begin starts the pilot's job, and schedules the events that follow.
 func (p *pilot) begin() {
 	if p.over {
 		return
@@ -108,8 +108,8 @@ func (p *pilot) ready() {
 	p.idle(nil)
 }
 
-// WalltimeFor returns the walltime in which tasks can run for the given time, at a site without overhead: it adds the
-// reserve of the pilot and that of its workers.
+// WalltimeFor returns the walltime that allows tasks to run for the given time at a site without overhead: it adds the
+// reserves of the pilot and of its workers.
 func WalltimeFor(tasks time.Duration) time.Duration {
 	walltime := tasks
 	for {
@@ -150,8 +150,8 @@ func (p *pilot) dismiss(why attempt.Left) {
 	p.consider()
 }
 
-// idle is called when a worker has no jobs: a draining worker leaves; otherwise the pilot is checked for idleness
-// later.
+// idle is called when a worker has no jobs: a draining worker then leaves; otherwise idle schedules a later check of
+// whether the pilot has been idle for too long.
 func (p *pilot) idle(m *member) {
 	switch limit := time.Duration(p.glidein.Idle); {
 	case p.over:
@@ -168,7 +168,7 @@ func (p *pilot) idle(m *member) {
 	}
 }
 
-// release lets draining workers without jobs leave.
+// release makes draining workers that have no jobs leave.
 func (p *pilot) release() {
 	if p.over {
 		return
@@ -182,7 +182,8 @@ func (p *pilot) release() {
 	p.consider()
 }
 
-// consider lets the rules look for a reason to leave, and ends the pilot once no worker is left.
+// consider checks, by the production rules, whether the pilot has a reason to leave, and ends it once no worker is
+// left.
 func (p *pilot) consider() {
 	if p.over || p.stay == nil {
 		return
@@ -213,7 +214,7 @@ func (p *pilot) consider() {
 	}
 }
 
-// leave ends the pilot in order, once its workers' daemons have ended.
+// leave ends the pilot in an orderly way, once its workers' daemons have ended.
 func (p *pilot) leave() {
 	report := p.stay.Report(p.roster)
 	end := func() {
@@ -255,7 +256,7 @@ func (p *pilot) drain() {
 	p.s.after(0, p.release)
 }
 
-// cancel ends the pilot by its site: running tasks are cut off.
+// cancel ends the pilot as a cancellation by its site does: running tasks are cut off.
 func (p *pilot) cancel() {
 	if p.over {
 		return
@@ -277,7 +278,7 @@ func (p *pilot) die(by reconcile.Killed) {
 	p.end(reconcile.Sighting{Killed: by})
 }
 
-// loseHost makes one host fail; if it is the first one, where the supervisor runs, the pilot dies.
+// loseHost makes one host fail; if it is the first host, where the supervisor runs, the pilot dies.
 func (p *pilot) loseHost(i int) {
 	switch {
 	case p.over:
@@ -314,8 +315,8 @@ func (p *pilot) end(see reconcile.Sighting) {
 	})
 }
 
-// offers returns the future capacity of glideins, as production's gate does. present is the number of registered cpus
-// of each attempt.
+// offers returns the capacity that glideins have yet to provide, computed as in production's gate. present holds the
+// number of registered cpus of each attempt.
 func (s *site) offers(present map[corral.JobID]int, at time.Time) (all []execution.Capacity) {
 	for _, g := range s.world.Glideins {
 		if left, ok := attempt.ToCome(g, present, at); ok {

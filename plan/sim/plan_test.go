@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// If a plan's assumptions hold, its makespan and its core-hours are reached, although its schedule is not followed:
-// production's rules assign the tasks.
+// If the assumptions of a plan hold, a run has the planned makespan and core-hours, although it does not follow the
+// planned schedule, because production's rules assign the tasks.
 func TestPlansComeAbout(t *testing.T) {
 	t.Parallel()
 	work := many(t, 300, 40)

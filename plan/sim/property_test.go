@@ -129,7 +129,7 @@ func (c checker) results(do func(*execution.Outcome)) {
 	}
 }
 
-// doneOnce: a task may run again only if its host failed before its result was received.
+// doneOnce checks that a task runs again only if its host failed before the task's result was received.
 func (c checker) doneOnce() {
 	c.results(func(o *execution.Outcome) {
 		if o.Status == execution.Done {
@@ -151,7 +151,7 @@ func (c checker) parentsFirst() {
 	})
 }
 
-// room: the tasks on a worker never use more than it has.
+// room checks that the tasks on a worker never use more resources than the worker has.
 func (c checker) room() {
 	type change struct {
 		at           execution.Msec
@@ -178,7 +178,7 @@ func (c checker) room() {
 	}
 }
 
-// inPilots: tasks run only while a pilot is ready, and the site's cpus are never exceeded.
+// inPilots checks that tasks run only while a pilot is ready, and that pilots never hold more cpus than the site has.
 func (c checker) inPilots() {
 	at := func(m execution.Msec) time.Duration { return m.Time().Sub(c.tr.Begin) }
 	c.results(func(o *execution.Outcome) {
@@ -202,7 +202,7 @@ func (c checker) inPilots() {
 	}
 }
 
-// The results do not depend on the number of processors, and two policies meet the same runtimes.
+// The results do not depend on the number of processors, and two policies encounter the same runtimes.
 func TestRunsDoNotDependOnEachOther(t *testing.T) {
 	t.Parallel()
 	w := many(t, 60, 12)
@@ -279,7 +279,7 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// A control requests missing pilots, and releases those that it does not need.
+// A control can request missing pilots, and release pilots that it does not need.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	w := many(t, 60, 20)

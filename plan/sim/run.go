@@ -8,7 +8,7 @@ import (
 )
 
 // A run drives an execution like production's driver (internal/work/run): it applies events, checks the capacity of the
-// cluster, and releases tasks. Its journal is the record of the events.
+// cluster, and releases tasks. It records the events in its journal.
 type run struct {
 	*clock
 	x         *execution.Execution
@@ -19,9 +19,9 @@ type run struct {
 
 	journal []execution.Record
 	applied int  // number of applied records
-	changed bool // the capacity of the cluster may have changed since the last look
+	changed bool // the capacity of the cluster may have changed since the last check
 	parting parting
-	judged  bool          // nothing runs, and a look has determined the consequence
+	judged  bool          // nothing runs, and a check has determined whether the run will stall
 	wakeAt  time.Duration // time of the scheduled step
 	awake   bool          // a step is scheduled
 	ending  Ending        // empty: the run is in progress
@@ -48,7 +48,7 @@ func (r *run) step() {
 	now := r.time()
 	r.read()
 	if r.now > 0 {
-		r.watch.Look(r.begin.Add((r.now - 1) / look * look)) // the skipped looks had no effect
+		r.watch.Look(r.begin.Add((r.now - 1) / look * look)) // the skipped checks had no effect
 	}
 	looked := r.watch.Due(now) && (r.worthALook() || r.watch.Stalled(now))
 	if looked {
@@ -113,10 +113,10 @@ func (r *run) submit(now time.Time) {
 	r.script(now)
 }
 
-// allScripts exceeds the number of scripts that a run has at once.
+// allScripts is larger than the number of scripts that a run can have at once.
 const allScripts = 1 << 30
 
-// script completes the scripts to run successfully and in no time, because they are not modelled.
+// script records that the scripts due now have succeeded and taken no time, because scripts are not modelled.
 func (r *run) script(now time.Time) {
 	at := execution.ToMsec(now)
 	for _, c := range execution.Scripts(r.x, now, allScripts) {
@@ -127,11 +127,12 @@ func (r *run) script(now time.Time) {
 
 // A parting determines when waiting jobs of several tasks have to be split.
 type parting struct {
-	at    time.Duration // no job has to be split earlier if the workers stay the same
-	fresh bool          // jobs were submitted since at was computed
+	at    time.Duration // until this time no job has to be split if the workers stay the same
+	fresh bool          // jobs of several tasks were submitted since at was computed
 }
 
-// split withdraws jobs that exceed the remaining time of all workers, and computes when the next one will.
+// split withdraws jobs that need more time than any worker has left, and computes when the next job will have to be
+// split.
 func (r *run) split() {
 	seqs, slack := execution.Misfits(r.x, r.watch.Offer)
 	r.cluster.withdraw(seqs)
@@ -140,30 +141,31 @@ func (r *run) split() {
 	}
 }
 
-// worthALook reports whether a look would have an effect: workers or pilots have changed, a job may have to be split,
-// or nothing runs and the consequence is not determined yet.
+// worthALook reports whether a check would have an effect: workers or pilots have changed, a job may have to be split,
+// or nothing runs and no check has yet determined whether the run will stall.
 func (r *run) worthALook() bool {
 	return r.changed || r.parting.fresh || r.clustered && r.now >= r.parting.at ||
 		!r.judged && r.x.Counts().Running == 0
 }
 
-// freshen updates the offer to that of production's latest look, when workers had more time left than now. This matters
-// only for clustered jobs, which are released as a group if a worker could run it.
+// freshen updates the offer to the offer that production's latest check would have found, because workers had more time
+// left then than now. This matters only for clustered jobs, which are released as a group if a worker has enough time
+// left for the group.
 func (r *run) freshen() {
 	if r.clustered && !r.changed {
 		r.watch.Offer = r.offer(r.begin.Add(r.now / look * look))
 	}
 }
 
-// attend schedules a look if it would have an effect.
+// attend schedules the next step if the capacity of the cluster may have changed.
 func (r *run) attend() {
 	if r.changed && r.ending == "" {
 		r.plan()
 	}
 }
 
-// plan schedules the next step: at the end of a back-off, at a look that has an effect, or when the run will have
-// stalled. Production looks every second.
+// plan schedules the next step: at the end of a back-off, at the next check that can have an effect, or at the time
+// when the run would count as stalled. Production checks every second.
 func (r *run) plan() {
 	next := Never
 	if at, ok := r.x.Next(); ok {

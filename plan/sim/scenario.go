@@ -18,18 +18,18 @@ import (
 type Scenario struct {
 	Work  execution.Spec
 	Sites []Site
-	Asks  []Ask // recorded at the beginning, submitted at their Submit
+	Asks  []Ask // recorded at the beginning, submitted at their Submit times
 
 	Runtime  Runtime              // nil: each task takes its estimate
 	Speed    func(Host) float64   // factor for runtimes on a host; nil: 1
-	Bytes    func(task int) int64 // transferred with a task if its site has a plan.Transfer; nil: 0
+	Bytes    func(task int) int64 // bytes transferred with a task if its site has a plan.Transfer; nil: 0
 	Failures Failures
 	Cluster  Cluster
 
 	Control Control       // nil: only Asks are requested
 	Every   time.Duration // interval between calls of Control; 0: 10 s
 
-	Stall   time.Duration // how long a ready task may be without possible workers; 0: 5 minutes
+	Stall   time.Duration // how long a ready task may have no worker that could run it; 0: 5 minutes
 	Horizon time.Duration // time limit of the simulation; 0: a year
 	Linger  bool          // continue after the run, until all pilots have left by their own rules
 	Begin   time.Time     // instant 0; zero: the year 2000
@@ -39,26 +39,26 @@ type Scenario struct {
 // attempts are numbered from 1.
 type Runtime func(task, attempt int) time.Duration
 
-// A Site is one queue of one site, with its plan parameters and the actual waits of pilots. Wait is used only without
-// Draw. Margin is not used: production's own reserve applies.
+// A Site is one queue of one site, with its plan parameters and the actual waits of pilots. Wait is used only if Draw
+// is nil. Margin is not used: production's own reserve applies.
 type Site struct {
 	plan.Site
 
-	// Draw returns the wait of the nth pilot of the site, counted from 0; nil: Wait of its shape or, without Wait, 0.
-	// Two policies thus meet the same sequence of waits.
+	// Draw returns the wait of the nth pilot of the site, counted from 0. If Draw is nil, the wait is the value of Wait
+	// for the pilot's shape or, without Wait, 0. With Draw, two policies encounter the same sequence of waits.
 	Draw func(shape plan.Shape, n int) time.Duration
 
 	// Batch is the initial state of the site's queue, with jobs of other users; it is not modified. Pilots are jobs in
-	// it that need all cpus of their hosts, and wait according to its policy: Draw and Wait are ignored, and CPUs
-	// limits each pilot separately. nil: waits are random, and do not depend on the resources held.
+	// this queue that need all cpus of their hosts, and wait according to its policy: Draw and Wait are ignored, and
+	// CPUs limits each pilot separately. If Batch is nil, waits are random, and do not depend on the resources held.
 	Batch *queue.Queue
 
-	// Credentials grant access to the site, each from its NotBefore to its NotAfter, which count from Scenario.Begin.
-	// They are not renewed.
+	// Credentials grant access to the site, each from its NotBefore to its NotAfter, which are instants of the
+	// simulated time that begins at Scenario.Begin. The credentials are not renewed.
 	Credentials []credential.Credential
 
-	// Seen returns the delay with which corrald sees the end of the nth pilot and acts on it; nil: 50 ms. In reality it
-	// depends on the time of the last poll: at least 50 ms after workers have left, at most 2 s.
+	// Seen returns the delay after which corrald sees the end of the nth pilot and acts on it; nil: 50 ms. In reality
+	// the delay depends on the time of the last poll: it is at least 50 ms after workers have left, and at most 2 s.
 	Seen func(n int) time.Duration
 }
 
@@ -69,21 +69,22 @@ const Never time.Duration = math.MaxInt64 / 4
 // simulation.
 type Ask struct {
 	plan.Pilot
-	Idle     time.Duration   // idle time after which it leaves; 0: never
-	Overlap  time.Duration   // how long before its workers leave its successor should run
+	Idle     time.Duration   // idle time after which the pilot leaves; 0: never
+	Overlap  time.Duration   // how long before its workers leave the successor should run
 	Resubmit resubmit.Policy // policy for attempts after the first
 
-	// Takes is the number, from 1, of an earlier glidein that this one replaces; 0: none. It is submitted After that
-	// one's start.
+	// Takes is the number, from 1, of an earlier glidein that this one replaces; 0: none. After is the time from the
+	// start of the earlier glidein to the submission of this one.
 	Takes corral.GlideinID
 	After time.Duration
 
-	// Release, for use by a Control, acts on the earlier glidein Glidein. The other fields are then ignored.
+	// Release, which only a Control uses, is a request to release the earlier glidein Glidein. The other fields are
+	// then ignored.
 	Release corral.Ask
 	Glidein corral.GlideinID
 }
 
-// AsksFor requests the pilots of a plan; before is the number of glideins requested before.
+// AsksFor returns the requests for the pilots of a plan; before is the number of glideins requested earlier.
 func AsksFor(pilots []plan.Pilot, before int, idle time.Duration) []Ask {
 	asks := make([]Ask, len(pilots))
 	for i, q := range pilots {
@@ -103,12 +104,12 @@ func AsksFor(pilots []plan.Pilot, before int, idle time.Duration) []Ask {
 // regularly, until the run is over.
 type Control func(now time.Duration, v View) []Ask
 
-// A View is the information available to a Control: the same that corrald has.
+// A View is the information available to a Control: the same information that is available to corrald.
 type View struct {
 	Tasks      corral.RunTasks
-	QueuedCPUs int    // cpus of released tasks that no worker has
-	BusyCPUs   int    // cpus of tasks that workers have
-	CPUs       int    // cpus of registered workers
+	QueuedCPUs int    // number of cpus of released tasks that no worker has
+	BusyCPUs   int    // number of cpus of tasks that workers have
+	CPUs       int    // number of cpus of registered workers
 	Pilots     []Held // in order of submission; must not be modified
 
 	// Progress and Workers examine each task and each worker when they are called. They must not be called after the
@@ -121,30 +122,31 @@ type View struct {
 type Place struct {
 	Pilot int           // index in View.Pilots
 	Host  int           // index among that pilot's hosts
-	Idle  time.Duration // how long it has had no tasks; negative: it has some
+	Idle  time.Duration // how long the worker has had no tasks; negative: it has some
 }
 
 // A Cluster is the personal cluster that runs the tasks: its rate of task starts, and the delay between an event (a
 // task's end, a worker's registration) and the start of a task that waited for it.
 type Cluster struct {
 	plan.Cluster
-	Lease time.Duration // silence after which a worker is given up; 0: 20 s, as in production
+	Lease time.Duration // silence after which a worker counts as lost; 0: 20 s, as in production
 }
 
-// A Host identifies one host of a pilot: random values for it do not depend on when they are drawn.
+// A Host identifies one host of a pilot, so that the random values for a host do not depend on when they are drawn.
 type Host struct {
 	Site   string
 	Pilot  int // index at its site, from 0
 	Number int // index among the pilot's hosts, from 0
 }
 
-// Failures define what fails. Nil functions cause no failures.
+// Failures determines which tasks, pilots and hosts fail. Nil functions cause no failures.
 type Failures struct {
-	// Task returns the share of its runtime at which an attempt fails; 1 or more: it does not fail.
+	// Task returns the share of its runtime after which an attempt fails; at 1 or more it does not fail.
 	Task func(task, attempt int) float64
-	// Pilot returns the time after its start at which the site ends a pilot abruptly; ok is false if it does not.
+	// Pilot returns the time after its start at which the site ends a pilot abruptly; ok is false if the site does not
+	// end it.
 	Pilot func(site string, pilot int) (after time.Duration, ok bool)
-	// Host returns the time after the start of its pilot at which a host fails; if it is host 0, the whole pilot is
+	// Host returns the time from the start of the pilot to the failure of a host; if host 0 fails, the whole pilot is
 	// lost.
 	Host func(Host) (after time.Duration, ok bool)
 }

@@ -21,22 +21,22 @@ type simulation struct {
 	cluster  *cluster
 	sites    []*site
 	trace    *Trace
-	jobs     corral.JobID // last ID used
+	jobs     corral.JobID // ID of the last job
 	glideins corral.GlideinID
-	tag      func(corral.JobID) string // workers are named TAG/HOST; slots are filled in the order of their names
+	tag      func(corral.JobID) string // workers are named TAG/HOST; slots are filled in the order of these names
 }
 
 const (
 	defaultEvery   = 10 * time.Second
-	defaultStall   = 5 * time.Minute // as for real runs
+	defaultStall   = 5 * time.Minute // the same as for real runs
 	defaultHorizon = 366 * 24 * time.Hour
 )
 
-// defaultBegin is arbitrary, except that records cannot represent the zero time.
+// defaultBegin is arbitrary, but it must not be the zero time, which records cannot represent.
 var defaultBegin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Run simulates a scenario and returns its trace, which is deterministic. It panics if an ask names an unknown site,
-// which is a bug of the caller.
+// because that is a bug in the caller.
 func Run(s Scenario) *Trace {
 	return begin(s).play()
 }
@@ -176,7 +176,7 @@ func (x *simulation) workers() map[string]Place {
 	return all
 }
 
-// offer returns the capacity at an instant: the present workers, and those that glideins will bring.
+// offer returns the capacity at an instant: the present workers, and the workers that glideins have yet to provide.
 func (x *simulation) offer(at time.Time) execution.Offer {
 	var offer execution.Offer
 	present := map[corral.JobID]int{}
@@ -222,7 +222,8 @@ func (x *simulation) takes(t *execution.Task, m *member) (way, took time.Duratio
 
 func scaled(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
 
-// settled reports whether the simulation is over after the run: at once, or, with Linger, when no pilot is left.
+// settled reports whether the simulation can end after the run has ended: it can at once or, with Linger, when no pilot
+// is left. It records the end of the run.
 func (x *simulation) settled() bool {
 	if x.trace.Over < 0 {
 		x.trace.Over = x.now
@@ -235,7 +236,7 @@ func (x *simulation) settled() bool {
 	return true
 }
 
-// end closes the trace. Pilots that are still held are released.
+// end completes the trace. Pilots that have not ended by then are recorded as removed.
 func (x *simulation) end(unless Ending) {
 	t := x.trace
 	if t.Ending != "" {
@@ -255,9 +256,9 @@ func (x *simulation) end(unless Ending) {
 	t.Records, t.x = x.run.journal, x.run.x
 }
 
-// Runs simulates n scenarios in parallel, and returns for each the result of of on its trace. The results do not depend
-// on the number of processors. Both functions are called concurrently. Once ctx is cancelled, no more scenarios are
-// simulated, and their results are zero values.
+// Runs simulates n scenarios in parallel, and returns the value that the function of returns for the trace of each. The
+// results do not depend on the number of processors. Both functions are called concurrently. Once ctx is cancelled, no
+// more scenarios are simulated, and the results of the remaining scenarios are zero values.
 func Runs[T any](ctx context.Context, n, processors int, scenario func(i int) Scenario,
 	of func(i int, t *Trace) T) []T {
 	all := make([]T, n)

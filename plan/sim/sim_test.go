@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A task of a test's workflow: its estimate, and the indices of its parents.
+// A task is a task of a test's workflow: its estimate, and the indices of its parents.
 type task struct {
 	estimate time.Duration
 	after    []int
@@ -77,7 +77,8 @@ func life(tr *sim.Trace) (lines []string) {
 	return append(lines, string(tr.Ending))
 }
 
-// Worked out by hand. Pilots wait 100 s and are ready 10 s later, unless the scenario differs.
+// The expected lines were determined by hand. Pilots wait 100 s and are ready 10 s later, unless the scenario specifies
+// otherwise.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	const m = time.Minute
@@ -159,8 +160,8 @@ func TestLives(t *testing.T) {
 		}}, []string{
 			"t0.1 host 0 160-220 done", "pilot 1.1 asked 50 start 150 ready 160 end 220 removed", "done",
 		}},
-		// Of 200 s the pilot reserves 10 (a twentieth) and its worker 2 for leaving; then the task is known to take
-		// 198.
+		// Of 200 s the pilot reserves 10 (a twentieth) for leaving, and its worker reserves 2; afterwards it is known
+		// that the task takes 198.
 		{"a pilot that ends while a task runs", sim.Scenario{
 			Work: single, Asks: []sim.Ask{pilot(1, 1, 200*time.Second), pilot(1, 1, time.Hour)},
 			Runtime: func(int, int) time.Duration { return 4 * m }, Sites: []sim.Site{func() sim.Site {
@@ -173,15 +174,16 @@ func TestLives(t *testing.T) {
 			"pilot 1.1 asked 0 start 100 ready 110 end 288 expired",
 			"pilot 2.1 asked 0 start 500 ready 510 end 750 removed", "done",
 		}},
-		// Host 1 fails at 130; its last heartbeat was at 128, its lease ends 20 s later, which is detected by the tick
-		// at 148.5.
+		// Host 1 fails at 130; its last heartbeat was at 128, and its lease expires 20 s later; the tick at 148.5
+		// detects this.
 		{"a lost host", sim.Scenario{Work: pair, Asks: []sim.Ask{pilot(2, 1, time.Hour)}, Failures: sim.Failures{
 			Host: func(h sim.Host) (time.Duration, bool) { return 30 * time.Second, h.Number == 1 },
 		}}, []string{
 			"1 returned at 148.5, started true", "t0.1 host 0 110-170 done", "t1.2 host 0 170-230 done",
 			"pilot 1.1 asked 0 start 100 ready 110 end 230 removed", "done",
 		}},
-		// The pilot's job ends at 130, which is seen 50 ms later; the next attempt has a back-off of 2 s and a jitter.
+		// The pilot's job ends at 130, and corrald sees this 50 ms later; the next attempt is delayed by a back-off of
+		// 2 s and a jitter.
 		{"a pilot that its site ends", sim.Scenario{Work: single, Failures: sim.Failures{
 			Pilot: func(_ string, n int) (time.Duration, bool) { return 30 * time.Second, n == 0 },
 		}, Asks: []sim.Ask{with(pilot(1, 1, time.Hour),
@@ -319,7 +321,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkThousandRuns simulates 1,000 of these runs on all processors: the budget is 60 s on two.
+// BenchmarkThousandRuns simulates 1,000 of these runs on all processors: the budget is 60 s on two processors.
 func BenchmarkThousandRuns(b *testing.B) {
 	for b.Loop() {
 		sim.Runs(b.Context(), 1000, runtime.GOMAXPROCS(0), thousand(b, 16), func(i int, t *sim.Trace) time.Duration {
@@ -331,7 +333,7 @@ func BenchmarkThousandRuns(b *testing.B) {
 	}
 }
 
-// thousand returns outcomes of the same work by number.
+// thousand returns a function that returns scenarios of the same work by number.
 func thousand(tb testing.TB, hosts int) func(i int) sim.Scenario {
 	w := many(tb, 5000, 200)
 	for i := range w.Tasks {

@@ -12,20 +12,21 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A site is one queue of a site with corrald's records of it: production's world, which the production rules change.
-// The actions of Decide are performed at once, as by an engine that sees everything without delay.
+// A site represents one queue of a site together with corrald's records of it: the world of the production code, which
+// the production rules change. The actions of Decide are performed at once, as by an engine that sees everything
+// without delay.
 type site struct {
 	*clock
 	Site
 	sim     *simulation
 	world   reconcile.World
-	pilots  map[corral.JobID]*pilot // those whose end corrald has not seen
+	pilots  map[corral.JobID]*pilot // pilots whose end corrald has not yet seen
 	count   int                     // number of pilots so far
 	cpus    int                     // number of held cpus
-	blocked []*pilot                // those that should start, but for which there is no room
+	blocked []*pilot                // pilots that are due to start, but for which there is no room
 	batch   *batch                  // nil: waits are random
 
-	settling bool // a settle is scheduled for the current instant
+	settling bool // a call of settle is scheduled for the current instant
 	due      time.Duration
 }
 
@@ -52,7 +53,7 @@ func newSite(s *simulation, id corral.SiteID, of Site) *site {
 func (s *site) apply(c reconcile.Change) bool {
 	entries, err := s.world.Apply(c, s.time())
 	if err != nil && corral.KindOf(err) != corral.Conflict && corral.KindOf(err) != corral.NotFound {
-		panic(fmt.Sprintf("%T%+v: %v", c, c, err)) // unreachable: rules refuse changes with a conflict
+		panic(fmt.Sprintf("%T%+v: %v", c, c, err)) // unreachable: rules refuse changes only with these kinds
 	}
 	if len(entries) > 0 {
 		s.sim.run.changed = true
@@ -69,11 +70,11 @@ func (s *site) plan() {
 	}
 }
 
-// settleRounds is far more than Decide needs to converge.
+// settleRounds is the maximum number of rounds of decisions; Decide needs far fewer to converge.
 const settleRounds = 100
 
-// settle performs the actions of Decide until there are no new ones, and schedules the next decision that depends on
-// time alone.
+// settle performs the actions of Decide until Decide returns no new actions, and schedules the next decision that
+// depends on time alone.
 func (s *site) settle() {
 	for range settleRounds {
 		changed := false
@@ -161,14 +162,14 @@ func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 	s.pilots[id] = p
 	s.count++
 	if s.batch != nil {
-		return // it starts the pilot
+		return // the queue starts the pilot
 	}
 	if wait := s.wait(p); wait < Never {
 		s.after(wait, p.start)
 	}
 }
 
-// refuses returns why no pilot of this shape can run at the site; empty: it can.
+// refuses returns the reason why no pilot of this shape can run at the site, or "" if it can.
 func (s *site) refuses(g corral.Glidein) string {
 	host := hostOf(s, g)
 	switch {
@@ -182,7 +183,8 @@ func (s *site) refuses(g corral.Glidein) string {
 	return ""
 }
 
-// hostOf returns the resources of each host of a glidein: those requested, and all of the disk space.
+// hostOf returns the resources of each host of a glidein: the requested resources, and all the disk space of the site's
+// largest host.
 func hostOf(s *site, g corral.Glidein) corral.Resources {
 	host := g.Host()
 	host.DiskMiB = s.Host.DiskMiB
@@ -205,10 +207,10 @@ func (s *site) wait(p *pilot) time.Duration {
 	return 0
 }
 
-// usualPoll is the delay after which production polls when workers have registered or left.
+// usualPoll is the delay between a registration or departure of workers and the poll that production then makes.
 const usualPoll = 50 * time.Millisecond
 
-// seen returns the delay with which corrald sees the end of a pilot.
+// seen returns the delay after which corrald sees the end of a pilot.
 func (p *pilot) seen() time.Duration {
 	if p.s.Seen == nil {
 		return usualPoll
@@ -216,7 +218,8 @@ func (p *pilot) seen() time.Duration {
 	return p.s.Seen(p.number)
 }
 
-// room reports whether the site can hold a pilot now; if only a maintenance period prevents it, from is its end.
+// room reports whether the site can run a pilot now. If a maintenance period prevents it, from is the end of that
+// period.
 func (s *site) room(p *pilot) (ok bool, from time.Duration) {
 	span := plan.Span{From: s.now, To: s.now + time.Duration(p.glidein.Walltime)}
 	for _, c := range s.Closed {
@@ -227,7 +230,7 @@ func (s *site) room(p *pilot) (ok bool, from time.Duration) {
 	return s.CPUs == 0 || s.cpus+p.cpus() <= s.CPUs, 0
 }
 
-// unblock starts the pilots for which there is room again, first come, first served.
+// unblock starts the blocked pilots for which there is room again, in the order of their arrival.
 func (s *site) unblock() {
 	blocked := s.blocked
 	s.blocked = nil
@@ -236,7 +239,7 @@ func (s *site) unblock() {
 	}
 }
 
-// sees records the state of a pilot in the batch system.
+// sees applies an observation of a pilot in the batch system to corrald's records.
 func (s *site) sees(p *pilot, see reconcile.Sighting) {
 	g, ok := s.glidein(p.glidein.ID)
 	if !ok {
@@ -258,7 +261,7 @@ func (s *site) sees(p *pilot, see reconcile.Sighting) {
 	}
 }
 
-// remember records the wait of a pilot, as the store does: overlaps depend on it.
+// remember records the wait of a pilot, as the store does, because overlaps depend on such records.
 func remember(s *site, p *pilot, e corral.JobEvent) {
 	w := corral.Wait{Site: s.Name, Queue: s.Queue, Hosts: p.glidein.Hosts, CPUs: p.glidein.CPUs,
 		Walltime: p.glidein.Walltime, SubmittedAt: s.begin.Add(s.sim.trace.Pilots[p.held].Submit)}
@@ -274,7 +277,7 @@ func remember(s *site, p *pilot, e corral.JobEvent) {
 	s.world.Waits = s.world.Waits[max(0, len(s.world.Waits)-reconcile.WaitsKept):]
 }
 
-// orderOf returns the order for a pilot.
+// orderOf returns the request for workers that the pilot of a glidein receives.
 func orderOf(g corral.Glidein) jobfiles.Pilot {
 	return jobfiles.Pilot{Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs,
 		Walltime: g.Walltime, Idle: g.Idle}

@@ -16,7 +16,7 @@ import (
 // difference.
 type Spread struct {
 	Law  string  // uniform, lognormal, transformation or host; empty: none
-	Size float64 // the maximum share for uniform, otherwise the standard deviation of the logarithm
+	Size float64 // the maximum relative difference for uniform, otherwise the standard deviation of the logarithm
 }
 
 var laws = []string{"uniform", "lognormal", "transformation", "host"}
@@ -33,7 +33,7 @@ func ParseSpread(text string) (Spread, error) {
 	if percent {
 		x /= 100
 	}
-	most := 3.0 // beyond it nearly all tasks take no time, and a few take nearly all of it
+	most := 3.0 // at larger values nearly all tasks take no time, and a few take nearly all the time
 	if law == "uniform" {
 		most = 1
 	}
@@ -52,7 +52,7 @@ func (s Spread) String() string {
 	return s.Law + ":" + strconv.FormatFloat(s.Size, 'g', -1, 64)
 }
 
-// Of applies the distribution to a scenario. kind returns the transformation of a task.
+// Of makes a scenario's runtimes follow the distribution. kind returns the transformation of a task.
 func (s Spread) Of(sc *Scenario, kind func(task int) string, seed uint64) {
 	switch s.Law {
 	case "uniform":
@@ -66,8 +66,8 @@ func (s Spread) Of(sc *Scenario, kind func(task int) string, seed uint64) {
 	}
 }
 
-// Factor returns the ratio of the runtime of a task of an ensemble to its estimate, if hosts are alike. A task is
-// identified by its workflow's name and its ID.
+// Factor returns the ratio between the runtime and the estimate of a task in an ensemble, if all hosts are alike. A
+// task is identified by its workflow's name and its ID.
 func (s Spread) Factor(seed uint64, workflow, id, kind string) float64 {
 	switch s.Law {
 	case "uniform":
@@ -80,7 +80,7 @@ func (s Spread) Factor(seed uint64, workflow, id, kind string) float64 {
 	return 1
 }
 
-// QuantileWaits draws each pilot's wait from a distribution given by its quantiles.
+// QuantileWaits draws each pilot's wait from the distribution that has the given quantiles.
 func QuantileWaits(site string, of plan.Waits, seed uint64) func(plan.Shape, int) time.Duration {
 	return func(shape plan.Shape, n int) time.Duration {
 		return of(shape, chance.Draw(seed, "wait", site, chance.Number(n)))

@@ -57,7 +57,7 @@ func TestFailuresAreRetriedAndAccounted(t *testing.T) {
 	}
 }
 
-// F81, for pilots: those that die are requested again, and the work completes.
+// F81, for pilots: pilots that die are requested again, and the work completes.
 func TestLostPilotsAreReplaced(t *testing.T) {
 	t.Parallel()
 	for _, mean := range []time.Duration{4 * time.Hour, time.Hour, 20 * time.Minute} {
@@ -109,9 +109,9 @@ func TestOnlyWrongEstimatesAreCut(t *testing.T) {
 	}
 }
 
-// F84: Epigenome's wide level (E2.5), 512 tasks of 2 h 38 min in pilots of 24 hours, each of which can run nine in
-// sequence. For any rule, a job that no pilot can run is split into as few as fit, no job contains tasks that depend on
-// each other through a task outside it, and no task is cut off.
+// F84: the wide level of Epigenome (E2.5), with 512 tasks of 2 h 38 min, in pilots of 24 hours, each of which can run
+// nine such tasks in sequence. For any rule, a job that no pilot can run is split into as few jobs as possible, no job
+// contains tasks that depend on each other through a task outside the job, and no task is cut off.
 func TestJobsFitWithinWalltimes(t *testing.T) {
 	t.Parallel()
 	const long = 158 * time.Minute
@@ -138,9 +138,9 @@ func TestJobsFitWithinWalltimes(t *testing.T) {
 		name     string
 		work     execution.Spec
 		clusters [][]int
-		jobs     int // in addition to the first task's
+		jobs     int // number of jobs in addition to that of the first task
 	}{
-		{"horizontal=30", wide, dag.ByLevel(wide.Graph, 30, nil), 60}, // of 17 and 18 tasks: nine, and the others
+		{"horizontal=30", wide, dag.ByLevel(wide.Graph, 30, nil), 60}, // 17 or 18 tasks: nine, and the others
 		{"horizontal=60", wide, dag.ByLevel(wide.Graph, 60, nil), 60},
 		{"runtime=48h", wide, dag.ByRuntime(wide.Graph, estimates, 48*time.Hour, nil), 58},
 		{"runtime=24h", wide, dag.ByRuntime(wide.Graph, estimates, 24*time.Hour, nil), 58},
@@ -176,9 +176,9 @@ func TestJobsFitWithinWalltimes(t *testing.T) {
 	}
 }
 
-// A job that waits while workers have less and less time left is split once none has the time for all of it, so that
-// the rest of the walltime is used: of three jobs of four hours on one cpu for ten hours the third is split, because
-// the remaining time suffices for one task.
+// A job that waits while the remaining time of workers decreases is split once no worker has enough time for the whole
+// job, so that the rest of the walltime is used: of three jobs of four hours on one cpu for ten hours the third is
+// split, because the remaining time is enough for one task.
 func TestJobsThatWaitAreParted(t *testing.T) {
 	t.Parallel()
 	tasks := make([]task, 12)
@@ -194,7 +194,7 @@ func TestJobsThatWaitAreParted(t *testing.T) {
 		asks = append(asks, a)
 	}
 	tr := sim.Run(sim.Scenario{Work: w, Sites: []sim.Site{site(0)}, Asks: asks, Stall: 24 * time.Hour})
-	before := 0 // tasks completed in the first pilot's time
+	before := 0 // number of tasks completed during the first pilot
 	for _, r := range tr.Records {
 		if o := r.Finished; o != nil && o.Ended.Time().Sub(tr.Begin) <= 10*time.Hour {
 			before++

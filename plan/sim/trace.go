@@ -19,13 +19,13 @@ const (
 )
 
 // A Trace is the result of a simulation: the records of the run, in the form of a real run's journal, and the resources
-// that its pilots held. Durations count from the beginning.
+// that its pilots held. Durations are measured from the beginning.
 type Trace struct {
 	Begin   time.Time
 	Records []execution.Record
 	Pilots  []Held // in order of submission
 	Ending  Ending
-	Why     string        // reason if it stalled
+	Why     string        // the reason, if the run stalled
 	Over    time.Duration // end of the run
 
 	work execution.Spec
@@ -33,23 +33,23 @@ type Trace struct {
 }
 
 // Held describes the resources that one attempt of a glidein held. Instants that did not occur are negative: Start if
-// it ended in the queue, Ready if its workers never registered. During the simulation, End is negative for queued and
-// running attempts.
+// the attempt ended in the queue, Ready if its workers never registered. During the simulation, End is negative for
+// queued and running attempts.
 type Held struct {
 	Site, Queue string
 	Glidein     corral.GlideinID
 	Attempt     int // number of the glidein's attempt, from 1
-	Hosts, CPUs int // CPUs is per host
+	Hosts, CPUs int // CPUs is the number per host
 	Walltime    time.Duration
 
 	Submit, Start, Ready, End time.Duration
 	Outcome                   corral.Outcome
 	Reason                    string
 
-	Tag string // of its job: its workers are named Tag/HOST
+	Tag string // tag of the attempt's job; its workers are named Tag/HOST
 }
 
-// For returns how long it held its hosts.
+// For returns how long the attempt held its hosts.
 func (h Held) For() time.Duration {
 	if h.Start < 0 {
 		return 0
@@ -57,7 +57,7 @@ func (h Held) For() time.Duration {
 	return max(0, h.End-h.Start)
 }
 
-// Makespan returns the end of the last task that ran.
+// Makespan returns the time from the beginning to the end of the last task that ran, or 0 if no task ran.
 func (t *Trace) Makespan() time.Duration {
 	var last execution.Msec
 	for _, r := range t.Records {
@@ -101,5 +101,5 @@ func (t *Trace) WorkOn(some func(Held) bool) float64 {
 // Tasks returns the number of tasks in each final state.
 func (t *Trace) Tasks() corral.RunTasks { return t.x.Counts() }
 
-// Report returns the report that a real run would have; nil if no task ran.
+// Report returns the report that a real run would produce, or nil if no task ran.
 func (t *Trace) Report() *corral.RunReport { return t.x.Report(t.Begin) }

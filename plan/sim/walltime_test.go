@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim"
 )
 
-// The returned walltime leaves tasks the requested time, and hardly more.
+// The returned walltime leaves the requested time for tasks, and hardly more.
 func TestWalltimeLeavesTimeForTasks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

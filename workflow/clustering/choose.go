@@ -10,18 +10,19 @@ import (
 
 // A Supply is the capacity available for the jobs of a run.
 type Supply struct {
-	CPUs int           // present and requested; 0: unknown
+	CPUs int           // number of present and requested cpus; 0: unknown
 	Way  time.Duration // overhead per job in addition to its tasks
 	Rate float64       // maximum number of job starts per second; 0: no known limit
-	Left time.Duration // no worker takes a job of several tasks that is longer; 0: unknown
+	Left time.Duration // maximum length of a job of several tasks that a worker accepts; 0: unknown
 }
 
-// Clustering pays off if the overhead of a job is large compared with its work. Below this share it is not tried: the
-// possible gain is smaller than the uncertainty of runtimes.
+// waysThatCount is the minimum ratio of a job's overhead to its work at which clustering is tried. Clustering pays off
+// if the overhead is large compared with the work; below this ratio the possible gain is smaller than the uncertainty
+// of runtimes.
 const waysThatCount = 0.05
 
 // Candidates returns the rules that are worth trying if each job has the overhead way: no clustering and, if the
-// overhead matters, levels of 1, 2, 4, … jobs and of jobs of some lengths, chains, and labels.
+// overhead matters, 1, 2, 4, … jobs per level, jobs of some lengths per level, chains, and labels.
 func Candidates(g *dag.Graph, tasks []Task, way time.Duration) []Rule {
 	all := []Rule{{}}
 	var work time.Duration
@@ -42,8 +43,8 @@ func Candidates(g *dag.Graph, tasks []Task, way time.Duration) []Rule {
 	return all
 }
 
-// lengths returns the rules for job lengths within a level: some multiples of the overhead, unless each level fits one
-// job of that length.
+// lengths returns the rules for jobs of a given length within a level. The lengths are some multiples of the overhead,
+// except those with which each level would fit into one job.
 func lengths(g *dag.Graph, tasks []Task, way time.Duration) (all []Rule) {
 	work, levels := make([]time.Duration, len(g.LevelSizes())), g.Levels()
 	for i := range tasks {
@@ -58,15 +59,16 @@ func lengths(g *dag.Graph, tasks []Task, way time.Duration) (all []Rule) {
 	return all
 }
 
-// enoughWays is the ratio of a job's length to its overhead if the number of cpus is unknown: the loss is then 2 %.
+// enoughWays is the ratio of a job's length to its overhead that is chosen if the number of cpus is unknown: at this
+// ratio the loss is 2 %.
 const enoughWays = 50
 
-// worthIt is the minimum share of the makespan that a clustering must save: less is not significant, because estimates
-// are not exact.
+// worthIt is the minimum share of the makespan that clustering must save: a smaller gain is not significant, because
+// estimates are not exact.
 const worthIt = 0.02
 
-// Choose returns the rule with the shortest predicted makespan on a supply, and the reason. If the number of cpus is
-// unknown, jobs are long enough for their overhead not to matter.
+// Choose returns the rule with the shortest predicted makespan on a supply, and the reason for the choice. If the
+// number of cpus is unknown, the rule makes jobs long enough that their overhead does not matter.
 func Choose(g *dag.Graph, tasks []Task, s Supply) (best Rule, why string) {
 	candidates := Candidates(g, tasks, s.Way)
 	if len(candidates) == 1 {
@@ -98,9 +100,9 @@ func saves(makespan, alone time.Duration) bool {
 	return float64(makespan) <= (1-worthIt)*float64(alone)
 }
 
-// Predict returns the makespan of a list schedule of a rule's jobs, including their overhead; ok is false if a job of
-// several tasks exceeds the time that workers stay. A job that needs more cpus than there are is assumed to use all of
-// them.
+// Predict returns the makespan of a list schedule of the jobs that a rule makes, including their overhead; ok is false
+// if a job of several tasks takes longer than any worker will stay. A job that needs more cpus than the supply has is
+// assumed to use all cpus of the supply.
 func Predict(g *dag.Graph, tasks []Task, r Rule, s Supply) (makespan time.Duration, ok bool) {
 	jobs := Jobs(g, tasks, r)
 	if jobs == nil {

@@ -99,7 +99,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The predicted makespan of the choice never exceeds that without clustering, and jobs fit the time that workers have.
+// The predicted makespan of the choice never exceeds the makespan without clustering, and jobs fit into the time that
+// workers have left.
 func TestChoiceHelps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

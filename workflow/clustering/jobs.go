@@ -35,24 +35,28 @@ func Jobs(g *dag.Graph, tasks []Task, by Rule) [][]int {
 	return nil
 }
 
-// alike returns the same value for tasks that may share a job with siblings: they need the same number of cpus and
-// gpus, and similar memory and disk. Measured needs are never exactly equal, and small needs are never scarce.
+// alike returns the same value for the needs of tasks of one level that may share a job: tasks that need the same
+// numbers of cpus and gpus, and similar memory and disk. Equality is not required for memory and disk, because measured
+// needs are never exactly equal, and small needs are never scarce.
 func alike(r corral.Resources) corral.Resources {
 	r.MemoryMiB, r.DiskMiB = bits.Len(uint(r.MemoryMiB/littleMemoryMiB)), bits.Len(uint(r.DiskMiB/littleDiskMiB))
 	return r
 }
 
-// Needs below these values are treated as equal; above them a job holds less than twice the minimum need of its tasks.
+// Needs below these values are treated as equal; above them, a job holds less than twice the smallest need among its
+// tasks.
 const (
 	littleMemoryMiB = 256
 	littleDiskMiB   = 1024
 )
 
-// held returns the same value for tasks that may follow each other in a job like a chain: a cpu or a gpu would be
-// useful to others while a task of the job does not use it. Memory and disk may differ.
+// held returns the same value for the needs of tasks that may follow each other in a job as a chain: they need the same
+// numbers of cpus and gpus, because a cpu or a gpu would be useful to other jobs while a task of this job does not use
+// it. Memory and disk may differ.
 func held(r corral.Resources) corral.Resources { return corral.Resources{CPUs: r.CPUs, GPUs: r.GPUs} }
 
-// kinds numbers the distinct values of same for the tasks' needs: only tasks with the same number may share a job.
+// kinds returns a number for each task. Numbers are equal if same returns equal values for the tasks' needs: only tasks
+// with equal numbers may share a job.
 func kinds(tasks []Task, same func(corral.Resources) corral.Resources) []int {
 	kinds := make([]int, len(tasks))
 	number := make(map[corral.Resources]int)
@@ -66,7 +70,7 @@ func kinds(tasks []Task, same func(corral.Resources) corral.Resources) []int {
 	return kinds
 }
 
-// labels numbers the labels; a task without one has a negative number.
+// labels returns a number for each task's label; for a task without a label the number is negative.
 func labels(tasks []Task) []int {
 	labels := make([]int, len(tasks))
 	number := make(map[string]int)

@@ -16,11 +16,11 @@ import (
 type Script struct{ Name, Text string }
 
 // Join returns the workflow whose tasks are the jobs that a rule makes from the tasks of wf, and the necessary scripts.
-// A task that shares its job with no other is unchanged. The same applies to a task with more control than a priority
-// or a label, and one with files outside the workflow's folder: such a task splits the job to which it would belong. wf
-// is not modified.
+// A task that does not share its job is unchanged. A task whose Control specifies more than a priority or a label, or a
+// task with files outside the workflow's folder, is also unchanged, and splits the job to which it would belong. wf is
+// not modified.
 //
-// The error has kind Unsatisfiable if wf has sub-DAGs, whose jobs are made elsewhere.
+// The error has kind Unsatisfiable if wf has sub-DAGs, because their jobs are made elsewhere.
 func Join(wf *workflow.Workflow, rule Rule) (*workflow.Workflow, []Script, error) {
 	for _, s := range wf.Subworkflows {
 		if !s.Job {
@@ -37,7 +37,7 @@ func Join(wf *workflow.Workflow, rule Rule) (*workflow.Workflow, []Script, error
 	for i := range wf.Tasks {
 		j.names.Take(wf.Tasks[i].ID)
 		for _, f := range slices.Concat(wf.Tasks[i].Inputs, wf.Tasks[i].Outputs) {
-			j.names[f] = 1 // scripts must not have the names of tasks' files
+			j.names[f] = 1 // names of tasks' files must not be used for scripts
 		}
 	}
 	for _, members := range jobs(wf, rule) {
@@ -48,7 +48,7 @@ func Join(wf *workflow.Workflow, rule Rule) (*workflow.Workflow, []Script, error
 	return j.to, j.scripts, j.connect()
 }
 
-// jobs returns the tasks of each job, parents first, including all tasks of wf.
+// jobs returns the tasks of each job, parents first; together the jobs contain all tasks of wf.
 func jobs(wf *workflow.Workflow, rule Rule) (all [][]int) {
 	tasks := make([]Task, len(wf.Tasks))
 	for i, estimate := range wf.Estimates(0) {
@@ -102,7 +102,7 @@ func alone(t *workflow.Task) bool {
 	return false
 }
 
-// A joiner is the state of making one workflow.
+// A joiner is the state of one call of Join.
 type joiner struct {
 	from, to *workflow.Workflow
 	builder  *workflow.Builder
@@ -111,7 +111,7 @@ type joiner struct {
 	scripts  []Script
 }
 
-// add makes a task from a job.
+// add adds a job to the new workflow as a task.
 func (j *joiner) add(members []int) error {
 	first := members[0]
 	task := j.from.Tasks[first]
@@ -124,7 +124,7 @@ func (j *joiner) add(members []int) error {
 	return j.builder.Add(task, j.from.Place(first))
 }
 
-// together returns the task that runs several tasks. Its name is the transformation that they have in common.
+// together returns the task that runs several tasks. Its name is their common transformation, if they have one.
 func (j *joiner) together(members []int) workflow.Task {
 	tasks := make([]*workflow.Task, len(members))
 	for k, i := range members {
@@ -157,8 +157,8 @@ func (j *joiner) together(members []int) workflow.Task {
 	return t
 }
 
-// filesOf returns the inputs of a job, which are the files that one of its tasks reads and no earlier one makes, and
-// its outputs.
+// filesOf returns the inputs of a job, i.e. the files that one of its tasks reads and no earlier task of the job
+// writes, and the outputs of the job.
 func filesOf(tasks []*workflow.Task) (inputs, outputs []string) {
 	given, made := make(map[string]bool), make(map[string]bool)
 	for _, t := range tasks {
@@ -178,7 +178,7 @@ func filesOf(tasks []*workflow.Task) (inputs, outputs []string) {
 	return inputs, outputs
 }
 
-// connect orders the jobs according to their tasks, and completes the workflow.
+// connect adds the edges between jobs that follow from the edges between their tasks, and completes the workflow.
 func (j *joiner) connect() error {
 	for i := range j.from.Tasks {
 		for _, p := range j.from.Graph.Parents(i) {
@@ -190,8 +190,8 @@ func (j *joiner) connect() error {
 	return j.builder.Build(j.from.Place(0))
 }
 
-// shortest is the assumed runtime in ranks of a task without an estimate, so that a long path of such tasks ranks
-// higher than a short one.
+// shortest is the runtime, in the computation of ranks, of a task without an estimate; it is not zero, so that a long
+// path of such tasks ranks higher than a short one.
 const shortest = time.Second
 
 // Prioritise returns wf with priorities for a scheduler that does not use the graph: the longer the path from a task to

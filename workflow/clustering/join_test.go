@@ -75,7 +75,7 @@ func play(t *testing.T, files map[string]string, tasks ...workflow.Task) (dir st
 	return dir, 0, string(out)
 }
 
-// look compares files of a folder with the expected contents.
+// look compares the files of a folder with their expected contents.
 func look(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	got := make(map[string]string)
@@ -164,7 +164,7 @@ func TestScriptEndsWithTheFirstFailure(t *testing.T) {
 			if status != c.status || !strings.Contains(said, "task "+c.task.ID+" failed with exit status "+strconv.Itoa(c.status)+"\n") {
 				t.Errorf("the job ended with %d, want %d:\n%s", status, c.status, said)
 			}
-			// The latter for a scheduler that requires the output.
+			// Missing outputs are created as empty files, for schedulers that require them.
 			want := map[string]string{"first": "1\n", "third": ""}
 			if len(c.task.Outputs) > 0 {
 				want["made/late"] = ""
@@ -191,7 +191,7 @@ func TestJoin(t *testing.T) {
 	if diff := cmp.Diff(want, wf.Tasks[0]); diff != "" {
 		t.Errorf("the job (-want +got):\n%s", diff)
 	}
-	// A task with more control splits the job.
+	// A task with more control than a priority or a label splits the job.
 	c.Control = &workflow.Control{Label: "all", Post: &workflow.Script{Argv: []string{"check"}}}
 	wf, _, err = clustering.Join(build(t, a, b, c, d), byLabel)
 	if err != nil {
@@ -231,8 +231,8 @@ func TestPrioritise(t *testing.T) {
 	}
 }
 
-// For any rule and tasks, each task is in exactly one job, jobs have no cycle, and the inputs of a job are the files
-// that no earlier task of it makes.
+// For any rule and tasks, each task is in exactly one job, the jobs form no cycle, and the inputs of a job are the
+// files that its tasks read and that no earlier task of the job writes.
 func TestJoinProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

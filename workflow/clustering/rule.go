@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Rule specifies how tasks of a workflow become jobs. The zero value makes each task a job of its own.
+// A Rule specifies how the tasks of a workflow are grouped into jobs. The zero value makes each task a job of its own.
 type Rule struct {
 	Kind   Kind
 	Groups int            // for Horizontal: maximum number of jobs per level, unless its tasks have different needs
@@ -20,12 +20,12 @@ type Rule struct {
 type Kind string
 
 const (
-	None       Kind = ""           // formatted as none
+	None       Kind = ""           // written as none
 	Horizontal Kind = "horizontal" // tasks of one level, about the same number in each job
-	ByRuntime  Kind = "runtime"    // tasks of one level, about the same time in each job
+	ByRuntime  Kind = "runtime"    // tasks of one level, about the same total time in each job
 	ByLabel    Kind = "label"      // tasks with the same label in the workflow
 	Vertical   Kind = "vertical"   // a task with its only child, if it is the child's only parent
-	Auto       Kind = "auto"       // the rule with the shortest predicted makespan; it becomes one of the others
+	Auto       Kind = "auto"       // the kind with the shortest predicted makespan, by which it is replaced
 )
 
 // Nothing is the text form of None.
@@ -37,8 +37,8 @@ func Levels(groups int) Rule { return Rule{Kind: Horizontal, Groups: groups} }
 // Lasting returns a rule that makes jobs of about the given length from each level.
 func Lasting(target time.Duration) Rule { return Rule{Kind: ByRuntime, Target: corral.Seconds(target)} }
 
-// Parse parses none or the empty text, horizontal=N with N at least 1, runtime=D with D at least a millisecond, label,
-// vertical, or auto.
+// Parse parses a rule: none or the empty text, horizontal=N with N at least 1, runtime=D with D at least a millisecond,
+// label, vertical, or auto.
 func Parse(s string) (Rule, error) {
 	kind, value, given := strings.Cut(s, "=")
 	switch kind := Kind(kind); kind {
@@ -80,7 +80,7 @@ func (c Rule) String() string {
 // MarshalText formats the rule in the syntax of Parse.
 func (c Rule) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText parses the rule like Parse.
+// UnmarshalText parses the rule in the same way as Parse.
 func (c *Rule) UnmarshalText(text []byte) (err error) {
 	*c, err = Parse(string(text))
 	return err

@@ -13,12 +13,12 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// scriptHead is the beginning of all scripts: the functions that the rest uses.
+// scriptHead is the beginning of every script: it defines the functions that the rest of the script uses.
 //
 //go:embed script.sh
 var scriptHead string
 
-// scriptOf returns a script for sh that runs tasks in order. outputs are all the files that they make.
+// scriptOf returns a script for sh that runs tasks in order. outputs lists all the files that the tasks write.
 func scriptOf(tasks []*workflow.Task, outputs []string) string {
 	var s strings.Builder
 	s.WriteString(scriptHead)
@@ -45,7 +45,7 @@ func writeTask(s *strings.Builder, t *workflow.Task) {
 	fmt.Fprintf(s, "\nbegin %s\n", shell.Quote(t.ID))
 	for _, file := range t.Inputs {
 		word := "give"
-		if slices.Contains(t.Outputs, file) { // it makes a new version
+		if slices.Contains(t.Outputs, file) { // the task writes a new version
 			word = "copy"
 		}
 		fmt.Fprintf(s, "%s %s %s\n", word, shell.Quote(file), shell.Quote(name(file)))

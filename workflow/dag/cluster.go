@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// ByLevel is level clustering (Juve 2012, §2.8): the nodes of each level are split into min(n, size of the level)
-// groups, each of which becomes one job that runs its nodes one after another. Nodes of one level never depend on each
-// other, so any split is valid; if n is the number of cpus, the overhead occurs once per cpu and level, and no
-// parallelism is lost.
+// ByLevel returns the groups of level clustering (Juve 2012, §2.8): the nodes of each level are split into min(n, size
+// of the level) groups, and each group becomes one job that runs its nodes one after another. Nodes of one level never
+// depend on each other, so any split is valid; if n is the number of cpus, the overhead occurs once per cpu and level,
+// and no parallelism is lost.
 //
 // kind, if not nil, restricts groups to nodes of equal kind. A job requests its cpus and memory once and holds them
 // until its last node is done, so a group of a one-cpu and an eight-cpu node would hold eight cpus for both; callers
-// therefore give nodes with equal needs equal kinds. Each kind of a level gets at least one group, and the remaining
-// groups are assigned one by one to the kind with the largest groups; a level with more than n kinds gets one group for
-// each.
+// therefore assign equal kinds only to nodes with similar needs. Each kind of a level gets at least one group, and the
+// remaining groups are assigned one by one to the kind with the largest groups; a level with more than n kinds gets one
+// group for each kind.
 //
 // Every node is in exactly one group. Groups are sorted by level, then by the first node of their kind; nodes within a
-// group ascend, and group sizes of one kind differ by at most one. n below 1 counts as 1.
+// group are in ascending order, and the sizes of groups of one kind differ by at most one. A value of n below 1 counts
+// as 1.
 func ByLevel(g *Graph, n int, kind []int) [][]int {
 	var groups [][]int
 	rest := g.Order()
@@ -33,7 +34,7 @@ func ByLevel(g *Graph, n int, kind []int) [][]int {
 	return groups
 }
 
-// byKind divides nodes by kind; the kinds are in the order of their first nodes.
+// byKind divides nodes into one class for each kind; the classes are in the order of their first nodes.
 func byKind(nodes, kind []int) [][]int {
 	if kind == nil {
 		return [][]int{nodes}
@@ -52,7 +53,7 @@ func byKind(nodes, kind []int) [][]int {
 	return classes
 }
 
-// shares returns how many of n groups each class gets, at least one.
+// shares returns how many of n groups each class gets; the number is at least one.
 func shares(classes [][]int, n int) []int {
 	count := make([]int, len(classes))
 	for c := range count {
@@ -80,12 +81,12 @@ func split(nodes []int, n int) [][]int {
 	return runs
 }
 
-// ByRuntime splits the nodes of each level into as few groups as it finds whose total cost is at most target and about
-// equal. A node that takes longer on its own is a group by itself. Nodes share a group only if their kinds are equal;
-// without kinds all may share one.
+// ByRuntime splits the nodes of each level into groups whose total costs are about equal, and at most target; it tries
+// to use as few groups as possible. A node that costs more than target is a group by itself. Nodes share a group only
+// if their kinds are equal; if kind is nil, any nodes of a level may share one.
 //
-// Every node is in exactly one group. Groups are sorted by level, then by their first node; nodes within a group
-// ascend.
+// Every node is in exactly one group. Groups are sorted by level, then by their first node; nodes within a group are in
+// ascending order.
 func ByRuntime(g *Graph, cost []time.Duration, target time.Duration, kind []int) [][]int {
 	var groups [][]int
 	rest := g.Order()
@@ -100,9 +101,9 @@ func ByRuntime(g *Graph, cost []time.Duration, target time.Duration, kind []int)
 	return groups
 }
 
-// balanced splits nodes into groups that take at most target: it starts with the minimum number of groups for their sum
-// and increases it until the split succeeds, at the latest with as many groups as nodes. Nodes that are too long to
-// share a group are handled separately.
+// balanced splits nodes into groups that cost at most target: it starts with the minimum number of groups for the total
+// cost and increases the number until the split succeeds, which it does at the latest with as many groups as nodes.
+// Nodes that cost too much to share a group are handled separately.
 func balanced(nodes []int, cost []time.Duration, target time.Duration) (groups [][]int) {
 	longest := slices.Clone(nodes)
 	slices.SortStableFunc(longest, func(a, b int) int { return cmp.Compare(cost[b], cost[a]) })
@@ -125,8 +126,8 @@ func balanced(nodes []int, cost []time.Duration, target time.Duration) (groups [
 	}
 }
 
-// longestFirst distributes nodes, which must be sorted by descending cost, over n groups, each to the group with the
-// lowest load so far (Graham 1969). ok is false if a group of several nodes takes longer than target.
+// longestFirst distributes nodes, which must be sorted by descending cost, over n groups; each node goes to the group
+// with the lowest load so far (Graham 1969). ok is false if a group of several nodes costs more than target.
 func longestFirst(nodes []int, cost []time.Duration, target time.Duration, n int) (groups [][]int, ok bool) {
 	groups, ok = make([][]int, n), true
 	loads := make(endQueue, n) // end of each group; the initial order is a heap
@@ -140,15 +141,16 @@ func longestFirst(nodes []int, cost []time.Duration, target time.Duration, n int
 		ok = ok && (l.at <= target || len(groups[l.node]) == 1)
 		heap.Fix(&loads, 0)
 	}
-	groups = slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 0 }) // for nodes without cost
+	groups = slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 0 }) // without cost
 	for _, group := range groups {
 		slices.Sort(group)
 	}
 	return groups, ok
 }
 
-// Chains is vertical clustering: a node and its only child share a group if it is the child's only parent and their
-// kinds are equal, and so on along the chain. No node waits longer than without it.
+// Chains returns the groups of vertical clustering: a node and its only child share a group if the node is the child's
+// only parent and their kinds are equal; this is repeated along the chain. No node waits longer than it would without
+// clustering.
 //
 // Every node is in exactly one group. Groups are sorted by the level of their first node, then by its number; within a
 // group parents come before children.
@@ -171,8 +173,8 @@ func Chains(g *Graph, kind []int) [][]int {
 }
 
 // ByLabel puts nodes with the same label into one group; a node with a negative label is a group of its own. If groups
-// would wait for each other, so that none could begin, they are split: a node then shares a group with the nodes of its
-// label that come after the same number of label changes.
+// would wait for each other, so that none of them could begin, they are split: a node then shares a group only with the
+// nodes of its label that come after the same number of label changes.
 //
 // Every node is in exactly one group. Groups are sorted by the level of their first node, then by its number; within a
 // group parents come before children.
@@ -205,14 +207,14 @@ func ByLabel(g *Graph, label []int) [][]int {
 	return groups
 }
 
-// labels is the graph of the labels of a graph's nodes, which may have cycles.
+// labels represents the graph of the labels of a graph's nodes; the graph of the labels may have cycles.
 type labels struct {
 	of     []int   // :: node → its label
 	nodes  [][]int // :: label → its nodes
-	peeled []bool  // :: label → whether it is neither on a cycle nor between two cycles
+	peeled []bool  // :: label → whether the label is neither on a cycle nor between two cycles
 }
 
-// newLabels numbers the labels. A node without a label gets one of its own.
+// newLabels numbers the labels. A node without a label gets a label of its own.
 func newLabels(g *Graph, label []int) *labels {
 	l := &labels{of: make([]int, g.Len())}
 	known := map[int]int{}
@@ -233,9 +235,10 @@ func newLabels(g *Graph, label []int) *labels {
 // tangled reports whether the group of node i might wait for itself.
 func (l *labels) tangled(i int) bool { return !l.peeled[l.of[i]] }
 
-// peel repeatedly removes labels that wait for no other label; next and before determine the direction of edges.
+// peel repeatedly marks labels as peeled if they wait for no label that is not peeled; next and before determine the
+// direction of edges.
 func (l *labels) peel(next, before func(int) []int) {
-	missing := make([]int, len(l.nodes)) // edges from labels that are not peeled
+	missing := make([]int, len(l.nodes)) // number of edges from labels that are not peeled
 	var free []int
 	for k, nodes := range l.nodes {
 		for _, i := range nodes {
@@ -267,9 +270,9 @@ func (l *labels) peel(next, before func(int) []int) {
 	}
 }
 
-// Quotient returns the graph whose nodes are groups of the nodes of g: an edge connects two groups if one connects
-// their nodes. Every node must be in one group, and the result must not have a cycle; the clusterings of this package
-// ensure that.
+// Quotient returns the graph whose nodes are groups of nodes of g: an edge connects two groups if an edge of g connects
+// a node of one to a node of the other. Every node must be in exactly one group, and the result must not have a cycle;
+// the clustering functions of this package ensure both.
 func Quotient(g *Graph, groups [][]int) *Graph {
 	of := make([]int, g.Len())
 	for k, nodes := range groups {

@@ -13,7 +13,7 @@ import (
 
 func TestByRuntime(t *testing.T) {
 	t.Parallel()
-	// One node, seven children of it, one child of the last of these.
+	// One node with seven children, the last of which has a child.
 	g := newGraph(t, 9, [][2]int{{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}, {0, 7}, {7, 8}})
 	costs := seconds(9, 6, 1, 2, 3, 3, 2, 20, 0)
 	for _, c := range []struct {
@@ -75,8 +75,8 @@ func TestByLabel(t *testing.T) {
 	}
 }
 
-// For any clustering, every node is in one group, parents come before children in it, and no group waits for itself.
-// Groups of a level have no internal dependencies; a chain waits for no more than its first node does.
+// For any clustering, every node is in one group, parents come before children within a group, and no group waits for
+// itself. Groups of a level have no internal dependencies; a chain waits only for the parents of its first node.
 func TestClusteringsMakeNoCycles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -152,7 +152,8 @@ func checkGroups(t *rapid.T, g *dag.Graph, groups [][]int) {
 	}
 }
 
-// A label is split only if necessary: a group is whole if it waits for no other group that waits for it.
+// A label is split only if necessary: its nodes form a single group unless that group and another would wait for each
+// other.
 func TestLabelsAreKeptWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Graph is a directed acyclic graph that only Grow modifies. It stores its edges twice, by parent and by child, in
-// two flat arrays each, so that 100,000 nodes need a few megabytes.
+// A Graph is a directed acyclic graph that only Grow modifies. It stores its edges twice, by parent and by child, each
+// time in two flat arrays, so that 100,000 nodes need only a few megabytes.
 type Graph struct {
 	parents  adjacency
 	children adjacency
-	levels   []int // of each node
-	sizes    []int // of each level
-	order    []int // by level, then by number; nodes added by Grow at the end
+	levels   []int // level of each node
+	sizes    []int // number of nodes in each level
+	order    []int // nodes by level, then by number; nodes added by Grow follow at the end
 }
 
 // An adjacency lists the neighbours of node i, ascending, in flat[start[i]:start[i+1]].
@@ -27,7 +27,7 @@ func (a adjacency) of(i int) []int { return a.flat[a.start[i]:a.start[i+1]:a.sta
 
 // A CycleError reports that the edges passed to New form a cycle.
 type CycleError struct {
-	Cycle []int // each node is a parent of the next, the last one of the first; the lowest comes first
+	Cycle []int // each node is a parent of the next, and the last of the first; the lowest number comes first
 }
 
 func (e *CycleError) Error() string {
@@ -40,8 +40,9 @@ func (e *CycleError) Error() string {
 	return b.String()
 }
 
-// New makes the graph of n nodes with the given edges, each {parent, child}. Repeated edges are ignored. It returns a
-// *CycleError, or another error if an edge names a node that does not exist. The edges are not retained.
+// New returns the graph of n nodes with the given edges, each {parent, child}. Repeated edges are ignored. The error is
+// a *CycleError if the edges form a cycle, and another error if an edge names a node that does not exist. The edges are
+// not retained.
 func New(n int, edges [][2]int) (*Graph, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("graph of %d nodes", n)
@@ -59,7 +60,8 @@ func New(n int, edges [][2]int) (*Graph, error) {
 	return g, nil
 }
 
-// sortedByTarget is the first of two counting sorts that sort edges by both ends in linear time.
+// sortedByTarget returns edges sorted by target; it is the first of two counting sorts that sort edges by both ends in
+// linear time.
 func sortedByTarget(n int, edges [][2]int) [][2]int {
 	next := make([]int, n+1)
 	for _, e := range edges {
@@ -74,7 +76,7 @@ func sortedByTarget(n int, edges [][2]int) [][2]int {
 	return sorted
 }
 
-// bySource groups edges that are sorted by target by their sources, without duplicates.
+// bySource returns the targets of each source, without duplicates; edges must be sorted by target.
 func bySource(n int, edges [][2]int) adjacency {
 	last := make([]int, n) // last target + 1 of each source: equal targets are adjacent
 	a := adjacency{start: make([]int, n+1)}
@@ -97,8 +99,9 @@ func bySource(n int, edges [][2]int) adjacency {
 	return a
 }
 
-// reverse returns the adjacency with every edge reversed: the children from the parents. It first counts and then
-// fills, so that no slice grows; the neighbours of a node are in ascending order.
+// reverse returns the adjacency with every edge reversed: from the children of all nodes it computes their parents. It
+// first counts the neighbours and then stores them, so that no slice has to grow; the neighbours of a node are in
+// ascending order.
 func (a adjacency) reverse() adjacency {
 	n := len(a.start) - 1
 	r := adjacency{start: make([]int, n+1), flat: make([]int, len(a.flat))}
@@ -122,8 +125,8 @@ func accumulate(counts []int) {
 	}
 }
 
-// sort sets levels, sizes and order. If there is a cycle, it returns for each node the number of parents that could not
-// be ordered, otherwise nil.
+// sort sets levels, sizes and order, and returns nil. If the edges form a cycle, it returns, for each node, the number
+// of parents that could not be ordered.
 func (g *Graph) sort() (rest []int) {
 	n := g.Len()
 	g.levels = make([]int, n)
@@ -170,8 +173,8 @@ func (g *Graph) orderByLevel() {
 	}
 }
 
-// cycleAmong finds a cycle among the nodes with unordered parents: each of them has such a parent, so that following
-// parents must return to a node seen before.
+// cycleAmong returns a cycle among the nodes with unordered parents: each of these nodes has a parent that also has
+// unordered parents, so a path along such parents must return to a node that it has already visited.
 func (g *Graph) cycleAmong(missing []int) []int {
 	stuck := func(i int) bool { return missing[i] > 0 }
 	at := slices.IndexFunc(missing, func(m int) bool { return m > 0 })
@@ -195,7 +198,8 @@ func (g *Graph) cycleAmong(missing []int) []int {
 // Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.parents.start) - 1 }
 
-// Grow adds n nodes without edges. Only the owner of a graph may call it, because the change is visible to others.
+// Grow adds n nodes without edges. Only the owner of a graph may call Grow, because the change is visible to all users
+// of the graph.
 func (g *Graph) Grow(n int) {
 	for range n {
 		g.order = append(g.order, g.Len())
@@ -227,5 +231,5 @@ func (g *Graph) LevelSizes() []int { return g.sizes }
 // Width returns the size of the largest level, or 0 for the empty graph.
 func (g *Graph) Width() int { return slices.Max(append([]int{0}, g.sizes...)) }
 
-// Order returns all nodes with parents before children: by level, then by number.
+// Order returns all nodes, parents before children: they are sorted by level, then by number.
 func (g *Graph) Order() []int { return g.order }

@@ -94,7 +94,7 @@ func TestNewReportsTheCycle(t *testing.T) {
 	}
 }
 
-// edges generates arbitrary edges among n nodes; acyclic ones lead only from lower to higher shuffled numbers.
+// edges generates arbitrary edges among n nodes; acyclic edges lead only from lower to higher shuffled numbers.
 func edges(t *rapid.T, n int, acyclic bool) [][2]int {
 	if n == 0 {
 		return nil
@@ -214,7 +214,7 @@ func TestReachesAgreesWithSearch(t *testing.T) {
 	})
 }
 
-// There are more sources than bits of a word, so that several batches are needed.
+// The number of sources exceeds the number of bits of a word, so that several batches are needed.
 func TestReachesInALongChain(t *testing.T) {
 	t.Parallel()
 	const n = 200

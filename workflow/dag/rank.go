@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// UpwardRanks returns the upward rank of each node: its own cost plus the highest rank of its children, which is the
-// length of the longest path from its start to the end of the graph. It is rank_u of HEFT (Topcuoglu, Hariri, Wu:
-// Performance-effective and low-complexity task scheduling for heterogeneous computing, IEEE TPDS 13(3), 2002, eq. 8)
-// with one cost for all processors and no cost on the edges. cost has one entry for each node. Sums saturate at the
-// maximum Duration.
+// UpwardRanks returns the upward rank of each node: the node's own cost plus the highest rank of its children, i.e. the
+// length of the longest path from the node's start to the end of the graph. It is the rank_u of HEFT (Topcuoglu,
+// Hariri, Wu: Performance-effective and low-complexity task scheduling for heterogeneous computing, IEEE TPDS 13(3),
+// 2002, eq. 8) with one cost for all processors and no cost on the edges. cost has one entry for each node. Sums
+// saturate at the maximum Duration.
 func (g *Graph) UpwardRanks(cost []time.Duration) []time.Duration {
 	rank := make([]time.Duration, g.Len())
 	for k := g.Len() - 1; k >= 0; k-- {
@@ -33,14 +33,14 @@ func (g *Graph) CriticalPath(cost []time.Duration) time.Duration {
 	return longest
 }
 
-// LowerBound returns max(critical path, work ÷ cpus): no schedule on cpus uniform cpus is shorter. Work is the sum of
-// cost × need over the nodes, in cpu-time; need is as for ListSchedule. Without cpus nothing ever ends, and the bound
-// is the maximum Duration.
+// LowerBound returns max(critical path, work ÷ cpus): no schedule on the given number of uniform cpus is shorter. Work
+// is the sum of cost × need over the nodes, in cpu-time; need has the same meaning as for ListSchedule. Without cpus no
+// node ever ends, and the bound is the maximum Duration.
 func LowerBound(g *Graph, cost []time.Duration, need []int, cpus int) time.Duration {
 	if cpus < 1 {
 		return math.MaxInt64
 	}
-	var high, low, carry uint64 // 128 bits: a large workflow's work may exceed 64
+	var high, low, carry uint64 // 128 bits, because the work of a large workflow may exceed 64 bits
 	for i, c := range cost {
 		h, l := bits.Mul64(uint64(c), uint64(needOf(need, i)))
 		low, carry = bits.Add64(low, l, 0)
@@ -54,7 +54,7 @@ func LowerBound(g *Graph, cost []time.Duration, need []int, cpus int) time.Durat
 	return max(g.CriticalPath(cost), share)
 }
 
-// needOf returns the number of cpus that node i needs; one if there is no list.
+// needOf returns the number of cpus that node i needs, or one if need is nil.
 func needOf(need []int, i int) int {
 	if need == nil {
 		return 1

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A Reach tells whether a path leads from one node to another.
+// A Reach is the answer to the question whether a path leads from one node to another.
 type Reach int8
 
 // Unknown means that the answer was not found within the allowed steps.
@@ -16,11 +16,11 @@ const (
 	Reached
 )
 
-// Reaches determines for each pair {from, to} whether a path leads from the first to the second. A node reaches itself.
-// It handles 64 sources at a time, neighbours in the order of the graph, as bits that are propagated along the edges up
-// to the last target: the work is small if the nodes of pairs are close to each other, and at most the number of edges
-// for every 64 different sources. It stops shortly after the given number of steps, each a visit of a node or an edge;
-// the remaining pairs are Unknown.
+// Reaches determines for each pair {from, to} whether a path leads from the first node to the second. A node reaches
+// itself. Reaches handles 64 sources at a time, which are neighbours in the order of the graph, as bits that are
+// propagated along the edges up to the last target: the work is small if the nodes of the pairs are close to each
+// other, and at most proportional to the number of edges for every 64 different sources. Reaches stops shortly after
+// the given number of steps, where a step is a visit to a node or an edge; the remaining pairs are Unknown.
 func (g *Graph) Reaches(pairs [][2]int, steps int) []Reach {
 	found := make([]Reach, len(pairs))
 	var open []int // indices of pairs
@@ -54,13 +54,13 @@ func (g *Graph) Reaches(pairs [][2]int, steps int) []Reach {
 	return found
 }
 
-// A walk propagates sources through a part of the order of a graph.
+// A walk is the state of propagating sources through a part of the order of a graph.
 type walk struct {
 	g        *Graph
 	place    []int        // :: node → its index in the order
 	reached  []uint       // :: node → the sources that reach it
-	bit      map[int]uint // :: source → which bit it is
-	from, to int          // the part: indices of the first source and the last target
+	bit      map[int]uint // :: source → number of its bit
+	from, to int          // bounds of the part: indices of the first source and the last target
 }
 
 func (g *Graph) newWalk() *walk {
@@ -71,7 +71,8 @@ func (g *Graph) newWalk() *walk {
 	return w
 }
 
-// begin takes pairs from the front of open, which is sorted by source, until it has as many sources as a word has bits.
+// begin prepares a walk for pairs from the front of open, which is sorted by source, up to as many sources as a word
+// has bits. It returns these pairs.
 func (w *walk) begin(pairs [][2]int, open []int) []int {
 	w.from, w.to = w.place[pairs[open[0]][0]], 0
 	for n, k := range open {

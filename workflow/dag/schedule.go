@@ -7,17 +7,18 @@ import (
 )
 
 // ListSchedule returns the makespan of a list schedule of g on cpus uniform cpus without any overhead. Node i holds
-// need[i] cpus for cost[i]; a nil need means one cpu each. ok is false if a node needs fewer than one or more than
-// cpus.
+// need[i] cpus for cost[i]; a nil need means one cpu each. ok is false if a node needs less than one cpu or more cpus
+// than there are.
 //
 // Time advances from the end of one node to the next. Whenever cpus are free, the ready node with the highest upward
-// rank among those that fit is started (equal ranks: lowest number first) until none fits. Nodes are never interrupted,
-// and no cpu is kept free for a wide node while a narrow one could use it. The priority is HEFT's. Unlike HEFT it
-// considers only ready nodes, like a dispatcher, and does not insert nodes into earlier gaps, because it never leaves a
-// cpu idle that a ready node could use. It represents the reference runtime of Juve 2012, §2.8.
+// rank among those that fit is started, until no ready node fits; if nodes have equal ranks, the node with the lowest
+// number is started first. Nodes are never interrupted, and no cpu is kept free for a wide node while a narrow one
+// could use it. The priority is that of HEFT. Unlike HEFT, the schedule considers only ready nodes, like a dispatcher,
+// and does not insert nodes into earlier gaps, because it never leaves a cpu idle that a ready node could use. The
+// makespan corresponds to the reference runtime of Juve 2012, §2.8.
 //
-// The result is not a bound. A greedy list schedule may be longer than the best schedule, for one-cpu nodes by a factor
-// of less than two (Graham 1969). LowerBound is a proven bound.
+// The result is not a bound. A greedy list schedule may be longer than the best schedule; if all nodes need one cpu, it
+// is less than twice as long (Graham 1969). LowerBound returns a proven bound.
 func ListSchedule(g *Graph, cost []time.Duration, need []int, cpus int) (makespan time.Duration, ok bool) {
 	for i := range g.Len() {
 		if n := needOf(need, i); n < 1 || n > cpus {
@@ -33,8 +34,8 @@ type scheduler struct {
 	cost    []time.Duration
 	need    []int
 	rank    []time.Duration
-	missing []int         // number of unfinished parents per node
-	classes []*readyQueue // ready nodes by ascending need: there are few different needs, so few queues
+	missing []int         // number of unfinished parents of each node
+	classes []*readyQueue // queues of ready nodes by ascending need: few different needs exist, and thus few queues
 	running endQueue
 }
 
@@ -78,7 +79,7 @@ func (s *scheduler) run(free int) time.Duration {
 	}
 }
 
-// finish ends the running node with the earliest end and returns its cpus.
+// finish ends the running node with the earliest end, and returns the number of its cpus.
 func (s *scheduler) finish() int {
 	i := heap.Pop(&s.running).(ending).node
 	for _, c := range s.g.Children(i) {

@@ -1,12 +1,13 @@
-// Package formats reads and writes workflow files, and detects their format. Its table has one line for each format: to
-// add a format, add a package beside workflow/formats/wfformat whose Read feeds a workflow.Builder, and a line here.
+// Package formats reads and writes workflow files, and detects their format. Its table contains one line for each
+// format: to add a format, add a package beside workflow/formats/wfformat whose Read function uses a workflow.Builder,
+// and a line in the table.
 //
-// The file name's extension determines the format; for an unknown extension the first bytes do. Any file may be
-// gzip-compressed. The size limit applies before and after decompression, so that a small file cannot expand beyond it
-// unnoticed.
+// The format is determined by the file name's extension or, if the extension is unknown, by the first bytes. Any file
+// may be gzip-compressed. The size limit applies before and after decompression, so that a small file cannot expand
+// beyond the limit unnoticed.
 //
-// Only files named by users are read with this package. corrald receives every workflow as WfFormat, under the name of
-// the user's file, and therefore uses package wfformat directly.
+// This package is used only to read files that users name. corrald receives every workflow as WfFormat, under the name
+// of the user's file, and therefore uses package wfformat directly.
 package formats
 
 import (
@@ -33,22 +34,22 @@ import (
 
 // A format is one file format of workflows.
 type format struct {
-	word    string   // by which users select it
-	name    string   // for display
+	word    string   // word by which users select the format
+	name    string   // name for display
 	endings []string // lower-case extensions of file names, or whole names
 	sniff   func(begin []byte) bool
 	read    func(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 		*workflow.Workflow, []workflow.Warning, error)
 	write func(wf *workflow.Workflow, create Create) error // nil: read only
-	lost  func(wf *workflow.Workflow) []string             // the parts that write omits, for a sentence; nil: none
-	parts bool                                             // write makes several files
+	lost  func(wf *workflow.Workflow) []string             // describes the data that write omits; nil: it omits none
+	parts bool                                             // write creates several files
 }
 
-// A Create creates a new file with a name without folders. A format may create several files, of which the workflow's
-// is the first.
+// A Create creates a new file; the name contains no folders. A format may create several files, the first of which
+// contains the workflow.
 type Create func(name string) (io.WriteCloser, error)
 
-// formats lists every format, those with the most distinctive beginning first.
+// formats lists all formats, in descending order of how distinctive the beginnings of their files are.
 var formats = []format{
 	{"wfformat", "WfFormat 1.4 and 1.5", []string{".json"}, wfformat.Sniff, wfformat.Read,
 		alone(wfformat.Write, ".json"), nil, false},
@@ -79,7 +80,7 @@ func Written() []string {
 	return words
 }
 
-// Of returns the word for the format implied by a file's name.
+// Of returns the word for the format that a file's name implies; ok is false if the name implies none.
 func Of(name string) (word string, ok bool) {
 	if f := byName(name); f != nil {
 		return f.word, true
@@ -87,7 +88,7 @@ func Of(name string) (word string, ok bool) {
 	return "", false
 }
 
-// CanWrite returns nil if Write supports the format of a word, otherwise an error of kind Invalid.
+// CanWrite returns nil if Write supports the format with the given word, and an error of kind Invalid otherwise.
 func CanWrite(word string) error {
 	for _, f := range formats {
 		if f.word == word && f.write == nil {
@@ -101,13 +102,13 @@ func CanWrite(word string) error {
 	return corral.Errorf(corral.Invalid, "unknown format %q; use %s", word, strings.Join(Written(), " or "))
 }
 
-// IsOneFile reports whether the format of a word consists of a single file.
+// IsOneFile reports whether a workflow in the format with the given word is a single file.
 func IsOneFile(word string) bool {
 	return !slices.ContainsFunc(formats, func(f format) bool { return f.word == word && f.parts })
 }
 
-// Write writes a workflow in the format of a word, into files made by create. The error is that of CanWrite, an error
-// of another kind if the format cannot represent the workflow, or an error of create or of a file.
+// Write writes a workflow in the format with the given word, to files created by create. The error is that of CanWrite,
+// an error of another kind if the format cannot represent the workflow, or an error of create or of a file.
 func Write(wf *workflow.Workflow, word string, create Create) error {
 	if err := CanWrite(word); err != nil {
 		return err
@@ -116,8 +117,8 @@ func Write(wf *workflow.Workflow, word string, create Create) error {
 	return formats[i].write(wf, create)
 }
 
-// Lost describes, in parts of a sentence, the data of a workflow that the format of a word cannot represent, so that
-// Write omits it.
+// Lost describes, in parts of a sentence, the data of a workflow that Write omits because the format with the given
+// word cannot represent it.
 func Lost(wf *workflow.Workflow, word string) []string {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.word == word })
 	if i < 0 || formats[i].lost == nil {
@@ -137,8 +138,9 @@ func alone(write func(io.Writer, *workflow.Workflow) error, ending string) func(
 	}
 }
 
-// ReadFile reads the workflow in a regular file, and the files to which it refers, which must also be regular. Its Dir
-// is the absolute directory of the file. Errors are as in Read, including those for files that cannot be opened.
+// ReadFile reads the workflow in a regular file, and the files to which that file refers, which must also be regular.
+// The workflow's Dir is the absolute path of the file's directory. Errors are as for Read, including errors for files
+// that cannot be opened.
 func ReadFile(ctx context.Context, path string, opts workflow.Options) (*workflow.Workflow, []workflow.Warning, error) {
 	place := workflow.Place{File: path}
 	f, err := input.Open(path)
@@ -169,7 +171,7 @@ func openFrom(folder string) func(name string) (io.ReadCloser, error) {
 		}
 		f, err := input.Open(name)
 		if err != nil {
-			return nil, err // not a reader that is a nil pointer
+			return nil, err // a nil pointer would not be a nil reader
 		}
 		text, err := plain(f, innerBytes)
 		if err != nil {
@@ -187,8 +189,8 @@ type unpackedFile struct {
 }
 
 // Read reads a workflow; name determines its format and is the file name for errors and warnings. Every error has kind
-// Invalid and the place name:line, with the line if there is one, except that a cancelled ctx stops the reading with
-// its cause. Warnings are returned with the workflow and with an error.
+// Invalid and the place name:line, or name if the error concerns no line, except that if ctx is cancelled, Read stops
+// and returns the cause. Warnings are returned both with the workflow and with an error.
 func Read(ctx context.Context, r io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
@@ -205,13 +207,14 @@ func Read(ctx context.Context, r io.Reader, name string, opts workflow.Options) 
 	return f.read(ctx, text, name, opts)
 }
 
-// byteOrderMark is added by some editors to the beginning of a UTF-8 text. It has no meaning.
+// byteOrderMark is a character that some editors add at the beginning of a UTF-8 text. It has no meaning.
 const byteOrderMark = "\uFEFF"
 
-// sniffed is the number of bytes from which the format is detected: enough to skip a comment at the beginning.
+// sniffed is the number of bytes examined to detect the format of a text: enough to get past a leading comment.
 const sniffed = 1 << 10
 
-// The buffer sizes for reading. Files to which others refer are small and numerous.
+// The buffer sizes for reading. innerBytes is for files to which other files refer, because such files are small and
+// numerous.
 const (
 	bufferBytes = 64 << 10
 	innerBytes  = 4 << 10
@@ -233,13 +236,13 @@ func decompressed(r io.Reader, buffer int) (*bufio.Reader, error) {
 	text := bufio.NewReaderSize(r, buffer)
 	magic, err := text.Peek(2)
 	if err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return text, nil // a file of one byte, or a reader's error, is handled when it is read
+		return text, nil // a shorter file, or a reader's error, is handled when the text is read
 	}
 	unpacked, err := gzip.NewReader(text)
 	return bufio.NewReaderSize(unpacked, buffer), err
 }
 
-// byName returns the format implied by the name of a file, or nil.
+// byName returns the format that the name of a file implies, or nil if the name implies none.
 func byName(name string) *format {
 	base := strings.TrimSuffix(strings.ToLower(filepath.Base(name)), ".gz")
 	for i := range formats {
@@ -250,8 +253,9 @@ func byName(name string) *format {
 	return nil
 }
 
-// choose returns the format of a file by its name or else by its first bytes, or nil. An empty file is passed to the
-// first format, which reports the error.
+// choose returns the format of a file, which is determined by the file's name or, failing that, by its first bytes; it
+// returns nil if neither shows the format. For an empty file it returns the first format, whose reader reports the
+// error.
 func choose(name string, begin []byte) *format {
 	if f := byName(name); f != nil {
 		return f

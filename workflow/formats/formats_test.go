@@ -57,7 +57,7 @@ func TestReadKnowsTheFormat(t *testing.T) {
 	}
 }
 
-// TestReadKnowsEveryFormat: by the name of the file, and by the beginning of its text.
+// TestReadKnowsEveryFormat: every format is detected by the name of the file, and by the beginning of its text.
 func TestReadKnowsEveryFormat(t *testing.T) {
 	t.Parallel()
 	const xml, rule = "<?xml version='1.0'?>\n<adag name='w'><job id='a' name='n'/></adag>\n", "A=1\n\na: b\n\ttrue\n"
@@ -114,7 +114,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Reading stops at the limit if a text decompresses to too much data, and also if it never ends and decompresses to
+// Reading stops at the limit if a text decompresses to too much data, and also if a text never ends but decompresses to
 // nothing.
 func TestReadBoundsWhatIsCompressed(t *testing.T) {
 	t.Parallel()
@@ -165,7 +165,7 @@ func TestReadLimitsTheSize(t *testing.T) {
 	}
 }
 
-// A file refers to others by paths relative to its folder.
+// A file refers to other files by paths relative to its folder.
 func TestReadFileOpensWhatItNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

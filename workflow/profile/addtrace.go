@@ -2,11 +2,11 @@ package profile
 
 import "github.com/corral-pilot/corral/workflow/profile/trace"
 
-// Traced returns a trace as a sample; run is its run if the trace names none. Its level in a workflow and the type of
-// its host are not known. The caller must check whether the command succeeded.
+// Traced converts a trace to a sample; run is used as its run if the trace names none. The sample's level in a workflow
+// and the type of its host are unknown. The caller must check whether the command succeeded.
 //
-// The input is what was read at least once, as trace.Trace.Distinct computes it, and not the sizes of declared inputs
-// as for a workflow. So a task that reads nothing twice has the same values for Read and Input.
+// Input is the number of bytes that were read at least once, as trace.Trace.Distinct computes it, and not the total
+// size of the declared inputs as for a workflow. So for a task that reads nothing twice, Read and Input are equal.
 func Traced(t *trace.Trace, run string) Sample {
 	s := Sample{Task: Task{Transformation: t.Transformation, Level: AllLevels}, Run: run, ID: t.ID}
 	if t.Run != "" {
@@ -26,8 +26,8 @@ func Traced(t *trace.Trace, run string) Sample {
 	return s
 }
 
-// AddTrace adds to a sample what only a trace of its task contains: the address space and, in mode io, how much of its
-// input it read, which replaces the size of the input.
+// AddTrace adds to a sample the measurements that only a trace of its task contains: the peak of the address space and,
+// in mode io, how much of its input the task read, which replaces the size of the input.
 func (s *Sample) AddTrace(t *trace.Trace) {
 	s.Values.Set(Virtual, float64(t.Virtual()))
 	if distinct, ok := t.Distinct(); ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// A task that reads its input 3.6 times, and allocates 34 times what it uses, is reported: these are the two defects
-// that the thesis found by its traces.
+// A task that reads its input 3.6 times, and allocates 34 times as much memory as it uses, is reported: these are the
+// two defects that the thesis found with its traces.
 func TestTracesAreSamples(t *testing.T) {
 	t.Parallel()
 	tr := &trace.Trace{

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// published contains executions of production workflows in WfFormat (WfInstances), five small ones.
+// published is a folder of five small executions of production workflows in WfFormat (WfInstances).
 const published = "../formats/wfformat/testdata/wfcommons/instances"
 
 // F68, on WfFormat: a profile of an executed workflow estimates every task: its runtime as a mean with quantiles,
@@ -69,8 +69,8 @@ func TestAProfileEstimatesEveryTaskOfAPublishedWorkflow(t *testing.T) {
 	}
 }
 
-// F68: the error of each run that is left out equals the error of the mean of the others, calculated by hand: of 10, 12
-// and 20 seconds.
+// F68: for runs of 10, 12 and 20 seconds, the error of each run that is left out equals the error of the mean of the
+// other runs, calculated by hand.
 func TestTheErrorOfRunsThatAreLeftOut(t *testing.T) {
 	t.Parallel()
 	all := profile.Validate(of(t, runtimes("a", "map", 0, 10), runtimes("b", "map", 0, 12), runtimes("c", "map", 0, 20)), nil)

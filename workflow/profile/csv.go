@@ -13,30 +13,30 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// columns are the columns of the CSV form. Each line gives one metric of one class:
+// columns lists the columns of the CSV form. Each line contains one metric of one class:
 //
-//	transformation   its name, up to 1,000 bytes
-//	level            its level in the workflow, from 0; empty: any level
+//	transformation   name of the transformation, up to 1,000 bytes
+//	level            level of its tasks in the workflow, from 0; empty: any level
 //	metric           runtime_s, cpu_s, utilization, memory_bytes, read_bytes, written_bytes, input_bytes or
 //	                 virtual_bytes
-//	count            the number of tasks for which it was measured, at least 1
+//	count            the number of tasks for which the metric was measured, at least 1
 //	min, max         both empty: not known
 //	mean
-//	sd               the standard deviation of a sample; 0 for one task
+//	sd               the sample standard deviation; 0 for one task
 //	sum              empty: not given; otherwise it must be mean × count within 1 %
 //
 // The columns from min to sum are in the unit of the metric.
 var columns = []string{"transformation", "level", "metric", "count", "min", "max", "mean", "sd", "sum"}
 
-// These are the limits of a profile that is read.
+// Limits on the size of a profile that is read.
 const (
 	maxCSVBytes  = 32 << 20
 	maxCSVLines  = 200_000
 	maxJSONBytes = 256 << 20
 )
 
-// WriteCSV writes the summary of each class, but no runs or samples, so quantiles and models cannot be computed from
-// it.
+// WriteCSV writes the summary of each class, but neither runs nor samples, so that quantiles and models cannot be
+// computed from the output.
 func (p *Profile) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(columns) // out keeps the error
@@ -65,9 +65,10 @@ func (p *Profile) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// ReadCSV reads what WriteCSV writes, or a file in the same form from elsewhere. name is the name of the input in
-// errors. Errors are of kind Invalid, with the place name:line: for anything that does not match the description of
-// columns, for a line that repeats what an earlier line gives, and for more than 32 MiB or 200,000 lines.
+// ReadCSV reads the output of WriteCSV, or a file in the same form from another source. name is the name of the input
+// in errors. Errors are of kind Invalid, with the place name:line; they are returned for anything that does not match
+// the description of columns, for a second line about the same metric of the same class, and for more than 32 MiB or
+// 200,000 lines.
 func ReadCSV(r io.Reader, name string) (*Profile, error) {
 	p, n := New(), 0
 	line, err := input.Table(r, maxCSVBytes, columns, func(record []string) error {
@@ -149,7 +150,7 @@ func parseStat(fields []string) (Stat, error) {
 	if err := s.validate(); err != nil {
 		return Stat{}, err
 	}
-	if given && !(math.Abs(sum-s.Sum()) <= 0.01*s.Sum()) { // true for NaN, too
+	if given && !(math.Abs(sum-s.Sum()) <= 0.01*s.Sum()) { // also true for NaN
 		return Stat{}, fmt.Errorf("sum %g is not count × mean, which is %g", sum, s.Sum())
 	}
 	return s, nil

@@ -86,7 +86,7 @@ func TestReadCSVRefuses(t *testing.T) {
 	}
 }
 
-// A written profile reads as the same profile, and is written the same again.
+// Reading a written profile yields the same profile, and writing that profile yields the same text.
 func TestFilesRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,8 +98,8 @@ func TestFilesRoundTrip(t *testing.T) {
 	})
 }
 
-// Squares of the smallest values are no longer normal numbers: their sd has few correct digits, but is read
-// nevertheless.
+// Squares of the smallest values are no longer normal numbers: the sd of such values has few correct digits, but is
+// accepted nevertheless.
 func TestLeastValuesRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, v := range [][]float64{

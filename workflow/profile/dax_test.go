@@ -11,9 +11,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// F68, on DAX: workflows in the generator's dialect with the tasks of the thesis's tables, with their means and
-// standard deviations, give profiles that equal those tables, and from which the lines of table 5.2 can be computed.
-// Montage's 10,429 tasks and CyberShake's 815,823 are for the long tests.
+// F68, on DAX: workflows in the generator's dialect with the tasks of the thesis's tables, which have the tables' means
+// and standard deviations, yield profiles that equal these tables, and from which the lines of table 5.2 can be
+// computed. The 10,429 tasks of Montage and the 815,823 tasks of CyberShake are left to the long tests.
 func TestThesisTablesFromDAX(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"broadband", "epigenomics", "ligo", "sipht"} {
@@ -70,8 +70,8 @@ func checkTableFromDAX(t *testing.T, name string) {
 	}
 }
 
-// daxOf returns a workflow with the tasks of a table. Their runtimes are two numbers with the table's mean and standard
-// deviation; what they read and write is its mean.
+// daxOf returns a workflow with the tasks of a table. The runtimes of each transformation have two values, with the
+// mean and standard deviation in the table; each task reads and writes the mean number of bytes in the table.
 func daxOf(table *profile.Profile) string {
 	var b strings.Builder
 	b.WriteString(`<adag version="2.1" name="thesis">` + "\n")
@@ -91,14 +91,14 @@ func daxOf(table *profile.Profile) string {
 	return b.String()
 }
 
-// spread returns element i of n numbers, none negative, of two kinds, with the given mean and sample standard
-// deviation.
+// spread returns element i of n non-negative numbers that have two different values, and the given mean and sample
+// standard deviation.
 func spread(mean, sd float64, i, n int) float64 {
 	if n < 2 || sd == 0 {
 		return mean
 	}
 	sigma := sd * math.Sqrt(float64(n-1)/float64(n))
-	ratio := mean / sigma * (mean / sigma)                     // the most that share ÷ (1 − share) may be
+	ratio := mean / sigma * (mean / sigma)                     // maximum of share ÷ (1 − share)
 	above := max(1, min(n/2, int(float64(n)*ratio/(1+ratio)))) // of n
 	share := float64(above) / float64(n)
 	if i < above {

@@ -17,28 +17,28 @@ type classKey struct {
 	level          int
 }
 
-// estimates is an Estimator's knowledge about a class.
+// estimates holds the model of a class and the distribution of its residuals.
 type estimates struct {
 	class     *Class
 	line      line
 	residuals []float64 // actual ÷ estimate of equally likely outcomes, ascending; never empty
-	spread    Stat      // of the residuals
+	spread    Stat      // summary of the residuals
 }
 
 // NewEstimator fits a model to each class of p. If speeds is not nil, runtimes are first normalised to the reference
-// host, and an estimate is for the type of host of the task. If it is nil, runtimes are used as they were measured.
+// host, and an estimate applies to the task's type of host. If speeds is nil, runtimes are used as they were measured.
 // Memory and bytes do not depend on the host.
 //
-// The models are the mean, the median and two that depend on the input size. They are compared by estimating each run
-// from the others; a model of the input size must be better than the mean by a tenth. Validate computes the remaining
-// error. Models are fitted to the samples that were kept; a class without any, such as one read from CSV, is estimated
-// by its mean.
+// The models are the mean, the median and two models that depend on the input size. They are compared by estimating
+// each run from the others; a model that depends on the input size is chosen only if its error is smaller than that of
+// the mean by at least a tenth. Validate computes the remaining error. Models are fitted to the kept samples; a class
+// without samples, such as a class read from CSV, is estimated by its mean.
 func NewEstimator(p *Profile, speeds Speeds) *Estimator {
 	e := &Estimator{classes: make(map[classKey]*estimates), speeds: speeds}
 	for _, c := range p.Classes() {
 		e.add(c)
 		if c.Level != AllLevels && e.classes[classKey{c.Transformation, AllLevels}] == nil {
-			e.add(pooled(p.kinds[c.Transformation])) // for levels that are not in the profile
+			e.add(pooled(p.kinds[c.Transformation])) // for tasks at levels that are not in the profile
 		}
 	}
 	return e
@@ -75,7 +75,7 @@ func newEstimates(c *Class, speeds Speeds) *estimates {
 	return x
 }
 
-// points returns the kept samples that have a runtime.
+// points returns the kept samples with a measured runtime, normalised by speeds.
 func (c *Class) points(speeds Speeds) []point {
 	c.trim()
 	var points []point
@@ -88,11 +88,12 @@ func (c *Class) points(speeds Speeds) []point {
 	return points
 }
 
-// outcomes is the number of equally likely outcomes that represent a distribution of which only mean and sd are known.
+// outcomes is the number of equally likely outcomes that represent a distribution if only its mean and sd are known.
 const outcomes = 1000
 
-// lognormal returns outcomes with mean 1 and coefficient of variation cv, apart from the cut at both ends. Runtimes are
-// positive and skewed to the right; a normal distribution would give negative ones where the sd is near the mean.
+// lognormal returns equally likely outcomes of a lognormal distribution with mean 1 and coefficient of variation cv,
+// which is only approximate because both tails are cut off. Runtimes are positive and skewed to the right; a normal
+// distribution would yield negative runtimes if the sd is close to the mean.
 func lognormal(cv float64) []float64 {
 	if cv == 0 {
 		return []float64{1}
@@ -113,14 +114,14 @@ func lognormal(cv float64) []float64 {
 
 // An Estimate is the expected behaviour of a task.
 type Estimate struct {
-	Point   time.Duration // the estimate of the model: the value that was closest in validation
-	Mean    time.Duration // the mean of the outcomes; it differs from Point if the model is the median
-	SD      time.Duration // of the outcomes
+	Point   time.Duration // the estimate of the model that was closest in validation
+	Mean    time.Duration // mean of the outcomes; differs from Point if the model is the median
+	SD      time.Duration // standard deviation of the outcomes
 	Model   Model
-	Level   int   // of the class used; AllLevels if the profile is not divided by level or does not have the level
-	Samples int64 // the number of tasks that the estimate is based on
+	Level   int   // level of the class used; AllLevels if the profile is not divided by level or lacks the level
+	Samples int64 // the number of tasks on which the estimate is based
 
-	MemoryBytes  int64 // to plan with: the largest, or mean + 3 sd if the largest is not known; 0: not known
+	MemoryBytes  int64 // memory to plan for: maximum or, if unknown, mean + 3 sd; 0: not known
 	CPUs         int   // the number of cpus that the task keeps busy, at least 1
 	ReadBytes    int64 // mean; 0: none, or not known
 	WrittenBytes int64 // mean; 0: none, or not known
@@ -129,8 +130,8 @@ type Estimate struct {
 	residuals []float64
 }
 
-// Estimate estimates a task. input is the size of its input files; a negative size means that it is not known. ok is
-// false if the profile has no runtime of the transformation.
+// Estimate estimates a task. input is the total size of the task's input files; a negative value means that the size is
+// not known. ok is false if the profile contains no runtime for the transformation.
 func (e *Estimator) Estimate(t Task, input int64) (x Estimate, ok bool) {
 	known := e.classes[classKey{t.Transformation, t.Level}]
 	if known == nil {
@@ -150,7 +151,7 @@ func (e *Estimator) Estimate(t Task, input int64) (x Estimate, ok bool) {
 	}, true
 }
 
-// Quantile returns the runtime that a fraction q of the outcomes does not exceed, for q from 0 to 1.
+// Quantile returns the runtime that a fraction q, from 0 to 1, of the outcomes does not exceed.
 func (x Estimate) Quantile(q float64) time.Duration {
 	if len(x.residuals) == 0 {
 		return x.Point
@@ -158,9 +159,9 @@ func (x Estimate) Quantile(q float64) time.Duration {
 	return seconds(x.scale * quantile(x.residuals, q))
 }
 
-// Draw returns one outcome: a runtime that the task may turn out to have. u is at least 0 and less than 1. Equal u give
-// equal outcomes, and uniformly drawn u give outcomes distributed as they were measured. The caller draws u, for
-// example from the id of the task.
+// Draw returns one outcome, i.e. a possible runtime of the task. u must be at least 0 and less than 1. Equal values of
+// u yield equal outcomes, and uniformly distributed values of u yield outcomes that are distributed like the measured
+// runtimes. The caller determines u, for example from the id of the task.
 func (x Estimate) Draw(u float64) time.Duration {
 	n := len(x.residuals)
 	if n == 0 {
@@ -169,9 +170,9 @@ func (x Estimate) Draw(u float64) time.Duration {
 	return seconds(x.scale * x.residuals[max(0, min(n-1, int(u*float64(n))))])
 }
 
-// peak returns the memory to plan with. If the mean were planned, every task above it would fail: SeisSynth of
-// CyberShake needs 817 MB on average and 1,870 MB at most. If the largest value is not known, peak uses mean + 3 sd,
-// which at most one task in ten exceeds, whatever the distribution (Cantelli's inequality).
+// peak returns the memory to plan for, which is the maximum. If plans used the mean, every task above it would fail:
+// SeisSynth of CyberShake needs 817 MB on average and 1,870 MB at most. If the maximum is not known, peak returns mean
+// + 3 sd, which at most one task in ten exceeds, whatever the distribution (Cantelli's inequality).
 func (c *Class) peak() int64 {
 	s := c.stats[Memory]
 	if s.Ranged {
@@ -180,21 +181,21 @@ func (c *Class) peak() int64 {
 	return round(math.Ceil(s.Mean + 3*s.SD))
 }
 
-// slack is by how much a utilization may exceed a whole number of cpus, because cpu clocks tick and short tasks round
-// up.
+// slack is the amount by which a utilization may exceed a whole number of cpus without counting as another cpu: cpu
+// clocks advance in ticks, so the cpu time of short tasks may be rounded up.
 const slack = 0.05
 
-// cpus returns how many cpus a task keeps busy: 2 for one that uses 153 %.
+// cpus returns the number of cpus that a task keeps busy: 2 for a task that uses 153 % of a cpu.
 func (c *Class) cpus() int {
 	return max(1, int(math.Ceil(min(c.stats[Utilization].Mean, math.MaxInt32)-slack)))
 }
 
-// seconds converts to the nearest duration that can be represented.
+// seconds converts a number of seconds to the nearest duration that can be represented.
 func seconds(s float64) time.Duration {
 	return time.Duration(round(s * float64(time.Second)))
 }
 
-// round converts to the nearest whole number that an int64 can hold.
+// round returns the nearest whole number that an int64 can represent.
 func round(v float64) int64 {
 	if v >= math.MaxInt64 {
 		return math.MaxInt64

@@ -15,7 +15,7 @@ func estimate(p *profile.Profile, t string, level int, input int64) (profile.Est
 	return profile.NewEstimator(p, nil).Estimate(profile.Task{Transformation: t, Level: level}, input)
 }
 
-// sized returns tasks of one run whose runtime is f of their input.
+// sized returns samples of one run whose runtimes are f of their input sizes.
 func sized(run string, f func(input float64) float64, inputs ...float64) []profile.Sample {
 	var all []profile.Sample
 	for i, in := range inputs {
@@ -69,7 +69,7 @@ func TestEstimatorChoosesAModel(t *testing.T) {
 	}
 }
 
-// A regression never gives an impossible value, even far from where it was measured.
+// A regression never yields an impossible value, even far outside the measured range.
 func TestEstimatesStayInRange(t *testing.T) {
 	t.Parallel()
 	falling := func(in float64) float64 { return 100 - in }
@@ -86,7 +86,7 @@ func TestEstimatesStayInRange(t *testing.T) {
 	}
 }
 
-// Outcomes are as they were measured: every sample once, for u on a grid.
+// Outcomes are distributed like the measurements: with values of u on a grid, every sample is drawn once.
 func TestDrawsAreOutcomes(t *testing.T) {
 	t.Parallel()
 	x, ok := estimate(of(t, runtimes("a", "map", 0, 1, 2, 3, 10)), "map", 0, -1)
@@ -107,7 +107,8 @@ func TestDrawsAreOutcomes(t *testing.T) {
 	}
 }
 
-// For a published table, only mean and sd are known: outcomes have both, and none is negative.
+// For a published table, only the mean and the sd are known: the outcomes have the same mean and sd, and no outcome is
+// negative.
 func TestEstimatesFromTheLibrary(t *testing.T) {
 	t.Parallel()
 	p, _ := profile.FromLibrary("cybershake")
@@ -130,7 +131,7 @@ func TestEstimatesFromTheLibrary(t *testing.T) {
 	}
 }
 
-// A level that is not in the profile is estimated from all others; memory is planned by the largest.
+// A task at a level that is not in the profile is estimated from all levels; its memory is planned by the maximum.
 func TestEstimatesByLevel(t *testing.T) {
 	t.Parallel()
 	p := of(t, runtimes("a", "add", 1, 1, 1, 1, 1, 1, 1), runtimes("a", "add", 2, 8, 8, 8, 8, 8, 8),
@@ -162,7 +163,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// One long run has the same weight in the choice of a model as a short one, and there may be more runs than folds.
+// In the choice of a model, a long run has the same weight as a short one, and the number of runs may exceed the number
+// of folds.
 func TestManyRuns(t *testing.T) {
 	t.Parallel()
 	rate := func(in float64) float64 { return in }

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// A Rule names one kind of unusual behaviour.
+// A Rule is a rule by which one kind of unusual behaviour is recognised.
 type Rule string
 
-// These are the rules. Each comment describes the Number of a Finding of the rule.
+// These are the rules. Each comment describes the Number of a Finding, and the values for which the rule applies.
 const (
 	Rereads       Rule = "rereads"       // bytes read ÷ bytes of input, 2 or more
 	Overallocates Rule = "overallocates" // peak of the address space ÷ peak of memory, 10 or more
@@ -21,20 +21,20 @@ const (
 	manyReads      = 2
 	manyAllocated  = 10
 	littleCPU      = 0.1
-	scatteredTasks = 3 // two tasks may differ by chance
+	scatteredTasks = 3 // minimum number of tasks, because two tasks may differ by chance
 )
 
-// A Finding is something unusual about the tasks of a class. A planner takes it into account; users may want to correct
-// it.
+// A Finding describes unusual behaviour of the tasks of a class. A planner takes the behaviour into account; users may
+// want to correct it.
 type Finding struct {
 	Transformation string  `json:"transformation"`
 	Level          int     `json:"level"` // AllLevels: any level
 	Rule           Rule    `json:"rule"`
 	Number         float64 `json:"number"`
-	Sentence       string  `json:"sentence"` // what the tasks do, to be written after their name
+	Sentence       string  `json:"sentence"` // describes the behaviour; to be written after the transformation's name
 }
 
-// Findings returns what is unusual about the classes of p, by class and then by rule. All numbers are computed from
+// Findings returns the findings about the classes of p, sorted by class and then by rule. All numbers are computed from
 // means.
 func (p *Profile) Findings() []Finding {
 	var all []Finding
@@ -69,7 +69,7 @@ func (c *Class) findings() []Finding {
 	return all
 }
 
-// ratio returns the ratio of two means, 0 if one of them is not known.
+// ratio returns the ratio of the means of two metrics, or 0 if one of the means is not known.
 func (c *Class) ratio(a, b Metric) float64 {
 	if c.stats[a].Count == 0 || c.stats[b].Mean == 0 {
 		return 0
@@ -77,7 +77,7 @@ func (c *Class) ratio(a, b Metric) float64 {
 	return c.stats[a].Mean / c.stats[b].Mean
 }
 
-// short formats a ratio with two digits.
+// short formats a ratio with two significant digits, or with all digits of its integer part.
 func short(x float64) string {
 	if x < 9.95 {
 		return fmt.Sprintf("%.1f", x)

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// applications are those with at least five runs.
+// applications lists the applications with at least five runs.
 var applications = []string{
 	"makeflow/blast", "makeflow/bwa", "pegasus/1000genome", "pegasus/cycles", "pegasus/epigenomics", "pegasus/montage",
 	"pegasus/seismology", "pegasus/soykb", "pegasus/srasearch",
@@ -61,9 +61,9 @@ func ofApplication(t *testing.T, dir, app string) *profile.Profile {
 	return p
 }
 
-// Runs of nine applications are each estimated from the other runs of the application. The error is the sum of the
-// misses. Compared with the mean per transformation, which is the usual baseline, it is smaller by at least a fifth on
-// average over the applications, and hardly larger for any of them.
+// Each run of nine applications is estimated from the other runs of the same application. The error is the sum of the
+// absolute differences. Compared with the error of the mean per transformation, which is the usual baseline, it is
+// smaller by at least a fifth on average over the applications, and hardly larger for any of them.
 func TestEstimatesBeatTheMean(t *testing.T) {
 	t.Parallel()
 	dir := datasets.Path(t, datasets.Instances)

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// document is a whole profile as JSON. Level -1 is AllLevels.
+// document is the JSON form of a whole profile. Level -1 means AllLevels.
 type document struct {
 	Version int             `json:"version"`
 	Runs    []string        `json:"runs"`
@@ -31,7 +31,8 @@ type classDocument struct {
 // version is the version of the JSON form.
 const version = 1
 
-// WriteJSON writes the whole profile. ReadJSON reads it as an identical profile, which merges in the same way.
+// WriteJSON writes the whole profile. From the output ReadJSON creates an identical profile, which can be merged with
+// the same results.
 func (p *Profile) WriteJSON(w io.Writer) error {
 	d := document{Version: version, Runs: p.Runs(), Classes: []classDocument{}}
 	for _, name := range slices.Sorted(maps.Keys(p.kinds)) {
@@ -52,9 +53,9 @@ func (p *Profile) WriteJSON(w io.Writer) error {
 	return enc.Encode(d)
 }
 
-// ReadJSON reads what WriteJSON wrote, up to 256 MiB. name is the name of the input in errors. Errors are of kind
-// Invalid: for unknown fields, values that no measurement can give, classes given twice, and samples that belong
-// elsewhere.
+// ReadJSON reads the output of WriteJSON, up to 256 MiB. name is the name of the input in errors. Errors are of kind
+// Invalid; they are returned for unknown fields, for values that no measurement can produce, for duplicate classes, and
+// for samples that belong to another class.
 func ReadJSON(r io.Reader, name string) (*Profile, error) {
 	text, err := input.ReadAll(r, maxJSONBytes)
 	var d document
@@ -71,7 +72,7 @@ func ReadJSON(r io.Reader, name string) (*Profile, error) {
 	return p, nil
 }
 
-// beginning matches the beginning of what WriteJSON writes, however it is indented.
+// beginning matches the beginning of WriteJSON's output, however it is indented.
 var beginning = regexp.MustCompile(`^\s*\{\s*"version"\s*:`)
 
 // Sniff reports whether a text that begins with begin may be a profile written by WriteJSON.
@@ -140,7 +141,7 @@ func (p *Profile) addClass(d *classDocument) error {
 	return nil
 }
 
-// strictly decodes one JSON value. Unknown fields and anything after the value are errors.
+// strictly decodes one JSON value. Unknown fields, and any text after the value, are errors.
 func strictly(text []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()

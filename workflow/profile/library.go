@@ -12,7 +12,7 @@ var library embed.FS
 
 // Library returns the names of the profiles that are included in Corral, sorted. They describe six scientific
 // workflows, as printed in tables 5.3 to 5.8 of the thesis of 2012; library/README.md explains how they were converted.
-// They have neither samples nor extremes.
+// These profiles contain neither samples nor extremes.
 func Library() []string {
 	entries, err := library.ReadDir("library")
 	if err != nil {
@@ -25,7 +25,8 @@ func Library() []string {
 	return names
 }
 
-// FromLibrary returns the profile of a name in Library; ok is false for any other name. The caller owns the profile.
+// FromLibrary returns a new copy of the included profile with the given name; ok is false if Library does not list the
+// name.
 func FromLibrary(name string) (p *Profile, ok bool) {
 	if !slices.Contains(Library(), name) {
 		return nil, false
@@ -37,7 +38,7 @@ func FromLibrary(name string) (p *Profile, ok bool) {
 		p, err = ReadCSV(f, file)
 	}
 	if err != nil {
-		panic(err) // unreachable: a test reads all of them
+		panic(err) // unreachable: a test reads all included profiles
 	}
 	return p, true
 }

@@ -25,15 +25,17 @@ var printed = map[string]totals{
 	"sipht":       {31, 1.23, 1.70, 1.48, 93.37},
 }
 
-// deviations are the totals that differ from the printed ones by more than 0.1 %, in percent. The rounding of the
-// printed numbers explains all of them except the utilization of Montage, which is an error of the paper.
+// deviations holds the deviations, in percent, of the totals that differ from the printed totals by more than 0.1 %.
+// The rounding of the printed numbers explains all deviations except that of the utilization of Montage, which is an
+// error in the paper.
 var deviations = map[string]float64{
 	"ligo written": -12.7, "sipht hours": 0.30, "cybershake written": -0.13, "montage utilization": 0.11,
 }
 
-// recomputed returns the totals of a profile, and by how much the rounding of the printed means may change each.
+// recomputed returns the totals of a profile, and the amount by which the rounding of the printed means may change each
+// total.
 func recomputed(p *profile.Profile) (sum, rounding totals) {
-	const gb, half = 1 << 30, 0.005 // of the last printed digit
+	const gb, half = 1 << 30, 0.005 // half a unit of the last printed digit
 	var busy float64
 	for _, c := range p.Classes() {
 		n := float64(c.Count())
@@ -50,8 +52,8 @@ func recomputed(p *profile.Profile) (sum, rounding totals) {
 	return sum, rounding
 }
 
-// The library holds tables 5.3 to 5.8. Table 5.2 can be computed from them: within 0.1 % each, except for the
-// deviations.
+// The library contains tables 5.3 to 5.8. Table 5.2 can be computed from these tables: each total agrees within 0.1 %,
+// except for the deviations.
 func TestThesisTables(t *testing.T) {
 	t.Parallel()
 	if names := profile.Library(); len(names) != len(printed) {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Metric is one thing that is measured about a task.
+// A Metric is a quantity that is measured for a task.
 type Metric int
 
-// These are the metrics. Profile.Add computes Utilization from CPU and Runtime unless it is given.
+// These are the metrics. Profile.Add computes Utilization from CPU and Runtime unless Utilization is set.
 const (
 	Runtime     Metric = iota // seconds, from the start of the first process to the end of the last
 	CPU                       // seconds, user and system, of all processes
-	Utilization               // CPU ÷ Runtime; above 1 with several cpus
+	Utilization               // CPU ÷ Runtime; above 1 if several cpus are busy
 	Memory                    // bytes, the peak
 	Read                      // bytes
 	Written                   // bytes
@@ -37,29 +37,29 @@ func parseMetric(name string) (Metric, error) {
 	return 0, fmt.Errorf("metric %.40q must be one of %s", name, strings.Join(metricNames[:], ", "))
 }
 
-// Values holds the metrics of one task. The zero value has none.
+// Values holds the metrics of one task. In the zero value no metric is set.
 type Values struct {
 	set   uint16 // bit m: metric m was measured
 	value [metrics]float64
 }
 
-// Set records that metric m was measured to be v, in the unit of the metric.
+// Set records the measured value v of metric m, in the unit of the metric.
 func (x *Values) Set(m Metric, v float64) {
 	x.set |= 1 << m
 	x.value[m] = v
 }
 
-// Get returns metric m; ok is false if it was not measured.
+// Get returns the value of metric m; ok is false if m was not measured.
 func (x *Values) Get(m Metric) (v float64, ok bool) {
 	return x.value[m], x.set&(1<<m) != 0
 }
 
-// largest is more than any measured value can be: 300 billion years in seconds, 10 exabytes in bytes.
+// largest exceeds any possible measured value: it is 300 billion years in seconds, or 10 exabytes in bytes.
 const largest = 1e19
 
-// checkValue returns an error for a value that no measurement can give.
+// checkValue returns an error for a value that no measurement can produce.
 func checkValue(v float64) error {
-	if !(v >= 0 && v <= largest) { // true for NaN, too
+	if !(v >= 0 && v <= largest) { // also true for NaN
 		return fmt.Errorf("%v is not a number from 0 to %g", v, float64(largest))
 	}
 	return nil
@@ -76,7 +76,7 @@ func (x *Values) validate() error {
 	return nil
 }
 
-// MarshalJSON writes an object with the metrics that were measured, by name.
+// MarshalJSON returns a JSON object with the metrics that were measured, by name.
 func (x Values) MarshalJSON() ([]byte, error) {
 	object := make(map[string]float64)
 	for m := range metrics {
@@ -87,7 +87,7 @@ func (x Values) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON parses the output of MarshalJSON.
 func (x *Values) UnmarshalJSON(b []byte) error {
 	var object map[string]float64
 	if err := json.Unmarshal(b, &object); err != nil {

@@ -10,23 +10,24 @@ import (
 // A Model determines how the runtime of a task of a class is estimated.
 type Model string
 
-// These are the models. Those of the input size use the total size of the task's input files.
+// These are the models. Proportional and Linear depend on the input size, i.e. the total size of the task's input
+// files.
 const (
 	Mean         Model = "mean"         // of the runtimes
 	Median       Model = "median"       // of the runtimes
-	Proportional Model = "proportional" // to the input size
+	Proportional Model = "proportional" // proportional to the input size
 	Linear       Model = "linear"       // regression on the input size, by least squares
 )
 
-// Models lists the models; the earlier one is chosen if two are equally good.
+// Models lists the models; if two of them are equally good, the earlier one is chosen.
 var Models = [...]Model{Mean, Median, Proportional, Linear}
 
-// guard is by how much the error of a model of the input size must be smaller than that of the mean to replace it, as a
-// fraction. A regression that is better only by chance extrapolates badly. Results hardly differ for guards from 3 to
-// 20 %.
+// guard is the fraction by which the error of a model that depends on the input size must be smaller than the error of
+// the mean for the model to be chosen. A regression that is better only by chance extrapolates badly. Results hardly
+// differ for guards from 3 to 20 %.
 const guard = 0.10
 
-// A point is a task as models see it.
+// A point holds the properties of a measured task that models use.
 type point struct {
 	run     string
 	input   float64 // bytes
@@ -34,14 +35,14 @@ type point struct {
 	runtime float64 // seconds, on the reference host
 }
 
-// A line estimates a + b·input, but at least floor, because a regression can be negative where nothing was measured,
-// and a runtime cannot. The floor of a regression is the shortest runtime. The floor of the other models is a
-// thousandth of the mean, so that an estimate is 0 only if every runtime was.
+// A line estimates the runtime as a + b·input, but at least as floor, because a regression can be negative for inputs
+// outside the measured range, whereas a runtime cannot. The floor of a regression is the shortest runtime. The floor of
+// the other models is a thousandth of the mean, so that an estimate is 0 only if every runtime was 0.
 type line struct {
 	model    Model
 	a, b     float64
 	floor    float64
-	fallback float64 // for tasks whose input size is not known: the mean
+	fallback float64 // estimate for tasks whose input size is not known: the mean
 }
 
 func (l line) at(input float64, known bool) float64 {
@@ -51,7 +52,7 @@ func (l line) at(input float64, known bool) float64 {
 	return max(l.floor, l.a+l.b*input)
 }
 
-// fit fits a model to points, which must not be empty; ok is false if the model cannot be fitted to them.
+// fit fits a model to points, which must not be empty; ok is false if the model cannot be fitted to these points.
 func fit(m Model, points []point) (l line, ok bool) {
 	n := float64(len(points))
 	var runtime, input float64
@@ -92,10 +93,10 @@ func fit(m Model, points []point) (l line, ok bool) {
 	return l, true
 }
 
-// maxFolds limits the work of a cross-validation: if there are more runs, several are left out together.
+// maxFolds limits the work of a cross-validation: if the number of runs exceeds it, several runs are left out together.
 const maxFolds = 32
 
-// folds divides points by run. Runs are assigned to the folds in turn, in the order of their names.
+// folds divides points into folds by run. Runs are assigned to the folds in turn, in the order of their names.
 func folds(points []point) [][]point {
 	byRun := make(map[string][]point)
 	for _, p := range points {
@@ -108,14 +109,15 @@ func folds(points []point) [][]point {
 	return all
 }
 
-// without returns the points of all folds but one.
+// without returns the points of all folds except the one with index left.
 func without(folds [][]point, left int) []point {
 	return slices.Concat(slices.Concat(folds[:left]...), slices.Concat(folds[left+1:]...))
 }
 
 // choose returns the model with the smallest error when each run is estimated from the others. The error of a run is
-// its sum of |actual − estimate| divided by its sum of runtimes, so that each run counts the same. With plain seconds,
-// one run on a large input would decide for all the others. With fewer than two runs, choose returns the mean.
+// the sum of |actual − estimate| over its tasks divided by the sum of their runtimes, so that all runs have equal
+// weight. If errors were in seconds, a single run on a large input would determine the model. With fewer than two runs,
+// choose returns the mean.
 func choose(folds [][]point) Model {
 	if len(folds) < 2 {
 		return Mean
@@ -155,7 +157,7 @@ func misses(l line, points []point) (wrong, sum float64) {
 	return wrong, sum
 }
 
-// learn chooses a model for points, which must not be empty, and fits it.
+// learn chooses a model for points, which must not be empty, and fits the model to them.
 func learn(points []point) line {
 	if l, ok := fit(choose(folds(points)), points); ok {
 		return l

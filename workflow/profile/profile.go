@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Profile summarises the tasks of runs. The zero value is not usable; use New. Only one goroutine may use it, because
-// even reading sorts and trims the kept samples.
+// A Profile summarises the tasks of runs. The zero value is not usable; use New. Only one goroutine may use a Profile
+// at a time, because even reading sorts and trims the kept samples.
 type Profile struct {
 	runs map[string]bool
 	// :: transformation → level → class; only AllLevels if the transformation is not divided.
@@ -33,14 +33,14 @@ func Of(samples []Sample) (*Profile, error) {
 	return p, nil
 }
 
-// A Class is a transformation, or its tasks at one level.
+// A Class summarises the tasks of a transformation, at all levels or at one level.
 type Class struct {
 	Transformation string
 	Level          int // AllLevels: any level
 	stats          [metrics]Stat
 	kept           []keptSample
 	full           bool   // MaxSamples were kept at the last trim
-	cutoff         uint64 // if full: the highest key among them; no sample above it is kept
+	cutoff         uint64 // if full: the highest key among the kept samples; no sample with a higher key is kept
 }
 
 type keptSample struct {
@@ -48,16 +48,17 @@ type keptSample struct {
 	Sample
 }
 
-// MaxSamples is how many samples of a class are kept. Up to this number, quantiles are exact. Beyond it, samples are
-// left out as if at random, which shifts a quantile by 1.6 % of the samples (two standard deviations, at the median).
+// MaxSamples is the maximum number of samples kept for a class. Up to this number, quantiles are exact. Beyond it,
+// samples are left out as if at random, which shifts a quantile by up to 1.6 % of the samples (two standard deviations,
+// at the median).
 const MaxSamples = 4096
 
-// maxLevels is the number of levels of a transformation that are kept apart. With more, as in a chain, levels are not
-// different kinds of work, and the transformation is not divided.
+// maxLevels is the maximum number of levels of a transformation that are kept apart. If a transformation has more
+// levels, as in a chain, the levels are not different kinds of work, and the transformation is not divided.
 const maxLevels = 16
 
-// Add adds a sample. It returns an error of kind Invalid for a sample without a transformation or without a value, and
-// for values that nothing can measure (negative, NaN, infinite), and then leaves p unchanged.
+// Add adds a sample. It returns an error of kind Invalid, and leaves p unchanged, for a sample without a transformation
+// or without a value, and for values that no measurement can produce (negative, NaN, infinite).
 func (p *Profile) Add(s Sample) error {
 	if err := s.validate(); err != nil {
 		return corral.Errorf(corral.Invalid, "%w", err)
@@ -83,8 +84,8 @@ func (p *Profile) Add(s Sample) error {
 	return nil
 }
 
-// Merge adds the contents of q to p; q is not changed. A run counts once: if both have the same run, Merge returns an
-// error of kind Conflict.
+// Merge adds the contents of q to p; q is not changed. No run may count twice: if both profiles contain the same run,
+// Merge returns an error of kind Conflict.
 func (p *Profile) Merge(q *Profile) error {
 	for _, run := range q.Runs() {
 		if p.runs[run] {
@@ -101,14 +102,14 @@ func (p *Profile) Merge(q *Profile) error {
 	return nil
 }
 
-// Runs returns the names of the runs, sorted. A profile that was read from CSV has none.
+// Runs returns the names of the runs, sorted. For a profile that was read from CSV it returns none.
 func (p *Profile) Runs() []string { return slices.Sorted(maps.Keys(p.runs)) }
 
 // Transformations returns the names of the transformations in the profile, sorted.
 func (p *Profile) Transformations() []string { return slices.Sorted(maps.Keys(p.kinds)) }
 
-// Thin keeps at most n of the samples of each class, so that the profile takes little space. Statistics stay exact;
-// quantiles and models use the samples that are kept, which are chosen in the same way as for MaxSamples.
+// Thin keeps at most n samples of each class, so that the profile occupies little space. Statistics remain exact;
+// quantiles and models use the kept samples, which are chosen in the same way as for MaxSamples.
 func (p *Profile) Thin(n int) {
 	for _, levels := range p.kinds {
 		for _, c := range levels {
@@ -119,8 +120,8 @@ func (p *Profile) Thin(n int) {
 	}
 }
 
-// class returns the class for a level, and creates it if there is none. Once a transformation has too many levels, or a
-// sample of it has no known level, it stays one class.
+// class returns the class of a transformation for a level, and creates the class if necessary. Once a transformation
+// has too many levels, or a sample of it has no known level, the transformation remains a single class.
 func (p *Profile) class(name string, level int) *Class {
 	levels := p.kinds[name]
 	if levels == nil {
@@ -160,8 +161,9 @@ func (c *Class) absorb(o *Class) {
 	c.trim()
 }
 
-// trim keeps the samples with the lowest keys, in the order of their keys. Trimming a union gives the same samples as
-// trimming its parts first, so the samples of a merge do not depend on the order of merging.
+// trim keeps the samples with the lowest keys, in the order of their keys. The result is the same whether a union is
+// trimmed once or its parts are trimmed first, so the samples of a merged profile do not depend on the order of
+// merging.
 func (c *Class) trim() {
 	slices.SortFunc(c.kept, func(a, b keptSample) int {
 		return cmp.Or(
@@ -175,13 +177,13 @@ func (c *Class) trim() {
 	}
 }
 
-// Classes returns the classes by transformation and level: one for each transformation, or one for each of its levels
-// if they differ.
+// Classes returns the classes, sorted by transformation and level: one class for each transformation or, if the levels
+// of a transformation differ, one class for each level.
 //
 // Levels differ if the level explains at least half of the variance of runtimes, or of memory, beyond what it would
 // explain by chance: ε² = (SSB − (k−1)·SSW/(n−k)) ÷ (SSB + SSW) of a one-way analysis of variance (Kelley 1935), with k
-// levels and n tasks, and n − k of 8 or more. For two levels, this is significant at 1.3 % or better. If there are many
-// tasks, the size of the effect decides, not the significance.
+// levels and n tasks, and n − k of 8 or more. For two levels, this is significant at 1.3 % or better. For large numbers
+// of tasks, the size of the effect is decisive, not its significance.
 func (p *Profile) Classes() []*Class {
 	var all []*Class
 	for _, name := range slices.Sorted(maps.Keys(p.kinds)) {
@@ -199,15 +201,15 @@ func (p *Profile) Classes() []*Class {
 }
 
 const (
-	minExplained = 0.5 // of the variance, for levels to differ
-	minFreedom   = 8   // n - k
+	minExplained = 0.5 // minimum share of the variance for levels to differ
+	minFreedom   = 8   // minimum of n - k
 )
 
 func differ(levels map[int]*Class) bool {
 	return len(levels) > 1 && (explained(levels, Runtime) >= minExplained || explained(levels, Memory) >= minExplained)
 }
 
-// explained returns ε² of a metric; 0 if there are too few tasks to tell.
+// explained returns ε² of a metric, or 0 if there are too few tasks to compute it.
 func explained(levels map[int]*Class, m Metric) float64 {
 	var all Stat
 	var within float64
@@ -230,7 +232,7 @@ func explained(levels map[int]*Class, m Metric) float64 {
 // Stat returns the summary of a metric of the class; its count is 0 if the metric was never measured.
 func (c *Class) Stat(m Metric) Stat { return c.stats[m] }
 
-// Count returns the number of tasks: the largest count of any metric.
+// Count returns the number of tasks, which is the largest count of any metric.
 func (c *Class) Count() int64 {
 	var n int64
 	for _, s := range c.stats {
@@ -239,8 +241,8 @@ func (c *Class) Count() int64 {
 	return n
 }
 
-// Samples returns the samples that were kept, at most MaxSamples, in an order that does not depend on the order in
-// which they were added.
+// Samples returns the kept samples, at most MaxSamples, in an order that does not depend on the order in which they
+// were added.
 func (c *Class) Samples() []Sample {
 	c.trim()
 	all := make([]Sample, len(c.kept))
@@ -250,8 +252,8 @@ func (c *Class) Samples() []Sample {
 	return all
 }
 
-// Quantiles returns the q-quantiles of a metric, each q from 0 to 1, from the samples that were kept; nil if none of
-// them has the metric.
+// Quantiles returns the q-quantile of a metric for each q, from 0 to 1, computed from the kept samples. It returns nil
+// if the metric was not measured for any of these samples.
 func (c *Class) Quantiles(m Metric, qs ...float64) []float64 {
 	c.trim()
 	var values []float64
@@ -271,8 +273,8 @@ func (c *Class) Quantiles(m Metric, qs ...float64) []float64 {
 	return result
 }
 
-// quantile interpolates between sorted values, as type 7 of Hyndman and Fan, Sample quantiles in statistical packages,
-//  1996. There must be at least one value; q below 0 or above 1 gives the extremes.
+// quantile returns the q-quantile of sorted values, interpolated as in type 7 of Hyndman and Fan (Sample quantiles in
+// statistical packages, 1996). There must be at least one value; for q below 0 or above 1 the result is an extreme.
 func quantile(sorted []float64, q float64) float64 {
 	at := max(0, min(1, q)) * float64(len(sorted)-1)
 	low := int(math.Floor(at))

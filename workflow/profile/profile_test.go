@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// values are the measurements of a task.
+// values holds the measurements of a task by metric.
 type values = map[profile.Metric]float64
 
 // sample returns a sample of transformation t; the last arguments are pairs of a metric and its value.
@@ -203,7 +203,7 @@ type classView struct {
 	Samples []string
 }
 
-// view returns what is visible of a profile.
+// view returns the visible data of a profile.
 func view(p *profile.Profile) []classView {
 	var all []classView
 	for _, c := range p.Classes() {
@@ -219,7 +219,7 @@ func view(p *profile.Profile) []classView {
 	return all
 }
 
-// Of many samples some are kept, the same ones in any order, and quantiles stay close.
+// Only some of many samples are kept, but the same ones in any order, and quantiles change only slightly.
 func TestQuantilesOfManySamples(t *testing.T) {
 	t.Parallel()
 	const n = 50_000

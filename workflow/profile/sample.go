@@ -15,15 +15,15 @@ import (
 // A Task identifies a task that was measured, or one whose runtime is to be estimated.
 type Task struct {
 	Transformation string `json:"transformation"`
-	Level          int    `json:"level"`          // in its workflow, from 0; AllLevels: not known
+	Level          int    `json:"level"`          // level in its workflow, from 0; AllLevels: not known
 	Host           string `json:"host,omitempty"` // the type of host, see HostType; empty: not known
 }
 
 // A Sample holds the measurements of one successful execution of a task.
 type Sample struct {
 	Task
-	Run    string `json:"run"` // the run that it belongs to; estimates are tested by run
-	ID     string `json:"id"`  // of the task, unique in its run
+	Run    string `json:"run"` // the run to which the task belongs; estimates are tested by run
+	ID     string `json:"id"`  // id of the task, unique in its run
 	Values Values `json:"values"`
 }
 
@@ -46,7 +46,7 @@ func (s *Sample) validate() error {
 	return nil
 }
 
-// maxName is how many bytes the name of a transformation may have.
+// maxName is the maximum length of the name of a transformation in bytes.
 const maxName = 1000
 
 // checkName returns an error for a name that cannot be shown in a line of text.
@@ -58,8 +58,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// key determines which samples are kept: it is as good as random, but always the same for a sample. The hash is FNV-1a.
-// The last step of splitmix64 mixes its bits, because FNV-1a is not uniform for short texts.
+// key returns a number that determines which samples are kept: it is as good as random, but always the same for a given
+// sample. It is an FNV-1a hash, with its bits mixed by the last step of splitmix64, because FNV-1a is not uniform for
+// short texts.
 func (s *Sample) key() uint64 {
 	h := fnv.New64a()
 	for _, part := range []string{s.Run, "\x00", s.ID} {
@@ -73,9 +74,9 @@ func (s *Sample) key() uint64 {
 
 // Samples returns a sample of each task of w that was measured; run is the name of the execution.
 //
-// In a Workflow, a runtime of 0 means that it is not known, but there are also tasks that were too fast for the clock.
-// Such a task is recognised by other facts known about its execution, such as its machine, and its runtime is then 0.
-// The other metrics are not set if they are 0.
+// In a Workflow, a runtime of 0 means that the runtime is not known, unless the task was too fast for the clock. Such a
+// task is recognised by other known facts about its execution, such as its machine, and the runtime in its sample is 0.
+// Other metrics that are 0 are not set.
 func Samples(w *workflow.Workflow, run string) []Sample {
 	var all []Sample
 	for i, task := range Tasks(w) {
@@ -104,8 +105,9 @@ func Samples(w *workflow.Workflow, run string) []Sample {
 	return all
 }
 
-// Execution names the execution that w describes by the name of the workflow and the instant at which it began, so that
-// its samples are recognised wherever they are read. It returns otherwise if the instant is not known.
+// Execution returns a name for the execution that w describes. The name consists of the workflow's name and the instant
+// at which the execution began, so that its samples are recognised from whichever source they are read. If the instant
+// is not known, Execution returns otherwise.
 func Execution(w *workflow.Workflow, otherwise string) string {
 	if w.ExecutedAt.IsZero() {
 		return otherwise
@@ -113,7 +115,8 @@ func Execution(w *workflow.Workflow, otherwise string) string {
 	return w.Name + " " + w.ExecutedAt.UTC().Format(time.RFC3339Nano)
 }
 
-// Tasks returns how a Profile identifies each task of w. The host is the one on which the task was measured, if it was.
+// Tasks returns the Task by which a Profile identifies each task of w. Its host is the type of the host on which the
+// task was measured, if it was measured.
 func Tasks(w *workflow.Workflow) []Task {
 	hosts := make(map[string]string, len(w.Machines))
 	for _, m := range w.Machines {
@@ -127,7 +130,8 @@ func Tasks(w *workflow.Workflow) []Task {
 	return all
 }
 
-// InputBytes returns the total size of the input files of task i; ok is false if the size of one of them is not known.
+// InputBytes returns the total size of the input files of task i; ok is false if the size of one of these files is not
+// known.
 func InputBytes(w *workflow.Workflow, i int) (bytes int64, ok bool) {
 	for _, f := range w.Tasks[i].Inputs {
 		size, known := w.FileSizes[f]
@@ -139,9 +143,9 @@ func InputBytes(w *workflow.Workflow, i int) (bytes int64, ok bool) {
 	return bytes, true
 }
 
-// HostType returns a name that is the same for similar machines: architecture, vendor and number of cores. The clock
-// rate is not part of it, because traces give only its value at one moment. The name is empty if the number of cores is
-// not known.
+// HostType returns a name that is the same for similar machines: it consists of architecture, vendor and number of
+// cores. The name does not include the clock rate, because traces contain only the rate at one moment. It is empty if
+// the number of cores is not known.
 func HostType(m workflow.Machine) string {
 	if m.CPU.Cores == 0 {
 		return ""
@@ -149,12 +153,13 @@ func HostType(m workflow.Machine) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %d cores", m.Arch, m.CPU.Vendor, m.CPU.Cores)), " ")
 }
 
-// SiteHosts returns the name for the hosts of a site as one type, because a run records only at which site a task ran.
+// SiteHosts returns one name for all hosts of a site, which are treated as one type, because a run records only the
+// site at which a task ran.
 func SiteHosts(site string) string { return "site " + site }
 
-// transformation returns the name of the task. In some traces the name is the id, which includes a number to keep the
-// tasks of a transformation apart. In that case, transformation returns the name of the program, or else the id without
-// that number.
+// transformation returns the name of the task. In some traces the name is the id, which ends with a number that
+// distinguishes the tasks of a transformation. In that case, transformation returns the name of the program or, if the
+// program is not known, the id without that number.
 func transformation(t *workflow.Task) string {
 	if t.Name != t.ID {
 		return t.Name

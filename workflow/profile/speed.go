@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Speeds gives the speed of types of hosts relative to a reference, whose speed is 1: a task that takes t on the
-// reference takes t ÷ speed.
+// Speeds contains the speeds of types of hosts relative to a reference type, whose speed is 1: a task that takes t on
+// the reference type takes t ÷ speed on another type.
 type Speeds map[string]Speed // :: type of host → speed
 
 // A Speed is the speed of a type of host.
 type Speed struct {
 	Factor float64
-	Shared int // the number of classes that ran there and on another compared host
+	Shared int // the number of classes that ran both on this type and on another compared type
 }
 
 // of returns the factor of a type of host, or 1 if it is not known.
@@ -26,13 +26,14 @@ func (s Speeds) of(host string) float64 {
 }
 
 const (
-	minShared    = 3   // samples of a class on a host, before they count
-	sweeps       = 200 // of the fit; each one at least halves the remaining error
+	minShared    = 3   // minimum number of samples of a class on a host for them to count
+	sweeps       = 200 // maximum number of sweeps of the fit; each sweep at least halves the remaining error
 	effect       = 1e-9
-	sharedWeight = 100 // with more samples than this, the weight of a class does not increase
+	sharedWeight = 100 // number of samples beyond which the weight of a class does not increase
 )
 
-// A cell is how long a class took on a type of host: the logarithm of the geometric mean of its runtimes.
+// A cell describes how long the tasks of a class took on a type of host: log is the logarithm of the geometric mean of
+// their runtimes.
 type cell struct {
 	class  int
 	host   string
@@ -40,13 +41,13 @@ type cell struct {
 	weight float64
 }
 
-// Speeds compares the types of hosts on which the same classes ran. The logarithm of a runtime is modelled as the sum
-// of an effect of the class and an effect of the host (a two-way model without interaction), fitted by least squares to
-// geometric means of at least three samples each. The reference is the type of host with the most samples. Hosts that
-// cannot be compared with it, not even through others, are missing from the result.
+// Speeds returns the relative speeds of the types of hosts on which the same classes ran. The logarithm of a runtime is
+// modelled as the sum of an effect of the class and an effect of the host (a two-way model without interaction), fitted
+// by least squares to geometric means of at least three samples each. The reference is the type of host with the most
+// samples. Types that cannot be compared with the reference, not even through other types, are missing from the result.
 //
-// It cannot distinguish a slow host from a host that was given larger inputs: use it on profiles whose hosts did the
-// same work.
+// Speeds cannot distinguish a slow host from a host that processed larger inputs: use it only for profiles whose hosts
+// did the same work.
 func (p *Profile) Speeds() Speeds {
 	cells, count := p.cells()
 	if len(count) == 0 {
@@ -65,7 +66,7 @@ func (p *Profile) Speeds() Speeds {
 	return speeds
 }
 
-// cells returns how long each class took on each known host, and how many samples each host has.
+// cells returns a cell for each class and known type of host, and the number of samples for each type.
 func (p *Profile) cells() (cells []cell, count map[string]int) {
 	count = make(map[string]int)
 	for k, c := range p.Classes() {
@@ -99,7 +100,7 @@ func comparable(cells []cell, reference string) map[string]bool {
 	return reached
 }
 
-// fitHosts returns the effect of each host. It fits hosts and classes in turn (Gauss–Seidel).
+// fitHosts returns the effect of each host. It fits the effects of classes and hosts in turn (Gauss–Seidel).
 func fitHosts(cells []cell, reference string) map[string]float64 {
 	hosts, classes := make(map[string]float64), make(map[int]float64)
 	for range sweeps {
@@ -119,7 +120,7 @@ func fitHosts(cells []cell, reference string) map[string]float64 {
 	return hosts
 }
 
-// level sets each effect to the weighted mean of what left returns for its cells.
+// level sets each effect to the weighted mean of the values that left returns for its cells.
 func level[K cmp.Ordered](cells []cell, effects map[K]float64, left func(cell) (K, float64)) {
 	sums, weights := make(map[K]float64), make(map[K]float64)
 	for _, c := range cells {
@@ -132,7 +133,7 @@ func level[K cmp.Ordered](cells []cell, effects map[K]float64, left func(cell) (
 	}
 }
 
-// shared counts the classes that a host has in common with another.
+// shared returns the number of classes that a host has in common with any other host.
 func shared(cells []cell, host string) int {
 	on := make(map[int]map[string]bool)
 	for _, c := range cells {

@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// Machines are compared by what ran on both; a third is compared through the second, a fourth not at all.
+// Two machines are compared by the classes that ran on both; a third is compared through the second, a fourth not at
+// all.
 func TestSpeeds(t *testing.T) {
 	t.Parallel()
 	var samples []profile.Sample

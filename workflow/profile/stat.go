@@ -9,9 +9,9 @@ import (
 type Stat struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`
-	SD    float64 `json:"sd"` // of a sample: divided by count - 1; 0 for a single value
+	SD    float64 `json:"sd"` // sample standard deviation, with the divisor count - 1; 0 for a single value
 
-	// These are the extremes. Published tables do not give them; Ranged is then false.
+	// Min and Max are the extremes. Published tables do not contain them; Ranged is then false.
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 	Ranged bool    `json:"ranged"`
@@ -20,7 +20,7 @@ type Stat struct {
 // Sum returns the sum of the values.
 func (s Stat) Sum() float64 { return s.Mean * float64(s.Count) }
 
-// CV returns the coefficient of variation: the standard deviation divided by the mean; 0 if the mean is 0.
+// CV returns the coefficient of variation, i.e. the standard deviation divided by the mean, or 0 if the mean is 0.
 func (s Stat) CV() float64 {
 	if s.Mean == 0 {
 		return 0
@@ -28,12 +28,12 @@ func (s Stat) CV() float64 {
 	return s.SD / s.Mean
 }
 
-// with returns the summary with one more value.
+// with returns the summary of the values of s and one more value.
 func (s Stat) with(v float64) Stat {
 	return s.merged(Stat{Count: 1, Mean: v, Min: v, Max: v, Ranged: true})
 }
 
-// merged returns the summary of the values of both. The sums of squares are combined as in Chan, Golub, LeVeque:
+// merged returns the summary of the values of s and o. The sums of squares are combined as in Chan, Golub, LeVeque:
 // Updating formulae and a pairwise algorithm for computing sample variances, 1979.
 func (s Stat) merged(o Stat) Stat {
 	if s.Count == 0 {
@@ -54,18 +54,18 @@ func (s Stat) merged(o Stat) Stat {
 // squares returns the sum of the squared distances from the mean.
 func (s Stat) squares() float64 { return s.SD * s.SD * float64(max(s.Count-1, 0)) }
 
-// mostCount keeps sums of counts far from overflow.
+// mostCount is the maximum count, which is small enough that sums of counts do not overflow.
 const mostCount = 1e15
 
-// roundoff is how far a mean may be outside of the extremes, as a fraction: the extremes are exact, but the mean is
-// computed.
+// roundoff is the fraction by which a mean may lie outside the extremes: the extremes are exact, whereas the computed
+// mean is rounded.
 const roundoff = 1e-9
 
-// leastSquared is the value that the largest of some values must have for their sd to be exact: the squares of far
-// smaller ones are below the smallest normal number, and lose digits.
+// leastSquared is the value that the maximum must exceed for the sd to be exact: the squares of far smaller values are
+// below the smallest normal number, and lose digits.
 const leastSquared = 1e-140
 
-// validate returns an error for a summary that no values can have.
+// validate returns an error for a summary that no set of values can have.
 func (s Stat) validate() error {
 	if s.Count < 1 || s.Count > mostCount {
 		return fmt.Errorf("count %d is not a number from 1 to %g", s.Count, float64(mostCount))

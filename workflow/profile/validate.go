@@ -1,21 +1,21 @@
 package profile
 
-// A Score describes how well a class is estimated from other runs.
+// A Score describes how well the runtimes of a class can be estimated from other runs.
 type Score struct {
 	Transformation string  `json:"transformation"`
 	Level          int     `json:"level"`
-	Tasks          int     `json:"tasks"`           // that were estimated: those of runs that leave at least one other
-	Actual         float64 `json:"actual_s"`        // summed over the tasks
-	Wrong          float64 `json:"wrong_s"`         // |actual − estimate|, by the model chosen from the other runs
-	WrongByMean    float64 `json:"wrong_by_mean_s"` // the same by the mean of the other runs
+	Tasks          int     `json:"tasks"`           // number of estimated tasks
+	Actual         float64 `json:"actual_s"`        // sum of the runtimes of the tasks
+	Wrong          float64 `json:"wrong_s"`         // sum of |actual − estimate|, by the model from the other runs
+	WrongByMean    float64 `json:"wrong_by_mean_s"` // the same sum, by the mean of the other runs
 
-	// WrongBy is the same for each of Models; by the mean if one cannot be fitted.
+	// WrongBy holds the same sum for each of Models; if a model cannot be fitted, the mean is used instead.
 	WrongBy [len(Models)]float64 `json:"wrong_by_s"`
 }
 
-// Validate scores each class by nested leave-one-run-out: each run is estimated from the others, and the model is
-// chosen from the others alone, again by leaving out each of them. So the scores show the error to expect for a new
-// run. Classes with only one run are not in the result.
+// Validate returns a score for each class, computed by nested leave-one-run-out cross-validation: each run is estimated
+// from the others, and the model is chosen from these others alone, again by leaving out one run at a time. So the
+// scores show the error to expect for a new run. The result does not include classes with only one run.
 func Validate(p *Profile, speeds Speeds) []Score {
 	var all []Score
 	for _, c := range p.Classes() {
@@ -45,7 +45,7 @@ func Validate(p *Profile, speeds Speeds) []Score {
 	return all
 }
 
-// Error returns the sum of the misses divided by the sum of the runtimes; 0 if all runtimes are 0.
+// Error returns Wrong divided by Actual, i.e. the relative error of the estimates, or 0 if all runtimes are 0.
 func (s Score) Error() float64 {
 	if s.Actual == 0 {
 		return 0

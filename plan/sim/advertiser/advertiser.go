@@ -4,10 +4,11 @@
 //
 // The queue counts free processors and plans the starts of jobs (plan/sim/queue). Slots are made from that count level
 // by level: the first level is free whenever at least one processor is, the second whenever at least two are, and so
-// on. Levels that are free from the same instant to the same instant form one slot. So a task that fits the count for
-// its whole time fits slots on top of each other, and the slots sum to the count. The thesis instead pins jobs to
-// processors and offers the remaining holes, which are the same or worse: a hole may end only because of the processors
-// chosen for a job. Here the processors of a reservation are chosen when it begins, as for any job.
+// on. Levels that are free from the same instant to the same instant form one slot. So a task for which the count is
+// high enough for its whole time fits into slots of adjacent levels, and the processors of the slots add up to the
+// count. The thesis instead pins jobs to processors and offers the remaining holes, which are the same or worse: a hole
+// may end merely because of the choice of processors for a job. Here the processors of a reservation are chosen when it
+// begins, as for any job.
 //
 // A slot that ends at a planned start is neither divisible nor extensible. A slot without an end is both, and lasts
 // until the horizon: two days ahead, or shortly after the last planned end.
@@ -28,10 +29,11 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// Ahead is how far ahead slots without an end are advertised (Singh 2008, section 3.1).
+// Ahead is the minimum time from now to the advertised end of a slot that has no end of its own (Singh 2008, section
+// 3.1).
 const (
 	Ahead  = 48 * time.Hour
-	behind = 5 * time.Minute // after the last planned end
+	behind = 5 * time.Minute // minimum time from the last planned end to that end
 )
 
 // A Site is a simulated site with a price. It is a slot.Source.
@@ -48,8 +50,9 @@ func (s *Site) Offer() (slot.Offer, error) {
 		Slots: Levels(profile, now, s.Price, Ahead)}, nil
 }
 
-// Levels divides a profile into slots, from now on and up to ahead later. A step up opens a slot with the additional
-// processors; a step down closes the slots opened last, because the top levels are free for the shortest time.
+// Levels divides a profile into slots, from now until the horizon: ahead later, or shortly after the last planned end
+// if that is later still. A step up opens a slot with the additional processors; a step down closes the slots opened
+// last, because the top levels are free for the shortest time.
 func Levels(profile *availability.Profile, now time.Duration, price cost.Money,
 	ahead time.Duration) []slot.Slot {
 	type open struct {
@@ -88,9 +91,9 @@ func Levels(profile *availability.Profile, now time.Duration, price cost.Money,
 	return all
 }
 
-// Reserve takes pieces of offered slots, all of them or none. The error is of kind Unsatisfiable if the offer does not
-// allow a piece; it is of kind Conflict and wraps a *slot.StaleError if a piece is no longer available without delaying
-// a job.
+// Reserve reserves the given pieces of offered slots, either all of them or none. The error is of kind Unsatisfiable if
+// the offer does not allow a piece; it is of kind Conflict and wraps a *slot.StaleError if a piece can no longer be
+// reserved without delaying a job.
 func (s *Site) Reserve(o slot.Offer, pieces []slot.Piece) error {
 	free := queue.Unplanned(s.Queue)
 	taken := map[int]int{} // :: slot → number of pieces

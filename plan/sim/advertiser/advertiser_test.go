@@ -65,8 +65,8 @@ func TestHorizon(t *testing.T) {
 	}
 }
 
-// Pieces that others have taken since the offer cannot be reserved, and neither can the other pieces of the same
-// request (F7).
+// Pieces that others have reserved since the offer cannot be reserved; nor can the other pieces of the same request
+// (F7).
 func TestStale(t *testing.T) {
 	t.Parallel()
 	s := site(queue.Conservative, job(0, 2, 3*h), job(0, 4, h))
@@ -99,8 +99,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Slots cover exactly the free processors; one with an end is neither divisible nor extensible. Reserving one, or even
-// all of them, delays no job, and reserved processors are not offered again (F5, F6).
+// Slots cover exactly the free processors; a slot with an end is neither divisible nor extensible. Reserving one slot,
+// or even all of them, delays no job, and reserved processors are not offered again (F5, F6).
 func TestNobodyIsDelayed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -144,7 +144,8 @@ func TestNobodyIsDelayed(t *testing.T) {
 	})
 }
 
-// adds checks that slots sum to the processors that running, waiting and reserved jobs leave.
+// adds checks that the processors of slots add up to the processors that running jobs, waiting jobs and reservations
+// leave free.
 func adds(t *rapid.T, o slot.Offer, q *queue.Queue) {
 	free := queue.Unplanned(q)
 	for at := o.At; at < o.At+100*h; at += h {

@@ -1,6 +1,6 @@
 // Package chance derives random values by name, not from a stream: a value depends only on the seed and its names, not
-// on the values drawn before. Therefore two policies meet the same runtimes, waits and failures (corral-thesis, T39:
-// the original simulator shared one stream among its machines, so that its algorithms did not).
+// on the values drawn before. Therefore two policies encounter the same runtimes, waits and failures (corral-thesis,
+// T39: in the original simulator the algorithms did not, because its machines shared one stream).
 package chance
 
 import (
@@ -40,10 +40,10 @@ func Lognormal(sigma float64, seed uint64, names ...string) float64 {
 	return math.Exp(sigma*Normal(seed, names...) - sigma*sigma/2)
 }
 
-// Exponential returns an exponentially distributed time with the given mean, at most most.
+// Exponential returns an exponentially distributed time with the given mean, limited to most.
 func Exponential(mean, most time.Duration, seed uint64, names ...string) time.Duration {
 	return min(most, time.Duration(float64(mean)*-math.Log(1-Draw(seed, names...))))
 }
 
-// Number returns a number as a name.
+// Number returns a name that represents a number.
 func Number(n int) string { return string([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}) }

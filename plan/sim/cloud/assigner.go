@@ -6,29 +6,30 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// An Assigner is a policy that has planned where and when each task runs. A machine runs its own tasks in the planned
-// order, as early as possible; a task whose machine is late runs on any free machine. Machines are numbered in the
-// order of their requests.
+// An Assigner is a policy that has planned where and when each task runs. A machine runs the tasks assigned to it in
+// the planned order, as early as possible; a task whose planned start has passed runs on any free machine. Machines are
+// numbered in the order of their requests.
 type Assigner interface {
 	ensemble.Policy
 	Own(workflow, task int) (machine int, start time.Duration)
 	Tasks(machine int) [][2]int // pairs of workflow and task, in order
 }
 
-// An assigned is the state of an Assigner's plan.
+// An assigned represents the progress of an Assigner's plan.
 type assigned struct {
 	x       *online
 	policy  Assigner
 	next    []int   // :: machine → index of its first own task that has not begun
 	waiting []bool  // :: task → whether it is ready and has not begun
-	touched []int32 // machines that may begin an own task
+	touched []int32 // machines that may be able to begin a task of their own
 }
 
 func newAssigned(x *online, policy Assigner) *assigned {
 	return &assigned{x: x, policy: policy, waiting: make([]bool, len(x.of))}
 }
 
-// dispatch begins late tasks on free machines, preferably their own, and then own tasks whose turn it is.
+// dispatch begins late tasks on free machines, preferably on the machines assigned to them, and then begins the next
+// assigned task of each machine that may have become free.
 func (a *assigned) dispatch() {
 	for a.x.ready.Len() > 0 && a.x.free.any() {
 		p := a.x.ready.First()
@@ -55,7 +56,7 @@ func (a *assigned) dispatch() {
 	a.touched = a.touched[:0]
 }
 
-// proceed begins the next of a machine's own tasks if possible.
+// proceed begins the next task assigned to a machine if possible.
 func (a *assigned) proceed(id int32) {
 	for len(a.next) <= int(id) {
 		a.next = append(a.next, 0)
@@ -69,7 +70,7 @@ func (a *assigned) proceed(id int32) {
 			a.next[id]++
 			a.start(task, id)
 			return
-		case a.x.attempts[task] > 0: // it has begun elsewhere
+		case a.x.attempts[task] > 0: // the task has begun on another machine
 			a.next[id]++
 		default:
 			return

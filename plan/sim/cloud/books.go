@@ -6,15 +6,15 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// books record which workflows were begun, and the remaining tasks.
+// books records which workflows were begun, and how many tasks remain.
 type books struct {
 	ensemble ensemble.Ensemble
 	standing []standing
-	aside    [][]int32       // :: workflow → its ready tasks while it is not begun
+	aside    [][]int32       // :: workflow → its ready tasks while the workflow is not begun
 	runtime  []time.Duration // :: workflow → total runtime of its tasks
 	begun    time.Duration   // total runtime of the unfinished tasks of begun workflows
 	open     int             // number of tasks that may still run
-	slots    int             // tasks that a machine runs at a time
+	slots    int             // number of tasks that a machine runs at a time
 }
 
 // A standing is the status of a workflow.
@@ -65,7 +65,8 @@ func (b *books) end(estimate time.Duration) {
 	b.begun -= estimate
 }
 
-// again returns the ready tasks of deferred workflows, and resets these so that the policy is asked again.
+// again returns the ready tasks of deferred workflows, and resets the status of these workflows so that the policy is
+// asked again.
 func (b *books) again() (tasks []int32) {
 	for k, s := range b.standing {
 		if s != deferred {

@@ -2,7 +2,7 @@ package cloud
 
 import "github.com/corral-pilot/corral/plan/ensemble"
 
-// A bound is a scenario on the machines of a static plan.
+// A bound is the simulation of a scenario on the machines of a static plan.
 type bound struct {
 	*world
 	plan  []ensemble.Planned
@@ -11,8 +11,8 @@ type bound struct {
 }
 
 // Bound simulates a static plan as the authors' program does (corral-thesis, §1.6.9): each machine is requested at the
-// planned start of its first task, runs its tasks in order, each as soon as possible, and ends after the last. A failed
-// task is retried on the same machine. The deadline and the budget are ignored.
+// planned start of its first task, runs its tasks in order, each as soon as possible, and ends after the last task. A
+// failed task is retried on the same machine. The deadline and the budget are ignored.
 func Bound(s Scenario, p ensemble.Plan) Outcome {
 	x := &bound{world: newWorld(&s), plan: p.Machines, next: make([]int, len(p.Machines))}
 	x.place = make([]int32, len(x.of))
@@ -60,7 +60,7 @@ func (x *bound) end(e event) {
 	x.proceed(e.machine)
 }
 
-// proceed begins a machine's next task if possible, or ends the machine after its last.
+// proceed begins a machine's next task if possible, or ends the machine after its last task.
 func (x *bound) proceed(id int32) {
 	if int(id) >= len(x.machines) {
 		return // not requested yet

@@ -8,7 +8,7 @@
 //
 // A machine has slots, each of which runs one task at a time regardless of its needs (trap T36); data, and thus the
 // location of a task, is ignored. Package sim, which simulates a single workflow on pilots by all the rules of
-// production, models these aspects. In exchange, this package takes less than a millisecond for a thousand tasks.
+// production, does model these aspects. In exchange, this package needs less than a millisecond for a thousand tasks.
 //
 // Events of the same instant are handled together, ends of tasks first. The simulation is deterministic.
 package cloud

@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/heap"
 )
 
-// free holds the machines that may have a free slot, in the order of their requests. Machines without one are removed
-// when their turn comes.
+// free holds the machines that may have a free slot, in the order of their requests. A machine without a free slot is
+// removed when it reaches the front.
 type free struct {
 	*world
 	ids  heap.Heap[int32]
@@ -45,7 +45,7 @@ func (f *free) any() bool {
 	return f.ids.Len() > 0
 }
 
-// take removes and returns the first machine that stays for the given time.
+// take removes and returns the first machine that will last for at least the given time.
 func (f *free) take(estimate time.Duration) (id int32, ok bool) {
 	var short []int32
 	for !ok && f.any() {

@@ -18,7 +18,7 @@ const (
 	deadline = 6 * time.Hour
 )
 
-// The worked example with the dynamic algorithms, published and corrected: where and when each task runs
+// The worked example for the dynamic algorithms, as published and corrected: where and when each task runs
 // (corral-thesis, E6.6). DPDS completes no workflow, because the last task of a misses the deadline by five minutes;
 // WA-DPDS rejects c, and completes a.
 func TestGolden3(t *testing.T) {
@@ -45,7 +45,7 @@ func TestGolden3(t *testing.T) {
 		} {
 			r.Low = 500_000
 			tt.rules(&r)
-			r.Fixes.Path = false // WA-DPDS as published begins b, which it cannot complete
+			r.Fixes.Path = false // WA-DPDS as published begins workflow b, which it cannot complete
 			got := cloud.Online(s, r)
 			if got.Completed != tt.score || got.Cost > budget {
 				t.Errorf("%s: %s at %s, want %s", tt.name, got.Completed, got.Cost, tt.score)

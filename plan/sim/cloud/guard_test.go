@@ -42,7 +42,7 @@ func TestTheGuardKeepsTheBudget(t *testing.T) {
 	})
 }
 
-// The chosen candidate is the best of the simulated ones.
+// The chosen candidate is the best of the simulated candidates.
 func TestTheBestIsChosen(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

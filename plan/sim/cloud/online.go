@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// An online is a scenario on machines that a policy requests.
+// An online is the simulation of a scenario on machines that a policy requests.
 type online struct {
 	*world
 	policy ensemble.Policy
@@ -25,8 +25,8 @@ type place struct {
 	task        int32
 }
 
-// Online simulates a scenario with the machines and workflows that a policy chooses. A free slot takes the ready task
-// with the smallest place; ties go to the task that was ready first.
+// Online simulates a scenario with the machines and workflows that a policy chooses. A free slot runs the ready task
+// with the smallest place; if several tasks have the same place, it runs the task that was ready first.
 func Online(s Scenario, policy ensemble.Policy) Outcome {
 	w := newWorld(&s)
 	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble, s.Machines.slots()), free: newFree(w),
@@ -71,7 +71,7 @@ func (x *online) instant() {
 	}
 }
 
-// look calls the policy and carries out its orders.
+// look calls the policy and executes its orders.
 func (x *online) look() {
 	orders := x.policy.Step(x.view())
 	for _, id := range orders.Stop {
@@ -126,7 +126,7 @@ func (x *online) queue(task int32) {
 	x.ready.Push(place{x.policy.Place(k, t), x.queued, task})
 }
 
-// end handles the end of a task: its children, or the task itself again, may begin.
+// end handles the end of a task: the children of a successful task may begin; a failed task may begin again.
 func (x *online) end(e event) {
 	if !x.ended(e) {
 		return
@@ -138,7 +138,7 @@ func (x *online) end(e event) {
 	}
 	x.books.end(x.estimate(e.task))
 	x.released(e.task, x.queue)
-	if k := x.of[e.task]; x.left[k] == 0 { // money may have been freed
+	if k := x.of[e.task]; x.left[k] == 0 { // part of the budget may have been freed
 		for _, task := range x.books.again() {
 			x.queue(task)
 		}
@@ -173,8 +173,8 @@ func (x *online) dispatch() {
 	}
 }
 
-// admitted reports whether a task's workflow was begun, and asks the policy if that is not decided. If not, the task is
-// set aside.
+// admitted reports whether a task's workflow was begun, and asks the policy if it has not decided on that workflow. If
+// the workflow was not begun, the task is set aside.
 func (x *online) admitted(task int32) bool {
 	k := int(x.of[task])
 	if x.books.standing[k] == unasked {
@@ -189,7 +189,7 @@ func (x *online) admitted(task int32) bool {
 	return true
 }
 
-// view returns the policy's view.
+// view returns the current state for the policy.
 func (x *online) view() ensemble.View {
 	v := ensemble.View{Now: x.now, Ended: x.out.Cost, Asked: len(x.machines), Over: x.books.open == 0}
 	for id := range x.machines {

@@ -98,8 +98,8 @@ func TestTheBudgetIsKept(t *testing.T) {
 	})
 }
 
-// The published rules do not count machines that boot (trap T23): if booting takes longer than the interval, they
-// request one machine after another, and exceed the budget.
+// The published rules do not count machines that are booting (trap T23): if booting takes longer than the interval, the
+// rules request one machine after another, and exceed the budget.
 func TestThePublishedRulesForgetWhatBoots(t *testing.T) {
 	t.Parallel()
 	over := map[bool]int{}

@@ -12,14 +12,14 @@ import (
 // A Scenario is an ensemble, the available machines, and the random behaviour. Nil functions mean no randomness.
 type Scenario struct {
 	Ensemble ensemble.Ensemble
-	Deadline time.Duration // no task begins at it or later, and tasks that end after it do not count
+	Deadline time.Duration // no task begins at the deadline or later, and tasks that end after it do not count
 	Terms    ensemble.Terms
 	Machines Kind
 
 	Runtime func(workflow, task int) time.Duration // runtime of a task; default: its estimate
 	Speed   func(machine int) float64              // factor for the runtimes on a machine; default: 1
 	Delay   func(machine int) time.Duration        // time from the request for a machine until it is ready
-	// Share of its runtime at which an attempt fails; 1: it does not.
+	// Fails returns the share of its runtime after which an attempt fails; 1: it does not fail.
 	Fails func(workflow, task, attempt int) (at float64)
 
 	Record bool // record where and when each task ran
@@ -28,10 +28,10 @@ type Scenario struct {
 // A Kind describes the machines. The zero Kind is a virtual machine: it has one slot, is billed from its request, and
 // may be held without limit.
 type Kind struct {
-	Slots  int           // tasks at a time; 0: one
+	Slots  int           // number of tasks at a time; 0: one
 	Queued bool          // the delay is a wait in a batch queue, which is not billed
-	Ends   time.Duration // how long after it is ready a machine ends, and begins no task that would end later; 0: never
-	Most   int           // maximum at once; 0: no limit
+	Ends   time.Duration // time from ready to end of a machine, which begins no task that would end later; 0: no end
+	Most   int           // maximum number of machines at once; 0: no limit
 }
 
 func (k Kind) slots() int { return max(1, k.Slots) }
@@ -41,26 +41,27 @@ type Outcome struct {
 	Completed ensemble.Score // workflows whose tasks all ended by the deadline
 	Reasons   []string       // for each workflow, why it was not begun; empty if it was
 	Cost      cost.Money
-	Makespan  time.Duration // until the last task end that counts
-	Work      time.Duration // of tasks that ended, whether they count or not
-	Killed    int           // attempts that ended with their machines
-	Failed    int           // attempts that failed
-	Lost      time.Duration // time of these attempts
+	Makespan  time.Duration // time until the end of the last task that counts
+	Work      time.Duration // total time of tasks that ended, whether they count or not
+	Killed    int           // number of attempts that ended with their machines
+	Failed    int           // number of attempts that failed
+	Lost      time.Duration // total time of these attempts
 	Held      []Holding     // machines in the order of their requests
 	Ran       []Execution   // tasks in the order of their ends, if Record is set
 }
 
-// A Holding is a machine's time: From is the beginning of its billing.
+// A Holding records the times of a machine: From is the beginning of its billing.
 type Holding struct{ Asked, From, Ready, End time.Duration }
 
-// An Execution is a task's time on a machine.
+// An Execution records when a task ran on a machine.
 type Execution struct {
 	Workflow, Task, Machine int
 	Start, End              time.Duration
 }
 
-// Err applies a distribution of runtimes. A random value depends only on the seed and the position of the workflow with
-// the task's ID, its kind, or the machine's number, so that all policies meet the same runtimes.
+// Err makes runtimes follow a distribution. A random value depends only on the seed and, according to the distribution,
+// on the workflow's position and the task's ID, on the task's kind, or on the machine's number, so that all policies
+// encounter the same runtimes.
 func (s *Scenario) Err(by sim.Spread, seed uint64) {
 	s.Runtime, s.Speed = nil, nil
 	e := s.Ensemble

@@ -18,13 +18,13 @@ type world struct {
 	first    []int32 // :: workflow → index of its first task, plus one final entry
 	of       []int32 // :: task → workflow
 	missing  []int32 // :: task → number of unfinished parents
-	attempts []int32 // :: task → number of attempts; only the last one may end
+	attempts []int32 // :: task → number of attempts; the end of any but the last is ignored
 	left     []int32 // :: workflow → number of unfinished tasks
 	machines []machine
 	out      Outcome
 }
 
-// A machine that has ended has End set.
+// A machine is the state of one machine; End is set once the machine has ended.
 type machine struct {
 	Holding
 	ready, ended bool
@@ -44,7 +44,7 @@ const (
 	step
 )
 
-// An event is scheduled; the event of a killed task is ignored.
+// An event is a scheduled event of the simulation; the event of a killed task is ignored.
 type event struct {
 	at      time.Duration
 	number  int64
@@ -90,7 +90,7 @@ func (w *world) estimate(task int32) time.Duration {
 	return w.Ensemble[k].Tasks[t].Runtime
 }
 
-// ask requests the machine with the given number; numbers that are skipped are not machines.
+// ask requests the machine with the given number; no machine exists for a number that is skipped.
 func (w *world) ask(id int) {
 	for len(w.machines) <= id {
 		w.machines = append(w.machines, machine{})
@@ -132,7 +132,7 @@ func (w *world) begin(task int32, id int32) {
 	w.happens(w.now+took, e)
 }
 
-// ended records a task's end, and reports false for a killed task.
+// ended records the end of a task, and returns false if the task had been killed.
 func (w *world) ended(e event) bool {
 	m := &w.machines[e.machine]
 	for i, r := range m.tasks {
@@ -159,7 +159,7 @@ func (w *world) ended(e event) bool {
 	return false
 }
 
-// released calls then for each task that may begin because this one has ended.
+// released calls then for each task that may begin because the given task has ended.
 func (w *world) released(task int32, then func(task int32)) {
 	k, t := w.names(task)
 	for _, c := range w.Ensemble[k].Graph.Children(t) {
@@ -189,7 +189,7 @@ func (w *world) stop(id int32) []running {
 	return killed
 }
 
-// billed reports whether a machine costs money: a queued one does not.
+// billed reports whether a machine costs money: a machine that is still queued does not.
 func (w *world) billed(m *machine) bool { return m.ready || !w.Machines.Queued }
 
 // outcome returns the result.

@@ -1,18 +1,19 @@
 // Package market is a simulated site that prices reservations by their cost to others: the additional wait of jobs in
 // its queue (Singh, PhD thesis, University of Southern California, 2008, chapter 5). Processors can be reserved
 // whenever no running job and no other reservation holds them; waiting jobs are delayed, and their delay has a price.
-// sim/advertiser offers the slots that delay no job, which have no fee here.
+// Package sim/advertiser offers the slots that delay no job; here they have no fee.
 //
 // The fee of a reservation is the sum, over the waiting jobs, of each job's delay times its processors, at the price of
-// processor time (figure 22). Jobs that start earlier are not credited. Both plans are made from scratch, by the same
-// policy at the same instant, with requested times: the price does not include unknown events.
+// processor time (figure 22). Jobs that start earlier are not credited. The plans with and without the reservation are
+// both made from scratch, by the same policy at the same instant, with requested times: the price does not include
+// unknown events.
 //
-// Fees are marginal: each is the effect of one reservation in addition to earlier ones. So their sum is not the total
-// delay, which Damage returns.
+// Fees are marginal: each reflects the effect of one reservation in addition to the earlier ones. So the sum of the
+// fees is not the price of the total delay, which Damage returns.
 //
 // The queue counts free processors and does not identify them (plan/availability), so a reservation after everything
-// planned has no fee. The thesis's worked example pins jobs to processors, where this may not hold; the tests cover
-// both.
+// planned has no fee. In the worked example of the thesis, jobs are pinned to processors, so such a reservation may
+// have a fee; the tests cover both cases.
 package market
 
 import (
@@ -57,8 +58,9 @@ func (s *Site) From(start, length time.Duration, processors int) []slot.Slot {
 	return all
 }
 
-// Some returns the offers of From up to and including the first without a fee, evenly thinned to at most most: each
-// offer requires a plan of the whole queue, and a queue with thousands of jobs has as many instants.
+// Some returns the offers of From up to and including the first without a fee, evenly thinned to at most most offers:
+// each offer requires a plan of the whole queue, and for a queue with thousands of jobs From considers thousands of
+// instants.
 func (s *Site) Some(start, length time.Duration, processors, most int) []slot.Slot {
 	o := s.outlook()
 	start = max(start, s.Queue.Now())
@@ -108,15 +110,15 @@ func (s *Site) Reserve(wanted slot.Slot) error {
 	return nil
 }
 
-// Damage returns the cost of the additional waits in one queue compared with another that has the same waiting jobs:
-// the delay of each job times its processors, at a price per processor and hour.
+// Damage returns the cost of the additional waits in the queue after compared with the queue before, which has the same
+// waiting jobs: the delay of each job times its processors, at a price per processor and hour.
 func Damage(before, after *queue.Queue, price cost.Money) cost.Money {
 	b, a := queue.Look(before), queue.Look(after)
 	work, _ := delay(b.Jobs, b.Starts(b.Free), a.Starts(a.Free))
 	return slot.Charge(price, work)
 }
 
-// An outlook is the plan at an instant, with which prices are compared.
+// An outlook is the plan at an instant; fees are computed by comparing other plans with it.
 type outlook struct {
 	*Site
 	queue.Outlook
@@ -128,8 +130,8 @@ func (s *Site) outlook() outlook {
 	return outlook{s, o, o.Starts(o.Free)}
 }
 
-// unplanned returns the processors that running jobs, reservations, and waiting jobs with their planned starts leave
-// free.
+// unplanned returns the profile of processors that neither running jobs nor reservations nor waiting jobs at their
+// planned starts occupy.
 func (o outlook) unplanned() *availability.Profile {
 	free := o.Free.Clone()
 	for i, j := range o.Jobs {
@@ -140,9 +142,10 @@ func (o outlook) unplanned() *availability.Profile {
 	return free
 }
 
-// starts returns the instants to price, in order: the first at which enough processors are free if waiting jobs are
-// ignored, and each at which a job or a reservation starts or ends. They include the earliest possible reservation and
-// one without a fee, at the latest after the end of everything planned.
+// starts returns the instants to price, in order: from itself, the first instant at which enough processors are free if
+// waiting jobs are ignored, and each instant at which a job or a reservation starts or ends. They include the start of
+// the earliest possible reservation and of one without a fee, which is possible at the latest after the end of
+// everything planned.
 func (o outlook) starts(from, length time.Duration, processors int) []time.Duration {
 	all := []time.Duration{from}
 	if first, ok := o.Free.Fit(from, length, processors); ok {
@@ -173,8 +176,8 @@ func (o outlook) price(start, length time.Duration, processors int) (slot.Slot, 
 		Fee: slot.Charge(o.Price, work)}, ok
 }
 
-// delay returns the total delay of jobs between two plans, times their processors, in milliseconds. ok is false if a
-// job would never start.
+// delay returns the sum, over all jobs, of the delay between two plans in milliseconds times the job's processors. ok
+// is false if a job would never start because of the second plan.
 func delay(jobs []queue.Job, before, after []time.Duration) (work int64, ok bool) {
 	for i, j := range jobs {
 		switch {

@@ -19,7 +19,7 @@ import (
 const (
 	h               = time.Hour
 	su   cost.Money = 1_000_000
-	none cost.Money = -1 // no price: it is not available
+	none cost.Money = -1 // no price: the slot is not available
 )
 
 func job(processors int, length time.Duration) queue.Job {
@@ -48,8 +48,8 @@ func fee(s *market.Site, start, length time.Duration, processors int) cost.Money
 }
 
 // The worked example of the thesis (figure 21, table 3), with a time step of an hour: A and B run, R is reserved, C and
-// D wait. The thesis pins jobs to processors, which slot's own test covers; if processors are counted, D is planned for
-// 2 like C, and the fees at 2, 3 and 4 are 6, 8 and 8 instead of 6, 8 and 10.
+// D wait. The thesis pins jobs to processors; a test of package slot covers that case. If processors are counted, D is
+// planned to start at 2, like C, and the fees at 2, 3 and 4 are 6, 8 and 8 instead of 6, 8 and 10.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	s := site(queue.Conservative, 5, job(1, 3*h), job(3, 2*h))
@@ -78,7 +78,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// A reservation is made at the quoted fee, or not at all.
+// A reservation is made at the quoted fee or not at all.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	s := site(queue.Conservative, 4, job(4, h), job(4, 2*h))
@@ -111,7 +111,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// Nothing is offered behind a reservation without end, and a reservation that would block a job forever is not
+// Nothing is offered after a reservation without an end, and a reservation that would block a job forever is not
 // available.
 func TestForEver(t *testing.T) {
 	t.Parallel()
@@ -151,8 +151,9 @@ func drawn(t *rapid.T, policy queue.Policy) *market.Site {
 	return &market.Site{Name: "hpc", Queue: q, Price: su}
 }
 
-// A price is that of the resulting waits: 0 if no job is delayed; the slot is not available if running jobs or
-// reservations prevent it. From offers the earliest possible reservation, and one without a fee; each agrees with At.
+// A fee is the price of the resulting waits, and 0 if no job is delayed; the slot is not available if running jobs or
+// reservations prevent it. From offers the earliest possible reservation, and a reservation without a fee; each offer
+// agrees with At.
 func TestPrices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawn(t, rapid.SampledFrom(queue.Policies).Draw(t, "policy"))
@@ -207,7 +208,7 @@ func TestPrices(t *testing.T) {
 	})
 }
 
-// With conservative backfilling a job keeps its reservation if a claim affects neither it nor any earlier one.
+// With conservative backfilling a job keeps its reservation if a claim affects neither this job nor any earlier job.
 func TestClaims(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawn(t, queue.Conservative)

@@ -11,7 +11,7 @@ import (
 // Clone returns an independent copy. The background is shared.
 func (q *Queue) Clone() *Queue { return q.copied(func(*entry) {}) }
 
-// copied returns a copy with change applied to each of its jobs.
+// copied returns a copy of the queue, and applies change to each job of the copy.
 func (q *Queue) copied(change func(e *entry)) *Queue {
 	c := *q
 	c.plan.free, c.plan.held, c.open = q.plan.free.Clone(), maps.Clone(q.plan.held), map[int]*entry{}
@@ -36,9 +36,9 @@ func (q *Queue) copied(change func(e *entry)) *Queue {
 	return &c
 }
 
-// Planned returns the start of each waiting job, in order of arrival, if no others arrived and all ran for their
-// requested times. With conservative backfilling no job starts later than planned; with the other policies this is a
-// forecast (for EASY: Singh, 2008, ch. 5, where prices of reservations are based on it).
+// Planned returns the start of each waiting job, in order of arrival, on the assumption that no others arrive and all
+// run for their requested times. With conservative backfilling no job starts later than planned; with the other
+// policies the starts are a forecast (for EASY: Singh, 2008, ch. 5, where prices of reservations are based on it).
 func Planned(q *Queue) []Held {
 	c := q.copied(func(e *entry) { e.Runtime = e.Requested })
 	c.background, c.arrived = nil, 0
@@ -49,14 +49,14 @@ func Planned(q *Queue) []Held {
 		all[i] = Held{e.Job, e.start, e.until()}
 		all[i].Runtime = q.waiting[i].Runtime
 		if !e.running {
-			all[i].Start, all[i].End = -1, -1 // forever behind a reservation
+			all[i].Start, all[i].End = -1, -1 // the job can never start because of a reservation
 		}
 	}
 	return all
 }
 
-// Unplanned returns the profile of processors that running jobs, reservations, and waiting jobs with their planned
-// starts leave free: a job that fits there delays no other, as long as planned starts are kept.
+// Unplanned returns the profile of processors that neither running jobs nor reservations nor waiting jobs at their
+// planned starts occupy: a job that fits into this profile delays no other, as long as planned starts are kept.
 func Unplanned(q *Queue) *availability.Profile {
 	free := q.Free()
 	if q.plan.Policy == Conservative {

@@ -8,13 +8,13 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// A Job is a job of a queue. Times count from the beginning of the simulation.
+// A Job is a job in a queue. Instants are relative to the beginning of the simulation.
 type Job struct {
-	ID         int // of open jobs, for Finish
+	ID         int // identifies an open job to Finish
 	User       int
 	Submit     time.Duration
 	Processors int
-	Requested  time.Duration // requested time, after which it is killed
+	Requested  time.Duration // requested time, after which the job is killed
 	Runtime    time.Duration // actual runtime; Open: until Finish
 }
 
@@ -24,7 +24,7 @@ const Open = availability.Forever
 // A Policy decides when jobs start.
 type Policy string
 
-// The policies. The package comment describes each of them.
+// These are the policies, which the package comment describes.
 const (
 	FCFS         Policy = "fcfs"
 	EASY         Policy = "easy"
@@ -37,16 +37,16 @@ var Policies = []Policy{FCFS, EASY, Conservative}
 // Valid reports whether p is a policy.
 func (p Policy) Valid() bool { return slices.Contains(Policies, p) }
 
-// A Machine is a number of processors with the rules for their use.
+// A Machine is a parallel machine: its number of processors and the rules for their use.
 type Machine struct {
 	Processors int
 	Policy     Policy
-	MaxUserRun int           // maximum of running jobs per user (PBS: max_user_run); 0: no limit
+	MaxUserRun int           // maximum number of running jobs per user (PBS: max_user_run); 0: no limit
 	Walltime   time.Duration // maximum requested time (PBS: resources_max.walltime); 0: no limit
-	Interval   time.Duration // passes happen only at its multiples; 0: whenever a job arrives or ends
+	Interval   time.Duration // passes happen only at multiples of it; 0: whenever a job arrives or ends
 }
 
-// Refuses returns why the machine can never run a job; empty: it can.
+// Refuses returns the reason why the machine can never run a job, or "" if it can.
 func (m Machine) Refuses(j Job) string {
 	switch {
 	case j.Processors < 1:
@@ -61,7 +61,7 @@ func (m Machine) Refuses(j Job) string {
 	return ""
 }
 
-// next returns the first instant, not before at, at which a pass may happen.
+// next returns the first instant from at on at which a pass may happen.
 func (m Machine) next(at time.Duration) time.Duration {
 	if m.Interval <= 0 {
 		return at
@@ -72,17 +72,17 @@ func (m Machine) next(at time.Duration) time.Duration {
 	return at
 }
 
-// Held is a job with the time when it held its processors.
+// Held is a job together with the times from which and until which it held its processors.
 type Held struct {
 	Job
 	Start, End time.Duration
 }
 
-// Wait returns how long it waited.
+// Wait returns how long the job waited.
 func (h Held) Wait() time.Duration { return h.Start - h.Submit }
 
 // Replay runs jobs, which must be sorted by submission, on an empty machine until all have ended, and returns when each
-// ran, by its index. Jobs that the machine refuses have a negative Start. No job may be Open.
+// job ran, in the same order. Jobs that the machine refuses have a negative Start. No job may be Open.
 func Replay(m Machine, jobs []Job) []Held {
 	all := make([]Held, len(jobs))
 	numbered := slices.Clone(jobs)
@@ -97,8 +97,8 @@ func Replay(m Machine, jobs []Job) []Held {
 	return all
 }
 
-// Load returns the share of a machine's processor time that jobs need, from the first to the last submission. They must
-// be sorted by submission; it is 0 for fewer than two jobs.
+// Load returns the share of a machine's processor time, from the first to the last submission, that jobs need. The jobs
+// must be sorted by submission; the result is 0 for fewer than two jobs.
 func Load(jobs []Job, processors int) float64 {
 	if len(jobs) < 2 {
 		return 0
@@ -110,8 +110,8 @@ func Load(jobs []Job, processors int) float64 {
 	return work / float64(processors) / (jobs[len(jobs)-1].Submit - jobs[0].Submit).Seconds()
 }
 
-// States simulates a background on a machine and returns the state of the queue at each of the instants, which must be
-// ascending.
+// States simulates a background on a machine and returns the state of the queue at each of the given instants, which
+// must be in ascending order.
 func States(m Machine, background []Job, instants []time.Duration) []*Queue {
 	q := New(m, background)
 	all := make([]*Queue, len(instants))

@@ -7,11 +7,12 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// An Outlook is the input for planning at an instant.
+// An Outlook is the information from which jobs can be planned at an instant.
 type Outlook struct {
-	// Left by running jobs, until their requested times, and by reservations, ignoring waiting jobs.
+	// Free is the profile of processors that neither running jobs, until their requested times, nor reservations
+	// occupy; waiting jobs are ignored.
 	Free *availability.Profile
-	Jobs []Job // waiting, in order of arrival
+	Jobs []Job // waiting jobs, in order of arrival
 	q    *Queue
 }
 
@@ -27,9 +28,10 @@ func Look(q *Queue) Outlook {
 	return o
 }
 
-// Starts returns the start of each waiting job if all were planned from scratch on a profile, by the machine's policy
-// and their requested times, and no others arrived; negative: forever behind a reservation. Only plans that are made in
-// this way at the same instant are comparable; starts that were planned earlier are not.
+// Starts returns the start of each waiting job if all of them are planned from scratch on a profile, by the machine's
+// policy and their requested times, and no others arrive. The start is negative for a job that can never start because
+// of a reservation. Only plans that are made in this way at the same instant are comparable; starts that were planned
+// earlier cannot be compared with them.
 func (o Outlook) Starts(free *availability.Profile) []time.Duration {
 	q := o.q
 	starts := make([]time.Duration, len(q.waiting))
@@ -70,8 +72,8 @@ func (o Outlook) Starts(free *availability.Profile) []time.Duration {
 	return starts
 }
 
-// Claim is like Reserve, but takes precedence over waiting jobs: it fails only because of running jobs and
-// reservations. Waiting jobs are planned again around it.
+// Claim is like Reserve, but the reservation takes precedence over waiting jobs: Claim fails only because of running
+// jobs and other reservations. Waiting jobs are planned again around the reservation.
 func (q *Queue) Claim(from, to time.Duration, processors int) bool {
 	if from < q.plan.now || processors < 1 || to <= from || Look(q).Free.Least(from, to) < processors {
 		return false

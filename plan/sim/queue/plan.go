@@ -6,31 +6,31 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// A plan is the known future at an instant: the processors held by running jobs until their requested times, by
-// reservations of others, and by reservations of waiting jobs. It starts jobs according to its policy.
+// A plan represents the known future at an instant: the processors held by running jobs until their requested times, by
+// advance reservations, and by reservations of waiting jobs. Its method start starts jobs according to the policy.
 type plan struct {
 	Machine
 	now   time.Duration
 	free  *availability.Profile
-	held  map[int]int // :: user → number of jobs that run or have a reservation
-	early bool        // held time was freed since the last pass, because a job left early
+	held  map[int]int // :: user → number of the user's jobs that run or have a reservation
+	early bool        // a job has left early since the last pass, and so freed time that it held
 }
 
 // An entry is a waiting or running job.
 type entry struct {
 	Job
-	start   time.Duration // actual or planned start; negative: neither
+	start   time.Duration // actual or planned start; negative: none
 	running bool
 	over    bool
 }
 
-// until returns the end of its requested time.
+// until returns the end of the job's requested time.
 func (e *entry) until() time.Duration { return e.start + e.Requested }
 
 // end returns when a running job ends, unless it is open and finished earlier.
 func (e *entry) end() time.Duration { return e.start + min(e.Runtime, e.Requested) }
 
-// hold plans a job for an instant.
+// hold plans the start of a job for an instant, and takes its processors.
 func (p *plan) hold(e *entry, start time.Duration) {
 	e.start = start
 	p.held[e.User]++
@@ -72,7 +72,7 @@ func (p *plan) fit(e *entry) (at time.Duration, ok bool) {
 }
 
 // start makes a scheduling pass over the waiting jobs in order of arrival. It calls run for each job that starts, after
-// taking its processors. It returns the others, in the same slice, and the next planned start.
+// taking its processors. It returns the jobs that still wait, in the same slice, and the next planned start.
 func (p *plan) start(waiting []*entry, run func(e *entry)) (kept []*entry, next time.Duration) {
 	p.free.Forget(p.now)
 	if p.Policy == Conservative {
@@ -85,10 +85,10 @@ func (p *plan) start(waiting []*entry, run func(e *entry)) (kept []*entry, next 
 	return kept, next
 }
 
-// aggressive starts jobs in order of arrival while they fit. The first that does not fit gets a reservation at the
-// earliest possible instant (its shadow time), and EASY starts later jobs that fit in addition to it (Mu'alem and
-// Feitelson 2001, figure 1). The reservation lasts for this pass only; the next pass makes a new one, which is never
-// later as long as the same job is first.
+// aggressive starts jobs in order of arrival while they fit. The first job that does not fit gets a reservation at the
+// earliest possible instant (its shadow time), and EASY starts later jobs that fit alongside this reservation (Mu'alem
+// and Feitelson 2001, figure 1). The reservation lasts for this pass only; the next pass makes a new one, which is
+// never later as long as the same job is first.
 func (p *plan) aggressive(waiting []*entry, run func(e *entry)) (kept []*entry, next time.Duration) {
 	var head *entry
 	kept = waiting[:0]
@@ -120,8 +120,9 @@ func (p *plan) aggressive(waiting []*entry, run func(e *entry)) (kept []*entry, 
 	return kept, next
 }
 
-// conservative gives each job without a reservation one at the earliest instant at which it fits in addition to all
-// others, in order of arrival, and starts those whose time has come (Mu'alem and Feitelson 2001, §2.1).
+// conservative reserves processors, in order of arrival, for each job without a reservation, at the earliest instant at
+// which the job fits alongside all others, and starts the jobs whose reserved start is now (Mu'alem and Feitelson 2001,
+// §2.1).
 func (p *plan) conservative(waiting []*entry, run func(e *entry)) (kept []*entry, next time.Duration) {
 	if p.early {
 		p.compress(waiting)
@@ -141,7 +142,7 @@ func (p *plan) conservative(waiting []*entry, run func(e *entry)) (kept []*entry
 	return kept, next
 }
 
-// reserve gives a job a reservation, unless it has one, or its user is at the limit.
+// reserve makes a reservation for a job, unless the job has one already, or its user has reached the limit.
 func (p *plan) reserve(e *entry) {
 	if e.start >= 0 || !p.eligible(e) {
 		return
@@ -151,8 +152,8 @@ func (p *plan) reserve(e *entry) {
 	}
 }
 
-// compress moves reservations forward into freed time, in order of arrival, until none can be moved: a job that moves
-// may make room for an earlier one. None is moved back.
+// compress moves reservations to earlier times that have been freed, in order of arrival, until none can be moved: a
+// job that moves may make room for a job that arrived earlier. No reservation is moved to a later time.
 func (p *plan) compress(waiting []*entry) {
 	for moved := true; moved; {
 		moved = false

@@ -72,7 +72,7 @@ func TestEveryJobRunsWithinTheMachine(t *testing.T) {
 	})
 }
 
-// Without limits a job never starts later than one that arrived after it.
+// Without limits a job never starts later than a job that arrived after it.
 func TestFCFSKeepsTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := queue.Machine{Processors: 6, Policy: queue.FCFS, Interval: time.Duration(rapid.IntRange(0, 3).Draw(t, "interval"))}
@@ -127,8 +127,8 @@ func TestEASYNeverDelaysTheFirst(t *testing.T) {
 	})
 }
 
-// Conservative backfilling never delays a job beyond the start planned at its arrival, for any later arrivals and early
-// ends; with exact requested times no job starts later than without the jobs that arrived after it.
+// Conservative backfilling never delays a job beyond the start planned at its arrival, whatever jobs arrive later or
+// end early; with exact requested times no job starts later than without the jobs that arrived after it.
 func TestConservativeKeepsEveryReservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		exact := rapid.Bool().Draw(t, "exact")
@@ -167,8 +167,8 @@ func TestConservativeKeepsEveryReservation(t *testing.T) {
 	})
 }
 
-// Backfilling conserves work: after each pass no job waits that could start without delaying those to which the policy
-// guarantees a start. For EASY that is only the first one, and no job fits the remaining free processors.
+// Backfilling conserves work: after each pass no waiting job could start without delaying the jobs to which the policy
+// guarantees a start. For EASY this is only the first job, and no other job fits the free processors that remain.
 func TestNobodyWaitsInVain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := queue.Machine{Processors: 6, Policy: rapid.SampledFrom(queue.Policies).Draw(t, "policy")}
@@ -203,7 +203,7 @@ func TestNobodyWaitsInVain(t *testing.T) {
 	})
 }
 
-// A copy continues like the original, and the two do not affect each other.
+// A clone continues in the same way as the original, and the two do not affect each other.
 func TestClonesGoOnAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := queue.Machine{Processors: 5, Policy: rapid.SampledFrom(queue.Policies).Draw(t, "policy"),

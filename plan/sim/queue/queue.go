@@ -8,11 +8,11 @@ import (
 	"github.com/corral-pilot/corral/plan/availability"
 )
 
-// A Queue is a machine with its jobs at an instant. Use New to make one.
+// A Queue is the state of a machine and its jobs at an instant. Use New to create a Queue.
 type Queue struct {
 	plan       plan
 	background []Job // sorted by submission; shared with clones
-	arrived    int   // number of these that have arrived
+	arrived    int   // number of background jobs that have arrived
 
 	waiting []*entry // in order of arrival
 	ends    heap.Heap[ending]
@@ -49,13 +49,13 @@ func (q *Queue) Waiting() int { return len(q.waiting) }
 // Running returns the number of running jobs.
 func (q *Queue) Running() int { return q.running }
 
-// Free returns a copy of the profile of free processors, which running jobs, until their requested times, and
-// reservations leave. With conservative backfilling each waiting job has a reservation, so a job that fits delays no
+// Free returns a copy of the profile of free processors, which neither running jobs, until their requested times, nor
+// reservations occupy. With conservative backfilling each waiting job has a reservation, so a job that fits delays no
 // other.
 func (q *Queue) Free() *availability.Profile { return q.plan.free.Clone() }
 
-// Reserve takes processors for a future time, as for maintenance or an advance reservation, and reports whether enough
-// are free then. Jobs are planned around it.
+// Reserve reserves processors for a future period, as for maintenance or an advance reservation, and reports whether
+// enough processors are free then; if not, nothing is reserved. Jobs are planned around the reservation.
 func (q *Queue) Reserve(from, to time.Duration, processors int) bool {
 	if from < q.plan.now || processors < 1 || to <= from || q.plan.free.Least(from, to) < processors {
 		return false
@@ -64,7 +64,7 @@ func (q *Queue) Reserve(from, to time.Duration, processors int) bool {
 	return true
 }
 
-// Submit adds a job to the queue now, or returns why it is refused; empty: it is accepted.
+// Submit adds a job to the queue now. It returns the reason if the job is refused, and "" if it is accepted.
 func (q *Queue) Submit(j Job) (refused string) {
 	if why := q.plan.Refuses(j); why != "" {
 		return why
@@ -74,7 +74,7 @@ func (q *Queue) Submit(j Job) (refused string) {
 	return ""
 }
 
-// enter adds a job that is not refused.
+// enter adds a job that the machine does not refuse.
 func (q *Queue) enter(j Job) {
 	e := &entry{Job: j, start: -1}
 	if j.Runtime == Open {
@@ -84,7 +84,8 @@ func (q *Queue) enter(j Job) {
 	q.want(q.plan.now)
 }
 
-// Finish ends an open job now: it leaves the queue, or frees its processors. It does nothing if the job has ended.
+// Finish ends an open job now: a waiting job leaves the queue, a running job frees its processors. It does nothing if
+// the job has ended.
 func (q *Queue) Finish(id int) {
 	e := q.open[id]
 	switch {
@@ -99,7 +100,7 @@ func (q *Queue) Finish(id int) {
 	}
 }
 
-// Next returns the time of the next known event; ok is false if there is none.
+// Next returns the time of the next known event; ok is false if no event is known.
 func (q *Queue) Next() (at time.Duration, ok bool) {
 	at = Open
 	if q.pending {
@@ -114,8 +115,8 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 	return max(at, q.plan.now), at < Open
 }
 
-// Reach advances to an instant, handles all earlier events, and calls started, unless it is nil, for each job that
-// starts. Jobs submitted or finished afterwards precede the passes of that instant.
+// Reach advances the queue to an instant and handles all earlier events; it calls started, unless started is nil, for
+// each job that starts. Jobs that are then submitted or finished precede the passes of that instant.
 func (q *Queue) Reach(to time.Duration, started func(j Job, at time.Duration)) {
 	for at, ok := q.Next(); ok && at < to; at, ok = q.Next() {
 		q.happen(at, started)
@@ -125,7 +126,7 @@ func (q *Queue) Reach(to time.Duration, started func(j Job, at time.Duration)) {
 	}
 }
 
-// Advance is Reach including the events of the instant itself.
+// Advance is like Reach, but also handles the events of the instant itself.
 func (q *Queue) Advance(to time.Duration, started func(j Job, at time.Duration)) {
 	q.Reach(to, started)
 	for at, ok := q.Next(); ok && at <= to; at, ok = q.Next() {
@@ -133,7 +134,8 @@ func (q *Queue) Advance(to time.Duration, started func(j Job, at time.Duration))
 	}
 }
 
-// happen handles the events of an instant once: a job that starts then may also end then.
+// happen handles the events of an instant once. It may have to be called again, because a job that starts at this
+// instant may also end at it.
 func (q *Queue) happen(at time.Duration, started func(j Job, at time.Duration)) {
 	q.plan.now = at
 	q.depart()
@@ -143,7 +145,7 @@ func (q *Queue) happen(at time.Duration, started func(j Job, at time.Duration)) 
 	}
 }
 
-// want schedules a pass at the first allowed instant, not before at.
+// want schedules a pass at the first allowed instant from at on.
 func (q *Queue) want(at time.Duration) {
 	if at = q.plan.next(at); !q.pending || at < q.pass {
 		q.pending, q.pass = true, at
@@ -159,7 +161,7 @@ func (q *Queue) depart() {
 	}
 }
 
-// arrive adds the jobs of the background that are submitted by now.
+// arrive adds the jobs of the background whose submission time has been reached.
 func (q *Queue) arrive() {
 	for ; q.arrived < len(q.background) && q.background[q.arrived].Submit <= q.plan.now; q.arrived++ {
 		if j := q.background[q.arrived]; q.plan.Refuses(j) == "" {

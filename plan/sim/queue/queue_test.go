@@ -25,8 +25,8 @@ func starts(m queue.Machine, jobs ...queue.Job) (all []time.Duration) {
 	return all
 }
 
-// An example that distinguishes the policies: on 4 processors a job runs on 3 for 4 hours; a wide job waits, and so
-// does a job of 3; two short jobs and a long one are behind them.
+// An example that distinguishes the policies: on a machine with 4 processors a job runs on 3 of them for 4 hours; a job
+// on all 4 and a job on 3 processors wait; two short jobs and a long one arrive after them.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	jobs := []queue.Job{
@@ -52,7 +52,7 @@ func TestPolicies(t *testing.T) {
 }
 
 // EASY may delay the second waiting job, conservative backfilling may not. The last job fits beside the first waiting
-// one, which leaves one processor, and takes the processor that the second would have had an hour later.
+// job, which leaves one processor free, and occupies the processor that the second would need an hour later.
 func TestEASYDelaysTheSecond(t *testing.T) {
 	t.Parallel()
 	jobs := []queue.Job{
@@ -79,8 +79,9 @@ func TestReservationsMoveForward(t *testing.T) {
 	}
 }
 
-// Limits of a site (Juve 2012, §2.8.3): a maximum of running jobs per user, whose other jobs do not block other users;
-// a job that requests more than the walltime is refused; passes happen at intervals.
+// Limits of a site (Juve 2012, §2.8.3): each user may have a maximum number of running jobs, and further jobs of the
+// user do not block other users; a job that requests more than the maximum walltime is refused; passes happen at
+// intervals.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	mine := rigid(1, 0, 1, hour)
@@ -107,7 +108,7 @@ func TestKilledAtItsRequestedTime(t *testing.T) {
 	}
 }
 
-// Open jobs wait among those of the background, hold their processors until they are finished, and may be withdrawn.
+// Open jobs wait among the jobs of the background, hold their processors until they are finished, and may be withdrawn.
 func TestOpenJobs(t *testing.T) {
 	t.Parallel()
 	for _, policy := range queue.Policies {
@@ -152,7 +153,7 @@ func TestReserve(t *testing.T) {
 		}
 		var got []time.Duration
 		q.Advance(queue.Open, func(j queue.Job, at time.Duration) { got = append(got, time.Duration(j.ID), at) })
-		want := []time.Duration{1, 0, 2, hour, 0, 2 * hour} // the second fits before it, the third beside it
+		want := []time.Duration{1, 0, 2, hour, 0, 2 * hour} // the second before the reservation, the third beside it
 		if policy == queue.FCFS {
 			want = []time.Duration{0, 2 * hour, 1, 4 * hour, 2, 5 * hour}
 		}

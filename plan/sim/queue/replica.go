@@ -6,21 +6,23 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A replica is a queue made from the data that a batch system shows: the running jobs with their latest ends, and the
-// waiting jobs in order. Thus a real site has slots that it could advertise, and prices for reservations, like a
-// simulated one (plan/sim/advertiser, sim/market), although it supports neither: they show where a pilot would fit
-// without delaying other jobs, and when it would start.
+// A replica is a queue created from the data that a batch system reports: the running jobs with their latest possible
+// ends, and the waiting jobs in order. Slots and prices of reservations can thus be computed for a real site as for a
+// simulated one (plan/sim/advertiser, sim/market), although the real site supports neither: they show where a pilot
+// would fit without delaying other jobs, and when the pilot would start.
 //
-// A replica counts processors. It ignores nodes, memory, features and hidden jobs, so it is optimistic: a job may wait
-// although the count has room. It plans like Slurm's backfill, each job in order of priority at the earliest time at
-// which it fits by requested times (conservative backfilling). In reality, other jobs arrive, and some end early.
+// A replica counts processors. It ignores nodes, memory, features and hidden jobs, so its forecasts are optimistic: a
+// job may wait although enough processors are free by count. It plans like Slurm's backfill scheduler: each job, in
+// order of priority, at the earliest time at which it fits if all jobs run for their requested times (conservative
+// backfilling). In reality, other jobs arrive, and some end early.
 
 // unlimited is the assumed runtime of a job without a known limit.
 const unlimited = 365 * 24 * time.Hour
 
-// Of returns the replica of a queue from a backlog. Its current instant is that of the backlog.
+// Of returns a replica of the queue that a backlog describes. The replica's current instant is the instant of the
+// backlog.
 func Of(seen corral.Backlog) *Queue {
-	var now time.Duration // all running jobs have started by then, at 0 or later
+	var now time.Duration // late enough that all running jobs have started at 0 or later
 	for _, j := range seen.Running {
 		now = max(now, time.Duration(j.Elapsed))
 	}
@@ -39,18 +41,19 @@ func Of(seen corral.Backlog) *Queue {
 	for _, j := range seen.Waiting {
 		waiting = append(waiting, job(j))
 	}
-	// Processors that were just taken, or whose node has just failed, are in one list and not yet in the other.
+	// Processors that were just taken, or whose node has just failed, may count as held without counting in
+	// seen.Processors.
 	m := Machine{Processors: max(1, held, seen.Processors), Policy: Conservative}
 	q, _ := Resume(m, now, running, waiting)
 	return q
 }
 
-// job converts a job for planning: it runs for its requested time.
+// job converts a job of a backlog; for planning, it is assumed to run for its requested time.
 func job(j corral.QueuedJob) Job {
 	requested := time.Duration(j.Limit)
 	if requested == 0 {
 		requested = unlimited
 	}
-	requested = max(requested, time.Duration(j.Elapsed)+time.Second) // it is about to be ended
+	requested = max(requested, time.Duration(j.Elapsed)+time.Second) // a job beyond its limit is about to be ended
 	return Job{Processors: max(1, j.Processors), Requested: requested, Runtime: requested}
 }

@@ -15,8 +15,8 @@ const (
 	s = corral.Seconds(h)
 )
 
-// Two jobs run, one waits for both, and another is backfilled: its two processors are free from the end of the first
-// job on.
+// Two jobs run, a third waits for both, and a fourth is backfilled: the two processors that it needs are free from the
+// end of the first job on.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	q := queue.Of(corral.Backlog{Processors: 8, Hidden: 1,
@@ -35,7 +35,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Observations may be inconsistent: a replica can be made from any of them.
+// Observations may be inconsistent: a replica can be created from any observation.
 func TestOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string, to int) int { return rapid.IntRange(0, to).Draw(t, name) }

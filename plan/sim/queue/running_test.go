@@ -25,7 +25,7 @@ func TestRunning(t *testing.T) {
 	}
 	q.Finish(1)
 	q.Advance(2*h, nil)
-	if q.Running() != 1 || q.Waiting() != 0 { // the second one, which waited for both
+	if q.Running() != 1 || q.Waiting() != 0 { // the second job, which waited for both
 		t.Errorf("%d jobs run, and %d wait", q.Running(), q.Waiting())
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// All of KTH-SP2, 28,476 jobs of eleven months, on its 100 processors. The waits in the trace (mean 15,296 s, median
-// 300 s, 0.9 quantile 36,300 s) are longer: the real scheduler was not plain EASY with these requested times.
+// The whole trace KTH-SP2, 28,476 jobs from eleven months, on its machine of 100 processors. The waits in the trace
+// (mean 15,296 s, median 300 s, 0.9 quantile 36,300 s) are longer: the real scheduler was not plain EASY with these
+// requested times.
 func TestAllOfKTH(t *testing.T) {
 	jobs := jobsOf(t, datasets.Path(t, datasets.KTH))
 	asReference(t, jobs, 100)

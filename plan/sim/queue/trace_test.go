@@ -51,8 +51,8 @@ func asReference(t *testing.T, jobs []queue.Job, processors int) {
 	}
 }
 
-// The first 3,000 jobs of KTH-SP2 on its 100 processors: EASY agrees with its reference, and the results of each policy
-// are unchanged.
+// For the first 3,000 jobs of KTH-SP2 on its machine of 100 processors, EASY agrees with the reference, and the results
+// of each policy are unchanged.
 func TestBeginningOfKTH(t *testing.T) {
 	t.Parallel()
 	jobs := jobsOf(t, "../workload/testdata/kth-sp2-3000.swf.gz")

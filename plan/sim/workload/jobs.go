@@ -12,18 +12,19 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// A Trace is a list of jobs for a queue, with statistics of the conversion.
+// A Trace is a list of jobs for a queue, with statistics about their conversion from records.
 type Trace struct {
 	Header Header
 	Jobs   []queue.Job // sorted by submission, the first at 0
 
-	LeftOut int // jobs without a known runtime or number of processors: most were cancelled while they waited
-	Exact   int // jobs without a requested time, which request their runtime
+	LeftOut int // number of jobs without a known runtime or number of processors: most were cancelled while they waited
+	Exact   int // number of jobs without a requested time, which request their runtime
 }
 
-// ReadJobs reads a trace as jobs. A job has its requested processors, or else its allocated ones; it runs for the time
-// in the trace, and requests its requested time, or else its runtime, but at least a second. Errors are those of Read;
-// a trace without jobs is also an error.
+// ReadJobs reads a trace as jobs. A job needs the number of processors that it requested or, if that is unknown, the
+// number allocated to it. It runs for the runtime in the trace, and requests the time requested there or, if that is
+// unknown, its runtime, but at least a second. It returns the errors of Read, and also an error if the trace has no
+// jobs.
 func ReadJobs(ctx context.Context, r io.Reader, name string) (*Trace, error) {
 	t := &Trace{}
 	var err error

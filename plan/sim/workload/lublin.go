@@ -22,13 +22,13 @@ import (
 //	            or faster depending on the half hour of the day, in proportion to the jobs that arrive in it, which
 //	            follow another gamma distribution
 //
-// The model has no requested times and no users: jobs request their runtimes, and each has a user of its own.
+// The model defines neither requested times nor users: jobs request their runtimes, and each job has a different user.
 //
-// The invariant: the same arguments yield the same jobs, and another load yields the same jobs at other times.
+// The invariant: the same arguments yield the same jobs, and a different load yields the same jobs at different times.
 
-// The constants for the whole sample: sizes, runtimes, times between arrivals, and the daily cycle.
+// These are the constants for the whole sample: sizes, runtimes, times between arrivals, and the daily cycle.
 const (
-	serial, power = 0.244, 0.576 // shares of jobs: with one processor, and with a size rounded to a power of 2
+	serial, power = 0.244, 0.576 // shares of jobs with one processor, and of jobs with a size rounded to a power of 2
 	uLow, uProb   = 0.8, 0.86    // two-stage uniform: its minimum, and the probability of the first stage
 	uMed          = 2.5          // the second stage ends this far below the machine's size
 
@@ -44,7 +44,7 @@ const (
 	rarest  = 13 // maximum logarithm of a time between arrivals: 5 days
 )
 
-// The day has 48 half hours, the first of which is the 11th of the cycle's distribution: the fewest jobs arrive at 5
+// The day has 48 half hours. The cycle's distribution begins with the 11th of them, because the fewest jobs arrive at 5
 // o'clock.
 const (
 	halfHours = 48
@@ -53,7 +53,7 @@ const (
 )
 
 // Draw generates jobs for a machine, sorted by submission, from midnight on. With a positive load the times between
-// jobs are scaled by a common factor, before the daily cycle is applied, until the jobs' processor time is about that
+// jobs are scaled by a common factor, before the daily cycle is applied, so that the jobs' processor time is about that
 // share of the machine's time from the first to the last submission. With a load of 0 the times are those of the model.
 func Draw(jobs, processors int, load float64, seed uint64) []queue.Job {
 	d := drawing{rng: rand.New(rand.NewPCG(seed, uint64(processors))), size: math.Log2(float64(processors))}
@@ -66,7 +66,7 @@ func Draw(jobs, processors int, load float64, seed uint64) []queue.Job {
 	}
 	place(all, gaps, 1)
 	factor := 1.0
-	for range 20 { // the effect of a factor is uneven because of the cycle
+	for range 20 { // because of the cycle, the load is not proportional to the factor
 		got := queue.Load(all, processors)
 		if load <= 0 || got == 0 || math.Abs(got/load-1) < 1e-3 {
 			break
@@ -77,7 +77,7 @@ func Draw(jobs, processors int, load float64, seed uint64) []queue.Job {
 	return all
 }
 
-// A drawing draws from a stream of random numbers.
+// A drawing draws the values of jobs from a stream of random numbers.
 type drawing struct {
 	rng  *rand.Rand
 	size float64 // logarithm to base 2 of the machine's processors
@@ -137,11 +137,11 @@ func (d *drawing) gamma(alpha float64) float64 {
 	}
 }
 
-// place sets the submissions of jobs: each arrives when its gap, times a factor, has passed since the previous one. In
-// a half hour of weight w time passes 1/w times as fast.
+// place sets the submission times of jobs: each job arrives when its gap, times a factor, has passed since the previous
+// arrival. In a half hour of weight w time passes 1/w times as fast.
 func place(jobs []queue.Job, gaps []float64, factor float64) {
 	weights := cycle()
-	slot, into := 0, 0.0 // the half hour, and the seconds of it that have passed
+	slot, into := 0, 0.0 // the half hour, and the number of its seconds that have passed
 	for i := range jobs {
 		left := gaps[i] * factor
 		for {
@@ -174,8 +174,8 @@ func cycle() (weights [halfHours]float64) {
 	return weights
 }
 
-// below returns the probability that a gamma variable with this shape and scale 1 is below x: the series of the
-// incomplete gamma function (Abramowitz and Stegun, 6.5.29).
+// below returns the probability that a gamma variable with the given shape and scale 1 is below x, computed by the
+// series of the incomplete gamma function (Abramowitz and Stegun, 6.5.29).
 func below(alpha, x float64) float64 {
 	term := 1 / alpha
 	sum := term

@@ -13,12 +13,12 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )
 
-// levels are the levels of the quantiles below.
+// levels holds the levels of the quantiles below.
 var levels = []float64{0.1, 0.25, 0.5, 0.75, 0.9, 0.99}
 
 // lublin256 describes the output of the authors' program: lublin_256.swf, 10,000 jobs for 256 processors (github
-// DIR-LAB/deep-batch-scheduler cd433e3). Quantiles are at the levels; the parts of the day are six hours each, from
-// midnight on.
+// DIR-LAB/deep-batch-scheduler cd433e3). The quantiles are those at levels; the parts of the day are six hours each,
+// from midnight on.
 var lublin256 = struct {
 	sizes, runtimes, gaps []float64
 	meanSize, meanRuntime float64
@@ -30,7 +30,7 @@ var lublin256 = struct {
 	day: []float64{0.073, 0.286, 0.432, 0.21},
 }
 
-// near checks that a value is within a share of the wanted one.
+// near checks that a value differs from the wanted value by at most the given share.
 func near(t *testing.T, what string, got, want, share float64) {
 	t.Helper()
 	if math.Abs(got-want) > share*want {
@@ -47,7 +47,7 @@ func quantiles(t *testing.T, what string, got, want []float64, share float64) {
 }
 
 // The distributions agree with those of the authors' program. The quantiles of 40,000 jobs are within a few percent of
-// the distribution's; those of the file's 10,000 jobs deviate slightly more.
+// the quantiles of the distribution; the quantiles of the 10,000 jobs in the file deviate slightly more.
 func TestMarginals(t *testing.T) {
 	t.Parallel()
 	var sizes, runtimes, gaps []float64
@@ -98,8 +98,8 @@ func TestLargeJobsRunForLonger(t *testing.T) {
 	}
 }
 
-// For any machine and load, jobs fit the machine, are sorted by submission, and produce the load; and the same
-// arguments yield the same jobs.
+// For any machine and load, jobs fit the machine, are sorted by submission, and produce the load. The same arguments
+// yield the same jobs.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	for _, processors := range []int{1, 2, 5, 16, 100, 430, 5000} {

@@ -25,21 +25,21 @@ import (
 // the beginning of the trace. The text may be gzip-compressed.
 //
 // This file reads traces and converts them to jobs; it simulates nothing. Its invariant: any input is read within
-// limits of bytes and jobs, and each error has a place, name:line.
+// limits on its bytes and jobs, and each error contains a position, name:line.
 
 // The fields of a Record, in the order of a line.
 const (
-	Number              = iota // of the job, from 1
+	Number              = iota // number of the job, from 1
 	Submit                     // s
 	Wait                       // s, from submission to start
 	Runtime                    // s
-	Processors                 // allocated
+	Processors                 // number of allocated processors
 	CPUTime                    // s per processor, mean
 	Memory                     // KB per processor, mean
 	RequestedProcessors        //
 	RequestedTime              // s
 	RequestedMemory            // KB per processor
-	Status                     // 1: completed, 0: failed, 5: cancelled; others are for parts of jobs
+	Status                     // 1: completed, 0: failed, 5: cancelled; other values are for parts of jobs
 	User                       //
 	Group                      //
 	Executable                 //
@@ -50,20 +50,21 @@ const (
 	fields                     // number of fields
 )
 
-// A Record holds the fields of one job: see the constants. Unknown values are -1.
+// A Record holds the fields of one job, which the constants above index. Unknown values are -1.
 type Record [fields]float64
 
 const (
-	maxBytes  = 1 << 30   // of a text: five times the longest of the archive
-	maxJobs   = 5_000_000 // maximum of a text
+	maxBytes  = 1 << 30   // maximum size of a text: five times that of the longest text in the archive
+	maxJobs   = 5_000_000 // maximum number of jobs in a text
 	maxLine   = 64 << 10
-	maxNumber = 1e9 // maximum of a field: in seconds it is 31 years
+	maxNumber = 1e9 // maximum value of a field: in seconds it is 31 years
 )
 
-// A Header holds the values of the comments by label. The first value of a label counts.
+// A Header holds the values of the header comments by label. If a label occurs repeatedly, its first value counts.
 type Header map[string]string
 
-// Machine returns the machine's number of processors, if the header contains it: MaxProcs, or else MaxNodes.
+// Machine returns the machine's number of processors, if the header contains it: the value of MaxProcs or, if that is
+// missing, of MaxNodes.
 func (h Header) Machine() (processors int, ok bool) {
 	for _, label := range []string{"MaxProcs", "MaxNodes"} {
 		first, _, _ := strings.Cut(h[label], " ")
@@ -74,9 +75,9 @@ func (h Header) Machine() (processors int, ok bool) {
 	return 0, false
 }
 
-// Read reads a trace of at most 1 GiB and calls each with every record, in the order of the lines; name is the file
-// name for errors. It stops at the first error, including those of each. Errors are of kind Invalid with a place,
-// except that a cancelled ctx stops the reading with its cause.
+// Read reads a trace of at most 1 GiB and calls the function each for every record, in the order of the lines; name is
+// the file name for errors. It stops at the first error, including errors that each returns. Errors are of kind Invalid
+// and contain a position, except that if ctx is cancelled, Read stops and returns the cause.
 func Read(ctx context.Context, r io.Reader, name string, each func(Record) error) (Header, error) {
 	header, line := Header{}, 0
 	text, err := plain(input.Limit(ctx, r, maxBytes))
@@ -115,7 +116,7 @@ func Read(ctx context.Context, r io.Reader, name string, each func(Record) error
 	return header, nil
 }
 
-// invalid adds the place to an error.
+// invalid adds the position to an error, or returns the cause if ctx is cancelled.
 func invalid(ctx context.Context, name string, line int, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -164,6 +165,7 @@ func parse(words []string) (r Record, err error) {
 	return r, nil
 }
 
-// names are the names in errors of the fields that define jobs. Other fields are negative in some logs.
+// names holds the names, used in errors, of the fields that define jobs; the only negative value allowed in them is -1.
+// In some logs other fields have other negative values.
 var names = [fields]string{Submit: "submit time", Runtime: "run time", Processors: "number of processors",
 	RequestedProcessors: "number of requested processors", RequestedTime: "requested time"}

@@ -33,7 +33,7 @@ func TestReadJobs(t *testing.T) {
 	text := "; Version: 2.2\n;MaxProcs:  128 (of 130)\n; MaxNodes: 64\n; Note: a: b\n\n" +
 		record("100", "50", "4", "8", "60") + // the requested number counts
 		record("90", "7.5", "4", "-1", "-1") + // sorted by submission; nothing requested
-		record("110", "0", "1", "1", "0") + // it requests a second
+		record("110", "0", "1", "1", "0") + // the job requests a second
 		record("120", "-1", "4", "4", "60") + // cancelled while it waited
 		record("130", "5", "-1", "0", "60")
 	got, err := read(text)

@@ -1,13 +1,13 @@
-// Package array makes a workflow from a single command, without a workflow file: one task, or a task array, whose tasks
-// differ in their number and in the line of a file that each of them gets (its entry).
+// Package array creates a workflow from a single command, without a workflow file: one task, or a task array, whose
+// tasks differ in their number and in their entry, i.e. the line of a file that each task gets.
 //
-// A task finds these values in its environment: CORRAL_TASK is its number, as in every run, and CORRAL_ENTRY its line.
-// The command itself is not modified, so its meaning does not depend on the contents of an entry.
+// A task finds these values in its environment: CORRAL_TASK contains its number, as in every run, and CORRAL_ENTRY
+// contains its entry. The command itself is not modified, so its meaning does not depend on the contents of an entry.
 //
 // A command runs in one of two places. It may run in the folder from which it was submitted, as users expect: a shell
-// on the worker first changes to that folder, which must be visible to the worker, and no files are transferred. Or it
-// runs in a directory of its own, like the tasks of other workflows: then its files are declared, transferred to any
-// worker, and transferred back.
+// on the worker first changes to that folder, which must be visible to the worker, and no files are transferred. Or the
+// command runs in a directory of its own, like the tasks of other workflows: then its files must be declared, so that
+// its inputs can be transferred to any worker, and its outputs back.
 //
 // The package does no I/O. It only builds the input of workflow.Builder.
 package array
@@ -27,24 +27,25 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Command is the command that each task of an array runs. An invalid text is an Invalid error whose place is the name
-// of a command-line flag.
+// A Command is the command that each task of an array runs. Invalid values lead to errors of kind Invalid whose place
+// is the name of a command-line flag.
 type Command struct {
-	Name string // of the workflow and its transformation; "": the program's name
+	Name string // name of the workflow and its transformation; "": the program's name
 	Argv []string
 	Env  map[string]string
 
-	// Dir is the folder in which the tasks run, an absolute path that is visible to the workers; "": each runs in a
-	// directory of its own. Dir and the names of files may contain %{TASK}, the number of the task; the names of
-	// streams of tasks that run in Dir may also contain %{RUN}, the number of the run.
+	// Dir is the absolute path of the folder in which the tasks run, which must be visible to the workers; "": each
+	// task runs in a directory of its own. Dir and the names of files may contain %{TASK}, which stands for the number
+	// of the task; for tasks that run in Dir, the names of streams may also contain %{RUN}, which stands for the number
+	// of the run.
 	Dir     string
-	From    string // folder from which the command was submitted: CORRAL_SUBMIT_DIR
+	From    string // value of CORRAL_SUBMIT_DIR: the folder from which the command was submitted
 	Inputs  []string
 	Outputs []string
 	workflow.Streams
 
 	corral.Resources
-	// Maximum runtime of a task, for which its worker must have time left; 0: the run's default, no limit.
+	// Time is the maximum runtime of a task, which its worker must have left; 0: the run's default, no limit.
 	Time time.Duration
 }
 
@@ -54,7 +55,7 @@ type Element struct {
 	Entry  *string // nil: none
 }
 
-// Workflow makes the workflow: a task for each element in order, named by its number.
+// Workflow returns the workflow, which contains a task for each element, in order. The id of a task is its number.
 func (c Command) Workflow(elements []Element) (*workflow.Workflow, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -85,8 +86,8 @@ func (c Command) Workflow(elements []Element) (*workflow.Workflow, error) {
 	return wf, wf.Runnable()
 }
 
-// check refuses values that a workflow cannot represent, or that would have another meaning in the place where tasks
-// run.
+// check refuses values that a workflow cannot represent, or that would have a different meaning in the folder in which
+// the tasks run.
 func (c Command) check() error {
 	texts := map[string][]string{"command": c.Argv, "--name": {c.Name}, "--cwd": {c.Dir}, "--in": c.Inputs,
 		"--out": c.Outputs, "--stdin": {c.Stdin}, "--stdout": {c.Stdout}, "--stderr": {c.Stderr}}
@@ -120,12 +121,12 @@ func (c Command) check() error {
 	return nil
 }
 
-// varies reports whether tasks differ in more than their number and their entry.
+// varies reports whether tasks differ in other respects than their number and their entry.
 func (c Command) varies() bool {
 	return slices.ContainsFunc(slices.Concat([]string{c.Dir, c.Stdin, c.Stdout, c.Stderr}, c.Inputs, c.Outputs), ofTask)
 }
 
-// task returns the task with a number, without its id and its entry.
+// task returns the task with the given number, without its id and its entry.
 func (c Command) task(number int) workflow.Task {
 	t := workflow.Task{Argv: c.Argv, Resources: c.Resources, Estimate: c.Time, Timeout: c.Time}
 	t.CPUs = max(t.CPUs, 1)
@@ -165,8 +166,8 @@ func Numbers(numbers []int) []Element {
 	return elements
 }
 
-// Lines returns elements whose entries are the lines of a file, which errors call name. Lines are numbered from 1, as
-// in text tools; numbers selects among them (nil: all).
+// Lines returns elements whose entries are the lines of a text; name is the name of the file for errors. Lines are
+// numbered from 1, as in text tools; numbers selects lines (nil: all).
 func Lines(name, text string, numbers []int) ([]Element, error) {
 	lines, err := lines(name, text)
 	if err != nil {

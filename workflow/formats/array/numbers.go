@@ -62,8 +62,8 @@ func wrongNumbers(format string, args ...any) error {
 	return corral.ErrorAt(corral.Invalid, "--array", format, args...)
 }
 
-// lines returns the lines of a text without line endings. Each becomes an environment variable of a task, and must be
-// valid as one.
+// lines returns the lines of a text without line endings. Each line becomes the value of an environment variable of a
+// task, so it must be valid as such a value.
 func lines(name, text string) (all []string, err error) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")

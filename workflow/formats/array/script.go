@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// The placeholders for numbers in the names of folders and streams.
+// These are the placeholders for numbers in the names of folders and files.
 const (
 	taskWord = "%{TASK}"
 	runWord  = "%{RUN}"
@@ -23,7 +23,7 @@ func withTask(pattern string, number int) string {
 	return strings.ReplaceAll(pattern, taskWord, strconv.Itoa(number))
 }
 
-// checkPattern refuses an unknown placeholder, which would lead to a strange file name.
+// checkPattern refuses an unknown placeholder, because it would remain in the file name.
 func checkPattern(place, pattern string, mayRun bool) error {
 	rest := strings.ReplaceAll(pattern, taskWord, "")
 	if mayRun {
@@ -41,9 +41,10 @@ func checkPattern(place, pattern string, mayRun bool) error {
 		taskWord, runWord)
 }
 
-// script returns the script that the worker's shell runs before it becomes the command, whose words are its arguments:
-// it changes to the folder, and opens the streams there, in folders that it makes. If the folder does not exist, it
-// reports this and exits with 127, as if the command did not exist. $CORRAL_RUN is known only when the task runs.
+// script returns the script that the worker's shell runs; the words of the command are the script's arguments. The
+// script changes to the folder, creates the folders of the output streams, opens the streams, and then replaces the
+// shell by the command. If the folder does not exist, the script reports this and exits with 127, as if the command did
+// not exist. $CORRAL_RUN is known only when the task runs.
 func (c Command) script(number int) string {
 	var s strings.Builder
 	s.WriteString("cd -- " + quote(withTask(c.Dir, number)) + " || exit 127\n")

@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// check refuses properties of the workflow that a .dag cannot represent, whatever the tasks are.
+// check refuses properties of the workflow that a .dag cannot represent, apart from the commands and files of its
+// tasks.
 func (w *writer) check() error {
 	if !oneLine(w.wf.Name) {
 		return corral.Errorf(corral.Unsatisfiable, "DAGMan's format cannot hold the name %q", w.wf.Name)
@@ -66,8 +67,8 @@ func (w *writer) checkSubDAG(p *part) error {
 	return nil
 }
 
-// checkFinal refuses the final tasks of a part, except a single one that comes after all others there, like a FINAL
-// node.
+// checkFinal refuses the final tasks of a part, unless there is only one and it comes after all other tasks of the
+// part, like a FINAL node.
 func (w *writer) checkFinal(k int) error {
 	final := none
 	for _, item := range w.parts[k].Items {
@@ -83,7 +84,7 @@ func (w *writer) checkFinal(k int) error {
 		return nil
 	}
 	within := w.parts[k]
-	hasChild := func(i int) bool { // in the part
+	hasChild := func(i int) bool { // whether a task has a child in the part
 		return slices.ContainsFunc(w.wf.Graph.Children(i), func(c int) bool {
 			return within.First <= c && c < within.End && c != final
 		})

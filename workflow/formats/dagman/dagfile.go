@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Attributes of DAGMan's own job in which Write stores the workflow's name, and the name of a sub-DAG if it differs
-// from its node's.
+// Attributes of DAGMan's own job in which Write stores the name of the workflow, and the name of a sub-DAG if it
+// differs from the name of its node.
 const (
 	attributeWorkflow = "CorralWorkflow"
 	attributeSubDAG   = "CorralSubDAG"
@@ -47,7 +47,8 @@ func (w *writer) dag(out *bufio.Writer, k int) error {
 	return nil
 }
 
-// parents writes the parents of an item of a part, except for the final task, which comes after all others.
+// parents writes the parents of an item of a part. It writes none for the final task, which comes after all others
+// anyway.
 func (w *writer) parents(out *bufio.Writer, k, item int) {
 	before := slices.Clone(w.before[item])
 	if item >= 0 {
@@ -70,7 +71,7 @@ func (w *writer) parents(out *bufio.Writer, k, item int) {
 	fmt.Fprintf(out, " CHILD %s\n", *w.nodeOf(item))
 }
 
-// subDAG writes the statements of a part's .dag about a sub-DAG in it.
+// subDAG writes the statements about a sub-DAG to the .dag of the enclosing part.
 func (w *writer) subDAG(out *bufio.Writer, k int, p *part) {
 	c := workflow.Control{}
 	if p.Sub.Control != nil {
@@ -122,8 +123,8 @@ func (w *writer) node(out *bufio.Writer, i int) error {
 	return nil
 }
 
-// writeControl writes the statements that determine when and whether a node runs. DAGMan rejects RETRY and PRIORITY of
-// a FINAL node; its submit description contains them instead.
+// writeControl writes the statements that determine whether and when a node runs. DAGMan rejects RETRY and PRIORITY for
+// a FINAL node; the node's submit description contains these settings instead.
 func writeControl(out *bufio.Writer, node string, retries *int, c *workflow.Control) {
 	if retries != nil && !c.Final {
 		fmt.Fprintf(out, "RETRY %s %d", node, *retries)

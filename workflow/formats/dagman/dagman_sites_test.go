@@ -41,7 +41,7 @@ func newTools(t *testing.T, from string) tools {
 		t.Fatal(err)
 	}
 	c := tools{release: release}
-	if c.folder, err = os.MkdirTemp("/var/tmp", "dagman-test-"); err != nil { // its user cannot access t.TempDir
+	if c.folder, err = os.MkdirTemp("/var/tmp", "dagman-test-"); err != nil { // the tools' user cannot access t.TempDir
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -71,7 +71,7 @@ func (c tools) write(t *testing.T, name, text string) {
 	}
 }
 
-// give gives the tools' user ownership of the whole folder.
+// give makes the tools' user the owner of the whole folder.
 func (c tools) give(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -99,7 +99,7 @@ func (c tools) run(t *testing.T, dir, tool string, args ...string) string {
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
-	out, _ := cmd.CombinedOutput() // its exit status shows how the jobs ended, which did not run
+	out, _ := cmd.CombinedOutput() // the exit status reports how the jobs ended, but no jobs ran
 	return string(out)
 }
 
@@ -109,7 +109,7 @@ func (c tools) version(t *testing.T) string {
 	return version
 }
 
-// logOf returns where condor_dagman writes its log: beside the DAG named in the arguments.
+// logOf returns the path to which condor_dagman writes its log, which is beside the DAG named in the arguments.
 func logOf(args []string) string {
 	if i := slices.Index(args, "-Dag"); i >= 0 {
 		return args[i+1] + ".out"
@@ -117,7 +117,7 @@ func logOf(args []string) string {
 	return "dagman.out"
 }
 
-// A graph is DAGMan's view of a file; taken is false if it refuses the file.
+// A graph is DAGMan's view of a file; taken is false if DAGMan refuses the file.
 type graph struct {
 	nodes, edges []string
 	taken        bool
@@ -188,19 +188,19 @@ func asDAGMan(wf *workflow.Workflow) graph {
 	return g
 }
 
-// TestAsTheRealDAGMan reads each of our own DAGs with the real condor_dagman: it refuses the files that Read refuses,
-// and finds the same graph.
+// TestAsTheRealDAGMan reads each of our own DAGs with the real condor_dagman, which refuses the same files as Read, and
+// finds the same graph.
 func TestAsTheRealDAGMan(t *testing.T) {
 	t.Parallel()
 	newTools(t, own).compare(t, own, "empty.dag")
 }
 
-// compare reads each .dag below a folder, which was copied, with both DAGMans. A DAG without nodes is an error only of
-// ours.
+// compare reads each .dag below a folder, which was copied, with both the real DAGMan and Read. Only Read refuses a DAG
+// without nodes.
 func (c tools) compare(t *testing.T, folder, empty string) {
 	t.Helper()
 	version := c.version(t)
-	limit := make(chan struct{}, 16) // it spends most of its time waiting
+	limit := make(chan struct{}, 16) // each process spends most of its time waiting
 	var all sync.WaitGroup
 	eachDAG(t, folder, func(name string) {
 		all.Go(func() {
@@ -234,7 +234,7 @@ func TestStructuresAsTheRealDAGMan(t *testing.T) {
 		}
 		c.write(t, filepath.Join(dir(i), "w.dag"), s.dag)
 	}
-	c.give(t) // before any of them makes and removes files there
+	c.give(t) // before any process creates and removes files there
 	var all sync.WaitGroup
 	for i, s := range structures {
 		dir := dir(i)
@@ -245,7 +245,7 @@ func TestStructuresAsTheRealDAGMan(t *testing.T) {
 				return
 			}
 			theirs := c.graph(t, filepath.Join(dir, "w.dag"), version)
-			// This release does not support it.
+			// This release does not support the syntax.
 			if strings.HasSuffix(s.name, "newer") || strings.HasPrefix(s.dag, "\ufeff") {
 				theirs = asDAGMan(wf)
 			}
@@ -257,7 +257,7 @@ func TestStructuresAsTheRealDAGMan(t *testing.T) {
 	all.Wait()
 }
 
-// TestAsTheRealCondorSubmit makes jobs from each description with the real condor_submit.
+// TestAsTheRealCondorSubmit creates jobs from each description with the real condor_submit.
 func TestAsTheRealCondorSubmit(t *testing.T) {
 	t.Parallel()
 	c := newTools(t, own)
@@ -331,7 +331,8 @@ func TestWhatTheRealOnesRead(t *testing.T) {
 	}
 }
 
-// onlyJob returns the job of dryJobs, if there is exactly one; its dollar signs are as in the schedd.
+// onlyJob returns the job of dryJobs if there is exactly one; its dollar signs have the form that they would have in
+// the schedd.
 func onlyJob(out string) job {
 	all := dryJobs(out)
 	if len(all) != 1 {
@@ -345,7 +346,8 @@ func onlyJob(out string) job {
 	return all[0]
 }
 
-// dryJobs parses the output of condor_submit -dry-run: the common attributes of all jobs, and then those of each job.
+// dryJobs parses the output of condor_submit -dry-run: the common attributes of all jobs, and then the attributes of
+// each job.
 func dryJobs(out string) []job {
 	common := classad.Ad{}
 	var own []classad.Ad

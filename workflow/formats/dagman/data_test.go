@@ -17,8 +17,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman"
 )
 
-// own is a folder of files as users could have written them, with the submit descriptions that some of them name:
-// together they contain all statements, in several spellings. Some are refused.
+// own is a folder of files as users could have written them, with the submit descriptions that some of these files
+// name: together the files contain all statements, in several spellings. Some of the files are refused.
 const own = "testdata/own"
 
 // readIn reads a file below a folder; errors use its name relative to the folder.

@@ -8,12 +8,12 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// fields holds the remaining words of a line.
+// fields holds the text of a line that has not been processed yet.
 type fields struct{ text string }
 
 const blanks = " \t"
 
-// next takes a word; "" if there is none.
+// next removes and returns the next word, or "" if no word is left.
 func (f *fields) next() string {
 	f.text = strings.TrimLeft(f.text, blanks)
 	end := strings.IndexAny(f.text, blanks)
@@ -25,14 +25,14 @@ func (f *fields) next() string {
 	return word
 }
 
-// rest takes the remaining text.
+// rest removes and returns the remaining text.
 func (f *fields) rest() string {
 	text := strings.Trim(f.text, blanks)
 	f.text = ""
 	return text
 }
 
-// file takes the name of a file, which may be in double quotes.
+// file removes and returns the name of a file, which may be in double quotes.
 func (f *fields) file() string {
 	f.text = strings.TrimLeft(f.text, blanks)
 	if !strings.HasPrefix(f.text, `"`) {
@@ -43,14 +43,14 @@ func (f *fields) file() string {
 	return name
 }
 
-// A syntaxError is about one statement, whose name precedes it in messages.
+// A syntaxError reports an error in one statement; in messages the name of the statement precedes the error.
 type syntaxError struct{ text string }
 
 func (e *syntaxError) Error() string { return e.text }
 
 func wrong(format string, args ...any) error { return &syntaxError{fmt.Sprintf(format, args...)} }
 
-// word takes a required word; what names it in an error.
+// word removes and returns a required word; what describes the word in an error.
 func (f *fields) word(what string) (string, error) {
 	word := f.next()
 	if word == "" {
@@ -59,7 +59,7 @@ func (f *fields) word(what string) (string, error) {
 	return word, nil
 }
 
-// number takes an integer from least to most.
+// number removes and returns an integer from least to most.
 func (f *fields) number(what string, least, most int) (int, error) {
 	word, err := f.word(what)
 	if err != nil {
@@ -72,7 +72,7 @@ func (f *fields) number(what string, least, most int) (int, error) {
 	return n, nil
 }
 
-// end refuses remaining words.
+// end returns an error if any words remain.
 func (f *fields) end() error {
 	if rest := f.rest(); rest != "" {
 		return wrong("unexpected %.40q", rest)
@@ -80,11 +80,11 @@ func (f *fields) end() error {
 	return nil
 }
 
-// keyword returns the lookup key of a statement's word: - and _ are equivalent.
+// keyword returns the key by which the first word of a statement is looked up. In this word, - and _ are equivalent.
 func keyword(word string) string { return strings.ReplaceAll(strings.ToUpper(word), "-", "_") }
 
-// pairs takes the macros of a VARS statement: NAME="VALUE" …, with \" and \\ in the value. Single quotes are also
-// accepted, and so are values without quotes and blanks.
+// pairs removes and returns the macros of a VARS statement: NAME="VALUE" …, where the value may contain \" and \\.
+// Values in single quotes, and values without quotes or blanks, are also accepted.
 func (f *fields) pairs() ([]submit.Var, error) {
 	var all []submit.Var
 	for {

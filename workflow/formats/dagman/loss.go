@@ -6,7 +6,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Lost describes, in parts of a sentence, the data of a workflow that the format cannot represent, so that Write omits
+// Lost describes, in parts of a sentence, the data of a workflow that Write omits because the format cannot represent
 // it.
 func Lost(wf *workflow.Workflow) (all []string) {
 	if n := len(wf.FileSizes); n > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// name assigns each node a name: the id of its task or the name of its sub-DAG, without those of the enclosing
-// sub-DAGs, if DAGMan accepts it.
+// name assigns a name to each node. If DAGMan accepts it, this is the id of the node's task or the name of its sub-DAG,
+// without the names of the enclosing sub-DAGs.
 func (w *writer) name() {
 	files := make(workflow.Names)
 	dag := legal(cmp.Or(strings.TrimSuffix(w.wf.Name, ".dag"), "workflow"))
@@ -54,7 +54,7 @@ func (w *writer) called(item int, p *part) string {
 	return strings.TrimPrefix(name, p.Sub.Name+"+")
 }
 
-// nodeOf returns where the name of an item's node is stored.
+// nodeOf returns a pointer to the name of an item's node.
 func (w *writer) nodeOf(item int) *string {
 	if item >= 0 {
 		return &w.nodes[item]
@@ -62,10 +62,11 @@ func (w *writer) nodeOf(item int) *string {
 	return &w.parts[^item].node
 }
 
-// maxNameBytes leaves space for extensions in the 255 bytes of a file name.
+// maxNameBytes is the maximum length of a name in bytes; it leaves space for extensions in the 255 bytes of a file
+// name.
 const maxNameBytes = 200
 
-// legal converts a text to a valid name of a node or a file: it contains only letters, digits and . _ - = : @ %.
+// legal converts a text to a valid name of a node or a file, which contains only letters, digits and . _ - = : @ %.
 func legal(text string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

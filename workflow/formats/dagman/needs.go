@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// needs reads the job's resource requests.
+// needs sets the task's needs from the job's resource requests.
 func (m *maker) needs() {
 	m.t.CPUs = m.count("request_cpus", 1, workflow.MaxCPUs)
 	m.t.GPUs = m.count("request_gpus", 0, math.MaxInt32)
@@ -17,7 +17,7 @@ func (m *maker) needs() {
 	m.t.DiskMiB = m.size("request_disk", submit.KiB)
 }
 
-// count returns a requested number; expressions are ignored.
+// count returns a requested number; expressions are ignored, with a warning.
 func (m *maker) count(name string, least, most int) int {
 	value := m.value(name)
 	n, err := strconv.Atoi(value)
@@ -33,7 +33,7 @@ func (m *maker) count(name string, least, most int) int {
 	return n
 }
 
-// size returns a requested size in MiB, rounded up; without a unit letter the number counts units.
+// size returns a requested size in MiB, rounded up; a number without a unit letter is a multiple of unit.
 func (m *maker) size(name string, unit float64) int {
 	value := m.value(name)
 	if value == "" || strings.EqualFold(value, "undefined") {

@@ -7,22 +7,22 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A node is defined by a JOB, FINAL or SUBDAG statement.
+// A node is a node of a DAG, defined by a JOB, FINAL or SUBDAG statement.
 type node struct {
-	name        string // including the names of the enclosing splices
-	file        string // its submit description, or its sub-DAG's file; "": inline, or a missing sub-DAG
+	name        string // name, including the names of the enclosing splices
+	file        string // file of its submit description or of its sub-DAG; "": inline, or a missing sub-DAG
 	description *submit.Description
-	dir         string // folder from which it is submitted, relative to the .dag's folder
+	dir         string // folder from which the node is submitted, relative to the .dag's folder
 	at          workflow.Place
 	scope       *scope
-	sub         *scope // the sub-DAG; nil: it is a job, or the sub-DAG is missing
+	sub         *scope // the node's sub-DAG; nil: the node is a job, or the sub-DAG is missing
 
 	vars, append []submit.Var
 	retries      *int
 	control      *workflow.Control
 
 	hasParent, hasChild bool
-	first, end          int // its tasks
+	first, end          int // range of its tasks
 }
 
 // controls returns the node's control for modification.
@@ -36,7 +36,8 @@ func (n *node) controls() *workflow.Control {
 // isFinal reports whether the node is a FINAL node.
 func (n *node) isFinal() bool { return n.control != nil && n.control.Final }
 
-// local returns the node's name in its own DAG: including the names of enclosing splices, but not those of sub-DAGs.
+// local returns the node's name in its own DAG, which includes the names of enclosing splices, but not those of
+// enclosing sub-DAGs.
 func (n *node) local() string {
 	s := n.scope
 	for s.isSplice() {
@@ -45,15 +46,15 @@ func (n *node) local() string {
 	return strings.TrimPrefix(n.name, s.prefix)
 }
 
-// scripted reports whether the node has scripts; if so, it is retried as a whole, including its scripts.
+// scripted reports whether the node has scripts; if it has, the node is retried as a whole, including its scripts.
 func (n *node) scripted() bool {
 	return n.control != nil && (n.control.Pre != nil || n.control.Post != nil)
 }
 
-// skipped reports whether the node's file does not matter, because no part of it would run.
+// skipped reports whether the node's file is irrelevant, because nothing in that file would run.
 func (n *node) skipped() bool { return n.control != nil && n.control.Noop }
 
-// plain reports whether the node has no submit description: it is skipped, or its sub-DAG is missing.
+// plain reports whether the node has no submit description, because the node is skipped or its sub-DAG is missing.
 func (n *node) plain() bool { return n.skipped() || n.file == "" && n.description == nil }
 
 // define adds a node to the scope.
@@ -81,7 +82,7 @@ func (s *scope) define(n node, name string) error {
 	return nil
 }
 
-// unused refuses a name that the scope already contains.
+// unused returns an error if the scope already contains the given name.
 func (s *scope) unused(name string) error {
 	if i, ok := s.nodes[name]; ok {
 		return wrong("there is another node %q (%s)", name, s.r.nodes[i].at)
@@ -92,10 +93,10 @@ func (s *scope) unused(name string) error {
 	return nil
 }
 
-// allNodes stands for all nodes of a file except its FINAL node and those of splices and sub-DAGs.
+// allNodes is the name that stands for all nodes of a file except its FINAL node and the nodes of splices and sub-DAGs.
 const allNodes = "ALL_NODES"
 
-// named calls do for the node that a statement names, or for all of them.
+// named calls do for the node that a statement names or, if the name is allNodes, for all nodes for which it stands.
 func (s *scope) named(name string, do func(*node) error) error {
 	if !strings.EqualFold(name, allNodes) {
 		i, err := s.node(name)
@@ -120,7 +121,7 @@ func (s *scope) named(name string, do func(*node) error) error {
 	return nil
 }
 
-// say counts the settings made by a statement that may apply to all nodes.
+// say counts settings made by a statement that may apply to all nodes, and returns an error if there are too many.
 func (r *reader) say(things int) error {
 	if r.said += things; r.said > maxSaid*r.maxTasks {
 		return wrong("ALL_NODES makes more than %d settings of single nodes", maxSaid*r.maxTasks)

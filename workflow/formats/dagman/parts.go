@@ -7,22 +7,22 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A part is the content of one .dag: the workflow, or a sub-DAG of it, which is a node in the enclosing part.
+// A part represents the contents of one .dag: either the workflow, or a sub-DAG, which is a node in the enclosing part.
 type part struct {
 	*workflow.Part
-	node   string // its name in the enclosing part
+	node   string // name of its node in the enclosing part
 	prefix string // prefix that a reader adds to the names of its nodes
 	file   string
 }
 
-// split determines the parts.
+// split determines the parts of the workflow.
 func (w *writer) split() error {
 	parts, err := workflow.PartsOf(w.wf, maxNested)
 	if misfit, ok := errors.AsType[*workflow.PartError](err); ok {
 		return w.refuse(misfit.Task, "%w", misfit)
 	}
 	if err != nil {
-		return err // unreachable: there are no other errors
+		return err // unreachable: PartsOf returns no other errors
 	}
 	w.in, w.before = parts.In, parts.Before
 	for k := range parts.All {
@@ -31,8 +31,8 @@ func (w *writer) split() error {
 	return nil
 }
 
-// local returns the name of a category in a part, where the name of the sub-DAG precedes it. ok is false if the
-// category does not belong to the part.
+// local returns the name that a category has in the .dag of a part: its full name without the name of the part's
+// sub-DAG, which precedes it. ok is false if the category does not belong to the part.
 func (w *writer) local(category string, k int) (name string, ok bool) {
 	if k == 0 || category == "" {
 		return category, true

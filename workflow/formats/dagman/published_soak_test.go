@@ -27,7 +27,7 @@ func TestPublished(t *testing.T) {
 	golden(t, "testdata/published.txt", got.String())
 }
 
-// TestWriteRoundTripsPublished writes some of them, and reads them again.
+// TestWriteRoundTripsPublished writes some of the published DAGs, and reads them again.
 func TestWriteRoundTripsPublished(t *testing.T) {
 	t.Parallel()
 	published := datasets.Path(t, datasets.DAGMan)

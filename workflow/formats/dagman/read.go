@@ -16,8 +16,8 @@ import (
 )
 
 // Read reads the workflow of a .dag; name is the file name for errors and warnings. Other files are opened with
-// opts.Open. Every error has kind Invalid and the place FILE:LINE, except that a cancelled ctx stops the reading with
-// its cause. Warnings are returned with the workflow and with an error.
+// opts.Open. Every error has kind Invalid and the place FILE:LINE, except that if ctx is cancelled, Read stops and
+// returns the cause. Warnings are returned both with the workflow and with an error.
 func Read(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
@@ -51,7 +51,7 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	return wf, r.builder.Warnings, nil
 }
 
-// complete adds the place and the kind to an error, unless it has them. here is the current position in the file.
+// complete adds the place and the kind to an error that lacks them. here is the current position in the file.
 func complete(ctx context.Context, err error, name string, here workflow.Place) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("reading %s: %w", name, cause)
@@ -67,8 +67,8 @@ func complete(ctx context.Context, err error, name string, here workflow.Place) 
 	return here.Errorf("%w", err)
 }
 
-// Sniff reports whether a text with this beginning may be a .dag: whether its first line other than a comment begins
-// with a DAGMan keyword.
+// Sniff reports whether a text with this beginning may be a .dag, i.e. whether its first line that is neither blank nor
+// a comment begins with a DAGMan keyword.
 func Sniff(begin []byte) bool {
 	for line := range strings.Lines(string(begin)) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
@@ -81,29 +81,29 @@ func Sniff(begin []byte) bool {
 	return false
 }
 
-// A reader makes a workflow from a .dag and the files to which it refers.
+// A reader creates a workflow from a .dag and the files to which the .dag refers.
 type reader struct {
 	files   *files
 	wf      *workflow.Workflow
 	builder *workflow.Builder
-	jobs    *jobRecord // of the whole workflow
+	jobs    *jobRecord // state of all jobs of the workflow
 
 	nodes    []node
-	edges    [][2]int32 // between nodes
-	scopes   int        // number of files of nodes read, counting repeated reads
+	edges    [][2]int32 // pairs of nodes: parent, child
+	scopes   int        // number of reads of files of nodes, including repeated reads
 	said     int        // number of settings of single nodes made by ALL_NODES
 	maxTasks int
 
 	absent     int            // number of missing submit descriptions
-	absentAt   workflow.Place // the first of them
+	absentAt   workflow.Place // place of the first node with a missing description
 	absentFile string
 
 	statements map[string]obeyer
-	parsed     map[string]*submit.Description // :: folder and file → the parsed description; nil: there is none
+	parsed     map[string]*submit.Description // :: folder and file → the parsed description; nil: the file is missing
 	warned     map[string]bool                // subjects of the warnings so far
 }
 
-// read reads everything, and then makes the tasks and their order.
+// read reads the .dag and all files to which it refers, and then creates the tasks and edges of the workflow.
 func (r *reader) read(lines *submit.Lines) error {
 	s := r.newScope(nil, "", "")
 	if err := s.read(lines); err != nil {
@@ -125,35 +125,35 @@ func (r *reader) warnOnce(thing string, at workflow.Place, format string, args .
 
 // Limits on the expansion of a small file.
 const (
-	maxEdges    = 16 << 20 // that many need a gigabyte
-	maxNested   = 64       // nested files
-	maxPath     = 4096     // bytes of a folder's path, or of a name including those of its splices
-	maxScopes   = 1 << 20  // reads of files of nodes
-	maxRepeated = 200_000  // nodes and files from files that were read before
+	maxEdges    = 16 << 20 // maximum number of edges, which need a gigabyte
+	maxNested   = 64       // maximum number of nested files
+	maxPath     = 4096     // maximum bytes of a folder's path, or of a name with the names of its splices
+	maxScopes   = 1 << 20  // maximum number of reads of files of nodes
+	maxRepeated = 200_000  // maximum number of nodes and files that come from files read before
 	freeBytes   = 256 << 20
-	maxPerByte  = 64   // bytes of job values, in addition to freeBytes, per byte of text
-	maxSaid     = 8    // settings of nodes made by ALL_NODES, per task allowed
-	maxWarnings = 1000 // with different subjects; more would not be useful
+	maxPerByte  = 64   // maximum bytes of job values, in addition to freeBytes, per byte of text
+	maxSaid     = 8    // maximum number of settings made by ALL_NODES, per allowed task
+	maxWarnings = 1000 // maximum number of warnings with different subjects; more would not be useful
 )
 
-// files opens the files to which a .dag refers. The size limit of a workflow applies to all of them together.
+// files opens the files to which a .dag refers. The size limit of a workflow applies to the total size of these files.
 type files struct {
 	ctx    context.Context
 	folder string // folder of the .dag, as given by the user
 	opener func(path string) (io.ReadCloser, error)
 	line   int64 // maximum length of a line
 	most   int64
-	left   int64    // rest of most
+	left   int64    // bytes of most that are not used yet
 	values int64    // remaining budget of bytes for the values of jobs
 	stack  []string // the files of nodes being read, from outer to inner
 
-	seen     map[string]bool // the files that have been on the stack
-	repeats  int             // height of the stack at the first repeated file; 0: there is none
+	seen     map[string]bool // files that have been on the stack
+	repeats  int             // height of the stack at the first repeated file; 0: no file on it is repeated
 	repeated int             // number of items from repeated files
 }
 
-// repeat counts an item of a repeated file. A few lines could otherwise repeat items arbitrarily often by nesting
-// files.
+// repeat counts an item of a repeated file, and returns an error if there are too many such items. Without this limit,
+// a few lines could repeat items arbitrarily often by nesting files.
 func (f *files) repeat(at workflow.Place) error {
 	if f.repeats == 0 {
 		return nil
@@ -164,7 +164,7 @@ func (f *files) repeat(at workflow.Place) error {
 	return nil
 }
 
-// open opens a file; name is relative to the folder of the .dag.
+// open opens a file whose name is relative to the folder of the .dag.
 func (f *files) open(name string) (*submit.Lines, io.Closer, error) {
 	if f.opener == nil {
 		return nil, nil, errAbsent
@@ -176,10 +176,10 @@ func (f *files) open(name string) (*submit.Lines, io.Closer, error) {
 	return submit.NewLines(&counted{f, c}, f.called(name), f.line), c, nil
 }
 
-// called returns the name of a file for display: relative to the user's folder, like the name of the .dag.
+// called returns the name of a file for display, which is relative to the user's folder, like the name of the .dag.
 func (f *files) called(name string) string { return submit.Join(f.folder, name) }
 
-// A counted reader counts the bytes against the limit for all files.
+// A counted reader counts the bytes read towards the limit for all files.
 type counted struct {
 	files *files
 	r     io.Reader

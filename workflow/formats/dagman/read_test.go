@@ -182,8 +182,8 @@ func TestReadNoop(t *testing.T) {
 	}
 }
 
-// The categories of a splice are local, except for those that begin with a plus sign; the outermost limit applies. All
-// categories of a sub-DAG are local.
+// The categories of a splice are local, except categories whose names begin with a plus sign; the outermost limit
+// applies. All categories of a sub-DAG are local.
 func TestReadCategories(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "SPLICE S s.dag\nSUBDAG EXTERNAL D s.dag\nMAXJOBS S+own 1\nMAXJOBS +all 2\nJOB A x\nCATEGORY A +all\n",
@@ -201,7 +201,7 @@ func TestReadCategories(t *testing.T) {
 	}
 }
 
-// A sub-DAG, or a node with several jobs, is a group of tasks; control that applies to each of them is set for each.
+// A sub-DAG, or a node with several jobs, is a group of tasks; settings that apply to each task are set for each task.
 func TestReadSubworkflows(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "SUBDAG EXTERNAL S s.dag DONE\nPRIORITY S 10\nRETRY S 3\nSCRIPT PRE S pre\n", folder{
@@ -359,7 +359,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// There are limits on the expansion of a few lines.
+// The expansion of a few lines is limited.
 func TestReadIsBounded(t *testing.T) {
 	t.Parallel()
 	doubling := folder{}
@@ -458,8 +458,8 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// FuzzRead looks for texts that make Read panic, take long, or return an invalid workflow. The DAG and two files beside
-// it are parts of one text.
+// FuzzRead searches for texts that make Read panic, take a long time, or return an invalid workflow. The DAG and two
+// files beside it are parts of one text.
 func FuzzRead(f *testing.F) {
 	f.Add("JOB A x\nSPLICE S y\nPARENT A CHILD S\nVARS A b=\"c\"\x00arguments = $(b:d) $F(b)\nqueue 2 in (a b)\n\x00JOB B x NOOP\n")
 	f.Add("FINAL F x\nJOB A {\nexecutable = a\n}\nCATEGORY A c\nMAXJOBS c 2\n\x00if defined a\nelse\nendif\nqueue a,b from (\n1 2\n)\n\x00")

@@ -13,30 +13,30 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Rescue is the content of a rescue file: the nodes of a .dag that were done when it stopped. DAGMan reads the file
-// after the .dag and submits only the other nodes.
+// A Rescue is the contents of a rescue file, which lists the nodes of a .dag that were done when its run stopped.
+// DAGMan reads the file after the .dag and submits only the other nodes.
 //
-// The file is partial, as DAGMan writes them today. Comments contain the data for which DAGMan has no statements: the
-// location of the files that the nodes made, because a run has a directory of its own, and the done nodes of unfinished
-// sub-DAGs, because DAGMan runs such a sub-DAG separately and keeps its own records.
+// The file is a partial rescue file, the kind that DAGMan writes today. Comments contain the data for which DAGMan has
+// no statements: the location of the files that the nodes wrote, because each run has a directory of its own, and the
+// done nodes of unfinished sub-DAGs, because DAGMan runs each sub-DAG separately and keeps separate records of it.
 type Rescue struct {
-	DAG       string // the file's name
+	DAG       string // name of the .dag file
 	CreatedAt time.Time
 	Nodes     int
 	Done      []string
 	Failed    []string
-	Inner     []string // done nodes of sub-DAGs that are not done as a whole, with full names
-	Data      string   // the folder of the files made; "": the folder of the .dag
+	Inner     []string // full names of the done nodes of sub-DAGs that are not done as a whole
+	Data      string   // the folder of the files that the nodes wrote; "": the folder of the .dag
 }
 
 // MaxRescue is the highest number of a rescue file.
 const MaxRescue = 999
 
-// RescueName returns the name of a rescue file.
+// RescueName returns the name of the rescue file of a .dag with the given number.
 func RescueName(dag string, number int) string { return fmt.Sprintf("%s.rescue%03d", dag, number) }
 
-// RescueNumber returns the number of a rescue file of a .dag, given both names without folders; 0: it is not a rescue
-// file.
+// RescueNumber returns the number of a rescue file of a .dag, or 0 if name is not the name of such a file. Neither name
+// may contain folders.
 func RescueNumber(dag, name string) int {
 	digits, ok := strings.CutPrefix(name, dag+".rescue")
 	n, err := strconv.Atoi(digits)
@@ -46,14 +46,14 @@ func RescueNumber(dag, name string) int {
 	return n
 }
 
-// The prefixes of the comments that only Corral reads.
+// These are the prefixes of the comments that only Corral reads.
 const (
 	dataComment  = "# Corral data: "
 	innerComment = "# Corral done: "
 )
 
 // RescueOf returns the done and failed nodes of a workflow that was read from a .dag. A node with several jobs is done
-// once all of them are; a FINAL node is never done.
+// once all of its jobs are done; a FINAL node never counts as done.
 func RescueOf(wf *workflow.Workflow, done, failed func(task int) bool) Rescue {
 	r := Rescue{}
 	all := func(first, end int, is func(int) bool) bool {
@@ -77,12 +77,12 @@ func RescueOf(wf *workflow.Workflow, done, failed func(task int) bool) Rescue {
 		if outer {
 			r.Nodes++
 		}
-		return !all(n.first, n.end, done) // examine its nodes
+		return !all(n.first, n.end, done) // visit the nodes of an unfinished sub-DAG
 	})
 	return r
 }
 
-// A unit is the set of tasks of one node.
+// A unit is one node with the range of its tasks.
 type unit struct {
 	name       string
 	first, end int
@@ -90,9 +90,10 @@ type unit struct {
 	final      bool
 }
 
-// eachNode calls fn for the nodes to which tasks belong, and for those inside a sub-DAG if fn returns true.
+// eachNode calls fn for each node to which the given tasks belong. If fn returns true for a sub-DAG, eachNode also
+// calls fn for the nodes inside that sub-DAG.
 func eachNode(wf *workflow.Workflow, first, end, depth int, fn func(unit) bool) {
-	groups := make(map[int][]workflow.Subworkflow) // by their first tasks, outer ones first
+	groups := make(map[int][]workflow.Subworkflow) // subworkflows by their first tasks, outer ones first
 	for _, s := range wf.Subworkflows {
 		groups[s.First] = append(groups[s.First], s)
 	}
@@ -117,7 +118,7 @@ func eachNode(wf *workflow.Workflow, first, end, depth int, fn func(unit) bool) 
 
 func isFinal(t *workflow.Task) bool { return t.Control != nil && t.Control.Final }
 
-// Write writes the file. Comments are for users, except Corral's own.
+// Write writes the rescue file. Comments are for users, except those that only Corral reads.
 func (r Rescue) Write(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# Rescue DAG file, created after running\n#   the %s DAG file\n", comment(r.DAG))
@@ -142,7 +143,7 @@ func (r Rescue) Write(w io.Writer) error {
 	return b.Flush()
 }
 
-// comment returns a text on one line.
+// comment returns a text in a form that fits on one line.
 func comment(text string) string {
 	if strings.ContainsAny(text, "\r\n") {
 		return strconv.Quote(text)
@@ -150,9 +151,9 @@ func comment(text string) string {
 	return text
 }
 
-// ReadRescue reads a rescue file; name is the file name for errors. Errors have kind Invalid and the place FILE:LINE. A
-// file that contains a whole DAG, which DAGMan can be configured to write, is refused, because it is a workflow by
-// itself.
+// ReadRescue reads a rescue file; name is the file name for errors. Errors have kind Invalid and the place FILE:LINE.
+// DAGMan can be configured to write a rescue file that contains the whole DAG; ReadRescue refuses such a file, because
+// it is a workflow by itself.
 func ReadRescue(text io.Reader, name string) (Rescue, error) {
 	var r Rescue
 	scanner := bufio.NewScanner(text)
@@ -176,7 +177,7 @@ func ReadRescue(text io.Reader, name string) (Rescue, error) {
 				return r, at.Errorf("DONE needs the name of one node")
 			}
 			r.Done = append(r.Done, node)
-		case strings.EqualFold(word, "RETRY"): // the remaining number; a run allows all of them again
+		case strings.EqualFold(word, "RETRY"): // the remaining number of retries; a new run allows all retries again
 		case strings.EqualFold(word, "JOB"):
 			return r, at.Errorf("this rescue file holds a whole DAG: run it instead of the .dag")
 		default:
@@ -192,8 +193,8 @@ func ReadRescue(text io.Reader, name string) (Rescue, error) {
 	return r, nil
 }
 
-// Mark marks the tasks of the done nodes, and returns the names that match none of them: DAGMan only warns of these,
-// because a .dag may change after its rescue file was written.
+// Mark marks the tasks of the done nodes as done, and returns the names that match no such node: DAGMan only warns of
+// such names, because a .dag may have changed after its rescue file was written.
 func (r Rescue) Mark(wf *workflow.Workflow) (unknown []string) {
 	nodes := make(map[string]unit)
 	eachNode(wf, 0, len(wf.Tasks), 0, func(n unit) bool {

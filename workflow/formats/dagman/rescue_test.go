@@ -87,8 +87,8 @@ func TestRescueOf(t *testing.T) {
 	}
 }
 
-// TestRescueComesBack: the set of done tasks, written and read, marks the same tasks, except for FINAL nodes and for
-// jobs of nodes whose other jobs are not done.
+// TestRescueComesBack: after a set of done tasks has been written and read, the same tasks are marked, except FINAL
+// nodes, and jobs of nodes whose other jobs are not done.
 func TestRescueComesBack(outer *testing.T) {
 	outer.Parallel()
 	rapid.Check(outer, func(t *rapid.T) {

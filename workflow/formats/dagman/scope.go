@@ -13,32 +13,34 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A scope is one reading of a file of nodes: of the .dag, a splice or a sub-DAG. A file that is spliced in twice has
-// two scopes.
+// A scope is the state of reading a file of nodes once: the .dag, a splice or a sub-DAG. A file that is spliced in
+// twice has two scopes.
 type scope struct {
 	r      *reader
-	holder int    // the node whose sub-DAG it is; none: it is the .dag or a splice
-	prefix string // of its nodes' full names: SPLICE+
-	dir    string // its folder, relative to the .dag's
+	holder int    // index of the node whose sub-DAG the file is; none: it is the .dag or a splice
+	prefix string // prefix of the full names of its nodes: SPLICE+
+	dir    string // its folder, relative to the folder of the .dag
 
-	first, end   int            // its nodes, including those of inner scopes
-	nodes        map[string]int // its own nodes, by their names in its file
+	first, end   int            // range of its nodes, including those of inner scopes
+	nodes        map[string]int // indices of its own nodes, by their names in its file
 	inner        map[string]*scope
 	descriptions map[string]*submit.Description
-	final        int           // its FINAL node; none: there is none
+	final        int           // index of its FINAL node, or none
 	pins         map[pin][]int // the nodes at each pin
 	waiting      []submit.Line // statements that name undefined items
-	ends         [2][]int      // the jobs without parents in it, and those without children
+	ends         [2][]int      // the jobs without parents in it, and those without children in it
 	over         bool          // its file has been read to the end
-	outer        *scope        // the enclosing scope; nil: it is the .dag's
+	outer        *scope        // the enclosing scope; nil for the .dag
 }
 
 const none = -1
 
-// isSplice reports whether the scope's file is part of the enclosing one; only the latter may have a FINAL node.
+// isSplice reports whether the scope's file is a splice, i.e. part of the enclosing DAG. A splice must not have a FINAL
+// node.
 func (s *scope) isSplice() bool { return s.outer != nil && s.holder == none }
 
-// newScope begins a scope inside outer (nil: the .dag's); name is that of the splice or sub-DAG, and dir its folder.
+// newScope returns a new scope inside outer, which is nil for the .dag; name is the name of the splice or sub-DAG, and
+// dir is its folder.
 func (r *reader) newScope(outer *scope, name, dir string) *scope {
 	s := &scope{
 		r: r, outer: outer, dir: dir, first: len(r.nodes), final: none, holder: none,
@@ -51,7 +53,7 @@ func (r *reader) newScope(outer *scope, name, dir string) *scope {
 	return s
 }
 
-// read reads the scope's file, and then processes deferred statements.
+// read reads the scope's file, and then processes the deferred statements.
 func (s *scope) read(lines *submit.Lines) error {
 	if s.r.scopes++; s.r.scopes > maxScopes {
 		return lines.Here().Errorf("more than %d splices and sub-DAGs", maxScopes)
@@ -74,7 +76,7 @@ func (s *scope) read(lines *submit.Lines) error {
 	return nil
 }
 
-// lines processes a file: the scope's own or an included one.
+// lines processes the lines of a file, which is the scope's own file or an included file.
 func (s *scope) lines(lines *submit.Lines) error {
 	for {
 		line, err := lines.Next()
@@ -90,13 +92,14 @@ func (s *scope) lines(lines *submit.Lines) error {
 	}
 }
 
-// An unknownError reports that a statement names an item that is not defined so far.
+// An unknownError reports that a statement names an item that is not yet defined.
 type unknownError struct{ what, name string }
 
 func (e *unknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.what, e.name) }
 
-// statement processes one line. A line that names an item which may still follow is deferred, and so are later
-// statements, because the last of several statements about the same item applies.
+// statement processes one line. A line is deferred if it names an item that may still be defined later. Subsequent
+// statements that may refer to such items are then also deferred, because the last of several statements about the same
+// item applies.
 func (s *scope) statement(line submit.Line, lines *submit.Lines) error {
 	words := fields{text: line.Text}
 	word := words.next()
@@ -112,7 +115,7 @@ func (s *scope) statement(line submit.Line, lines *submit.Lines) error {
 	var placed *corral.Error
 	var unknown *unknownError
 	switch {
-	case err == nil || errors.As(err, &placed): // it is about a line of another file
+	case err == nil || errors.As(err, &placed): // the error is about a line of another file
 		return err
 	case errors.As(err, &unknown) && !s.over:
 		s.waiting = append(s.waiting, line)
@@ -123,7 +126,7 @@ func (s *scope) statement(line submit.Line, lines *submit.Lines) error {
 	return err
 }
 
-// enter opens a nested file.
+// enter opens a nested file and adds it to the stack.
 func (s *scope) enter(name string, at workflow.Place) (*submit.Lines, io.Closer, error) {
 	f := s.r.files
 	for i, outer := range f.stack {
@@ -162,7 +165,8 @@ var errNoFile = errors.New("no such file")
 
 var errAbsent = &fs.PathError{Op: "open", Err: fs.ErrNotExist}
 
-// reason returns why a file could not be opened, without its name, which precedes it in messages.
+// reason returns the reason why a file could not be opened, without the file's name, which precedes the reason in
+// messages.
 func reason(err error) error {
 	var notRegular *input.NotRegularError
 	var pathError *fs.PathError
@@ -177,7 +181,7 @@ func reason(err error) error {
 	return err
 }
 
-// node returns the node to which a name in this scope's file refers.
+// node returns the index of the node to which a name in this scope's file refers.
 func (s *scope) node(name string) (int, error) {
 	if i, ok := s.nodes[name]; ok {
 		return i, nil
@@ -185,7 +189,7 @@ func (s *scope) node(name string) (int, error) {
 	return 0, &unknownError{"node", name}
 }
 
-// fullNode is like node, but a plus sign leads into splices.
+// fullNode is like node, but the name may consist of the names of splices and a node, separated by plus signs.
 func (s *scope) fullNode(name string) (int, error) {
 	if head, rest, ok := strings.Cut(name, "+"); ok && s.inner[head] != nil {
 		return s.inner[head].fullNode(rest)
@@ -193,14 +197,15 @@ func (s *scope) fullNode(name string) (int, error) {
 	return s.node(name)
 }
 
-// The two ends of a scope: its last jobs are parents of its children, and its first jobs are children of its parents.
-// They are known once its file has been read, and no edge from outside changes them.
+// The two ends of a scope. Its last jobs become the parents of the scope's children, and its first jobs become the
+// children of the scope's parents. Both ends are known once the scope's file has been read, and no edge from outside
+// changes them.
 const (
 	firsts = iota
 	lasts
 )
 
-// those returns the jobs of the scope, including those of inner scopes, that satisfy a condition.
+// those returns the jobs of the scope and of its inner scopes that satisfy a condition.
 func (s *scope) those(is func(*node) bool) []int {
 	var all []int
 	for i := s.first; i < s.end; i++ {
@@ -220,7 +225,7 @@ func (s *scope) endWithFinal() error {
 	return s.r.order(lasts, []int{s.final}, s.r.nodes[s.final].at)
 }
 
-// order makes nodes parents of others.
+// order makes each of the given parents a parent of each of the given children.
 func (r *reader) order(parents, children []int, at workflow.Place) error {
 	if len(parents)*len(children) > maxEdges-len(r.edges) {
 		return at.Errorf("the DAG has more than %d edges", maxEdges)

@@ -15,31 +15,34 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Job attributes in which Settings stores the data for which HTCondor has no command, for Task.
+// Job attributes in which settingsOf stores the data for which HTCondor has no command, so that the reader can restore
+// them.
 const (
-	attributeTask = "My.CorralTask"           // the id, if the node has another name
-	attributeName = "My.CorralTransformation" // if it differs from the executable's name
-	// The program is the first argument, and is searched for by /usr/bin/env.
+	attributeTask = "My.CorralTask"           // id of the task, if the name of the node differs from it
+	attributeName = "My.CorralTransformation" // name of the task, if it differs from the name of the executable
+	// attributeSearched states that the program is the first argument, for which /usr/bin/env searches.
 	attributeSearched = "My.CorralSearched"
-	attributeKept     = "My.CorralKept"     // the streams among output and error that are not output files
+	attributeKept     = "My.CorralKept"     // the words output and error, if the stream is not an output file
 	attributeEstimate = "My.CorralEstimate" // in seconds
 	attributeLabel    = "My.CorralLabel"    // tasks with the same label may share a job
-	attributeTimeout  = "My.CorralTimeout"  // in seconds, if it is not an integer
+	attributeTimeout  = "My.CorralTimeout"  // in seconds, if not an integer number of seconds
 )
 
-// searcher searches for a program like a run, unlike HTCondor.
+// searcher is a program that searches for another program in the same way as a run does, which HTCondor itself does
+// not.
 const searcher = "/usr/bin/env"
 
-// A setting is a command of a submit description with its value, in the description's syntax.
+// A setting is a command of a submit description together with its value, in the syntax of submit descriptions.
 type setting struct{ Command, Value string }
 
-// macro returns the name in VARS of a value that differs among the tasks with the same description.
+// macro returns the name of the macro that is used, in VARS, for a value that differs between the tasks with the same
+// description.
 func (s setting) macro() string {
 	return "task_" + strings.ToLower(strings.TrimPrefix(s.Command, "My."))
 }
 
 // settingsOf returns the commands that describe a task as the job of a node, in the same order for all tasks. The error
-// names a value that no command can represent.
+// names the first value that no command can represent.
 func settingsOf(t *workflow.Task, node string) ([]setting, error) {
 	d := describer{t: t}
 	d.command()
@@ -56,8 +59,8 @@ func settingsOf(t *workflow.Task, node string) ([]setting, error) {
 type describer struct {
 	t    *workflow.Task
 	all  []setting
-	deep bool  // the job uses a file by a path with a folder
-	err  error // about the first value that no command can represent
+	deep bool  // the job uses a file under a path that contains a folder
+	err  error // error about the first value that no command can represent
 }
 
 // set adds a setting with a literal value.
@@ -69,7 +72,7 @@ func (d *describer) refuse(what, value string) {
 	}
 }
 
-// plain returns a value without quotes.
+// plain returns the form of a value that is written without quotes. It refuses a value that has no such form.
 func (d *describer) plain(command, value string) string {
 	if strings.TrimSpace(value) != value || strings.HasSuffix(value, `\`) || strings.HasPrefix(value, `"`) ||
 		strings.ContainsAny(value, "\n\r\x00") {
@@ -86,7 +89,7 @@ func (d *describer) attribute(name, text string) {
 	d.set(name, condor.Literal(classad.FormatOld(text)))
 }
 
-// command describes the process.
+// command adds the settings for the process.
 func (d *describer) command() {
 	t := d.t
 	name := ""
@@ -112,8 +115,9 @@ func (d *describer) command() {
 	}
 }
 
-// program describes the program in Argv: a file of the workflow is transferred with the job, any other program must
-// exist where the job runs. It returns the resulting name of the transformation.
+// program adds the settings for the program and arguments in Argv: a program that is a file of the workflow is
+// transferred with the job; any other program must exist where the job runs. It returns the name of the transformation
+// that a reader would derive from these settings.
 func (d *describer) program() (name string) {
 	program, arguments := d.t.Argv[0], d.t.Argv[1:]
 	switch file, travels := d.sentAlong(); {
@@ -143,7 +147,7 @@ func (d *describer) program() (name string) {
 	return path.Base(program)
 }
 
-// sentAlong returns the task's program if it is an input file.
+// sentAlong returns the task's program if the program is an input file, and is thus transferred with the job.
 func (d *describer) sentAlong() (file string, ok bool) {
 	if len(d.t.Argv) == 0 {
 		return "", false
@@ -152,7 +156,7 @@ func (d *describer) sentAlong() (file string, ok bool) {
 	return file, ok && slices.Contains(d.t.Inputs, file) && d.t.Names[file] == "" && path.Clean(file) == file
 }
 
-// files describes the files that the job reads and writes.
+// files adds the settings for the files that the job reads and writes.
 func (d *describer) files() {
 	t := d.t
 	d.stream("input", t.Stdin)
@@ -180,8 +184,8 @@ func (d *describer) stream(command, file string) {
 	}
 }
 
-// inputs describes the job's input files, and reports whether the job uses them by their bare names instead of their
-// paths: a job uses the same form for all files.
+// inputs adds the settings for the job's input files, and reports whether the job uses them by their bare names instead
+// of their paths: a job must use the same form for all files.
 func (d *describer) inputs() (bare bool) {
 	program, _ := d.sentAlong()
 	var list []string
@@ -210,7 +214,7 @@ func (d *describer) inputs() (bare bool) {
 	return names > 0
 }
 
-// outputs describes the job's output files.
+// outputs adds the settings for the job's output files.
 func (d *describer) outputs(bare bool) {
 	var list, remaps []string
 	for _, file := range d.t.Outputs {
@@ -247,7 +251,7 @@ func (d *describer) listed(command, file string) string {
 	return d.plain(command, file)
 }
 
-// needs describes the job's requests, its time limit and its estimate.
+// needs adds the settings for the job's requests, its time limit and its estimate.
 func (d *describer) needs() {
 	t := d.t
 	d.set("request_cpus", strconv.Itoa(t.CPUs))
@@ -276,7 +280,7 @@ func (d *describer) needs() {
 	}
 }
 
-// final describes how the job of a FINAL node is handled; for other nodes the .dag contains this.
+// final adds the retries and the priority of the job of a FINAL node; for other nodes the .dag contains these settings.
 func (d *describer) final() {
 	c := d.t.Control
 	if c == nil || !c.Final {

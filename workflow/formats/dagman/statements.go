@@ -10,18 +10,18 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A statement is one line, with access to the following lines, which an inline submit description takes.
+// A statement is one line, with access to the following lines, which may contain an inline submit description.
 type statement struct {
 	submit.Line
 	word  string  // its keyword, in upper case
-	words *fields // after the keyword
+	words *fields // words after the keyword
 	lines *submit.Lines
 }
 
 // An obeyer processes a statement.
 type obeyer struct {
 	obey  func(*scope, *statement) error
-	waits bool // it refers to nodes, which may follow it
+	waits bool // the statement refers to nodes, which may be defined after it
 }
 
 // statements returns all DAGMan statements by their keywords.
@@ -62,7 +62,7 @@ func statements() map[string]obeyer {
 	}
 }
 
-// obeySetJobAttr reads the names that Write stores in this way; the rest is ignored.
+// obeySetJobAttr reads the names that Write stores in attributes; other attributes are ignored.
 func obeySetJobAttr(s *scope, st *statement) error {
 	name, value, _ := strings.Cut(st.words.text, "=")
 	text, ok := classad.ParseOld(strings.TrimSpace(value)).(string)
@@ -77,7 +77,7 @@ func obeySetJobAttr(s *scope, st *statement) error {
 	return nil
 }
 
-// ignore skips a statement about DAGMan itself and its files, with one warning per kind of statement.
+// ignore skips a statement that concerns DAGMan itself and its files, and warns once for each kind of statement.
 func ignore(s *scope, st *statement) error {
 	s.r.warnOnce(st.word, st.At, "%s is ignored: it concerns DAGMan itself", st.word)
 	return nil
@@ -95,7 +95,7 @@ func refuseUnsupported(s *scope, st *statement) error {
 // most is the largest number in a statement: HTCondor uses 32 bits.
 const most = math.MaxInt32
 
-// target takes the name of a node, and calls do for each node to which it refers.
+// target removes the name of a node from the statement's words, and calls do for each node to which the name refers.
 func (st *statement) target(s *scope, do func(*node) error) error {
 	name, err := st.words.word("the node's name")
 	if err != nil {
@@ -103,7 +103,7 @@ func (st *statement) target(s *scope, do func(*node) error) error {
 	}
 	rest := *st.words
 	return s.named(name, func(n *node) error {
-		*st.words = rest // each call reads them
+		*st.words = rest // each call reads the same words
 		if err := do(n); err != nil {
 			return err
 		}
@@ -185,7 +185,8 @@ func obeyCategory(s *scope, st *statement) error {
 	})
 }
 
-// categoryOf returns the full name of a category: if its name begins with a plus sign, it is shared by all splices.
+// categoryOf returns the full name of a category. If the name begins with a plus sign, the category is shared by all
+// splices of a DAG.
 func (s *scope) categoryOf(name string) string {
 	if strings.HasPrefix(name, "+") {
 		for s.isSplice() {
@@ -241,7 +242,7 @@ func obeyScript(s *scope, st *statement) error {
 		}
 	}
 	return st.target(s, func(n *node) error {
-		if rest := st.words.rest(); made.Argv == nil { // with ALL_NODES, all nodes have the same
+		if rest := st.words.rest(); made.Argv == nil { // with ALL_NODES, all nodes get the same arguments
 			made.Argv = strings.Fields(rest)
 		}
 		script := made
@@ -287,8 +288,8 @@ func obeyAbort(s *scope, st *statement) error {
 	})
 }
 
-// obeyDone marks a node by its full name: DAGMan itself writes these statements to rescue files. Like DAGMan, it only
-// warns if the mark does not match a node, because such files may be old.
+// obeyDone marks the node with a full name as done: DAGMan itself writes these statements to rescue files. Like DAGMan,
+// obeyDone only warns if the name does not match a node, because rescue files may be old.
 func obeyDone(s *scope, st *statement) error {
 	name, err := st.words.word("the node's name")
 	if err != nil {

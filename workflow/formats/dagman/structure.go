@@ -41,7 +41,7 @@ func obeyFinal(s *scope, st *statement) error {
 	return s.define(n, name)
 }
 
-// newNode reads the common part of statements that define nodes; what names their file in errors.
+// newNode reads the common part of statements that define nodes; what describes the file in errors.
 func (st *statement) newNode(s *scope, what string) (n node, name string, err error) {
 	n = node{at: st.At, dir: s.dir}
 	if name, err = st.words.word("the node's name"); err != nil {
@@ -75,7 +75,7 @@ func (st *statement) newNode(s *scope, what string) (n node, name string, err er
 	return n, name, nil
 }
 
-// inlineEnd returns the word that ends an inline description with the given first word; "": it is not an inline
+// inlineEnd returns the word that ends an inline description with the given first word, or "" if it is not an inline
 // description.
 func inlineEnd(begin string) string {
 	if begin == "{" {
@@ -87,7 +87,7 @@ func inlineEnd(begin string) string {
 	return ""
 }
 
-// inline reads the description on the following lines. Words after its end continue the statement.
+// inline reads the description on the following lines. Words after the end of the description continue the statement.
 func (st *statement) inline(s *scope, end string) (*submit.Description, error) {
 	d, rest, err := submit.ParseTo(st.lines, end, s.r.sourceIn(s.dir))
 	st.words.text += " " + rest
@@ -116,8 +116,9 @@ func obeySubmitDescription(s *scope, st *statement) error {
 	return st.words.end()
 }
 
-// obeySubdag processes SUBDAG EXTERNAL NAME FILE [DIR FOLDER] [NOOP] [DONE]. The sub-DAG's nodes follow its own. If its
-// file does not exist, because an earlier node may make it, it becomes a task without a command.
+// obeySubdag processes SUBDAG EXTERNAL NAME FILE [DIR FOLDER] [NOOP] [DONE]. The nodes of the sub-DAG follow the node
+// itself. If the file does not exist, the node becomes a task without a command, because an earlier node may create the
+// file.
 func obeySubdag(s *scope, st *statement) error {
 	if word := st.words.next(); !strings.EqualFold(word, "EXTERNAL") {
 		return wrong("%.40q is not EXTERNAL", word)
@@ -178,7 +179,7 @@ func obeySplice(s *scope, st *statement) error {
 	if err := st.words.end(); err != nil {
 		return err
 	}
-	if len(s.prefix)+len(name) > maxPath || len(dir) > maxPath { // also without nodes: each scope has a copy
+	if len(s.prefix)+len(name) > maxPath || len(dir) > maxPath { // also if it has no nodes: each scope stores both
 		return wrong("the name or the folder of the splice has more than %d bytes", maxPath)
 	}
 	inner := s.r.newScope(s, name, dir)
@@ -191,7 +192,7 @@ func obeySplice(s *scope, st *statement) error {
 	return inner.read(lines)
 }
 
-// obeyInclude processes INCLUDE FILE, whose lines are processed in its place.
+// obeyInclude processes INCLUDE FILE: the lines of the file are processed in place of the statement.
 func obeyInclude(s *scope, st *statement) error {
 	file := st.words.file()
 	if file == "" {
@@ -212,7 +213,7 @@ func obeyInclude(s *scope, st *statement) error {
 func obeyParent(s *scope, st *statement) error {
 	var parents, children []int
 	list, at := &parents, lasts
-	behind := false // CHILD was read
+	behind := false // whether CHILD was read
 	for word := st.words.next(); word != ""; word = st.words.next() {
 		if strings.EqualFold(word, "CHILD") && !behind {
 			list, at, behind = &children, firsts, true
@@ -235,13 +236,14 @@ func unique(nodes []int) []int {
 	return slices.Compact(nodes)
 }
 
-// endsOf returns the nodes for a name in an order: the node itself, or one end of a splice or sub-DAG.
+// endsOf returns the nodes that a name in a PARENT statement represents: the node itself, or the given end of a splice
+// or sub-DAG.
 func (s *scope) endsOf(name string, at int) ([]int, error) {
 	if inner := s.inner[name]; inner != nil {
 		if inner.first == inner.end {
 			return nil, wrong("splice %q has no nodes", name)
 		}
-		return inner.ends[at], nil // empty: its nodes form a cycle, which is refused later
+		return inner.ends[at], nil // if this is empty, its nodes form a cycle, which is refused later
 	}
 	i, err := s.node(name)
 	if err != nil {
@@ -257,7 +259,7 @@ func (s *scope) endsOf(name string, at int) ([]int, error) {
 	return []int{i}, nil
 }
 
-// A pin is a connection point of the nodes of a splice.
+// A pin is a point at which nodes of a splice can be connected to nodes of another.
 type pin struct {
 	out    bool
 	number int
@@ -280,8 +282,8 @@ func (st *statement) pin(s *scope, out bool) error {
 	})
 }
 
-// obeyConnect processes CONNECT SPLICE SPLICE: nodes at an outgoing pin of the first come before nodes at the incoming
-// pin with the same number of the second.
+// obeyConnect processes CONNECT SPLICE SPLICE: nodes at an outgoing pin of the first splice become parents of the nodes
+// at the second splice's incoming pin with the same number.
 func obeyConnect(s *scope, st *statement) error {
 	var pair [2]*scope
 	for k := range pair {
@@ -312,7 +314,8 @@ func obeyConnect(s *scope, st *statement) error {
 	return st.words.end()
 }
 
-// pinned returns the number of pins of the scope in one direction, if they are numbered from 1, otherwise 0.
+// pinned returns the number of pins of the scope in one direction, or 0 if the pins are not numbered consecutively from
+// 1.
 func (s *scope) pinned(out bool) int {
 	count, largest := 0, 0
 	for p := range s.pins {
@@ -326,8 +329,8 @@ func (s *scope) pinned(out bool) int {
 	return count
 }
 
-// sourceIn returns a function that opens files named by a submit description, for nodes that are submitted from a
-// folder.
+// sourceIn returns a function that opens the files that a submit description names, for nodes that are submitted from
+// the given folder.
 func (r *reader) sourceIn(dir string) submit.Source {
 	return func(name string, at workflow.Place) (*submit.Lines, io.Closer, error) {
 		lines, closer, err := r.files.open(submit.Join(dir, name))

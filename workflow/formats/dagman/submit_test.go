@@ -17,15 +17,15 @@ import (
 // A job is the result of reading a submit description, on which HTCondor and Read must agree.
 type job struct {
 	Args, Env []string // the environment as NAME=VALUE, sorted
-	In        string   // "" for /dev/null, as in the next two
+	In        string   // "" for /dev/null, as in the next two fields
 	Out, Err  string
 	CPUs      int
 	MemoryMiB int
 	DiskMiB   int
 }
 
-// descriptions are submit descriptions and their jobs; they are read with the macros JOB=N and given="it's". The test
-// with a real condor_submit also uses them. An executable is added to each.
+// descriptions holds submit descriptions and their jobs; they are read with the macros JOB=N and given="it's". The test
+// with a real condor_submit also uses them. An executable is added to each description.
 var descriptions = map[string]struct {
 	text string
 	want []job
@@ -104,8 +104,8 @@ func jobs(wf *workflow.Workflow) []job {
 	return all
 }
 
-// Files are identified by their paths relative to the folder of the .dag, from whichever folder a job is submitted, and
-// a job has them under the names that HTCondor gives them.
+// Files are identified by their paths relative to the folder of the .dag, from whichever folder a job is submitted;
+// where the job runs, files have the same names as with HTCondor.
 func TestReadFiles(t *testing.T) {
 	t.Parallel()
 	zero := workflow.Task{ID: "A", Name: "p", Argv: []string{"./p"}, Inputs: []string{"p"}, Resources: corral.Resources{CPUs: 1}}

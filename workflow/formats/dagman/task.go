@@ -17,26 +17,27 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A jobRecord holds the common state for all jobs of a workflow.
+// A jobRecord holds the state that all jobs of a workflow share.
 type jobRecord struct {
 	warn    func(thing string, at workflow.Place, format string, args ...any)
 	streams map[string]bool // files to which standard streams are written
 	looked  map[string]bool // queue statements whose commands were checked for warnings
 }
 
-// newJobRecord returns the record of a workflow without jobs. warn is called for each job to which a warning applies.
+// newJobRecord returns a record in which no jobs are recorded yet. warn is called for each job to which a warning
+// applies.
 func newJobRecord(warn func(thing string, at workflow.Place, format string, args ...any)) *jobRecord {
 	return &jobRecord{warn, make(map[string]bool), make(map[string]bool)}
 }
 
-// A jobNode is the node of a job.
+// A jobNode holds the data of a job's node.
 type jobNode struct {
 	Name string
-	Dir  string // folder from which it is submitted, relative to the .dag's folder
+	Dir  string // folder from which the job is submitted, relative to the .dag's folder
 }
 
-// task returns a job's task, whose id is the name of the node. The error has kind Invalid and names the line of the
-// submit description.
+// task returns the task for a job; the task's id is the name of the node. The error has kind Invalid and names the line
+// of the submit description.
 func (r *jobRecord) task(n jobNode, j *submit.Job) (workflow.Task, error) {
 	m := maker{record: r, n: n, job: j}
 	m.t.ID = n.Name
@@ -58,14 +59,14 @@ func (r *jobRecord) task(n jobNode, j *submit.Job) (workflow.Task, error) {
 	return m.t, m.err
 }
 
-// A maker is the state of making one task.
+// A maker is the state of creating one task.
 type maker struct {
 	record *jobRecord
 	n      jobNode
 	job    *submit.Job
 
 	t       workflow.Task
-	unknown string // why its program is unknown; "": it is known
+	unknown string // the reason why its program is unknown; "": it is known
 	err     error  // the first error; all further results are ignored
 }
 
@@ -90,7 +91,7 @@ func (m *maker) wrong(format string, args ...any) {
 	}
 }
 
-// flag returns the value of a boolean command.
+// flag returns the value of a Boolean command, or otherwise if the command is missing.
 func (m *maker) flag(otherwise bool, names ...string) bool {
 	switch value := strings.ToLower(m.value(names...)); value {
 	case "":
@@ -105,7 +106,7 @@ func (m *maker) flag(otherwise bool, names ...string) bool {
 	}
 }
 
-// universes lists the universes whose jobs are processes, by name and number.
+// universes lists the names and numbers of the universes in which a job is an ordinary process.
 var universes = []string{"", "vanilla", "5", "local", "12", "scheduler", "7"}
 
 func (m *maker) command() {
@@ -156,13 +157,13 @@ func (m *maker) environment() {
 	}
 }
 
-// note warns once per description about a feature that its jobs do not get.
+// note warns, once per description, of a feature that is not available to its jobs.
 func (m *maker) note(name, format string, args ...any) {
 	at := m.job.At()
 	m.record.warn(at.File+"\x00"+name, at, "%s: %s", name, fmt.Sprintf(format, args...))
 }
 
-// charge counts bytes that are stored in addition to the job's values.
+// charge charges bytes that are stored in addition to the job's values.
 func (m *maker) charge(bytes int) {
 	if err := m.job.Charge(bytes); err != nil && m.err == nil {
 		m.err = &quotingError{err}
@@ -211,7 +212,7 @@ func (m *maker) files() {
 	}
 }
 
-// stream returns the file of a standard stream; "": none.
+// stream returns the file of a standard stream, or "" if it has none.
 func (m *maker) stream(dir string, names ...string) string {
 	file := m.value(names...)
 	if file == "" || file == "/dev/null" {
@@ -220,7 +221,7 @@ func (m *maker) stream(dir string, names ...string) string {
 	return submit.Join(dir, file)
 }
 
-// name records the name of a file where the job runs: its bare name, unless paths are preserved.
+// name records the name that a file has where the job runs, which is its bare name unless paths are preserved.
 func (m *maker) name(id, file string, preserved bool) {
 	name := path.Clean(file)
 	if !preserved || path.IsAbs(file) {
@@ -235,7 +236,8 @@ func (m *maker) name(id, file string, preserved bool) {
 	m.t.Names[id] = name
 }
 
-// output adds an output file: its place relative to the initial folder is its bare name, unless it is remapped.
+// output adds an output file. Its path relative to the initial folder is its bare name, unless paths are preserved or
+// the file is remapped.
 func (m *maker) output(dir, file string, preserved bool, remaps map[string]string) {
 	file = path.Clean(file)
 	to := path.Base(file)
@@ -253,8 +255,8 @@ func (m *maker) output(dir, file string, preserved bool, remaps map[string]strin
 	m.name(id, file, true)
 }
 
-// written makes the file of a standard stream an output. If several jobs have the same file, the first one gets it; if
-// they run at the same time, the result is random in HTCondor.
+// written makes the file of a standard stream an output. If several jobs use the same file, only the first job writes
+// it; in HTCondor the result would be random if the jobs ran at the same time.
 func (m *maker) written(file, command, kept string) string {
 	if file == "" || slices.Contains(m.t.Outputs, file) || slices.Contains(strings.Fields(kept), command) {
 		return file
@@ -268,7 +270,7 @@ func (m *maker) written(file, command, kept string) string {
 	return file
 }
 
-// conduct reads how the job is handled; settings of the node take precedence.
+// conduct reads the job's priority, retries and time limit; settings of the node take precedence.
 func (m *maker) conduct() {
 	if value := m.value("priority", "prio"); value != "" {
 		if n, err := strconv.Atoi(value); err == nil && n != 0 {
@@ -297,7 +299,7 @@ func (m *maker) seconds(name, value string) time.Duration {
 	return time.Duration(math.Round(s * float64(time.Second)))
 }
 
-// ours reads the attributes that Write writes.
+// ours reads the attributes that Write uses for data for which HTCondor has no command.
 func (m *maker) ours() {
 	if id, ok := m.attribute(attributeTask); ok {
 		m.t.ID = id
@@ -325,7 +327,7 @@ func controlOf(m *maker) *workflow.Control {
 	return m.t.Control
 }
 
-// attribute returns the value of a text attribute.
+// attribute returns the value of an attribute; ok is false if its value is not a text.
 func (m *maker) attribute(name string) (text string, ok bool) {
 	value := m.value(strings.ToLower(name))
 	if value == "" {
@@ -349,7 +351,7 @@ func (m *maker) warnOfUnheeded() {
 	}
 }
 
-// unheeded lists the commands that a run does not support, with the consequence.
+// unheeded maps each command that a run does not support to a description of the consequence.
 var unheeded = map[string]string{
 	"requirements":         "workers are chosen by cpus, memory, disk and gpus",
 	"on_exit_hold":         "jobs are never held",

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// addTasks makes the tasks of all nodes, in the order of the nodes.
+// addTasks adds the tasks of all nodes, in the order of the nodes.
 func (r *reader) addTasks() error {
 	r.files.values = min(r.files.most, freeBytes+maxPerByte*(r.files.most-r.files.left))
 	r.builder.Grow(len(r.nodes))
@@ -23,7 +23,7 @@ func (r *reader) addTasks() error {
 			}
 		}
 		n.end = len(r.wf.Tasks)
-		n.vars, n.append = nil, nil // they need a large part of the nodes' memory
+		n.vars, n.append = nil, nil // these fields occupy a large part of the nodes' memory
 	}
 	if r.absent > 0 {
 		r.builder.Warn(r.absentAt, "submit description %s: no such file; its nodes have no command%s",
@@ -33,11 +33,11 @@ func (r *reader) addTasks() error {
 		n := &r.nodes[i]
 		s := workflow.Subworkflow{Name: n.name, First: n.first, End: n.end, Job: n.sub == nil, Control: n.whole()}
 		if n.sub != nil {
-			s.Name = strings.TrimSuffix(n.sub.prefix, "+") // its file may change it
+			s.Name = strings.TrimSuffix(n.sub.prefix, "+") // the sub-DAG's file may change its name
 			n.end = r.nodes[n.sub.end-1].end
 		}
 		s.End = n.end
-		// Otherwise each of several jobs has its own retries: a failed job repeats no other.
+		// Otherwise each of several jobs has its own retries: no job is repeated because another one has failed.
 		if n.sub != nil || n.scripted() {
 			s.Retries = n.retries
 		}
@@ -48,7 +48,7 @@ func (r *reader) addTasks() error {
 	return nil
 }
 
-// addTasksOf makes the tasks of a job; number is its node's, from 1.
+// addTasksOf adds the tasks of the jobs of a node; number is the number of the node, from 1.
 func (r *reader) addTasksOf(n *node, number int) error {
 	d, err := r.describe(n)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 		Append:  n.append,
 		Cluster: number,
 		Most:    r.maxTasks,
-		Taken:   min(len(r.wf.Tasks), r.maxTasks-1), // the Builder refuses one more, with the node's place
+		Taken:   min(len(r.wf.Tasks), r.maxTasks-1), // the Builder refuses any further task, with the node's place
 		Left:    &r.files.values,
 		Open:    r.sourceIn(n.dir),
 	}
@@ -94,7 +94,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 	return nil
 }
 
-// addPlain adds the task of a node without a submit description: it does nothing, or its command is not known.
+// addPlain adds the task of a node without a submit description. The task does nothing, or its command is not known.
 func (r *reader) addPlain(n *node) error {
 	t := workflow.Task{ID: n.name}
 	if n.file != "" {
@@ -107,7 +107,7 @@ func (r *reader) addPlain(n *node) error {
 	return r.builder.Add(t, n.at)
 }
 
-// describe returns the submit description of a node; nil: it does not matter, or is missing.
+// describe returns the submit description of a node, or nil if the description is irrelevant or missing.
 func (r *reader) describe(n *node) (*submit.Description, error) {
 	if n.plain() || n.description != nil {
 		return n.description, nil
@@ -141,7 +141,8 @@ func (r *reader) describe(n *node) (*submit.Description, error) {
 	return d, nil
 }
 
-// whole returns the control of the node as a whole, if it has several tasks; it omits what applies to single tasks.
+// whole returns the control of a node with several tasks as a whole, without the settings that apply to the single
+// tasks.
 func (n *node) whole() *workflow.Control {
 	if n.control == nil {
 		return nil
@@ -157,7 +158,8 @@ func (n *node) whole() *workflow.Control {
 	return &c
 }
 
-// controlTask sets the control of a task of the node; if it has several tasks, only what applies to each of them.
+// controlTask sets the control of a task of the node. If the node has several tasks, the control contains only the
+// settings that apply to each of them.
 func (n *node) controlTask(t *workflow.Task, several bool) {
 	if t.Retries == nil || n.retries != nil {
 		t.Retries = n.retries
@@ -193,7 +195,7 @@ func (n *node) controlTask(t *workflow.Task, several bool) {
 	}
 }
 
-// addEdges converts the order of nodes to an order of tasks.
+// addEdges adds the edges between tasks that follow from the edges between nodes.
 func (r *reader) addEdges() error {
 	edges := 0
 	for _, e := range r.edges {
@@ -207,6 +209,6 @@ func (r *reader) addEdges() error {
 			}
 		}
 	}
-	r.nodes, r.edges, r.jobs = nil, nil, nil // the graph needs as much memory
+	r.nodes, r.edges, r.jobs = nil, nil, nil // building the graph requires as much memory
 	return nil
 }

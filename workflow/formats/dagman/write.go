@@ -10,10 +10,10 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Write writes a workflow as a .dag with submit descriptions, one for each transformation, and a .dag for each sub-DAG,
-// to files made by create, with names without a folder; the .dag of the workflow is the first. Reading them yields the
-// same workflow, except for measurements, the sizes of files, information for users, and the grouping of tasks into
-// jobs of several processes.
+// Write writes a workflow as a .dag with submit descriptions, at least one for each transformation, and a .dag for each
+// sub-DAG. It writes to files created by create, with names without folders; the .dag of the workflow is the first
+// file. Reading the files yields the same workflow, except for measurements, the sizes of files, information for users,
+// and the grouping of tasks into jobs of several processes.
 //
 // The error has kind Unsatisfiable if the format cannot represent the workflow, for example an argument of two lines.
 // Some files may exist in that case.
@@ -42,9 +42,9 @@ type writer struct {
 	wf     *workflow.Workflow
 	create func(name string) (io.WriteCloser, error)
 
-	parts  []part            // the workflow's parts, each of which becomes a .dag
+	parts  []part            // parts of the workflow; each of them becomes a .dag
 	in     []int             // :: task → the innermost part that contains it
-	before map[int][]int     // :: item → the items before it, if at least one of the two is a part
+	before map[int][]int     // :: item → the items that precede it, omitting pairs of two tasks
 	nodes  []string          // names of the tasks' nodes
 	shapes map[string]*shape // :: transformation and commands → the common part of their descriptions
 	order  []*shape
@@ -53,8 +53,8 @@ type writer struct {
 // A shape is the submit description for tasks of one transformation with the same commands.
 type shape struct {
 	file     string
-	settings []setting // of the first of the tasks
-	varies   []bool    // whether another task has a different value
+	settings []setting // settings of the first of these tasks
+	varies   []bool    // for each setting, whether another task has a different value
 }
 
 // refuse returns an error about task i.
@@ -72,7 +72,7 @@ func (w *writer) settings(i int) ([]setting, error) {
 	return settings, nil
 }
 
-// measure determines the shapes of all tasks.
+// measure determines the shapes of all tasks, and which of their settings vary.
 func (w *writer) measure() error {
 	files := make(workflow.Names)
 	for i := range w.wf.Tasks {

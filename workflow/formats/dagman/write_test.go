@@ -28,7 +28,7 @@ type written struct {
 
 func (w *written) Close() error { w.close(w.String()); return nil }
 
-// create makes a file in the folder; names must be unique.
+// create creates a file in the folder; names must be unique.
 func (f folder) create(name string) (io.WriteCloser, error) {
 	if _, ok := f[name]; ok || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("file %q cannot be made", name)
@@ -36,7 +36,8 @@ func (f folder) create(name string) (io.WriteCloser, error) {
 	return &written{close: func(text string) { f[name] = text }}, nil
 }
 
-// dag returns the name of the workflow's own .dag in the folder: the one that no other .dag names as its sub-DAG.
+// dag returns the name of the workflow's own .dag in the folder, which is the .dag that no other .dag names as its
+// sub-DAG.
 func (f folder) dag() string {
 	for name := range f {
 		named := false
@@ -128,7 +129,7 @@ func drawWorkflow(t *rapid.T) *workflow.Workflow {
 	return wf
 }
 
-// drawFinal makes the last task a final one.
+// drawFinal makes the last task a final task.
 func drawFinal(draw *rapid.T, wf *workflow.Workflow, edges [][2]int) [][2]int {
 	last := len(wf.Tasks) - 1
 	t := &wf.Tasks[last]
@@ -281,7 +282,8 @@ PARENT a.1 a.2 CHILD b
 	}
 }
 
-// A workflow that the format cannot represent is refused, with the task, and not written differently.
+// A workflow that the format cannot represent is refused, with the task in the error, and is not written in a different
+// form.
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	two := 2
@@ -316,7 +318,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// The same applies to the control of several tasks as a group.
+// The control of several tasks as a group is also refused if the format cannot represent it.
 func TestWriteRefusesGroups(t *testing.T) {
 	t.Parallel()
 	one := 1
@@ -363,8 +365,8 @@ func TestWriteRefusesGroups(t *testing.T) {
 	}
 }
 
-// A sub-DAG has a .dag of its own, with the statements about its nodes, and a node, to which the other statements
-// apply.
+// A sub-DAG has a .dag of its own, with the statements about its nodes, and a node in the enclosing .dag, to which the
+// other statements apply.
 func TestWriteSubDAGs(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, `JOB A n
@@ -434,7 +436,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// The same applies to any nesting of .dags.
+// Reading the written files also yields the same workflow for any nesting of .dags.
 func TestWriteRoundTripsSubDAGs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -458,7 +460,7 @@ func TestWriteRoundTripsSubDAGs(t *testing.T) {
 	})
 }
 
-// drawDAG generates a .dag in a folder, and the nested ones.
+// drawDAG generates a .dag in a folder, and the .dags nested in it.
 func drawDAG(t *rapid.T, files folder, name string, depth int) {
 	var text strings.Builder
 	n := rapid.IntRange(1, 4).Draw(t, "nodes")
@@ -506,7 +508,8 @@ func TestWriteEndsAtTheFirstError(t *testing.T) {
 	}
 }
 
-// DAGMan does not accept RETRY and PRIORITY of a FINAL node, but the submit description may specify them for its job.
+// DAGMan does not accept RETRY and PRIORITY for a FINAL node, but the submit description may specify both for the
+// node's job.
 func TestWriteFinalWithRetries(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "JOB A x\nFINAL F f\n", folder{

@@ -14,14 +14,14 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A document is an XML text that is read token by token. It adds to the XML decoder limits, the check for a single
-// root, and errors with file and line.
+// A document is an XML text that is read token by token. Compared with the XML decoder, it also enforces limits, checks
+// that the text has a single root, and returns errors with file and line.
 type document struct {
 	name  string
 	dec   *xml.Decoder
 	text  *source
-	depth int // of the current element; 1 for the root
-	began int // the line where the last token began
+	depth int // depth of the current element; 1 for the root
+	began int // line at which the last token began
 }
 
 // newDocument returns a document that reads r; name is the file name for errors, and most limits the bytes of an
@@ -38,11 +38,11 @@ func newDocument(r io.Reader, name string, most int64) *document {
 	return &document{name: name, dec: dec, text: text}
 }
 
-// maxDepth limits the nesting of elements. DAX uses four levels.
+// maxDepth is the maximum depth to which elements may be nested. DAX itself uses four levels.
 const maxDepth = 100
 
-// element calls inside for each child element and text of the element that was begun last, up to its end. inside must
-// read an element to its end, with element or skip.
+// element calls inside for each child element and each text of the element that was begun last, up to that element's
+// end. inside must read each child element to its end, with element or skip.
 func (d *document) element(inside func(xml.Token) error) error {
 	if d.depth++; d.depth > maxDepth {
 		return d.here().Errorf("elements are nested more than %d deep", maxDepth)
@@ -90,7 +90,7 @@ func (d *document) children(each func(e xml.StartElement) error) error {
 	})
 }
 
-// root reads up to the first element, and end from its end to the end of the text.
+// root reads up to the first element and returns it; end reads from the end of that element to the end of the text.
 func (d *document) root() (e xml.StartElement, err error) {
 	for {
 		token, err := d.next()
@@ -145,7 +145,8 @@ func (d *document) next() (xml.Token, error) {
 	return token, nil
 }
 
-// twice returns the name of a repeated attribute, which the decoder accepts; "" if there is none.
+// twice returns the name of a repeated attribute, or "" if no attribute is repeated. The decoder accepts repeated
+// attributes.
 func twice(all []xml.Attr) string {
 	if len(all) < 2 {
 		return ""
@@ -160,19 +161,19 @@ func twice(all []xml.Attr) string {
 	return ""
 }
 
-// here returns the current line.
+// here returns the current place.
 func (d *document) here() workflow.Place {
 	line, _ := d.dec.InputPos()
 	return workflow.Place{File: d.name, Line: line}
 }
 
-// of returns the line where the words of the last text begin.
+// of returns the place at which the last text begins, without its leading blanks.
 func (d *document) of(text xml.CharData) workflow.Place {
 	blanks := text[:len(text)-len(bytes.TrimLeft(text, " \t\r\n"))]
 	return workflow.Place{File: d.name, Line: d.began + bytes.Count(blanks, []byte{'\n'})}
 }
 
-// broken returns the error for a text that is not XML, is too long, or cannot be read.
+// broken returns the error to report for a text that is not XML, is too long, or cannot be read.
 func (d *document) broken(err error) error {
 	line, column := d.dec.InputPos()
 	place := fmt.Sprintf("%s:%d:%d", d.name, line, column)
@@ -187,7 +188,7 @@ func (d *document) broken(err error) error {
 		return corral.ErrorAt(corral.Invalid, d.name, "reading: %w", d.text.err)
 	case d.text.read == 0:
 		return corral.ErrorAt(corral.Invalid, d.name, "the file is empty")
-	case d.text.err != nil: // the decoder reports a syntax error inside an element, and the end outside
+	case d.text.err != nil: // inside an element the decoder reports a syntax error, outside the end
 		return corral.ErrorAt(corral.Invalid, place, "the file ends before the end of the document")
 	case isSyntax:
 		return corral.ErrorAt(corral.Invalid, place, "not XML: %s", syntax.Msg)
@@ -197,17 +198,17 @@ func (d *document) broken(err error) error {
 
 var errLong = errors.New("an element is")
 
-// A source passes a text on byte by byte, so that the decoder's position is exact at each token, and limits the bytes
-// read: the decoder itself stores texts, attributes and comments of any length.
+// A source passes a text on byte by byte, so that the decoder's position is exact at each token, and limits the number
+// of bytes read: the decoder itself would store texts, attributes and comments of any length.
 type source struct {
 	r    *bufio.Reader
 	most int64
 	left int64 // bytes that may be read until the limit is reset
 	read int64
-	err  error // the error that ended it
+	err  error // the error that ended the reading
 }
 
-// ReadByte makes the decoder read no further than necessary.
+// ReadByte returns the next byte. Because a source has this method, the decoder reads no further than necessary.
 func (s *source) ReadByte() (byte, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -226,7 +227,7 @@ func (s *source) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// Read is needed when the decoder wraps a reader for an encoding.
+// Read reads one byte. It is needed when the decoder wraps a reader for an encoding.
 func (s *source) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

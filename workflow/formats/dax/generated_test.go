@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dax"
 )
 
-// generated has five small workflows made by the Pegasus generator, with an index of them.
+// generated is a folder of five small workflows created by the Pegasus generator, with an index.
 const generated = "testdata/generated"
 
 // Every generated workflow is read without error, and with the numbers of its index.

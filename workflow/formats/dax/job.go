@@ -18,12 +18,13 @@ type job struct {
 	at        workflow.Place
 	runs      executable
 	arguments words
-	given     bool // it has an argument, possibly an empty one
-	measured  bool // it has a runtime
+	given     bool // the job has an argument, possibly an empty one
+	measured  bool // the job has a runtime
 	sized     map[sizedUse]bool
 }
 
-// A sizedUse is a use of a file whose size counts as bytes read or written by the job. A repeated use counts once.
+// A sizedUse identifies a use of a file whose size counts towards the bytes that the job read or wrote. A repeated use
+// counts once.
 type sizedUse struct {
 	file   string
 	writes bool
@@ -71,8 +72,8 @@ func (r *reader) attributes(j *job, e xml.StartElement) error {
 	return nil
 }
 
-// negative reports whether a number is negative, like a few in published files, which were drawn from an unbounded
-// distribution. Such numbers are ignored.
+// negative reports whether a number is negative, and if so records that it is ignored. Published files contain a few
+// negative numbers, because their numbers were drawn from an unbounded distribution.
 func (r *reader) negative(what, text string) bool {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v < 0) || math.IsInf(v, 0) || !decimal(text) {
@@ -112,7 +113,7 @@ func (r *reader) inJob(j *job, e xml.StartElement) error {
 	return r.doc.skip()
 }
 
-// fileOf returns the file that an element names, in the form of version 3 or 2.
+// fileOf returns the file that an element names, in the form of either version 3 or version 2.
 func fileOf(e xml.StartElement) string {
 	if name := attribute(e, "name"); name != "" {
 		return name
@@ -120,8 +121,8 @@ func fileOf(e xml.StartElement) string {
 	return attribute(e, "file")
 }
 
-// uses reads how a job uses a file. A use without a direction, such as a program that is transferred, does not order
-// tasks.
+// uses reads an element that describes how a job uses a file. A use without a direction, such as the transfer of a
+// program, does not order tasks.
 func (r *reader) uses(j *job, e xml.StartElement) error {
 	at, file, link := r.doc.here(), fileOf(e), attribute(e, "link")
 	if file == "" {
@@ -140,7 +141,7 @@ func (r *reader) uses(j *job, e xml.StartElement) error {
 		if given(e, "link") {
 			return at.Errorf("task %q: file %q: link is empty, want input, output, inout or none", j.ID, file)
 		}
-		if attribute(e, "executable") != "true" { // a transferred program has none
+		if attribute(e, "executable") != "true" { // a transferred program has no link
 			r.ignore("<uses> without a link")
 		}
 	default:
@@ -168,7 +169,7 @@ func (r *reader) uses(j *job, e xml.StartElement) error {
 	return r.doc.skip()
 }
 
-// counts reports whether this is the first size of a file that the job gives in that direction.
+// counts reports whether this is the first size that the job specifies for a file in that direction.
 func (j *job) counts(file string, writes bool) bool {
 	use := sizedUse{file, writes}
 	if j.sized[use] {
@@ -181,7 +182,7 @@ func (j *job) counts(file string, writes bool) bool {
 	return true
 }
 
-// argument reads the arguments of a job: words, and names of files between them.
+// argument reads the arguments of a job, which consist of words and, between them, names of files.
 func (r *reader) argument(j *job) error {
 	return r.doc.element(func(token xml.Token) error {
 		switch t := token.(type) {
@@ -195,7 +196,7 @@ func (r *reader) argument(j *job) error {
 	})
 }
 
-// profile reads a setting of a job, and records an ignored one.
+// profile reads and applies a setting of a job, and records the setting if it is ignored.
 func (r *reader) profile(j *job, e xml.StartElement) error {
 	at := r.doc.here()
 	space, key := strings.ToLower(attribute(e, "namespace")), attribute(e, "key")
@@ -268,8 +269,8 @@ func (j *job) set(space, key, value string) (known bool, err error) {
 	return true, err
 }
 
-// complete determines the command, and keeps measurements only for a job that ran: sizes of files alone are not an
-// execution.
+// complete determines the command, and keeps measurements only for a job with a runtime, because sizes of files alone
+// do not mean that the job ran.
 func (j *job) complete(r *reader) error {
 	words, err := j.arguments.all()
 	if err != nil {
@@ -305,7 +306,7 @@ func bytesOf(text string) (int64, error) {
 	return int64(math.Ceil(v)), err
 }
 
-// whole parses an integer for a need or a limit.
+// whole parses a non-negative integer for a need or a limit.
 func whole(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > math.MaxInt32 {
@@ -314,7 +315,7 @@ func whole(text string) (int, error) {
 	return n, nil
 }
 
-// decimal reports whether a number has the syntax of XML, without Go's extensions: 0x1p3, 1_000.
+// decimal reports whether a number has the syntax of XML, i.e. does not use Go's extensions, such as 0x1p3 and 1_000.
 func decimal(text string) bool { return !strings.ContainsAny(text, "xX_") }
 
 // number parses a number from 0 to most.

@@ -111,7 +111,8 @@ func TestReadVersion3(t *testing.T) {
 	}
 }
 
-// The generator's dialect: runtimes are measured, sizes of uses are bytes read and written, and there is no command.
+// In the generator's dialect, runtimes count as measured, the sizes of uses count as bytes read and written, and jobs
+// have no command.
 func TestReadTheGeneratorsDialect(t *testing.T) {
 	t.Parallel()
 	text := document(
@@ -152,7 +153,8 @@ func TestReadTheGeneratorsDialect(t *testing.T) {
 	}
 }
 
-// The size of a file is its writer's, in any order of uses, or else the largest.
+// The size of a file is the size specified by its writer, in any order of uses, or the largest size if the file has no
+// writer.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	use := func(link string, size int) string {
@@ -353,7 +355,7 @@ func TestANamelessWorkflowIsCalledAsItsFile(t *testing.T) {
 	}
 }
 
-// An endless document is not read to its end, whichever part is endless.
+// An endless document is refused, whichever part is endless.
 func TestReadBoundsAnElement(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, fill, says string }{
@@ -397,7 +399,7 @@ func TestLongArguments(t *testing.T) {
 	}
 }
 
-// A counted counts the bytes that it returned.
+// A counted is a reader that counts the bytes that it has returned.
 type counted struct {
 	io.Reader
 	given int

@@ -13,14 +13,14 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A reader walks through one document and passes its contents to its builder.
+// A reader reads one document and passes its contents to its builder.
 type reader struct {
 	doc     *document
 	wf      *workflow.Workflow
 	builder *workflow.Builder
 
 	programs map[executable]string // :: name in the document → path
-	// :: executable of jobs that was not declared before them → the indices of their tasks.
+	// :: executable that was not declared before the jobs that run it → the indices of the tasks of these jobs.
 	without map[executable][]int32
 	sizes   workflow.Sizes
 
@@ -28,10 +28,11 @@ type reader struct {
 	ignoredAt []workflow.Warning
 }
 
-// An executable is the executable of a job, identified by Pegasus's names.
+// An executable identifies the executable of a job by the names that Pegasus uses.
 type executable struct{ namespace, name, version string }
 
-// read reads the whole document. Only at its end are all uses of a file and all ignored items known.
+// read reads the whole document. Some data are passed to the builder only at the end, when all uses of each file and
+// all ignored items are known.
 func (r *reader) read() error {
 	root, err := r.doc.root()
 	if err != nil {
@@ -58,7 +59,8 @@ func (r *reader) read() error {
 	return r.finish()
 }
 
-// readable reports whether a version is 2 or 3, with or without a minor version. Files of the gallery have none.
+// readable reports whether a version is 2 or 3, with or without a minor version, or is missing, as in the files of the
+// gallery.
 func readable(version string) bool {
 	major, _, _ := strings.Cut(version, ".")
 	return version == "" || major == "2" || major == "3"
@@ -100,7 +102,8 @@ func (r *reader) child(e xml.StartElement) error {
 	})
 }
 
-// executable records the first path of an executable. It may precede or follow the jobs that run it.
+// executable records the first path of an executable. The element may precede or follow the jobs that run the
+// executable.
 func (r *reader) executable(e xml.StartElement) error {
 	key := executableOf(e)
 	return r.doc.children(func(e xml.StartElement) error {
@@ -124,7 +127,7 @@ func pathOf(text string) (path string, ok bool) {
 	return u.Path, filepath.IsAbs(u.Path)
 }
 
-// ignore records an ignored item, at the line of its first occurrence.
+// ignore records an ignored item, with the line of its first occurrence.
 func (r *reader) ignore(what string) {
 	if r.ignored[what] == 0 {
 		if len(r.ignoredAt) == maxIgnored {
@@ -135,10 +138,11 @@ func (r *reader) ignore(what string) {
 	r.ignored[what]++
 }
 
-// maxIgnored limits the number of distinct ignored items.
+// maxIgnored is the maximum number of distinct ignored items that are recorded.
 const maxIgnored = 100
 
-// finish passes to the builder the data that is complete only at the end of the document.
+// finish processes the data that are complete only at the end of the document: warnings, commands and the sizes of
+// files.
 func (r *reader) finish() error {
 	for _, w := range r.ignoredAt {
 		times := ""

@@ -13,11 +13,11 @@ type words struct {
 	open    bool // a word has begun, which may be empty
 	quote   rune // the open quote; 0: none
 	escaped bool
-	bytes   int // of the text so far
+	bytes   int // number of bytes of the text so far
 }
 
-// maxArguments is the maximum length of the arguments of a job: Linux starts no program with more than 2 MiB of
-// arguments and environment. A word of one letter needs 40 times as much memory.
+// maxArguments is the maximum length of the arguments of a job in bytes: Linux does not start a program with more than
+// 2 MiB of arguments and environment. A word of one letter occupies 40 times as much memory as text.
 const maxArguments = 2 << 20
 
 // text adds a piece of text.

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// lines reads a text as logical lines: a backslash continues a line, and so does an unclosed quote. Comments are
-// removed. Escapes are kept; their meaning depends on the kind of line.
+// lines reads a text as logical lines: a line that ends with a backslash, or within an open quote, is continued by the
+// next line. Comments are removed. Escapes are kept, because their meaning depends on the kind of line.
 type lines struct {
 	name string
 	r    *bufio.Reader
@@ -25,8 +25,8 @@ type lines struct {
 // A line is one logical line.
 type line struct {
 	text      string
-	at        workflow.Place // of its beginning
-	commented bool           // it ended with a comment
+	at        workflow.Place // place of its beginning
+	commented bool           // the line ended with a comment
 }
 
 func newLines(r io.Reader, name string, most int64) *lines {
@@ -39,7 +39,7 @@ func (l *lines) here() workflow.Place { return workflow.Place{File: l.name, Line
 // next returns the next logical line; ok is false at the end of the text.
 func (l *lines) next() (found line, ok bool, err error) {
 	found, ok, err = l.logical()
-	if err == nil && !utf8.ValidString(found.text) { // no other format could represent it
+	if err == nil && !utf8.ValidString(found.text) { // no other format could represent the text
 		err = found.at.Errorf("the line is not UTF-8; convert the file")
 	}
 	return found, ok, err
@@ -110,7 +110,7 @@ func (l *lines) one() (byte, error) {
 	return c, nil
 }
 
-// broken returns the error for a text that is too long or cannot be read.
+// broken returns the error to report for a text that is too long or cannot be read.
 func (l *lines) broken(err error) error {
 	if tooLong, ok := errors.AsType[*input.TooLongError](err); ok {
 		return corral.ErrorAt(corral.Invalid, l.name, "the workflow is %w", tooLong)

@@ -2,17 +2,18 @@
 // targets, sources and one command, variables, categories with resources, and exported variables.
 //
 // A rule becomes a task. Its id is its first target, with slashes replaced by colons; its name, the transformation, is
-// its category if it has one, and otherwise the program at the beginning of its command. The command runs in a shell,
-// as in Makeflow. Tasks are ordered by files alone.
+// the rule's category or, if the rule has none, the program at the beginning of the command. The command runs in a
+// shell, as in Makeflow. Tasks are ordered by files alone.
 //
-// Text is parsed like in Makeflow, with its rules for quotes, backslashes and substitution; see text.go. A variable
-// that the file does not define is taken from the environment. Ignored with a warning are LOCAL, because every task
-// runs on a worker; sources that are absolute paths, which must exist on the worker; and options of batch systems.
-// Refused, with the line, are nested makeflows, remote names (a->b), automatic variables such as $@, and everything
-// that Makeflow refuses: a second command, a file that two rules make, an undefined variable.
+// Text is parsed by Makeflow's rules for quotes, backslashes and substitution; see text.go. A variable that the file
+// does not define is taken from the environment. The reader ignores, with a warning, LOCAL, because every task runs on
+// a worker, sources that are absolute paths, which must exist on the worker, and options for batch systems. It refuses,
+// with the line, nested makeflows, remote names (a->b), automatic variables such as $@, and everything that Makeflow
+// itself refuses: a second command, a file that two rules make, an undefined variable.
 //
-// A logical line, with its continuations and the quotes that span lines, is held in memory and its length is limited.
-// So are the values of variables, which may contain each other and thus double with every line.
+// A logical line, with its continuations and the quotes that span lines, is held in memory, and its length is limited.
+// The size of the values of variables is also limited, because variables may contain each other, so that their size may
+// double with every line.
 package makeflow
 
 import (
@@ -27,8 +28,9 @@ import (
 )
 
 // Read reads a workflow in Makeflow's language; name is the file name for errors and warnings, and its last part is the
-// workflow's name. Every error has kind Invalid and the place name:line, with the line if there is one, except that a
-// cancelled ctx stops the reading with its cause. Warnings are returned with the workflow and with an error.
+// workflow's name. Every error has kind Invalid and the place name:line, or name if the error concerns no line, except
+// that if ctx is cancelled, Read stops and returns the cause. Warnings are returned both with the workflow and with an
+// error.
 func Read(ctx context.Context, text io.Reader, name string, opts workflow.Options) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
@@ -52,8 +54,8 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 	return wf, r.builder.Warnings, nil
 }
 
-// Sniff reports whether a text with this beginning may be in this format: whether a line begins with a directive, or
-// with a tab like a command, or with another blank after a line with a colon.
+// Sniff reports whether a text with this beginning may be in this format, i.e. whether a line begins with a directive,
+// with a tab (like a command), or, after a line with a colon, with a space.
 func Sniff(begin []byte) bool {
 	rule := false
 	for line := range bytes.Lines(begin) {

@@ -51,7 +51,8 @@ func env(all ...string) map[string]string {
 	return m
 }
 
-// TestEndsOfLinesOfTwoBytes: a file with two-byte line endings has the same contents as one without.
+// TestEndsOfLinesOfTwoBytes: a file with two-byte line endings yields the same workflow as a file with one-byte
+// endings.
 func TestEndsOfLinesOfTwoBytes(t *testing.T) {
 	t.Parallel()
 	const text = "A=x\na: b \\\n c\n\tcp b $A\n"
@@ -186,7 +187,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Exported variables are the environment of every task, each with its value at the rule, wherever export is.
+// Exported variables form the environment of every task, each with its value at the task's rule, wherever the export
+// statement is.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, "export A=5 B\nexport USER NONE\nB=7\none:\n\ttrue\nB=\"8 8\"\ntwo:\n@A=6\n\ttrue\nB+=9\nexport B\nthree:\n\ttrue\n")
@@ -298,7 +300,7 @@ func TestReadWarns(t *testing.T) {
 	}
 }
 
-// An endless text is not read to its end, and variables that contain themselves are not expanded forever.
+// An endless text is refused, and variables that contain each other are not expanded without limit.
 func TestReadBounds(t *testing.T) {
 	t.Parallel()
 	const long = "a line, with its continuations and what it quotes, is longer than 256 KiB"
@@ -340,7 +342,7 @@ func TestReadBounds(t *testing.T) {
 	}
 }
 
-// A short file may also represent any number of files: each of them is counted.
+// A short text may also represent any number of files; each of these files is counted.
 func TestTheNumberOfFilesIsBounded(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -391,8 +393,8 @@ func TestTheEndOfAContextEndsReading(t *testing.T) {
 	}
 }
 
-// Exported variables are looked up for each rule: a file with many rules and many exported variables is refused, or its
-// reading ends with its context.
+// Exported variables are looked up for each rule: a file with many rules and many exported variables is refused, or
+// reading it ends when its context is cancelled.
 func TestTheWorkOfExportsIsBounded(t *testing.T) {
 	t.Parallel()
 	const n = 100
@@ -400,7 +402,7 @@ func TestTheWorkOfExportsIsBounded(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&text, "export v%d\nt%[1]d:\n\ttrue\n", i)
 	}
-	looked := 0 // lookups of an exported variable
+	looked := 0 // number of lookups of an exported variable
 	ctx, cancel := context.WithCancelCause(t.Context())
 	opts := workflow.Options{MaxBytes: 10_000, Env: func(name string) (string, bool) {
 		if name[0] == 'v' {

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A reader reads a file line by line, and passes a task for each rule to its builder.
+// A reader reads a file line by line, and passes one task for each rule to its builder.
 type reader struct {
 	lines   *lines
 	wf      *workflow.Workflow
@@ -21,17 +21,17 @@ type reader struct {
 	vars     *variables
 	maxKept  int64           // maximum bytes of variables' values
 	maxUsed  int64           // maximum bytes inserted by variables, counting repetitions
-	exported map[string]bool // :: variable that is in the environment of tasks
+	exported map[string]bool // :: variable → whether it is in the environment of tasks
 	rule     *rule           // the rule whose command has not been read; nil: none
 
 	targets  map[string]target
-	absolute []source                  // those with absolute paths
-	under    []string                  // the category of each task, for exported variables
+	absolute []source                  // sources with absolute paths
+	under    []string                  // category of each task, for exported variables
 	own      map[int]map[string]string // :: task → variables of its rule
 	noted    map[string]*note
 }
 
-// A target is a file with the task that makes it.
+// A target is the task that makes a file, and the place of its rule.
 type target struct {
 	task string
 	at   workflow.Place
@@ -43,7 +43,7 @@ type source struct {
 	at         workflow.Place
 }
 
-// A note is a warning that is given once for all of its kind.
+// A note is a warning that is reported once for all occurrences of the same kind.
 type note struct {
 	workflow.Warning
 	times int
@@ -62,7 +62,7 @@ func newReader(l *lines, wf *workflow.Workflow, opts workflow.Options) *reader {
 	}
 }
 
-// read reads the whole file. If ctx is cancelled, its error is meaningless.
+// read reads the whole file. If ctx is cancelled, the returned error is meaningless.
 func (r *reader) read(ctx context.Context) error {
 	for {
 		l, more, err := r.lines.next()
@@ -85,8 +85,8 @@ func (r *reader) read(ctx context.Context) error {
 	return r.finish(ctx)
 }
 
-// bound refuses a file that variables expand excessively: a short file may represent any number of files and commands,
-// or a long value for each rule.
+// bound returns an error if variables expand the file excessively: with variables, a short file may represent any
+// number of files and commands, or a long value for each rule.
 func (r *reader) bound(at workflow.Place) error {
 	switch {
 	case r.vars.kept > r.maxKept:
@@ -97,8 +97,8 @@ func (r *reader) bound(at workflow.Place) error {
 	return nil
 }
 
-// The limit on the text that variables insert: a constant plus a multiple of the length of the text. Otherwise a short
-// file could need as much memory as the longest one.
+// The limit on the text that variables insert is a constant plus a multiple of the length of the text. Without this
+// limit, a short file could need as much memory as the longest allowed file.
 const (
 	freeBytes   = 128 << 20
 	usedPerByte = 64
@@ -107,8 +107,8 @@ const (
 // mayUse returns the number of bytes that variables may have inserted into the text so far.
 func (r *reader) mayUse() int64 { return min(r.maxUsed, freeBytes+usedPerByte*r.lines.read) }
 
-// take processes one logical line. Its kind is determined by its first character, or else by whether a colon or an
-// equals sign comes first outside quotes.
+// take processes one logical line. The kind of a line is determined by its first character or first word or, failing
+// these, by whether the first colon or the first equals sign outside quotes comes earlier.
 func (r *reader) take(l line) error {
 	text := strings.TrimLeft(l.text, " \t")
 	colon, equals := unquotedIndex(text, ":"), unquotedIndex(text, "=")
@@ -119,7 +119,7 @@ func (r *reader) take(l line) error {
 	var err error
 	switch {
 	case strings.TrimSpace(text) == "":
-	case text[0] == '@' && equals >= 0: // also after a tab, as in older versions: no command begins with @
+	case text[0] == '@' && equals >= 0: // even after a tab, as in older versions: no command begins with @
 		err = r.variable(text[1:], l)
 	case l.text[0] == '\t':
 		err = r.command(l)
@@ -180,7 +180,7 @@ func (r *reader) assign(name, text string, adds bool, l line) error {
 	}
 	r.vars.set(name, v)
 	if slices.Contains(resources, name) || name == "CATEGORY" {
-		r.exported[name] = true // like Makeflow, if the file assigns a value
+		r.exported[name] = true // as in Makeflow, if the file assigns a value
 	}
 	switch name {
 	case "CATEGORY", "SYMBOL":
@@ -191,10 +191,10 @@ func (r *reader) assign(name, text string, adds bool, l line) error {
 	return nil
 }
 
-// resources lists the variables for the needs of a category's tasks.
+// resources lists the variables that specify the needs of a category's tasks.
 var resources = []string{"CORES", "MEMORY", "DISK", "GPUS", "WALL_TIME"}
 
-// categorize assigns the current rule, or all following ones, to a category.
+// categorize assigns the current rule to a category or, outside a rule, all following rules.
 func (r *reader) categorize(category string) {
 	r.vars.set("CATEGORY", category)
 	if r.rule == nil {
@@ -202,7 +202,8 @@ func (r *reader) categorize(category string) {
 	}
 }
 
-// export processes the names of variables for the tasks' environment, or the assignment of one.
+// export adds the named variables to the tasks' environment; the line may instead assign a value to a single variable,
+// which is then added.
 func (r *reader) export(text string, l line) error {
 	if equals := unquotedIndex(text, "="); equals >= 0 {
 		name := strings.Trim(strings.TrimRight(text[:equals], "+ \t"), " \t")
@@ -247,7 +248,7 @@ func (r *reader) directive(word, text string, l line) error {
 	return l.at.Errorf("%s %.40s is not supported; want CATEGORY, CORES, MEMORY, DISK, GPUS or WALL_TIME", word, name)
 }
 
-// note warns once for all warnings with the same words.
+// note records a warning, which is reported once for all warnings with the same words.
 func (r *reader) note(at workflow.Place, words string) {
 	if n := r.noted[words]; n != nil {
 		n.times++
@@ -256,8 +257,8 @@ func (r *reader) note(at workflow.Place, words string) {
 	r.noted[words] = &note{workflow.Warning{Place: at, Message: words}, 1}
 }
 
-// absent warns of sources with absolute paths that no rule makes. If a rule makes such a file, the two tasks are
-// ordered.
+// absent warns of sources with absolute paths that no rule makes. If a rule makes such a file, absent adds an edge
+// between the two tasks.
 func (r *reader) absent() {
 	var first source
 	files := make(map[string]bool)
@@ -277,8 +278,8 @@ func (r *reader) absent() {
 	}
 }
 
-// finish adds to the tasks the data that is complete only at the end of the file: the exported variables, and the
-// absolute paths made by rules.
+// finish adds to the tasks the data that are known only at the end of the file: which variables are exported, and which
+// absolute paths are made by rules.
 func (r *reader) finish(ctx context.Context) error {
 	r.absent()
 	if err := r.environment(ctx); err != nil {
@@ -296,11 +297,12 @@ func (r *reader) finish(ctx context.Context) error {
 // entryBytes is the approximate size of a variable in the environment of a task.
 const entryBytes = 64
 
-// lookBytes is the charge for looking up a variable for a task, so that time is also limited: a quarter of a billion
-// lookups take a minute or two.
+// lookBytes is the number of bytes charged for each lookup of a variable for a task, so that the time is also limited:
+// a quarter of a billion lookups take a minute or two.
 const lookBytes = 8
 
-// environment sets each task's environment to the exported variables, with their values at its rule.
+// environment sets each task's environment to the exported variables, with the values that they have at the task's
+// rule.
 func (r *reader) environment(ctx context.Context) error {
 	var last map[string]string // most tasks have the same environment
 	for i := range r.wf.Tasks {

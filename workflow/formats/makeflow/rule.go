@@ -12,18 +12,18 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A rule is a rule whose command has not been read.
+// A rule is a rule of the file whose command has not been read yet.
 type rule struct {
 	*fileList
 	at       workflow.Place
 	category string
 }
 
-// nameBytes is the charge for each file that variables insert into a rule, in addition to its name: a list of short
-// names needs far more memory and time than its text.
+// nameBytes is the number of bytes charged for each file that variables insert into a rule, in addition to the file's
+// name: a list of short names requires far more memory and time than its text suggests.
 const nameBytes = 16
 
-// begin begins a rule.
+// begin processes the first line of a rule.
 func (r *reader) begin(text string, l line) error {
 	if r.rule != nil {
 		return r.rule.at.Errorf("the rule has no command before the next one (%s)", l.at)
@@ -42,7 +42,7 @@ func (r *reader) begin(text string, l line) error {
 	return nil
 }
 
-// command ends a rule.
+// command processes the command line, which ends a rule.
 func (r *reader) command(l line) error {
 	if r.rule == nil {
 		return l.at.Errorf("there is a command without a rule; " +
@@ -74,7 +74,7 @@ func (r *reader) command(l line) error {
 	return nil
 }
 
-// add passes the task of the rule to the builder.
+// add creates the task of the current rule, and passes it to the builder.
 func (r *reader) add(text string) error {
 	at := r.rule.at
 	t := workflow.Task{ID: r.id(), Argv: []string{"/bin/sh", "-c", text}, Name: r.name(text)}
@@ -107,10 +107,11 @@ func (r *reader) add(text string) error {
 	return r.builder.Add(t, at)
 }
 
-// maxIDBytes is the maximum length of an id made from a target.
+// maxIDBytes is the maximum length in bytes of an id derived from a target.
 const maxIDBytes = 100
 
-// id returns the task's id, made from the rule's first target. If that is not suitable, it uses the rule's number.
+// id returns the task's id, which is derived from the rule's first target or, if that is not suitable, from the rule's
+// number.
 func (r *reader) id() string {
 	first := path.Clean(r.rule.targets[0])
 	if len(first) > maxIDBytes || path.IsAbs(first) || strings.Contains(first, ":") || strings.Trim(first, "./") == "" {
@@ -133,7 +134,7 @@ func (r *reader) name(text string) string {
 	return ""
 }
 
-// needs reads the resources of the rule or its category.
+// needs sets the task's needs from the resources of the rule or of its category.
 func (r *reader) needs(t *workflow.Task) error {
 	var walltime int
 	for _, need := range []struct {
@@ -161,7 +162,7 @@ func (r *reader) needs(t *workflow.Task) error {
 	return nil
 }
 
-// amount parses an integer with an optional suffix K, M, G or T. A size without a suffix is in unit.
+// amount parses an integer with an optional suffix K, M, G or T. A size without a suffix is a multiple of unit.
 func amount(text string, unit int64) (int64, error) {
 	number, factor := text, max(unit, 1)
 	if i := strings.IndexByte("KMGT", text[len(text)-1]&^0x20); i >= 0 {

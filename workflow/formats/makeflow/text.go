@@ -8,7 +8,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// Three kinds of text differ in the meaning of quotes, backslashes and substitutions, as in Makeflow's lexer:
+// In three kinds of text, quotes, backslashes and substitutions have different meanings, as in Makeflow's lexer:
 //
 //   - the value of a variable: quotes are kept, and values of other variables are inserted literally;
 //   - a command: quotes are kept for the shell; outside quotes the value of a variable is parsed again, inside double
@@ -20,22 +20,22 @@ import (
 
 // Limits on expanded texts.
 const (
-	maxExpanded = 1 << 20  // bytes of a value and of a command
-	maxValues   = 16 << 20 // bytes of values that one line inserts, including nested variables
-	maxDepth    = 32       // nesting of variables, as in Makeflow
-	maxNames    = 1000_000 // files that one line inserts
+	maxExpanded = 1 << 20  // maximum bytes of a value and of a command
+	maxValues   = 16 << 20 // maximum bytes of values that one line inserts, including nested variables
+	maxDepth    = 32       // maximum nesting of variables, as in Makeflow
+	maxNames    = 1000_000 // maximum number of files that one line inserts
 )
 
 // lookup returns the value of a variable.
 type lookup func(name string) (value string, ok bool)
 
-// An expansion inserts variables into one text, and limits their total size.
+// An expansion inserts the values of variables into one text, and limits the total size of these values.
 type expansion struct {
 	vars  lookup
-	spent int // of maxValues
+	spent int // bytes of maxValues used so far
 }
 
-// tooLong returns the error for a text that variables expand beyond its limit.
+// tooLong returns the error for a text that exceeds its limit when its variables are expanded.
 func tooLong(what string, limit int64) error {
 	return fmt.Errorf("%s is %w", what, &input.TooLongError{Limit: limit})
 }
@@ -57,7 +57,7 @@ func value(text string, vars lookup) (string, error) {
 	return b.String(), nil
 }
 
-// inValue expands the beginning of text as in a value, and returns the number of bytes consumed.
+// inValue expands the beginning of text by the rules for values, and returns the number of bytes consumed.
 func (e *expansion) inValue(b *strings.Builder, text string) (n int, err error) {
 	switch c := text[0]; {
 	case c == '$':
@@ -211,13 +211,13 @@ func (e *expansion) inCommand(b *strings.Builder, text string, depth int) error 
 	return nil
 }
 
-// A fileList is the part of a rule before its command.
+// A fileList holds the files of a rule, which precede its command.
 type fileList struct {
 	targets, sources []string
 
 	expansion
 	names int  // number of files inserted by variables
-	colon bool // it was seen
+	colon bool // the colon has been read
 	word  strings.Builder
 	open  bool // a word has begun
 }
@@ -292,7 +292,7 @@ func (f *fileList) quoted(text string) (n int, err error) {
 	return n, nil
 }
 
-// end ends a name in the line itself (depth 0), or in a variable.
+// end completes the current name, which is in the line itself (depth 0) or in a variable.
 func (f *fileList) end(depth int) {
 	if f.open && depth > 0 {
 		f.names++
@@ -306,7 +306,7 @@ func (f *fileList) end(depth int) {
 	f.open = false
 }
 
-// unquotedIndex returns the first index of one of the characters outside quotes, or -1.
+// unquotedIndex returns the index of the first of the given characters outside quotes, or -1.
 func unquotedIndex(text, chars string) int {
 	var quote byte
 	for i := 0; i < len(text); i++ {

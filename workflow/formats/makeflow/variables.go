@@ -2,9 +2,10 @@ package makeflow
 
 import "sort"
 
-// variables holds the variables of a file. A rule sees its own variables, then those of its category, then the global
-// ones, each with its value before the rule, and finally the environment. The exported variables are known only at the
-// end of the file, so every value is stored with the rule before which it was assigned.
+// variables holds the variables of a file. For a rule, a variable is looked up first among the rule's own variables,
+// then among those of its category, then among the global variables, each with its value before the rule, and finally
+// in the environment. Which variables are exported is known only at the end of the file, so every value is stored
+// together with the number of the rule before which it was assigned.
 type variables struct {
 	given  map[scoped][]assignment
 	env    func(name string) (string, bool)
@@ -20,13 +21,13 @@ type variables struct {
 // scoped identifies a variable of a category.
 type scoped struct{ category, name string }
 
-// An assignment is the value of a variable from a rule on.
+// An assignment is the value that a variable has from a certain rule on.
 type assignment struct {
 	rule  int
 	value string
 }
 
-// set sets a variable: for the current rule, or from the next rule on.
+// set sets a variable for the current rule or, outside a rule, from the next rule on.
 func (v *variables) set(name, value string) {
 	if v.within {
 		v.kept += int64(len(value))
@@ -43,8 +44,8 @@ func (v *variables) set(name, value string) {
 	v.put(scoped{category, name}, value)
 }
 
-// add appends to a variable after a blank: inside a rule to a copy, otherwise to the variable of the category, or the
-// global one.
+// add appends a blank and a value to a variable: inside a rule to a copy of the variable, otherwise to the variable of
+// the category or, if the category does not set it, to the global variable.
 func (v *variables) add(name, value string) {
 	if before, known := v.get(name); known {
 		value = before + " " + value
@@ -80,7 +81,8 @@ func (v *variables) get(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// at returns the value of a variable before the rule with a number, for rules of a category.
+// at returns the value that a variable has before the rule with the given number, if that rule belongs to the given
+// category.
 func (v *variables) at(rule int, category, name string) (string, bool) {
 	keys := []scoped{{category, name}, {"", name}}
 	for _, key := range keys {

@@ -7,22 +7,22 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// An element is a value of an array with the place where it begins.
+// An element is an element of an array together with the place at which it begins.
 type element[T any] struct {
 	value T
 	at    workflow.Place
 }
 
-// aheadBytes is the amount of text in a batch of elements; only a single element may exceed it.
+// aheadBytes is the maximum amount of text in a batch of several elements.
 const aheadBytes = 64 << 10
 
-// array reads an array of Ts and calls take with each in order. Decoding the text is more than half of the work, so it
-// is done in a separate goroutine that is a few batches of elements ahead. Until array returns, only that goroutine
-// reads the document; take must not.
+// array returns a field that reads an array of Ts and calls take for each element in order. Decoding the text is more
+// than half of the work, so it is done in a separate goroutine that is a few batches of elements ahead. Until the array
+// has been read, only that goroutine may read the document; take must not read it.
 func array[T any](d *document, take func(v *T, at workflow.Place) error) field {
 	return func(path string) error {
 		batches, stop := make(chan []element[T], 1), make(chan struct{})
-		var broken error // about the text; valid once batches is closed
+		var broken error // error in the text; valid once batches is closed
 		go func() {
 			defer close(batches)
 			broken = decode(d, path, batches, stop)
@@ -41,8 +41,8 @@ func array[T any](d *document, take func(v *T, at workflow.Place) error) field {
 
 var errStopped = errors.New("no caller takes more elements")
 
-// decode reads an array and sends its elements, until it ends, fails, or stop is closed. Elements before an error are
-// sent.
+// decode reads an array and sends its elements, until the array ends, an error occurs, or stop is closed. Elements that
+// precede an error are still sent.
 func decode[T any](d *document, path string, batches chan<- []element[T], stop <-chan struct{}) error {
 	var batch []element[T]
 	from := d.dec.InputOffset()

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// If one element is refused and another is broken, the earlier one is reported, and the elements before
-// it were taken once and in order, however far the decoding is ahead.
+// If one element is refused and another is invalid JSON, the earlier of the two is reported, and the elements before it
+// have been taken once and in order, however far ahead the decoding is.
 func TestArrayIsTakenInOrder(t *testing.T) {
 	errRefused := errors.New("refused")
 	rapid.Check(t, func(t *rapid.T) {

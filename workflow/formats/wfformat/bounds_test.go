@@ -58,7 +58,7 @@ func TestReadTakesBlanksInTheirTime(t *testing.T) {
 	}
 }
 
-// A value is held in memory as a whole, and so are blanks. If it is too long, it is not read to its end.
+// A value is held in memory as a whole, as are consecutive blanks. If either is too long, it is not read to its end.
 func TestReadBoundsAValue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -124,7 +124,7 @@ func TestTheEndOfAContextEndsReading(t *testing.T) {
 	}
 }
 
-// A stopping cancels when it is read.
+// A stopping is a reader that cancels its context when it is read.
 type stopping struct{ cancel context.CancelCauseFunc }
 
 func (s stopping) Read([]byte) (int, error) { s.cancel(errStop); return 0, io.EOF }

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// The control of tasks in x-corral; the types have the fields of those in package workflow.
+// The control of tasks in x-corral; these types have the same fields as the corresponding types in package workflow.
 type (
 	control struct {
 		Noop       bool    `json:"noop,omitempty"`
@@ -54,7 +54,7 @@ type workflowExtension struct {
 	Subworkflows []subworkflow  `json:"subworkflows,omitempty"`
 }
 
-// UnmarshalJSON refuses unknown fields, like that of extension.
+// UnmarshalJSON refuses unknown fields, as they are also refused in an extension.
 func (x *workflowExtension) UnmarshalJSON(b []byte) error {
 	type plain workflowExtension // without this method
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -85,7 +85,7 @@ func (x *workflowExtension) apply(wf *workflow.Workflow) error {
 	return nil
 }
 
-// workflowExtensionOf returns the extension for the workflow, or nil.
+// workflowExtensionOf returns the extension for the workflow, or nil if none is needed.
 func workflowExtensionOf(wf *workflow.Workflow) *workflowExtension {
 	if len(wf.Categories) == 0 && len(wf.Subworkflows) == 0 {
 		return nil

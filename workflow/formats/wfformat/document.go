@@ -17,14 +17,15 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A document is a JSON file that is read value by value, never as a whole, so that a large file needs little memory and
-// every error can name its line.
+// A document is a JSON file that is read value by value, never as a whole, so that reading a large file requires little
+// memory, and every error can name its line.
 //
-// It has two levels. Potentially large objects and arrays are read token by token, each field by the function for its
-// key (object), each element by a function that may lag behind the reading (array). Below them, a value such as a task
-// is decoded into a struct at once (read). The strict decoder fails at a field that the struct lacks; then read decodes
-// the same text again, leniently. This distinguishes an unknown field, which is only recorded, from a value of the
-// wrong type, and finds the line of either. A file without such fields has no additional cost.
+// A document is read at two levels. Potentially large objects and arrays are read token by token: each field by the
+// function for its key (object), each element by a function that may lag behind the reading (array). At the level
+// below, a value such as a task is decoded into a struct in one step (read). The strict decoder fails at a field that
+// the struct lacks; then read decodes the same text again, leniently. This distinguishes an unknown field, which is
+// only recorded, from a value of the wrong type, and finds the line of either. Files without unknown fields incur no
+// additional cost.
 type document struct {
 	name    string
 	dec     *json.Decoder
@@ -39,22 +40,23 @@ type unknownField struct {
 	count int
 }
 
-// A field reads the next value, which is at path.
+// A field reads the next value of the document; path is the path of that value.
 type field func(path string) error
 
-// fields maps the keys that an object may have to their functions.
+// fields maps the known keys of an object to the functions that read their values.
 type fields map[string]field
 
-// newDocument returns a document that reads r; name is the file name for errors.
+// newDocument returns a document that reads r; name is the file name for errors, and mostOfValue is the maximum size of
+// a value in bytes.
 func newDocument(r io.Reader, name string, mostOfValue int64) *document {
 	lines := &lineReader{r: r, most: mostOfValue}
 	dec := json.NewDecoder(lines)
-	dec.DisallowUnknownFields() // to detect them; see read
+	dec.DisallowUnknownFields() // to detect unknown fields; see read
 	return &document{name: name, lines: lines, dec: dec}
 }
 
-// object reads an object with the known fields, each at most once and in any order. It skips other fields and records
-// them.
+// object returns a field that reads an object with the known fields, each at most once and in any order. Other fields
+// are skipped and recorded.
 func (d *document) object(known fields) field {
 	return func(path string) error {
 		seen := make(map[string]bool)
@@ -77,7 +79,7 @@ func (d *document) object(known fields) field {
 	}
 }
 
-// within calls next while there are more items between two delimiters.
+// within calls next for each item between two delimiters.
 func (d *document) within(left, right json.Delim, path string, next func() error) error {
 	if err := d.delim(left, path); err != nil {
 		return err
@@ -90,7 +92,8 @@ func (d *document) within(left, right json.Delim, path string, next func() error
 	return d.delim(right, path)
 }
 
-// delim reads one delimiter. If there is something else, the value at path has another type.
+// delim reads one delimiter. If the next token is not this delimiter, the value at path has the wrong type, and delim
+// returns an error.
 func (d *document) delim(want json.Delim, path string) error {
 	token, err := d.dec.Token()
 	if err != nil {
@@ -121,8 +124,8 @@ func (d *document) skip(path string) error {
 	return value(d, new(json.RawMessage))(path)
 }
 
-// noteUnknown counts a field that the format does not define. A file with a million tasks may contain it a million
-// times; it is reported once.
+// noteUnknown counts a field that the format does not define. A file with a million tasks may contain such a field a
+// million times; it is reported once.
 func (d *document) noteUnknown(path string, at workflow.Place) {
 	i := slices.IndexFunc(d.unknown, func(u unknownField) bool { return u.path == path })
 	switch {
@@ -133,12 +136,12 @@ func (d *document) noteUnknown(path string, at workflow.Place) {
 	}
 }
 
-// maxUnknown limits the number of distinct unknown fields that are recorded. More would not be useful, and a malicious
-// file may have a million.
+// maxUnknown is the maximum number of distinct unknown fields that are recorded. A longer list would not be useful, and
+// a malicious file may contain a million.
 const maxUnknown = 100
 
-// read reads one value into v and returns the place where it begins. The fields of v's structs are the known fields at
-// path; read records the others.
+// read reads one value into v and returns the place at which the value begins. The fields of v's structs are the known
+// fields at path; read records all other fields.
 func read[T any](d *document, path string, v *T) (at workflow.Place, err error) {
 	before := d.dec.InputOffset()
 	err = d.dec.Decode(v)
@@ -171,7 +174,7 @@ func (d *document) unrepeated(path string, raw []byte, start int64) error {
 	return d.at(start+int64(at)).Errorf("%s: an object has the field %q twice: remove one of them", path, key)
 }
 
-// value reads a value into v whose place does not matter.
+// value returns a field that reads a value into v, and ignores the place of the value.
 func value[T any](d *document, v *T) field {
 	return func(path string) error {
 		_, err := read(d, path, v)
@@ -179,8 +182,8 @@ func value[T any](d *document, v *T) field {
 	}
 }
 
-// compare records the fields of the object raw, which begins at start, that a struct type lacks, recursively. In a
-// Corral extension it refuses them.
+// compare recursively records the fields of the object raw that a struct type lacks; raw begins at start. In a Corral
+// extension it refuses such fields.
 func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, start int64) error {
 	if t == reflect.TypeFor[*extension]() {
 		strict := json.NewDecoder(bytes.NewReader(raw))
@@ -202,7 +205,7 @@ func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, sta
 			inside[start+offsetOf(raw, name, object[name])] = name
 		}
 	}
-	for _, at := range slices.Sorted(maps.Keys(inside)) { // places must be queried in the order of the text
+	for _, at := range slices.Sorted(maps.Keys(inside)) { // places must be looked up in the order of the text
 		name := inside[at]
 		if err := d.compare(join(path, name), object[name], known[strings.ToLower(name)], at); err != nil {
 			return err
@@ -212,7 +215,7 @@ func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, sta
 }
 
 // mismatch returns the error for a value that is valid JSON but cannot be decoded into t. The decoder does not always
-// report which field is wrong, so mismatch looks for the culprit field by field and recursively.
+// report which field is wrong, so mismatch searches for it recursively, field by field.
 func (d *document) mismatch(path string, err error, raw json.RawMessage, t reflect.Type, start int64) error {
 	offset := 0
 	for {
@@ -235,8 +238,9 @@ func offsetOf(object []byte, name string, value json.RawMessage) int64 {
 	return int64(at + max(0, bytes.Index(object[at:], value)))
 }
 
-// culprit returns the first field of the object at the beginning of text that cannot be decoded, with its value, type
-// and error, or a nil error if there is no object or no such field.
+// culprit returns the first field that cannot be decoded of the object at the beginning of text, together with the
+// field's value, type and error. The error is nil if text does not begin with an object, or if all fields can be
+// decoded.
 func culprit(text []byte, t reflect.Type) (name string, value json.RawMessage, field reflect.Type, err error) {
 	var object map[string]json.RawMessage
 	known := fieldTypes(t)
@@ -253,8 +257,8 @@ func culprit(text []byte, t reflect.Type) (name string, value json.RawMessage, f
 	return "", nil, nil, nil
 }
 
-// fieldTypes maps the JSON names of a struct's fields to their types, in lower case because encoding/json ignores case.
-// It is nil for other types.
+// fieldTypes returns a map from the JSON names of a struct's fields to their types; the names are in lower case,
+// because encoding/json ignores case. For other types it returns nil.
 func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -274,7 +278,7 @@ func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// jsonKind returns the name of the JSON type for a Go type, for users who wrote the file.
+// jsonKind returns the name of the JSON type that corresponds to a Go type, for messages to users.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -287,16 +291,16 @@ func jsonKind(t reflect.Type) string {
 	return "a number in range"
 }
 
-// at returns the line of an offset.
+// at returns the place, with the line, of an offset.
 func (d *document) at(offset int64) workflow.Place {
 	line, _ := d.lines.position(offset)
 	return workflow.Place{File: d.name, Line: line}
 }
 
-// here returns the current line.
+// here returns the current place.
 func (d *document) here() workflow.Place { return d.at(d.dec.InputOffset() - 1) }
 
-// broken returns the error for a text that is not JSON, is too long, or cannot be read.
+// broken returns the error to report for a text that is not JSON, is too long, or cannot be read.
 func (d *document) broken(err error) error {
 	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
 	_, isTooLong := errors.AsType[*input.TooLongError](err)
@@ -317,14 +321,16 @@ func (d *document) broken(err error) error {
 	return corral.ErrorAt(corral.Invalid, d.name, "reading: %w", err)
 }
 
-// place returns the line and the column of an offset, for a text that is not JSON: the whole file may be a single line.
+// place returns the line and the column of an offset, for errors in a text that is not JSON: a line alone may not be
+// enough, because the whole file may be a single line.
 func (d *document) place(offset int64) string {
 	line, column := d.lines.position(max(0, offset))
 	return fmt.Sprintf("%s:%d:%d", d.name, line, column)
 }
 
-// syntaxOffset finds the offending byte. The decoder's own offset is correct only for errors between values; inside one
-// it has another origin, so the value is scanned again from its beginning, which is still the decoder's position.
+// syntaxOffset returns the offset of the offending byte. The offset in the decoder's error is correct only for errors
+// between values; inside a value it has a different origin, so the value is scanned again from its beginning, which is
+// still the decoder's position.
 func (d *document) syntaxOffset(err *json.SyntaxError) int64 {
 	base := d.dec.InputOffset()
 	if err.Offset == base {

@@ -10,17 +10,17 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// executions collects the tasks of workflow.execution. Besides measurements they contain the command and the number of
-// cpus, even for a task that never ran. An execution whose task is known, as in every file with the specification
-// first, is joined with it at once; the others are deferred.
+// executions collects the tasks of workflow.execution. Besides measurements, these contain the command and the number
+// of cpus, even for a task that never ran. An execution whose task is already known, as in every file in which the
+// specification comes first, is joined with the task at once; other executions are deferred.
 type executions struct {
 	count   int
 	joined  []bool // :: task → whether its execution was found; missing: false
-	timed   []bool // :: task → whether the execution has a runtime; likewise
+	timed   []bool // :: task → whether its execution contains a runtime; missing: false
 	waiting []execution
 }
 
-// An execution is one element of that list with its place.
+// An execution is one element of the list workflow.execution.tasks together with its place.
 type execution struct {
 	execTask
 	at workflow.Place
@@ -38,7 +38,7 @@ func (x *executions) add(b *workflow.Builder, wf *workflow.Workflow, e execution
 	return x.joinOne(b, wf, i, &e)
 }
 
-// joinOne completes a task with its execution.
+// joinOne completes a task with the data of its execution.
 func (x *executions) joinOne(b *workflow.Builder, wf *workflow.Workflow, i int, e *execution) error {
 	if more := i + 1 - len(x.joined); more > 0 {
 		x.joined = append(x.joined, make([]bool, more)...)
@@ -59,7 +59,7 @@ func (x *executions) joinOne(b *workflow.Builder, wf *workflow.Workflow, i int, 
 	return nil
 }
 
-// join completes the tasks with their executions, after all tasks have been added.
+// join completes the tasks with the data of their deferred executions, after all tasks have been added.
 func (x *executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 	for k := range x.waiting {
 		e := &x.waiting[k]
@@ -77,7 +77,7 @@ func (x *executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 		if t.MemoryMiB == notGiven {
 			t.MemoryMiB = mebibytes(t.MemoryBytes)
 		}
-		if t.Estimate == notGiven { // a workflow that never ran also has runtimes of 0
+		if t.Estimate == notGiven { // a workflow that never ran also contains runtimes of 0
 			t.Estimate = t.Runtime
 			timed := i < len(x.timed) && x.timed[i]
 			t.Instant = (t.Instant || timed && wf.Makespan > 0) && t.Runtime == 0 && !t.Measured()
@@ -86,8 +86,8 @@ func (x *executions) join(b *workflow.Builder, wf *workflow.Workflow) error {
 	return nil
 }
 
-// apply completes the task from its execution. A task runs on whole cpus, so a fraction is rounded up; the cpu time of
-// its processes is the measured share of the runtime.
+// apply completes the task with the data of its execution. A task runs on whole cpus, so a fractional number is rounded
+// up; the cpu time of the task's processes is the measured share of the runtime.
 func (e *execTask) apply(t *workflow.Task) error {
 	if c := e.Command; c != nil && (c.Program != "" || len(c.Arguments) > 0) {
 		t.Argv = slices.Concat([]string{c.Program}, c.Arguments)
@@ -113,11 +113,11 @@ func (e *execTask) apply(t *workflow.Task) error {
 	return nil
 }
 
-// notGiven marks memory and estimates missing in x-corral, until join replaces them. 0 cannot be used, because it means
-// that the value is unknown, whatever was measured.
+// notGiven marks memory and estimates that are missing in x-corral, until join replaces them. 0 cannot be used as the
+// mark, because in x-corral it means that the value is unknown, even if it was measured.
 const notGiven = -1
 
-// apply applies x-corral to the task; a nil extension has no effect.
+// apply applies the x-corral object to the task. A nil extension only marks memory and estimate as missing.
 func (x *extension) apply(t *workflow.Task) error {
 	t.MemoryMiB, t.Estimate = notGiven, notGiven
 	if x == nil {
@@ -137,7 +137,7 @@ func (x *extension) apply(t *workflow.Task) error {
 	if x.Estimate != nil {
 		t.Estimate = time.Duration(*x.Estimate)
 	}
-	if t.ID != "" { // otherwise it is missing where the format requires it
+	if t.ID != "" { // otherwise the id that the format requires is missing
 		t.ID = cmp.Or(x.ID, t.ID)
 	}
 	t.GPUs, t.DiskMiB, t.Instant = x.GPUs, x.DiskMiB, x.Instant

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// instances has five small published executions of production workflows (WfInstances), with an index of them.
+// instances is a folder of five small published executions of production workflows (WfInstances), with an index.
 const instances = "testdata/wfcommons/instances"
 
 // Every published instance is read without error, and with the numbers of its index.
@@ -63,7 +63,7 @@ func checkInstance(t *testing.T, file string, header, row []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) > 2 { // those of Nextflow have the unknown fields repo and runName
+	if len(warnings) > 2 { // files of Nextflow contain the unknown fields repo and runName
 		t.Errorf("warnings: %v", warnings)
 	}
 	s := wf.Summary()

@@ -2,7 +2,7 @@ package wfformat
 
 import "encoding/json"
 
-// The parts of a WfFormat 1.5 file, for reading and writing; version14.go has those of 1.4.
+// The parts of a WfFormat 1.5 file, for reading and writing; version14.go contains those of version 1.4.
 type (
 	specTask struct {
 		Name     string     `json:"name"`
@@ -31,7 +31,7 @@ type (
 		Memory     amount   `json:"memoryInBytes,omitempty"`
 		Machines   []string `json:"machines,omitempty"`
 
-		// Recognized, but not kept.
+		// These fields are recognized, but not kept.
 		Energy   json.Number `json:"energyInKWh,omitempty"`
 		Power    json.Number `json:"avgPowerInW,omitempty"`
 		Priority json.Number `json:"priority,omitempty"`
@@ -44,13 +44,13 @@ type (
 )
 
 const (
-	version      = "1.5" // of WfFormat, as written
-	version14    = "1.4" // also supported for reading
+	version      = "1.5" // version of WfFormat that is written
+	version14    = "1.4" // version that is also supported for reading
 	extensionKey = "x-corral"
 )
 
 // extension holds the data that a run needs and WfFormat lacks; docs/x-corral.schema.json describes it. A pointer
-// distinguishes a field that is 0 from a missing one. Unknown fields are refused (document.compare): the extension
+// distinguishes a field that is 0 from a missing field. Unknown fields are refused (document.compare): the extension
 // belongs to Corral, so an unknown field is a typing error that would lead to an incorrect run.
 type extension struct {
 	ID        string            `json:"id,omitempty"`

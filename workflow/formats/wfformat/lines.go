@@ -10,7 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// maxBlanks is the maximum number of consecutive blanks in bytes, because the decoder buffers them until a value comes.
+// maxBlanks is the maximum number of consecutive blanks in bytes. It is limited because the decoder buffers blanks
+// until the next value begins.
 const maxBlanks = 1 << 20
 
 var (
@@ -20,28 +21,28 @@ var (
 )
 
 // A lineReader passes a text on to the decoder. It can return the line of an offset, and the text between two offsets,
-// as long as they are queried in ascending order: it buffers the text from the last queried offset to the end of what
-// was read. That is at most one value and the decoder's read-ahead.
+// as long as offsets are queried in ascending order: it buffers the text from the last queried offset to the end of the
+// text read so far. This is at most one value and the decoder's read-ahead.
 //
-// It also limits the size of a value. The decoder itself has no limit: it buffers a value until it is complete, and
-// whitespace until a value comes.
+// It also limits the size of a value. The decoder itself has no limit: it buffers a value until the value is complete,
+// and whitespace until a value begins.
 type lineReader struct {
 	r      io.Reader
-	most   int64 // maximum bytes of a value, beyond which it fails with errLongValue
+	most   int64 // maximum bytes of a value, beyond which Read fails with errLongValue
 	read   int64
 	blanks int    // at the end of the text read
-	kept   []byte // kept[drop:] is the text from offset to read
+	kept   []byte // kept[drop:] is the text from offset to the end of the text read
 	drop   int
 	offset int64
 	passed int    // number of newlines before offset
-	begin  int64  // offset of the beginning of the line
+	begin  int64  // offset of the beginning of the current line
 	cut    []byte // an incomplete character at the end of the text read
 	bad    int64  // offset of invalid UTF-8
 }
 
 // Read fills p as far as the text allows. After each Read the decoder scans all the blanks before a value again, and it
-// doubles its buffer when the buffer is full. As long as every Read fills the buffer, this takes time proportional to
-// the number of blanks; with short Reads it would be quadratic.
+// doubles its buffer when the buffer is full. As long as every Read fills the buffer, the scans take time proportional
+// to the number of blanks; with short Reads the time would be quadratic.
 func (l *lineReader) Read(p []byte) (int, error) {
 	if int64(len(l.kept)-l.drop) > l.most {
 		return 0, fmt.Errorf("%w %w", errLongValue, &input.TooLongError{Limit: l.most})
@@ -65,8 +66,8 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fewBlanks reports whether the number of consecutive blanks is within the limit, if the text continues with these
-// bytes. If they are shorter than the limit, only the blanks at their ends matter.
+// fewBlanks reports whether the number of consecutive blanks is within the limit if the text continues with these
+// bytes. If the number of bytes is within the limit, only the blanks at their beginning and end matter.
 func (l *lineReader) fewBlanks(b []byte) bool {
 	const blank = " \n\r\t"
 	if len(b) <= maxBlanks {
@@ -87,8 +88,8 @@ func (l *lineReader) fewBlanks(b []byte) bool {
 	return true
 }
 
-// inUTF8 reports whether the text continues as UTF-8 with these bytes; last means that no more follow. The decoder
-// would replace invalid characters. It records their offset.
+// inUTF8 reports whether the text continues as UTF-8 with these bytes; last means that no more bytes follow. It records
+// the offset of an invalid character. The decoder would silently replace such characters.
 func (l *lineReader) inUTF8(b []byte, last bool) bool {
 	at := l.read - int64(len(b)) - int64(len(l.cut))
 	if len(l.cut) > 0 {
@@ -113,7 +114,7 @@ func (l *lineReader) inUTF8(b []byte, last bool) bool {
 	return true
 }
 
-// position returns the line and column of an offset, both from 1, and drops the text before it.
+// position returns the line and column of an offset, both from 1, and drops the text before the offset.
 func (l *lineReader) position(offset int64) (line, column int) {
 	if offset > l.offset {
 		text := l.between(l.offset, offset)
@@ -127,8 +128,8 @@ func (l *lineReader) position(offset int64) (line, column int) {
 	return l.passed + 1, int(max(0, offset-l.begin)) + 1
 }
 
-// between returns the text between two offsets, which must not be before the last position. It is valid until the next
-// Read.
+// between returns the text between two offsets, which must not be before the last offset passed to position. The result
+// is valid until the next Read.
 func (l *lineReader) between(from, to int64) []byte {
 	text := l.kept[l.drop:]
 	return text[max(0, from-l.offset):min(int64(len(text)), to-l.offset)]

@@ -271,7 +271,8 @@ func FuzzRead(f *testing.F) {
 }
 
 // TestRuntimesOfZero: in a trace a runtime of 0 is a measurement, even if nothing else is known about the task. It is
-// not one in a workflow that never ran, if x-corral states so, and if the trace has no runtime for the task.
+// not a measurement in a workflow that never ran, if x-corral states that the estimate is unknown, or if the trace
+// contains no runtime for the task.
 func TestRuntimesOfZero(t *testing.T) {
 	t.Parallel()
 	const trace = `{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A reader walks through one document, field by field, and passes its contents to its builder. The fields of the
-// document may be in any order, so executions and edges are deferred until all tasks are known.
+// A reader reads one document, field by field, and passes the contents to its builder. The fields of the document may
+// be in any order, so executions and edges are deferred until all tasks are known.
 type reader struct {
 	doc           *document
 	wf            *workflow.Workflow
@@ -22,10 +22,11 @@ type reader struct {
 	extension  *workflowExtension // nil: none
 	executions executions
 	tasks      tasks14
-	ofChildren []bool // for each edge, whether it is from a list of children, not one of parents
+	ofChildren []bool // for each edge, whether it is from a list of children, not from a list of parents
 }
 
-// read reads the whole document, and then joins its separate parts. Only at the end are all unknown fields known.
+// read reads the whole document, and then joins its separate parts. It warns of unknown fields only at the end, when
+// all of them have been counted.
 func (r *reader) read() error {
 	if err := r.doc.object(r.format())(""); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (r *reader) read() error {
 	return r.compareLists()
 }
 
-// format returns the functions for the fields of the format.
+// format returns the functions that read the fields of the format.
 func (r *reader) format() fields {
 	doc, wf := r.doc, r.wf
 	return fields{
@@ -65,7 +66,7 @@ func (r *reader) format() fields {
 		"schemaVersion": r.schemaVersion,
 		"author":        value(doc, &wf.Author),
 		"runtimeSystem": value(doc, &wf.System),
-		"wms":           value(doc, &wf.System), // its name in 1.4
+		"wms":           value(doc, &wf.System), // the field's name in 1.4
 		"workflow": doc.object(fields{
 			"specification": r.of(version, doc.object(fields{
 				"tasks":      array(doc, r.task),
@@ -86,8 +87,8 @@ func (r *reader) format() fields {
 	}
 }
 
-// of reads a field that only one version has. In a document of the other version it is unknown; in a document whose
-// version is not known yet it determines the version.
+// of returns a field that exists in only one version. In a document of the other version the field is unknown; in a
+// document whose version is not known yet it determines the version.
 func (r *reader) of(version string, read field) field {
 	return func(path string) error {
 		if cmp.Or(r.version, r.layout, version) != version {
@@ -98,8 +99,8 @@ func (r *reader) of(version string, read field) field {
 	}
 }
 
-// schemaVersion refuses an unsupported version as soon as it is known, because the rest of such a file would not be
-// meaningful.
+// schemaVersion reads the version, and refuses an unsupported version at once, because the rest of such a file would
+// not be meaningful.
 func (r *reader) schemaVersion(path string) error {
 	if err := value(r.doc, &r.version)(path); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (r *reader) schemaVersion(path string) error {
 	return r.checkVersion()
 }
 
-// checkVersion is also called at the end, in case the version is missing.
+// checkVersion refuses an unsupported version. It is also called at the end, in case the version is missing.
 func (r *reader) checkVersion() error {
 	if r.version != version && r.version != version14 {
 		return r.doc.here().Errorf("schemaVersion is %q; only WfFormat %s and %s are supported",
@@ -150,8 +151,8 @@ func (r *reader) file(f *dataFile, at workflow.Place) error {
 	return r.builder.File(f.ID, int64(f.Size), at)
 }
 
-// execution adds an execution to its task, once the task is known. Programs and arguments are interned: thousands of
-// tasks run the same program, and most arguments are file names.
+// execution adds an execution to its task, once the task is known. Programs and arguments are interned, because
+// thousands of tasks run the same program, and most arguments are file names.
 func (r *reader) execution(e *execTask, at workflow.Place) error {
 	if r.executions.count == r.maxExecutions {
 		return at.Errorf("the workflow has executions of more than %d tasks", r.maxExecutions)
@@ -159,7 +160,7 @@ func (r *reader) execution(e *execTask, at workflow.Place) error {
 	return r.keep(*e, at)
 }
 
-// keep stores an execution, with one copy of common texts.
+// keep stores an execution, with only one copy of each text of its command.
 func (r *reader) keep(e execTask, at workflow.Place) error {
 	if e.Command != nil {
 		e.Command.Program = r.builder.Intern(e.Command.Program)
@@ -170,7 +171,8 @@ func (r *reader) keep(e execTask, at workflow.Place) error {
 	return r.executions.add(r.builder, r.wf, execution{e, at})
 }
 
-// time reads a timestamp into t. If its format is not supported, t remains zero, with a warning.
+// time returns a field that reads a timestamp into t. If the format of the timestamp is not supported, t becomes zero,
+// and a warning is added.
 func (r *reader) time(t *time.Time) field {
 	return func(path string) error {
 		var s string
@@ -183,9 +185,9 @@ func (r *reader) time(t *time.Time) field {
 	}
 }
 
-// compareLists warns if the lists of parents and those of children disagree. WfFormat contains each edge twice; an edge
-// in either list is valid, so that a task never starts too early. If one kind of list is always empty, as in files
-// written by hand, only the other one is used.
+// compareLists warns if the lists of parents and the lists of children disagree. A WfFormat file should contain each
+// edge twice; an edge in only one of the lists is also valid, so that a task never starts too early. If one kind of
+// list is always empty, as in files written by hand, compareLists does not warn.
 func (r *reader) compareLists() error {
 	edges, err := r.builder.Edges()
 	if err != nil {
@@ -215,7 +217,8 @@ func sorted(edges [][2]int) [][2]int {
 
 func byEnds(x, y [2]int) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }
 
-// warnOfMissing warns of the first edge of one kind of list that the other kind lacks. Both must be sorted.
+// warnOfMissing warns of the first edge that is in one kind of list but not in the other. Both slices of edges must be
+// sorted.
 func (r *reader) warnOfMissing(edges, other [][2]int, in, lack string) {
 	var only [][2]int
 	for _, e := range edges {

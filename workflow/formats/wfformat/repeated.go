@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// repeatedKey finds the first repeated key in an object of a value: the decoder would silently use the last one. text
-// is a JSON value that was decoded, and at is the position of the key.
+// repeatedKey returns the first repeated key in an object of a value: the decoder would silently use the key's last
+// value. text is a JSON value that was decoded, and at is the position of the repeated key.
 //
-// Almost no value has such a key, and a file has millions of values. So mayRepeat checks first; it takes 1 % of the
-// time of decoding, and has false positives.
+// Almost no value contains such a key, and a file contains millions of values. Therefore mayRepeat checks first; it
+// takes 1 % of the time of decoding, but may return false positives.
 func repeatedKey(text []byte) (at int, key string, ok bool) {
 	if !mayRepeat(text) {
 		return 0, "", false
@@ -26,7 +26,7 @@ func repeatedKey(text []byte) (at int, key string, ok bool) {
 // mayRepeat reports whether an object may have a repeated key. Keys are hashed into 64 classes by their length and
 // their first and last letters; the keys of one WfFormat object are in different classes.
 func mayRepeat(text []byte) bool {
-	var few [8]uint64 // the classes of the keys of nested objects
+	var few [8]uint64 // classes of the keys of each nested object
 	open := few[:0]
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -54,7 +54,8 @@ func mayRepeat(text []byte) bool {
 	return false
 }
 
-// isOdd reports whether a key may be equal to one with another length: it has escapes, or letters that are not ASCII.
+// isOdd reports whether a key may be equal to a key of a different length, which is possible if it contains escapes, or
+// letters that are not ASCII.
 func isOdd(key []byte) bool {
 	for _, c := range key {
 		if c == '\\' || c >= utf8.RuneSelf {
@@ -64,7 +65,7 @@ func isOdd(key []byte) bool {
 	return false
 }
 
-// stringEnd returns the end of the string that begins at begin.
+// stringEnd returns the position of the closing quote of the string that begins at begin.
 func stringEnd(text []byte, begin int) int {
 	for i := begin + 1; ; i++ {
 		i += bytes.IndexByte(text[i:], '"')
@@ -90,20 +91,21 @@ func isKey(text []byte, end int) bool {
 	return false
 }
 
-// A keyAt is a key of an object, by its hash.
+// A keyAt is the hash and the position of a key of an object.
 type keyAt struct {
 	hash uint64
 	at   int
 }
 
-// findRepeated is repeatedKey without mayRepeat. For field names it ignores case, like the decoder.
+// findRepeated does the same as repeatedKey, but without calling mayRepeat. In field names it ignores case, like the
+// decoder.
 func findRepeated(text []byte) (at int, key string, ok bool) {
 	type object struct {
 		first int // index of its first key
 		names bool
 	}
 	var open []object
-	var keys []keyAt // of all open objects
+	var keys []keyAt // keys of all open objects
 	seed, last := maphash.MakeSeed(), ""
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -131,7 +133,7 @@ func findRepeated(text []byte) (at int, key string, ok bool) {
 	return 0, "", false
 }
 
-// second returns the position of the first key that occurred before, or -1.
+// second returns the position of the first key that repeats an earlier one, or -1.
 func second(keys []keyAt) int {
 	slices.SortFunc(keys, func(a, b keyAt) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.at, b.at)) })
 	found := -1
@@ -148,7 +150,7 @@ func unquoted(text []byte) (s string) {
 	return s
 }
 
-// folded returns the smallest of the letters that differ only in case.
+// folded returns the smallest of the letters that differ from r only in case.
 func folded(r rune) rune {
 	for {
 		next := unicode.SimpleFold(r)

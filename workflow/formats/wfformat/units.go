@@ -8,7 +8,7 @@ import (
 )
 
 // seconds is a duration that the format represents as a number of seconds. Unlike corral.Seconds it preserves
-// nanoseconds (exactly, below 26 days), because writing and reading must not change a measured value; and it refuses
+// nanoseconds (exactly, below 26 days), because writing and reading must not change a measured value. It refuses
 // negative values, because it is read from users' files.
 type seconds time.Duration
 
@@ -16,14 +16,14 @@ func (s seconds) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
 }
 
-// UnmarshalJSON parses seconds, to the nanosecond; null is 0.
+// UnmarshalJSON parses a number of seconds, to the nanosecond; null counts as 0.
 func (s *seconds) UnmarshalJSON(b []byte) error {
 	v, err := number(b, math.MaxInt64/float64(time.Second)/2)
 	*s = seconds(math.Round(v * float64(time.Second)))
 	return err
 }
 
-// amount is a number of bytes. The format allows any number; fractions are rounded up.
+// amount is a number of bytes. The format allows any number, so a fractional number is rounded up.
 type amount int64
 
 // UnmarshalJSON parses an integer exactly, because a float has too few digits for large files, and any other number as
@@ -61,8 +61,8 @@ var timestampLayouts = []string{
 	"01-02-06T15:04:05Z",
 }
 
-// parseTime parses a timestamp; without a zone it is assumed to be UTC. An empty text is the zero time, and so is the
-// Unix epoch, which Write writes if the format requires a time and none is known.
+// parseTime parses a timestamp; a timestamp without a zone is assumed to be in UTC. For an empty text it returns the
+// zero time, and also for the Unix epoch, which Write writes if the format requires a time but none is known.
 func parseTime(s string) (t time.Time, ok bool) {
 	if s == "" {
 		return time.Time{}, true
@@ -78,7 +78,7 @@ func parseTime(s string) (t time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// formatTime formats a timestamp; the zero time is empty.
+// formatTime formats a timestamp; for the zero time it returns "".
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

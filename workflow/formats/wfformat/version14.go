@@ -60,23 +60,23 @@ type (
 	}
 )
 
-// tasks14 holds the data that is deferred until every task of a 1.4 document is known: edges with the document's names
-// of tasks, and the sizes of files.
+// tasks14 holds the data that is deferred until every task of a 1.4 document is known: edges, with the names that the
+// document uses for tasks, and the sizes of files.
 type tasks14 struct {
 	names map[string]string // :: id in the document, if it differs from the task's → id of the task
 	refs  []ref14
 	sizes workflow.Sizes
 }
 
-// A ref14 is an edge between a task and another one by its name in the document.
+// A ref14 is an edge between a task and another task, which is identified by its name in the document.
 type ref14 struct {
 	task, other string
-	toChild     bool // the other one is the child
+	toChild     bool // the other task is the child
 	at          workflow.Place
 }
 
-// task14 adds a task. Others refer to it by its name, or by its id if that differs; so the name becomes its id, unless
-// another task has that name.
+// task14 adds a task. Other tasks refer to it by its name or, if its id differs from the name, by its id; therefore the
+// name becomes the task's id, unless another task has the same name.
 func (r *reader) task14(s *task14, at workflow.Place) error {
 	id := cmp.Or(s.Name, s.ID)
 	if _, taken := r.builder.Index(id); taken && s.ID != "" && s.ID != id {
@@ -129,7 +129,7 @@ func (r *reader) files14(t *workflow.Task, files []file14, at workflow.Place) er
 	return nil
 }
 
-// execution returns the execution data of a 1.4 task in the form of 1.5.
+// execution returns the execution data of a 1.4 task in the form of version 1.5.
 func (s *task14) execution(id string) execTask {
 	e := execTask{
 		ID: id, Runtime: s.Runtime, Command: s.Command, Cores: s.Cores, AvgCPU: s.AvgCPU,
@@ -156,7 +156,7 @@ func (r *reader) machines14(path string) error {
 	return nil
 }
 
-// countable rounds up; unreasonable values are treated as unknown.
+// countable rounds a value up to an integer, and returns 0 (unknown) for unreasonable values.
 func countable(v float64) int {
 	if !(v > 0 && v <= math.MaxInt32) {
 		return 0

@@ -59,8 +59,8 @@ func TestReadVersion14(t *testing.T) {
 	}
 }
 
-// In 1.4 two tasks may have the same name if their ids differ; then they are distinguished, and others refer to them by
-// their ids.
+// In 1.4 two tasks may have the same name if their ids differ; such tasks are kept apart, and other tasks refer to them
+// by their ids.
 func TestNamesOfVersion14(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, document14(`{"name": "n", "id": "1"}`, `{"name": "n", "id": "2", "parents": ["1"]}`,

@@ -15,15 +15,15 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Write writes a workflow in WfFormat 1.5, with one task or file per line, so that errors can name the line and text
-// tools can find it. Reading the result yields the same workflow, except for Dir. Write fails with kind Invalid if the
-// format cannot represent the workflow (no name, or no tasks), otherwise with the error of the writer.
+// Write writes a workflow in WfFormat 1.5, with one task or file per line, so that errors can name the line of a task,
+// and text tools can find it. Reading the result yields the same workflow, except for Dir. Write fails with kind
+// Invalid if the format cannot represent the workflow (no name, or no tasks), otherwise with the error of the writer.
 //
 // The format allows letters, digits and - _ . # in ids. A task with other characters in its id is written with a
-// different id, and its own id is in x-corral.
+// different id, and its own id is written to x-corral.
 //
-// A value that follows from another is omitted: x-corral contains memory and estimate only if they differ from the
-// measured values.
+// A value that can be derived from another value is omitted: x-corral contains memory and estimate only if they differ
+// from the measured values.
 func Write(w io.Writer, wf *workflow.Workflow) error {
 	if wf.Name == "" || len(wf.Tasks) == 0 {
 		return corral.Errorf(corral.Invalid, "a workflow file needs a name and at least one task")
@@ -38,8 +38,8 @@ func Write(w io.Writer, wf *workflow.Workflow) error {
 	return p.w.Flush()
 }
 
-// A printer writes the parts of a file in order. Its buffered writer keeps the first error until it is flushed; there
-// are no other errors, because every value of a workflow can be encoded as JSON.
+// A printer writes the parts of a file in order. Its buffered writer keeps the first error until it is flushed; no
+// other errors can occur, because every value of a workflow can be encoded as JSON.
 type printer struct {
 	w   *bufio.Writer
 	enc *json.Encoder
@@ -123,7 +123,8 @@ func (p *printer) execution(wf *workflow.Workflow) {
 	p.text("}\n")
 }
 
-// idsOf returns the ids of tasks; the format requires an array, even an empty one.
+// idsOf returns the written ids of tasks. The result is never nil, because the format requires an array, even if it is
+// empty.
 func (p *printer) idsOf(wf *workflow.Workflow, tasks []int) []string {
 	ids := make([]string, len(tasks))
 	for k, i := range tasks {
@@ -135,7 +136,7 @@ func (p *printer) idsOf(wf *workflow.Workflow, tasks []int) []string {
 // id returns the written id of a task.
 func (p *printer) id(wf *workflow.Workflow, i int) string { return cmp.Or(p.ids[i], wf.Tasks[i].ID) }
 
-// legalIDs returns the written ids for the tasks whose ids the format does not allow.
+// legalIDs returns the ids to write for tasks whose own ids the format does not allow.
 func legalIDs(wf *workflow.Workflow) map[int]string {
 	ids := make(map[int]string)
 	for i := range wf.Tasks {
@@ -165,7 +166,7 @@ func isIllegal(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.#", r))
 }
 
-// legal returns the replacement for a character in ids.
+// legal returns the character itself if the format allows it in ids, and its replacement otherwise.
 func legal(r rune) rune {
 	if isIllegal(r) {
 		return '_'
@@ -173,9 +174,9 @@ func legal(r rune) rune {
 	return r
 }
 
-// extensionOf returns the extension for the task, or nil. Values that follow from measurements are omitted; reading the
-// result yields the same task. If nothing was measured, this is stated where a runtime of 0 would be mistaken for a
-// measurement.
+// extensionOf returns the extension for the task, or nil if none is needed. Values that can be derived from
+// measurements are omitted; reading the result yields the same task. If nothing was measured, the extension states this
+// whenever a runtime of 0 would be mistaken for a measurement.
 func (p *printer) extensionOf(wf *workflow.Workflow, i int) *extension {
 	t := &wf.Tasks[i]
 	x := extension{
@@ -206,7 +207,7 @@ func (p *printer) extensionOf(wf *workflow.Workflow, i int) *extension {
 	return &x
 }
 
-// execTaskOf returns the execution data of a task, even of one that never ran.
+// execTaskOf returns the execution data of a task, even if the task never ran.
 func execTaskOf(t *workflow.Task, id string) execTask {
 	cores := float64(t.CPUs)
 	e := execTask{

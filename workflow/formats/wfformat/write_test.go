@@ -26,7 +26,8 @@ import (
 
 const schemaFile = "testdata/wfcommons/schema.json"
 
-// Reading the written file yields the same workflow, and the file has everything that the published schema requires.
+// Reading the written file yields the same workflow, and the file contains all fields that the published schema
+// requires.
 func TestWriteRoundTrips(t *testing.T) {
 	t.Parallel()
 	schema := readSchema(t, schemaFile)
@@ -35,7 +36,7 @@ func TestWriteRoundTrips(t *testing.T) {
 	})
 }
 
-// Traces with few measurements: whether an estimate of 0 is valid is preserved.
+// For traces with few measurements, writing and reading preserves whether an estimate of 0 is valid.
 func TestWriteRoundTripsOfZeros(t *testing.T) {
 	t.Parallel()
 	schema := readSchema(t, schemaFile)
@@ -250,7 +251,7 @@ func drawTime(t *rapid.T) time.Time {
 	return time.Unix(rapid.Int64Range(1, 4e9).Draw(t, "unix"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
 }
 
-// An id with characters that the format does not allow is written as a different, unique one.
+// An id with characters that the format does not allow is written as a different, unique id.
 func TestWriteLegalIDs(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, document(task("E_S2", "", "")+",\n"+task("E+S2", `"E_S2"`, "")+",\n"+task("E:S2", `"E+S2"`, ""), ""))

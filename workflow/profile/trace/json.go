@@ -15,16 +15,16 @@ import (
 // A file of traces has one JSON object per line, so that files can be joined by concatenation and many tasks can append
 // to one file.
 
-// maxLine is the length of the longest line that is read, in bytes.
+// maxLine is the maximum length of a line in bytes.
 const maxLine = 64 << 20
 
-// maxTraces is how many traces are read from one file.
+// maxTraces is the maximum number of traces in one file.
 const maxTraces = 1_000_000
 
-// sign is the beginning of every line that Write has written.
+// sign is the beginning of every line that contains a trace.
 const sign = `{"corral_trace":`
 
-// Sniff reports whether a text that begins with begin may contain traces written by Write.
+// Sniff reports whether a text that begins with begin may contain traces in the form of Line.
 func Sniff(begin []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte(sign)) }
 
 // Line returns the trace as one line of JSON, including the newline.
@@ -36,10 +36,10 @@ func (t *Trace) Line() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Read reads traces, one per line, and calls each with every one of them, after validation. name is the name of the
-// file in errors. Errors are of kind Invalid, with the place name:line: for a line that is not a trace of this version,
-// for unknown fields and for numbers that no measurement can give. Read also returns any error from each. An incomplete
-// last line is an error, too.
+// Read reads traces, one per line, validates them, and calls the function each for every trace. name is the name of the
+// file in errors. Errors are of kind Invalid, with the place name:line; they are returned for a line that is not a
+// trace of this version, for unknown fields and for numbers that no measurement can produce. Read also returns any
+// error from each. An incomplete last line is also an error.
 func Read(r io.Reader, name string, each func(*Trace) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -140,8 +140,8 @@ func (t *Trace) validateBytes() error {
 	return nil
 }
 
-// maxSpan is the longest possible duration, in nanoseconds: a thousand days. maxCount limits the bytes and the calls of
-// one thing.
+// maxSpan is the maximum duration in nanoseconds: a thousand days. maxCount is the maximum number of bytes, and of
+// calls, in a single count.
 const (
 	maxSpan  = 1e9 * 86400 * 1000
 	maxCount = 1 << 53

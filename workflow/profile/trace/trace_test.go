@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// process returns one that existed from start to end, in seconds, and had the given number of bytes.
+// process returns a process that existed from start to end, in seconds, and had the given memory peak in bytes.
 func process(start, end int, peak int64) Process {
 	return Process{
 		Threads: 1, Start: time.Duration(start) * time.Second, End: time.Duration(end) * time.Second,
@@ -36,7 +36,8 @@ func some(processes ...Process) *Trace {
 	return t
 }
 
-// The peak counts processes that existed at once; one that ends when the next begins does not count together with it.
+// The peak is a sum over processes that existed at the same time; if a process ends at the instant at which the next
+// begins, the two are not added.
 func TestPeak(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -69,7 +70,7 @@ func TestSums(t *testing.T) {
 	if got, want := tr.Bytes(), (Sum{Read: 400, Written: 5, Reads: 5, Writes: 1}); got != want {
 		t.Errorf("Bytes() = %+v, want %+v", got, want)
 	}
-	if got, ok := tr.Distinct(); !ok || got != 200 { // /in was read three times, of /lib only the beginning
+	if got, ok := tr.Distinct(); !ok || got != 200 { // /in was read three times, but only the beginning of /lib
 		t.Errorf("Distinct() = %d, %v, want 200", got, ok)
 	}
 	tr.Mode = Processes
@@ -127,7 +128,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Everything that is read can be written, and reads as the same trace again; its sums are possible measurements.
+// Every trace that can be read can be written, and reading the output yields the same trace; its sums are possible
+// measurements.
 func FuzzRead(f *testing.F) {
 	for _, tr := range []*Trace{some(process(0, 10, 1)), some(process(0, 1, 2), process(1, 2, 3))} {
 		line, _ := tr.Line()

@@ -11,7 +11,7 @@ import (
 // A Description is a parsed submit description.
 type Description struct {
 	statements []statement
-	Warnings   []workflow.Warning // about commands that are ignored
+	Warnings   []workflow.Warning // warnings about ignored commands
 }
 
 type kind int
@@ -25,20 +25,21 @@ const (
 	queueStatement
 )
 
-// A statement is one line of a description, or several if it has a list.
+// A statement is one line of a description, or several lines if it contains a list or a value of several lines.
 type statement struct {
 	kind  kind
-	name  string   // of assign, in lower case; attribute names begin with "my."
-	value string   // of assign; the condition of if and elif; the text after queue
-	own   bool     // of assign: the value refers to its own macro
+	name  string   // of assign: name in lower case; attribute names begin with "my."
+	value string   // value of assign; condition of if and elif; text after queue
+	own   bool     // of assign: the value refers to the macro that is assigned
 	rows  []string // of queue: the list in parentheses; nil: none
 	at    workflow.Place
 }
 
-// A Source opens a file that a description names, for example in an include statement.
+// A Source is a function that opens a file that a description names, for example in an include statement.
 type Source func(name string, at workflow.Place) (*Lines, io.Closer, error)
 
-// Limits of a description. The time for each of its jobs is proportional to its statements.
+// Limits of a description. The number of statements is limited because the time for each job of a description is
+// proportional to it.
 const (
 	maxStatements = 100_000
 	maxIncludes   = 20
@@ -50,7 +51,7 @@ func Parse(lines *Lines, source Source) (*Description, error) {
 	return d, err
 }
 
-// ParseTo parses a description up to a line that begins with the word end, and returns the rest of that line.
+// ParseTo parses a description up to a line that begins with the word given by end, and returns the rest of that line.
 func ParseTo(lines *Lines, end string, source Source) (d *Description, rest string, err error) {
 	d = &Description{}
 	rest, err = d.parse(lines, end, source, 0)
@@ -146,7 +147,7 @@ func (d *Description) statement(line Line, lines *Lines) error {
 	return nil
 }
 
-// assignment parses NAME = VALUE, and NAME @=TAG, whose value consists of the lines up to @TAG.
+// assignment parses NAME = VALUE, or NAME @=TAG; in the latter case the value consists of the lines up to @TAG.
 func (d *Description) assignment(line Line, lines *Lines) error {
 	name, value, ok := strings.Cut(line.Text, "=")
 	name, tagged := strings.CutSuffix(strings.TrimSpace(name), "@")
@@ -189,7 +190,8 @@ func tail(lines *Lines, end string) (string, error) {
 	}
 }
 
-// list parses the list of a queue statement if it is in parentheses: on the same line or on the following lines.
+// list parses the list of a queue statement if the list is in parentheses. It may be on the same line or on the
+// following lines.
 func (s *statement) list(lines *Lines) error {
 	before, inside, ok := strings.Cut(s.value, "(")
 	if !ok || strings.HasSuffix(before, "$") {
@@ -221,7 +223,7 @@ func (s *statement) list(lines *Lines) error {
 	}
 }
 
-// checkIfs refuses unbalanced if statements; the text ends at here.
+// checkIfs returns an error if the if statements are not balanced; here is the end of the text.
 func (d *Description) checkIfs(here workflow.Place) error {
 	var open []kind // the last branch of each open if
 	for _, s := range d.statements {
@@ -247,7 +249,7 @@ func (d *Description) checkIfs(here workflow.Place) error {
 	return nil
 }
 
-// cutWord returns the first word of text, and what follows it.
+// cutWord returns the first word of text and the rest of the text.
 func cutWord(text string) (word, rest string) {
 	i := strings.IndexAny(text, " \t")
 	if i < 0 {

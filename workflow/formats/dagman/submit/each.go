@@ -10,23 +10,23 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Var is a macro that is passed to a description.
+// A Var is a macro that the caller passes to a description.
 type Var struct{ Name, Value string }
 
 // Given holds the data of the node for which a description is executed.
 type Given struct {
-	Vars    []Var  // set before the description
-	Append  []Var  // set before each queue statement, overriding the description
+	Vars    []Var  // macros set before the description
+	Append  []Var  // macros set before each queue statement, overriding the description
 	Cluster int    // number of the job cluster
 	Most    int    // maximum number of jobs of all descriptions; 0: unlimited
-	Taken   int    // number of these that exist
+	Taken   int    // number of these jobs that already exist
 	Left    *int64 // remaining budget of bytes, for this description and others
 
-	// Open opens the file of queue … from FILE.
+	// Open opens the file that queue … from FILE names.
 	Open Source
 }
 
-// A Job is one job of a description. It is valid until the function to which it was passed returns.
+// A Job is one job of a description. It is valid only until the function to which it was passed returns.
 type Job struct {
 	macros macros
 	at     workflow.Place
@@ -37,8 +37,8 @@ type Job struct {
 // At returns the place of the job's queue statement.
 func (j *Job) At() workflow.Place { return j.at }
 
-// Value returns the value of the first command that is present; names are in lower case. matched reports that the value
-// contains a $$(…), which would be replaced when the job is matched with a machine.
+// Value returns the value of the first command that is present; names are in lower case. matched reports whether the
+// value contains a $$(…), which would be replaced when the job is matched with a machine.
 func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	for _, name := range names {
 		if text, ok := j.macros[name]; ok {
@@ -52,7 +52,8 @@ func (j *Job) Value(names ...string) (value string, matched bool, err error) {
 	return "", false, nil
 }
 
-// Charge counts bytes that are stored or examined for a job. A description of a megabyte may belong to a million nodes.
+// Charge deducts bytes that are stored or examined for a job from the budget. The budget is necessary because a
+// description of a megabyte may belong to a million nodes.
 func (j *Job) Charge(bytes int) error {
 	if *j.left -= int64(bytes); *j.left < 0 {
 		return errors.New("the values of all jobs together exceed the size limit of a workflow")
@@ -60,13 +61,13 @@ func (j *Job) Charge(bytes int) error {
 	return nil
 }
 
-// An obedience is one execution of a description.
+// An obedience is the state of one execution of a description.
 type obedience struct {
 	d     *Description
 	given *Given
 	job   Job
 	each  func(*Job) error
-	skips []skip // of the open if statements
+	skips []skip // states of the open if statements
 }
 
 // A skip is the state of an if statement.
@@ -78,12 +79,13 @@ const (
 	decided // an earlier branch was executed
 )
 
-// statementBytes is the charge for executing a statement, storing or replacing a macro, or taking an item of a list, so
-// that time is also bounded: half a billion of them take a minute or two.
+// statementBytes is the number of bytes charged for executing a statement, storing or replacing a macro, or processing
+// an item of a list, so that the time is also bounded: half a billion such steps take a minute or two.
 const statementBytes = 4
 
-// Each executes the description and calls each for each of its jobs. A description without a queue statement has one
-// job. Errors have kind Invalid and name the line, except those of each, which stop the execution.
+// Each executes the description and calls the function each for every job. A description without a queue statement has
+// one job. Errors have kind Invalid and name the line. An error of the function each stops the execution, and is
+// returned unchanged.
 func (d *Description) Each(given Given, each func(*Job) error) error {
 	o := &obedience{d: d, given: &given, each: each, job: Job{
 		macros: make(macros, len(d.statements)+len(given.Vars)), left: given.Left,
@@ -155,7 +157,8 @@ func (o *obedience) statement(s *statement) error {
 	return nil
 }
 
-// branch decides whether the statements after s are executed. skips is the state including s; all enclosing ifs count.
+// branch determines whether the statements after s are executed. skips contains the states of all enclosing if
+// statements, including the if statement to which s belongs.
 func (o *obedience) branch(s *statement, skips []skip) error {
 	o.skips = skips
 	last := len(skips) - 1
@@ -175,7 +178,7 @@ func (o *obedience) branch(s *statement, skips []skip) error {
 	return nil
 }
 
-// holds evaluates the condition of an if.
+// holds evaluates the condition of an if or elif statement.
 func (o *obedience) holds(s *statement) (bool, error) {
 	text := strings.TrimSpace(s.value)
 	not := false
@@ -219,7 +222,8 @@ func (o *obedience) holds(s *statement) (bool, error) {
 // version is the HTCondor version whose syntax is implemented.
 var version = []int{23, 9, 6}
 
-// atVersion compares version with the text after the word version in a condition, for example >= 8.1.6.
+// atVersion reports whether version satisfies a comparison, which is the text after the word version in a condition,
+// for example >= 8.1.6.
 func atVersion(comparison string) (bool, error) {
 	end := strings.IndexFunc(comparison, func(r rune) bool { return !strings.ContainsRune("<>=!", r) })
 	if end <= 0 {

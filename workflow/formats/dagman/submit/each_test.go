@@ -55,7 +55,7 @@ func TestWhatTakesTimeIsCharged(t *testing.T) {
 	}
 }
 
-// The charge for ordinary descriptions remains small, so that workflows of a million jobs can be read.
+// The charge for ordinary descriptions is small, so that workflows of a million jobs can be read.
 func TestAnOrdinaryDescriptionIsChargedLittle(t *testing.T) {
 	t.Parallel()
 	took, err := spent(t, "executable = /bin/echo\narguments = -i $(in) -o $(out:x) --seed $(Process)\nin = a\nqueue 1\n", 1<<20)

@@ -12,30 +12,30 @@ import (
 )
 
 // Lines reads a text line by line like HTCondor's tools: a backslash at the end of a line joins it with the next one;
-// blank lines and lines that begin with # are skipped. A skipped line between joined lines continues the join only if
-// it also ends with a backslash.
+// blank lines and lines that begin with # are skipped. A comment between joined lines continues the join only if it
+// also ends with a backslash; a blank line ends the join.
 type Lines struct {
 	r    *bufio.Reader
-	at   workflow.Place // of the last line read
+	at   workflow.Place // place of the last line read
 	most int64          // maximum bytes of a joined line
 }
 
-// NewLines returns the lines of r; name is the file name for places. A line, including the lines joined to it, may have
-// most bytes.
+// NewLines returns the lines of r; name is the file name for places. most is the maximum length in bytes of a line,
+// including the lines joined to it.
 func NewLines(r io.Reader, name string, most int64) *Lines {
 	return &Lines{r: bufio.NewReader(r), at: workflow.Place{File: name}, most: most}
 }
 
-// A Line is a line with the lines joined to it, without blanks at its ends.
+// A Line is a line together with the lines joined to it, without leading and trailing blanks.
 type Line struct {
 	Text string
-	At   workflow.Place // of its beginning
+	At   workflow.Place // place of its beginning
 }
 
 // Here returns the place of the last line read.
 func (l *Lines) Here() workflow.Place { return l.at }
 
-// Next returns the next line; its error is io.EOF at the end.
+// Next returns the next line. At the end of the text the error is io.EOF.
 func (l *Lines) Next() (Line, error) {
 	var joined Line
 	var all strings.Builder
@@ -71,7 +71,7 @@ func (l *Lines) Next() (Line, error) {
 	}
 }
 
-// physical returns the next line of the text, even if it would be skipped, without blanks at its ends.
+// physical returns the next line of the text, even if it would be skipped, without leading and trailing blanks.
 func (l *Lines) physical() (string, error) {
 	var text []byte
 	for {
@@ -94,7 +94,7 @@ func (l *Lines) physical() (string, error) {
 	if l.at.Line == 1 {
 		line = strings.TrimPrefix(line, "\ufeff")
 	}
-	if !utf8.ValidString(line) { // no other format could represent it, and a task would get a different value
+	if !utf8.ValidString(line) { // no other format could represent the line, and a task would get a different value
 		return "", l.at.Errorf("the line is not in UTF-8")
 	}
 	return strings.TrimSpace(line), nil

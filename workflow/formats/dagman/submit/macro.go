@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Limits on the expansion of one value. A value with macros that refer to each other could grow without end.
+// Limits on the expansion of one value. Without them, a value with macros that refer to each other could grow without
+// end.
 const (
 	maxValueBytes = 1 << 20
 	maxExpansions = 50_000
 	maxDepth      = 50
-	maxReference  = 16 << 10 // bytes of one reference to a macro, including its default
+	maxReference  = 16 << 10 // maximum bytes of one reference to a macro, including its default
 )
 
 var errLongValue = errors.New("a value is longer than 1 MiB when its macros are expanded")
@@ -23,13 +24,13 @@ type macros map[string]string
 
 // An expander replaces the macros in one value.
 type expander struct {
-	job     *Job // the job of the macros, which is charged
+	job     *Job // the job that defines the macros, and is charged
 	left    int  // number of expansions left
-	matched bool // it found a $$(…), which only a match with a machine replaces
+	matched bool // a $$(…) was found, which is replaced only by a match with a machine
 }
 
-// expand returns text with its macros replaced; matched reports that it contains a $$(…). It charges the bytes of the
-// value, and those of all texts that were searched for macros.
+// expand returns text with its macros replaced; matched reports whether the value contains a $$(…). It charges the
+// bytes of the value, and the bytes of all texts that were searched for macros.
 func (j *Job) expand(text string) (value string, matched bool, err error) {
 	if len(text) > maxValueBytes {
 		return "", false, errLongValue
@@ -44,7 +45,7 @@ func (j *Job) expand(text string) (value string, matched bool, err error) {
 	return value, x.matched, err
 }
 
-// expand replaces the macros of text, which is nested in depth macros.
+// expand returns text with its macros replaced; depth is the number of macros within which text is nested.
 func (x *expander) expand(text string, depth int) (string, error) {
 	if depth > maxDepth {
 		return "", fmt.Errorf("a macro refers to itself, or to others more than %d deep", maxDepth)
@@ -74,8 +75,8 @@ func (x *expander) expand(text string, depth int) (string, error) {
 	}
 }
 
-// reference returns the value of the reference at the beginning of text, which follows a dollar, and the reference's
-// size in bytes. Without a reference the value is the dollar.
+// reference returns the value of the reference at the beginning of text, which follows a dollar sign, and the size of
+// the reference in bytes. If text does not begin with a reference, the value is the dollar sign itself.
 func (x *expander) reference(text string, depth int) (value string, size int, err error) {
 	if strings.HasPrefix(text, "$(") {
 		return x.whenMatched(text)
@@ -108,8 +109,8 @@ func (x *expander) reference(text string, depth int) (value string, size int, er
 	return value, size, err
 }
 
-// chargeSearch charges an unsuccessful search for the end of a parenthesis at the beginning of text: the next reference
-// may search the same bytes again.
+// chargeSearch charges an unsuccessful search for the end of a parenthesis at the beginning of text, because the next
+// reference may search the same bytes again.
 func (x *expander) chargeSearch(text string) error {
 	if !strings.HasPrefix(text, "(") {
 		return nil
@@ -117,7 +118,7 @@ func (x *expander) chargeSearch(text string) error {
 	return x.job.Charge(min(len(text), maxReference))
 }
 
-// whenMatched passes on $$(…), except the one whose value condor_submit knows.
+// whenMatched returns $$(…) unchanged, except for $$(DOLLARDOLLAR), which condor_submit itself replaces.
 func (x *expander) whenMatched(text string) (value string, size int, err error) {
 	length := closing(text[1:])
 	if length == 0 {
@@ -159,9 +160,9 @@ func (x *expander) call(function, body string, depth int) (string, error) {
 	return "", fmt.Errorf("the macro function $%s is not supported", function)
 }
 
-// filePart returns the parts of a path selected by letters: p its folder, d the last part of the folder, n its name
-// without the extension, x the extension; q quotes the result, and b omits the slash of a folder and the dot of an
-// extension.
+// filePart returns the parts of a path that letters select: p selects the folder, d the last part of the folder, n the
+// name without the extension, and x the extension; q quotes the result, and b omits the slash of a folder and the dot
+// of an extension.
 func filePart(name, letters string) string {
 	dir, base := path.Split(name)
 	extension := path.Ext(base)
@@ -193,8 +194,8 @@ func filePart(name, letters string) string {
 	return parts
 }
 
-// closing returns the size of the parenthesis at the beginning of text, including both ends; 0: there is none, or it is
-// not closed.
+// closing returns the size in bytes of the parenthesis at the beginning of text, including both ends. It returns 0 if
+// text does not begin with a parenthesis, or if the parenthesis is not closed.
 func closing(text string) int {
 	if !strings.HasPrefix(text, "(") {
 		return 0
@@ -227,7 +228,7 @@ func inName(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.'
 }
 
-// withOwn replaces the references to a macro in its own new value by the old value.
+// withOwn returns the new value of a macro, with its references to the same macro replaced by the old value.
 func withOwn(name, value, had string) (string, error) {
 	var out strings.Builder
 	for {
@@ -245,7 +246,7 @@ func withOwn(name, value, had string) (string, error) {
 	}
 }
 
-// ownIndex returns the first index where value refers to the macro name; -1: none.
+// ownIndex returns the index of the first reference to the macro name in value, or -1 if there is none.
 func ownIndex(name, value string) int {
 	for at := 0; ; {
 		i := strings.Index(value[at:], "$(")

@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// queue makes the jobs of a queue statement.
+// queue creates the jobs of a queue statement, and calls each for them.
 func (o *obedience) queue(s *statement) error {
 	q, err := o.parseQueue(s)
 	if err != nil {
 		return err
 	}
 	if most := o.given.Most; most > 0 && len(q.items)*q.count > most-o.given.Taken-o.job.Step {
-		return s.at.Errorf("the workflow has more than %d tasks", most) // before the first of them is made
+		return s.at.Errorf("the workflow has more than %d tasks", most) // before the first job is created
 	}
 	if err := o.job.Charge(statementBytes * (len(o.job.macros) + len(o.given.Append))); err != nil {
 		return s.at.Errorf("%w", err)
@@ -46,14 +46,14 @@ func (o *obedience) queue(s *statement) error {
 	return nil
 }
 
-// A queue is the content of a queue statement: count jobs for each item.
+// A queue is the contents of a queue statement, which creates count jobs for each item.
 type queue struct {
 	count int
-	vars  []string // macros for the parts of an item
+	vars  []string // names of the macros for the parts of an item
 	items []string
 }
 
-// parseQueue parses [COUNT] [VAR[,VAR]…] [in LIST | from LIST | from FILE].
+// parseQueue parses the text after queue: [COUNT] [VAR[,VAR]…] [in LIST | from LIST | from FILE].
 func (o *obedience) parseQueue(s *statement) (queue, error) {
 	q := queue{count: 1, items: []string{""}}
 	text, _, err := o.job.expand(s.value)
@@ -92,7 +92,8 @@ func (o *obedience) parseQueue(s *statement) (queue, error) {
 	return q, nil
 }
 
-// named sets the names for the items' parts.
+// named checks the names of the macros for the parts of items, and converts them to lower case. The default is the
+// single name item.
 func (q queue) named(s *statement, err error) (queue, error) {
 	for i, name := range q.vars {
 		if !IsName(name) {
@@ -106,7 +107,7 @@ func (q queue) named(s *statement, err error) (queue, error) {
 	return q, err
 }
 
-// words returns the items of a list that is separated by blanks or commas.
+// words returns the items of a list in which items are separated by blanks or commas.
 func (o *obedience) words(s *statement) ([]string, error) {
 	list, _, err := o.job.expand(strings.Join(s.rows, " "))
 	if err != nil {
@@ -115,7 +116,7 @@ func (o *obedience) words(s *statement) ([]string, error) {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }), nil
 }
 
-// rows returns the items of a list with one item per line, from the statement or a file.
+// rows returns the items of a list with one item per line, which is in the statement itself or in a file.
 func (o *obedience) rows(s *statement, file string) ([]string, error) {
 	if s.rows != nil {
 		return s.rows, nil
@@ -146,7 +147,8 @@ func (o *obedience) rows(s *statement, file string) ([]string, error) {
 	}
 }
 
-// assign sets the macros of q to the parts of an item: a word each, and the last one to the rest.
+// assign sets the macros of q to the parts of an item: each macro to one word, except the last one, which gets the
+// rest.
 func (q *queue) assign(m macros, item string) {
 	for i, name := range q.vars {
 		part := item

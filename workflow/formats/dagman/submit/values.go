@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Join joins a folder and a relative path; an absolute path is unchanged.
+// Join returns the path of a name relative to a folder; if name is absolute, it returns the cleaned name alone.
 func Join(folder, name string) string {
 	if path.IsAbs(name) {
 		return path.Clean(name)
@@ -15,7 +15,7 @@ func Join(folder, name string) string {
 	return path.Join(folder, name)
 }
 
-// List splits a comma-separated value.
+// List returns the items of a comma-separated value, without empty items.
 func List(text string) []string {
 	var all []string
 	for _, item := range strings.Split(strings.Trim(text, `"`), ",") {
@@ -48,7 +48,7 @@ const (
 )
 
 // Bytes parses a request for memory or disk: a number and the letter of its unit, B, K, M, G or T, with or without
-// another B. Without a letter the number counts units. ok is false for other expressions.
+// another B. A number without a letter is a multiple of unit. ok is false for other expressions.
 func Bytes(text string, unit float64) (bytes float64, ok bool) {
 	end := strings.LastIndexAny(text, "0123456789.") + 1
 	switch strings.TrimSuffix(strings.ToUpper(strings.TrimSpace(text[end:])), "B") {
