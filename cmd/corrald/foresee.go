@@ -239,7 +239,7 @@ func checkSockets(api, worker string) error {
 
 // checkPorts opens all ports together, and then closes them, so that two settings with the same port are detected in
 // the same way as a port that another program uses. The worker port may be in use: corrald retries to open it until it
-// is free, because queued pilots know no other address.
+// is free, because queued pilots have no other address.
 func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 	var opened []io.Closer
 	defer func() {
