@@ -73,7 +73,7 @@ type Site struct {
 	Facts        *SiteFacts  `json:"facts,omitempty"`         // findings of a probe; nil: not probed
 	Trouble      SiteTrouble `json:"trouble,omitzero"`        // why corrald cannot use the site now
 	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay for its pilots does not run
-	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; larger ones may avoid fewer
+	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; larger attempts avoid fewer
 
 	// Credentials are the credentials with which corrald is logged in at the site. They are read again for each answer
 	// about the site and never stored.
