@@ -139,7 +139,7 @@ func (w *workerPort) serveTLS(ctx context.Context) error {
 }
 
 // openAgain reopens the TCP port at its previous address as soon as that address is free. It never gives up: queued
-// pilots know no other address, and all other functions work in the meantime.
+// pilots have no other address, and all other functions work in the meantime.
 func (w *workerPort) openAgain(ctx context.Context) {
 	const pause = time.Second // a pilot that receives no answer retries after about 2 s
 	tick := time.NewTicker(pause)
