@@ -161,7 +161,7 @@ func (p *Port) ListenTLS(addr string, cert tls.Certificate) (net.Listener, strin
 }
 
 // Serve accepts connections from ln until ctx is done; then it closes ln and all connections, and returns nil once they
-// have ended. Serve owns ln.
+// have ended. Serve always closes ln.
 func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 	var conns sync.WaitGroup
 	defer conns.Wait()

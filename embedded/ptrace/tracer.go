@@ -24,9 +24,11 @@ type Command struct {
 	Started func(pid int)
 	// Ended is called when the process has ended but has not been reaped; nil: no function is called.
 	Ended func()
-	// Alone: processes that remain when the command's process has ended are killed. Otherwise Run waits for them.
+	// If Alone is true, processes that remain when the command's process has ended are killed. Otherwise Run waits for
+	// them.
 	Alone bool
-	// Unfiltered: the process stops at all calls, without a filter, as on systems where no filter can be set.
+	// If Unfiltered is true, the process stops at all calls, without a filter, as on systems where no filter can be
+	// set.
 	Unfiltered bool
 }
 

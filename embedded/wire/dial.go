@@ -129,7 +129,7 @@ func pinned(digest string) *tls.Config {
 	}
 }
 
-// Greet sends the hello and waits for the answer. It owns nc.
+// Greet sends the hello and waits for the answer. It closes nc after an error; otherwise the returned Greeting owns nc.
 func Greet(ctx context.Context, nc net.Conn, h *Hello) (*Greeting, error) {
 	_ = nc.SetDeadline(time.Now().Add(2 * AdmitTimeout))
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
