@@ -25,8 +25,8 @@ func Setup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, e
 	})
 }
 
-// install carries out a setup order. It tries the mirrors in order, and stops at the first that delivers the right
-// bytes. If the package is already installed, it tries none.
+// install carries out a setup order. It tries the mirrors in order, and stops at the first mirror that delivers the
+// right bytes. If the package is already installed, it tries no mirror.
 func install(ctx context.Context, lg *slog.Logger, o jobfiles.Order) jobfiles.Report {
 	p, err := signed(o.Setup)
 	if err != nil { // before any mirror is contacted
