@@ -109,7 +109,7 @@ func exitStatus(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// output keeps a command's output, and ends the command when that exceeds MaxOutput.
+// output keeps a command's output, and ends the command when the output exceeds MaxOutput.
 type output struct {
 	bytes.Buffer
 	overflow context.CancelCauseFunc

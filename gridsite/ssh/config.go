@@ -59,9 +59,9 @@ const (
 // way.
 const usual = "\nMatch all\nIdentityFile none\nUserKnownHostsFile none\n"
 
-// route lists the hosts to log in at, each reached through the previous host; the last host is to itself. ProxyJump
-// lists the other hosts in order. A jump host is used as the configuration describes it, except that its own ProxyJump
-// is not followed as ssh would follow it; c.ignored records this.
+// route lists the hosts to log in at, each reached through the previous host; the last host is the one at the address
+// to. ProxyJump lists the other hosts in order. A jump host is used as the configuration describes it, except that its
+// own ProxyJump is not followed as ssh would follow it; c.ignored records this.
 func (c *config) route(ctx context.Context, to address) ([]hop, error) {
 	last, said, err := c.resolve(ctx, to)
 	if err != nil {
