@@ -15,7 +15,7 @@ const PlanLabel = "plan"
 type PlanState string
 
 const (
-	PlanInfeasible  PlanState = "INFEASIBLE"  // its goal cannot be reached; the plan names a goal that can
+	PlanInfeasible  PlanState = "INFEASIBLE"  // its goal cannot be reached; the plan names a reachable goal
 	PlanReady       PlanState = "READY"       // its pilots may be requested
 	PlanProvisioned PlanState = "PROVISIONED" // its pilots are requested, each at its time
 	PlanReleased    PlanState = "RELEASED"    // its pilots were released or have ended, and none will follow
