@@ -26,7 +26,7 @@ import (
 const (
 	tick        = 250 * time.Millisecond // between two checks of clock, job directory and parent
 	hungLeast   = 5 * time.Second        // a worker hangs if it is silent for 2/3 of its lease, at least this long
-	hungCondor  = 30 * time.Second       // likewise in an HTCondor pool, whose jobs depend on no lease
+	hungCondor  = 30 * time.Second       // the silence in an HTCondor pool, whose jobs depend on no lease
 	maxLogLines = 200
 )
 
