@@ -28,7 +28,8 @@ const (
 // Grants lists all grants.
 var Grants = []Grant{GrantLocal, GrantHostPaths, GrantPackages}
 
-// A TokenState says whether a token is valid. An expired token stays VALID, because its time alone ends it.
+// A TokenState specifies whether a token is valid. An expired token remains VALID, because its expiry time is checked
+// separately.
 type TokenState string
 
 const (
@@ -44,11 +45,11 @@ var TokenStates = []TokenState{TokenValid, TokenRevoked}
 type Token struct {
 	ID    TokenID `json:"id"`
 	Name  string  `json:"name"`  // its purpose; unique among the owner's tokens that are not REVOKED
-	Owner string  `json:"owner"` // the user that its requests act as
+	Owner string  `json:"owner"` // the user on whose behalf its requests act
 	Role  Role    `json:"role"`
 
-	// Scopes restrict what its requests may do. A scope is a noun such as runs, a noun followed by :read, or read for
-	// all reading. Without scopes, the token may do everything that its role permits.
+	// Scopes restrict the actions of its requests. A scope is a noun such as runs, a noun followed by :read, or read
+	// for all reading. Without scopes, the token permits all actions that its role permits.
 	Scopes []string `json:"scopes,omitempty"`
 	Grants []Grant  `json:"grants,omitempty"`
 

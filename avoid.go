@@ -12,10 +12,10 @@ const (
 	// AvoidAfter is the number of consecutive attempts that must fail on a node before new attempts avoid it.
 	AvoidAfter = 3
 
-	// AvoidFor is how long a failure counts. The node may have been repaired since then.
+	// AvoidFor is the time for which a failure counts. The node may have been repaired since then.
 	AvoidFor = 24 * time.Hour
 
-	avoidMost = 32 // nodes at once: the length of a batch system's command line is limited
+	avoidMost = 32 // nodes: the length of a batch system's command line is limited
 )
 
 // A BadNode is a node of a site that new attempts avoid, if the batch system supports that.
@@ -35,11 +35,11 @@ func (b BadNode) String() string {
 }
 
 // BadNodes returns the nodes of a site on which consecutive attempts failed and no worker has started since, the most
-// recent failure first. attempts are those that lost hosts. cleared maps a host to the time up to which its losses are
-// forgiven. nodes is the number of nodes available to the next attempt, 0 if unknown; the attempt needs hosts of them.
-// BadNodes names at most half of the nodes and leaves enough for the attempt: if most nodes seem bad, the cause is
-// elsewhere, and excluding all of them would leave the attempt in the queue forever. For the same reason an attempt
-// that lost several hosts and never had a worker is not counted.
+// recent failure first. attempts are the attempts that lost hosts. cleared maps a host to the time up to which its
+// losses are forgiven. nodes is the number of nodes available to the next attempt, 0 if unknown; hosts is the number of
+// nodes that the attempt needs. BadNodes names at most half of the nodes and leaves enough for the attempt: if most
+// nodes seem bad, the real cause is a different one, and excluding all of these nodes would leave the attempt in the
+// queue forever. For the same reason an attempt that lost several hosts and never had a worker is not counted.
 func BadNodes(attempts []Job, cleared map[string]time.Time, nodes, hosts int, now time.Time) []BadNode {
 	until := map[string]time.Time{} // :: short name → cleared
 	seen := map[string]bool{}
@@ -78,7 +78,7 @@ func BadNodes(attempts []Job, cleared map[string]time.Time, nodes, hosts int, no
 	return bad[:max(0, min(len(bad), nodes/2, nodes-hosts, avoidMost))]
 }
 
-// badNode returns the node on which attempts lost these hosts, at least AvoidAfter of them.
+// badNode returns the node on which attempts lost these hosts; lost has at least AvoidAfter entries.
 func badNode(lost []LostHost) BadNode {
 	slices.SortStableFunc(lost, func(a, b LostHost) int { return a.At.Compare(b.At) })
 	last := lost[len(lost)-1]
@@ -104,7 +104,7 @@ func (l LostHost) String() string {
 	return fmt.Sprintf("node %s: %s", l.Node, l.Why)
 }
 
-// Lose returns the job with these hosts recorded as lost at the given time, except those already recorded.
+// Lose returns the job with these hosts recorded as lost at the given time, except for hosts that are already recorded.
 func (j Job) Lose(at time.Time, hosts ...LostHost) Job {
 	j.Lost = slices.Clone(j.Lost)
 	for _, l := range hosts {

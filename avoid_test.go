@@ -26,7 +26,7 @@ func TestBadNodes(t *testing.T) {
 		}
 		return at
 	}
-	// several returns attempts that lost hosts on three nodes; workers ran on other nodes, or on none.
+	// several returns attempts that lost hosts on three nodes; their workers ran on other nodes, or did not run.
 	several := func(workers int) (jobs []corral.Job) {
 		for h := range corral.AvoidAfter {
 			j := corral.Job{Workers: workers}
@@ -85,7 +85,8 @@ func TestBadNodes(t *testing.T) {
 	}
 }
 
-// Of the known nodes, at least half remain, and at least as many as the next attempt needs, however many fail.
+// At least half of the known nodes remain, and at least as many as the next attempt needs, regardless of the number of
+// failed nodes.
 func TestEnoughNodesAreLeft(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

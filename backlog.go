@@ -7,10 +7,10 @@ type Backlog struct {
 	Queue      string      `json:"queue"`
 	At         time.Time   `json:"at"`
 	Processors int         `json:"processors"`       // in working order
-	Hidden     int         `json:"hidden,omitempty"` // of these, those held by jobs that are not shown
+	Hidden     int         `json:"hidden,omitempty"` // of these, the number held by jobs that are not shown
 	Running    []QueuedJob `json:"running"`          // in no order
 	Waiting    []QueuedJob `json:"waiting"`          // for processors, the highest priority first
-	Ineligible int         `json:"ineligible"`       // jobs that wait for something else: a time, another job, a limit
+	Ineligible int         `json:"ineligible"`       // jobs that wait for a time, another job, or a limit
 	Notes      []string    `json:"notes,omitempty"`  // gaps in the data, for people
 }
 

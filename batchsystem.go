@@ -6,25 +6,26 @@ import (
 	"time"
 )
 
-// ForkBatch is the batch system of a machine that has none. It runs setup and cleanup jobs unless a site specifies
-// another.
+// ForkBatch is the batch system of a machine without a real batch system. It runs setup and cleanup jobs unless a site
+// specifies another.
 const ForkBatch = "fork"
 
 // A BatchSystem describes one of the batch systems that Corral supports. Help, completion, request checks and the
-// dialects use this description. The dialects are below gridsite; a program that only names them does not link them.
+// dialects use this description. The dialects are below gridsite; a program that only uses their names does not link
+// them.
 type BatchSystem struct {
 	Name    string
 	Help    string            // completes "NAME ..."
 	Options map[string]string // :: JSON name of a field of BatchOptions → the system's own name for it
 
 	// Queueless means that jobs start at once and share the processors of the one machine that makes up the site. Such
-	// a site has no queue to wait in, and its batch system does not report free processors.
+	// a site has no queue in which jobs wait, and its batch system does not report free processors.
 	Queueless bool
 
 	// StartUp is the assumed time from a pilot job's start until its workers register, used until it has been measured.
 	StartUp time.Duration
 
-	// Leave is the time from telling a pilot to leave until its job is seen to have left the queue.
+	// Leave is the time from the request to a pilot to leave until its job is observed to have left the queue.
 	Leave time.Duration
 }
 
@@ -48,8 +49,8 @@ func BatchSystemNames() []string {
 	return names
 }
 
-// BatchSystemNamed returns the batch system with the given name. An unknown name is an Invalid error that lists the
-// supported ones.
+// BatchSystemNamed returns the batch system with the given name. For an unknown name it returns an Invalid error that
+// lists the supported names.
 func BatchSystemNamed(name string) (BatchSystem, error) {
 	if i := slices.IndexFunc(BatchSystems, func(b BatchSystem) bool { return b.Name == name }); i >= 0 {
 		return BatchSystems[i], nil
@@ -64,8 +65,8 @@ const (
 	usualLeave   = 15 * time.Second
 )
 
-// System returns the batch system of the site's pilots. A name that is not in the table, as in a database written by a
-// newer corrald, gets a queue, the usual times and no options.
+// System returns the batch system of the site's pilots. If the name is not in the table, as in a database written by a
+// newer corrald, the result has a queue, the usual times and no options.
 func (s Site) System() BatchSystem {
 	b, err := BatchSystemNamed(s.Batch)
 	if err != nil {

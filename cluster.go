@@ -8,7 +8,7 @@ import (
 // ClusterID identifies a personal cluster.
 type ClusterID int64
 
-// A ClusterKind says which engine runs a personal cluster.
+// A ClusterKind identifies the engine that runs a personal cluster.
 type ClusterKind string
 
 const (
@@ -16,7 +16,7 @@ const (
 	Condor   ClusterKind = "condor"   // HTCondor
 )
 
-// A ClusterState says whether workers may register. An embedded cluster is READY until it is DELETED.
+// A ClusterState specifies whether workers may register. An embedded cluster is READY until it is DELETED.
 type ClusterState string
 
 const (
@@ -84,7 +84,8 @@ func (c Cluster) Takes() error {
 	return nil
 }
 
-// Idle explains why a cluster that is not READY accepts nothing, and what to do. Its words complete "cluster NAME ".
+// Idle explains why a cluster that is not READY accepts no glideins or runs, and what the user can do. The text
+// completes "cluster NAME ".
 func (c Cluster) Idle() string {
 	switch c.State {
 	case ClusterStarting:
@@ -97,7 +98,7 @@ func (c Cluster) Idle() string {
 	return fmt.Sprintf("is %s", c.State)
 }
 
-// A PoolToken lets an attempt's workers join an HTCondor pool. Its text is not stored.
+// A PoolToken permits an attempt's workers to join an HTCondor pool. The token's text is not stored.
 type PoolToken struct {
 	ID      string // jti
 	Cluster ClusterID

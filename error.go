@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// A Kind tells a caller how to react to an error. The api package maps each kind to one HTTP status and one exit code.
+// A Kind classifies an error by the way in which a caller should react. The api package maps each kind to one HTTP
+// status and one exit code.
 type Kind string
 
 const (
@@ -23,20 +24,20 @@ const (
 	Internal        Kind = "internal"        // a defect in Corral
 )
 
-// Error is an error with a kind. Place names the location of the trouble in the user's words, such as a file and line,
-// a field or a flag; it may be empty.
+// Error is an error with a kind. Place names the location of the error in the user's terms, such as a file and line, a
+// field or a flag; it may be empty.
 type Error struct {
 	Kind  Kind
 	Place string
 	Err   error
 }
 
-// Errorf makes an Error without a place; %w works as in fmt.Errorf.
+// Errorf returns an Error without a place; %w works as in fmt.Errorf.
 func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// ErrorAt makes an Error that names a place.
+// ErrorAt returns an Error that names a place.
 func ErrorAt(kind Kind, place, format string, args ...any) error {
 	return &Error{Kind: kind, Place: place, Err: fmt.Errorf(format, args...)}
 }

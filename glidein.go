@@ -20,10 +20,10 @@ type GlideinState string
 
 const (
 	GlideinNew      GlideinState = "NEW"      // recorded; not examined yet
-	GlideinWaiting  GlideinState = "WAITING"  // no attempt is alive; the reason says what it waits for
-	GlideinActive   GlideinState = "ACTIVE"   // an attempt is alive; people are shown that attempt's state
+	GlideinWaiting  GlideinState = "WAITING"  // no attempt is alive; the reason states the cause of the wait
+	GlideinActive   GlideinState = "ACTIVE"   // an attempt is alive; displays show that attempt's state
 	GlideinFinished GlideinState = "FINISHED" // ended as requested
-	GlideinFailed   GlideinState = "FAILED"   // ended otherwise; the reason says why
+	GlideinFailed   GlideinState = "FAILED"   // ended otherwise; the reason explains why
 	GlideinRemoving GlideinState = "REMOVING" // removal was requested and an attempt is still alive
 	GlideinDeleted  GlideinState = "DELETED"  // tombstone
 )
@@ -32,7 +32,7 @@ const (
 var GlideinStates = []GlideinState{GlideinNew, GlideinWaiting, GlideinActive, GlideinFinished,
 	GlideinFailed, GlideinRemoving, GlideinDeleted}
 
-// A BrokerMode says how the schedd of an HTCondor pool reaches a glidein's workers.
+// A BrokerMode specifies how the schedd of an HTCondor pool reaches a glidein's workers.
 type BrokerMode string
 
 const (
@@ -45,7 +45,7 @@ const (
 // BrokerModes lists the values that a request may contain.
 var BrokerModes = []BrokerMode{BrokerAuto, BrokerNone, BrokerCCB, BrokerRelay}
 
-// A SlotMode says how a worker of an HTCondor pool offers its cpus.
+// A SlotMode specifies how a worker of an HTCondor pool offers its cpus.
 type SlotMode string
 
 const (
@@ -56,7 +56,8 @@ const (
 // SlotModes lists the values that a request may contain.
 var SlotModes = []SlotMode{SlotsPartitionable, SlotsStatic}
 
-// DefaultQueueTimeout is how long an attempt may wait in its site's queue unless the request specifies another time.
+// DefaultQueueTimeout is the time for which an attempt may wait in its site's queue unless the request specifies
+// another time.
 const DefaultQueueTimeout = Seconds(7 * 24 * time.Hour)
 
 // An Ask is a request to end a glidein or job after its creation.
@@ -68,7 +69,7 @@ const (
 	AskCancel  Ask = "cancel" // leave now
 )
 
-// exceeds reports whether an ask is stronger than the one before. The order is nothing, drain, cancel.
+// exceeds reports whether an ask is stronger than the previous one. The order is nothing, drain, cancel.
 func (a Ask) exceeds(before Ask) bool {
 	return a != before && (before == AskNothing || a == AskCancel)
 }
@@ -95,7 +96,7 @@ type Glidein struct {
 	Slots       SlotMode   `json:"slots,omitempty"`
 	BatchOptions
 	NotBefore    time.Time         `json:"not_before,omitzero"`
-	Follows      GlideinID         `json:"follows,omitempty"`         // the glidein that this one takes over from
+	Follows      GlideinID         `json:"follows,omitempty"`         // the glidein from which this one takes over
 	FollowsAfter Seconds           `json:"follows_after_s,omitempty"` // due this long after the start of that glidein
 	FollowsWait  Seconds           `json:"follows_wait_s,omitempty"`  // assumed wait in the queue
 	Resubmit     resubmit.Policy   `json:"resubmit"`
@@ -113,7 +114,8 @@ type Glidein struct {
 
 	Outlook *Outlook `json:"outlook,omitempty"` // set when one glidein is requested; computed, never stored
 
-	// Workers and cpus registered in the cluster now. Only a running corrald knows them; they are never stored.
+	// Workers and cpus that are currently registered in the cluster. Only a running corrald knows these numbers; they
+	// are never stored.
 	WorkersNow  int     `json:"workers_now"`
 	CPUsNow     int     `json:"cpus_now"`
 	Unreachable *Outage `json:"unreachable,omitempty"` // nil: all workers can be reached
@@ -126,7 +128,7 @@ const (
 	NextSubmit  NextStep = "submit"  // an attempt is submitted, not before the given time
 	NextStart   NextStep = "start"   // an attempt starts, or is cancelled at the given time
 	NextLeave   NextStep = "leave"   // an attempt leaves
-	NextFinish  NextStep = "finish"  // the glidein ends when its attempt leaves: at the given time at the latest
+	NextFinish  NextStep = "finish"  // the glidein ends when its attempt leaves, at the given time at the latest
 	NextNothing NextStep = "nothing" // the glidein has ended
 )
 
@@ -143,7 +145,7 @@ func (g Glidein) LatestStart(a Job) time.Time {
 	return a.CreatedAt.Add(time.Duration(cmp.Or(g.QueueLimit, DefaultQueueTimeout)))
 }
 
-// Losses describes the hosts that the furthest live attempt has lost, with reasons; empty if it has lost none.
+// Losses describes the hosts that the furthest live attempt has lost, with reasons. It returns "" if no host was lost.
 func (g Glidein) Losses() string {
 	a, _ := g.Furthest()
 	if len(a.Lost) == 0 {
@@ -176,8 +178,8 @@ func (s GlideinState) Terminal() bool {
 	return s == GlideinFinished || s == GlideinFailed || s == GlideinDeleted
 }
 
-// Ask records a request to end the glidein. An ask can only become stronger; any other, or one for a DELETED glidein,
-// changes nothing and returns no entry. The caller must settle the glidein afterwards.
+// Ask records a request to end the glidein. An ask can only become stronger. A weaker or equal ask, or an ask for a
+// DELETED glidein, changes nothing and returns no entry. The caller must settle the glidein afterwards.
 func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry, error) {
 	if g.State == GlideinDeleted || !ask.exceeds(g.Asked) {
 		return g, nil, nil
@@ -187,9 +189,9 @@ func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry, e
 		From: string(g.State), To: string(g.State), Reason: reason}}, nil
 }
 
-// Retime sets when the first attempt of a glidein is due. The due time of a glidein that follows another depends on
-// when the other starts, which is known only then. Once an attempt was requested, Retime changes nothing and returns no
-// entry. The caller must settle the glidein afterwards.
+// Retime sets the time at which the first attempt of a glidein is due. The due time of a glidein that follows another
+// depends on the start of the other glidein, which is not known before it happens. Once an attempt has been requested,
+// Retime changes nothing and returns no entry. The caller must settle the glidein afterwards.
 func (g Glidein) Retime(at time.Time, reason string, now time.Time) (Glidein, []Entry, error) {
 	if g.State != GlideinNew && g.State != GlideinWaiting || g.Asked != AskNothing {
 		return g, nil, nil
@@ -199,9 +201,9 @@ func (g Glidein) Retime(at time.Time, reason string, now time.Time) (Glidein, []
 		From: string(g.State), To: string(g.State), Reason: reason}}, nil
 }
 
-// Settle sets the glidein's state and reason to the result of Derive, and returns no entry if both were already
-// correct. The attempts may be in brief. Settle is needed after each change of an attempt or of the site, and when time
-// alone changes the result: when a back-off ends, or when a planned start is due.
+// Settle sets the glidein's state and reason to the result of Derive. It returns no entry if both were already correct.
+// The attempts may be in brief. Settle is needed after each change of an attempt or of the site, and when time alone
+// changes the result: when a back-off ends, or when a planned start is due.
 func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Glidein, []Entry) {
 	from := g.State
 	state, reason := g.Derive(site, held, lack, now)
@@ -216,8 +218,9 @@ func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Gl
 // Add appends an attempt.
 func (g *Glidein) Add(attempt Job) { g.Attempts = append(g.Attempts, attempt) }
 
-// Brief returns the glidein with only the attempts that affect later decisions: the live ones, and the ended ones from
-// the last decisive attempt on. If the policy counts expired attempts, Brief keeps the count of those it leaves out.
+// Brief returns the glidein with only the attempts that affect later decisions: the live attempts, and the ended
+// attempts from the last decisive attempt on. If the policy counts expired attempts, Brief keeps the number of omitted
+// expired attempts.
 func (g Glidein) Brief() Glidein {
 	last := 0
 	for _, a := range g.Attempts {
@@ -238,14 +241,15 @@ func (g Glidein) Brief() Glidein {
 	return g
 }
 
-// decides reports whether this attempt makes earlier ones irrelevant, except for their number of expired attempts. It
-// does if it has ended, unless as a duplicate or with a result that counts as a retry.
+// decides reports whether this attempt makes earlier attempts irrelevant, except for the number of expired attempts
+// among them. This is true of an ended attempt unless it was a duplicate or its result counts as a retry.
 func (j Job) decides() bool {
 	return !j.Live() && j.Outcome != OutcomeDuplicate && j.result() != resubmit.Transient
 }
 
-// Next returns the policy's verdict at now on the attempts that have ended. Duplicates do not count. Attempts before
-// the last one that was neither a duplicate nor a transient failure matter only for the number that expired.
+// Next returns the policy's verdict at now on the attempts that have ended. Duplicates do not count. Of the attempts
+// before the last attempt that was neither a duplicate nor a transient failure, only the number of expired attempts
+// matters.
 func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
 	history, last := resubmit.History{Expired: g.EarlierExpired}, 0
 	for _, a := range g.Attempts {
@@ -256,8 +260,8 @@ func (g Glidein) Next(now time.Time) (v resubmit.Verdict, notBefore time.Time, w
 	return g.Resubmit.Next(history, now, jitter(g.ID, last))
 }
 
-// NextIfExpired returns the result of Next if the live attempts expired now, that is, whether others would follow them.
-// Attempts that began later and ended sooner also count.
+// NextIfExpired returns the result of Next as if the live attempts expired now; it shows whether other attempts would
+// follow. Attempts that began later and ended sooner also count.
 func (g Glidein) NextIfExpired(now time.Time) (v resubmit.Verdict, notBefore time.Time, why string) {
 	g.Attempts = slices.Clone(g.Attempts)
 	for i := range g.Attempts {
@@ -268,7 +272,7 @@ func (g Glidein) NextIfExpired(now time.Time) (v resubmit.Verdict, notBefore tim
 	return g.Next(now)
 }
 
-// result translates a pilot job's outcome for the policy.
+// result converts a pilot job's outcome to a result for the policy.
 func (j Job) result() resubmit.Result {
 	switch {
 	case j.Outcome == OutcomeExpired:
@@ -338,7 +342,7 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now 
 	return GlideinWaiting, "to be submitted"
 }
 
-// notBefore says until when a glidein waits and, if it follows another, which one.
+// notBefore describes the time until which a glidein waits and, if it follows another glidein, names that glidein.
 func (g Glidein) notBefore() string {
 	said := "not before " + g.NotBefore.Format(time.RFC3339)
 	if g.Follows != 0 {
@@ -360,8 +364,8 @@ func (g Glidein) lastWord(rule string) string {
 	return word + " (" + rule + ")"
 }
 
-// Furthest returns the live attempt with the most advanced state, and of two equal ones the later; ok is false if no
-// attempt is alive. It represents an ACTIVE glidein in displays.
+// Furthest returns the live attempt with the most advanced state; of two attempts in the same state it returns the
+// later one. ok is false if no attempt is alive. It represents an ACTIVE glidein in displays.
 func (g Glidein) Furthest() (a Job, ok bool) {
 	for _, b := range g.Live() {
 		if !ok || slices.Index(JobStates, b.State) >= slices.Index(JobStates, a.State) {
@@ -371,15 +375,15 @@ func (g Glidein) Furthest() (a Job, ok bool) {
 	return a, ok
 }
 
-// Shown returns the state that people are shown, and its reason. For an ACTIVE glidein these are the furthest
-// attempt's, with the site's explanation while the attempt waits, and with the hosts that it lost; otherwise the
-// glidein's own.
+// Shown returns the state to display, and its reason. For an ACTIVE glidein these are the state and reason of the
+// furthest attempt: the site's explanation while the attempt waits, or the hosts that it has lost. Otherwise they are
+// the glidein's own.
 func (g Glidein) Shown() (state, reason string) {
 	if a, ok := g.Furthest(); ok && g.State == GlideinActive {
 		switch {
 		case a.State == JobQueued && a.Reason != "":
 			return string(a.State), g.SiteName + " says: " + a.Reason
-		case a.State == JobNew: // the reason says what keeps corrald from the site, if anything
+		case a.State == JobNew: // the reason explains why corrald cannot use the site, if so
 			return string(a.State), a.Reason
 		}
 		return string(a.State), g.Losses()

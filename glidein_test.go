@@ -157,8 +157,8 @@ func TestDerive(t *testing.T) {
 	}
 }
 
-// play submits and ends attempts, each with the next of outcomes, as long as the glidein requests another, and returns
-// the final glidein. It advances the time to pass back-offs.
+// play submits and ends attempts, each with the next outcome, as long as the glidein requests another attempt, and
+// returns the final glidein. It advances the time beyond back-offs.
 func play(t *testing.T, g corral.Glidein, outcomes func(n int) corral.Job) (corral.Glidein, time.Time) {
 	t.Helper()
 	now := noon

@@ -21,8 +21,8 @@ const (
 	ObjectToken    = "token"
 )
 
-// An Entry is one line of an object's history: what changed, when, and at whose request. A rule returns the entries for
-// its changes without ID, At and Actor; the store sets these.
+// An Entry is one line of an object's history: it records a change, its time, and who requested it. A rule returns the
+// entries for its changes without ID, At and Actor; the store sets these.
 type Entry struct {
 	ID     int64     `json:"id"`
 	At     time.Time `json:"at"`
@@ -77,7 +77,7 @@ type Phase struct {
 	From, To TimelineEvent
 }
 
-// phases are the times that the original system derives from its events.
+// phases are the periods that the original system derives from its events.
 var phases = []struct{ name, from, to string }{
 	{"setup", "SetupSubmitted", "SetupFinished"},
 	{"allocation", "GlideinSubmitted", "GlideinStarted"},
@@ -89,7 +89,7 @@ var phases = []struct{ name, from, to string }{
 func (p Phase) Took() time.Duration { return p.To.At.Sub(p.From.At) }
 
 // Phases returns the phases between events, in the order in which they ended. A phase whose first event is missing is
-// left out.
+// omitted.
 func Phases(events []TimelineEvent) []Phase {
 	var found []Phase
 	for _, to := range events {

@@ -14,11 +14,11 @@ type Hold struct {
 	Why   string
 }
 
-// A Lack blocks the next attempt of one glidein because something other than its site is missing. The zero Lack blocks
-// nothing.
+// A Lack blocks the next attempt of one glidein because a condition other than its site's state is not met. The zero
+// Lack blocks nothing.
 type Lack struct {
 	Why   string
-	Final bool // the missing thing will not come: the glidein fails
+	Final bool // the condition will never be met: the glidein fails
 }
 
 const (
@@ -34,8 +34,8 @@ const (
 )
 
 // NewHold returns the hold that follows from the attempts of all glideins that ended last at a site, newest first. A
-// site at which consecutive attempts come to nothing is broken, and submitting more does not help (Juve 2012 part 5.1,
-// T5). Each glidein's own retries do not detect that.
+// site at which consecutive attempts come to nothing is broken, and submitting more attempts does not help (Juve 2012
+// part 5.1, T5). The retries of single glideins do not detect this.
 func NewHold(recent []Job) Hold {
 	barren := 0
 	var last Job
@@ -60,10 +60,10 @@ func NewHold(recent []Job) Hold {
 	}
 }
 
-// Trial returns why another attempt must wait at now although Until has passed, and until when at most; why is "" if it
-// need not wait. One attempt is let through as a trial. Others follow once it has registered workers; if it comes to
-// nothing, the next Hold is longer. If a trial gives no result within holdMax, another is let through, so that a long
-// queue does not block the site. live are the site's live attempts.
+// Trial returns the reason why another attempt must wait at now although Until has passed, and the latest end of the
+// wait; why is "" if the attempt need not wait. One attempt is let through as a trial. Others follow once the trial has
+// registered workers; if the trial comes to nothing, the next Hold is longer. If a trial has no result within holdMax,
+// another attempt is let through, so that a long queue does not block the site. live are the site's live attempts.
 func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 	if h.Since.IsZero() {
 		return "", time.Time{}
@@ -97,7 +97,7 @@ func (j Job) Tells() bool {
 	return false
 }
 
-// inShort describes how an attempt ended, briefly enough for use within another sentence.
+// inShort describes the end of an attempt, briefly enough for use within another sentence.
 func (j Job) inShort() string {
 	const most = 160
 	why := []rune(j.Reason)

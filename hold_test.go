@@ -47,7 +47,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A user who waits for a held site reads why its last attempt came to nothing.
+// A user who waits for a held site sees the reason why its last attempt came to nothing.
 func TestHoldNamesTheLastReason(t *testing.T) {
 	t.Parallel()
 	j := corral.Job{State: corral.JobEnded, Outcome: corral.OutcomeFailed, SubmittedAt: noon, EndedAt: noon, Reason: "no space left"}
@@ -60,7 +60,7 @@ func TestHoldNamesTheLastReason(t *testing.T) {
 	}
 }
 
-// The tests of reconcile cover Trial's whole course; this one checks its texts.
+// The tests of reconcile cover Trial's complete behaviour; this test checks its texts.
 func TestTrial(t *testing.T) {
 	t.Parallel()
 	h := corral.Hold{Since: noon, Until: noon.Add(time.Minute), Why: "the last 3 attempts at the site came to nothing"}

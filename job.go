@@ -17,7 +17,7 @@ const (
 	CleanupJob JobKind = "cleanup" // removes everything
 )
 
-// A JobState says how far a job has progressed.
+// A JobState describes the progress of a job.
 type JobState string
 
 const (
@@ -25,7 +25,7 @@ const (
 	JobSubmitted JobState = "SUBMITTED" // the site accepted it
 	JobQueued    JobState = "QUEUED"    // the batch system shows it waiting
 	JobRunning   JobState = "RUNNING"   // the batch system shows it running
-	JobEnded     JobState = "ENDED"     // ended; Outcome says how
+	JobEnded     JobState = "ENDED"     // ended; see Outcome
 )
 
 // JobStates lists all states in their order of life.
@@ -41,7 +41,7 @@ const (
 	JobEnd    JobMove = "end"
 )
 
-// An Outcome says how a job ended.
+// An Outcome describes how a job ended.
 type Outcome string
 
 const (
@@ -51,17 +51,18 @@ const (
 	OutcomeDrained   Outcome = "drained"   // left on request after finishing its tasks
 	OutcomeRemoved   Outcome = "removed"   // cancelled
 	OutcomePreempted Outcome = "preempted" // the site reclaimed the nodes
-	OutcomeFailed    Outcome = "failed"    // its own error; Transient says whether a retry may help
+	OutcomeFailed    Outcome = "failed"    // its own error; a retry may help if Transient is set
 	OutcomeLost      Outcome = "lost"      // the site has no record of its end
 	OutcomeDuplicate Outcome = "duplicate" // another pilot held the attempt's lease
 )
 
-// A FailureClass says what must happen before a transient failure can end. The empty class ends by itself.
+// A FailureClass describes the event that must happen before a transient failure can end. A failure of the empty class
+// ends by itself.
 type FailureClass string
 
 const (
 	FailureQuota          FailureClass = "quota"          // the user has reached the site's limit
-	FailureAuthentication FailureClass = "authentication" // the site does not accept the user until a person helps
+	FailureAuthentication FailureClass = "authentication" // the site does not accept the user until a person acts
 )
 
 // Outcomes lists all outcomes.
@@ -85,7 +86,7 @@ type Job struct {
 	ExitStatus  *int         `json:"exit_status,omitempty"`
 	Reason      string       `json:"reason,omitempty"`
 	Asked       Ask          `json:"asked,omitempty"`      // later request: drain, cancel
-	Workers     int          `json:"workers,omitempty"`    // highest number registered at once
+	Workers     int          `json:"workers,omitempty"`    // highest number registered at the same time
 	Lost        []LostHost   `json:"lost_hosts,omitempty"` // pilot jobs: hosts that it runs without
 	Queue       string       `json:"-"`                    // attempts: the batch system's queue; empty: its default
 	LeaseHolder string       `json:"-"`                    // the only pilot process that may start workers
@@ -99,8 +100,8 @@ type Job struct {
 	UpdatedAt   time.Time    `json:"updated_at"`
 }
 
-// A JobEvent changes a job's state. Move decides which fields matter: SiteJobID for submit, queue and start; Outcome,
-// Transient, Failure, ExitStatus and Lost for end.
+// A JobEvent changes a job's state. Move determines which fields matter: SiteJobID for submit, queue and start;
+// Outcome, Transient, Failure, ExitStatus and Lost for end.
 type JobEvent struct {
 	Move       JobMove
 	At         time.Time // when it happened at the site, if known; otherwise when it was seen
@@ -111,7 +112,7 @@ type JobEvent struct {
 	ExitStatus *int
 	Lost       []LostHost // as reported by the job so far
 	Reason     string
-	Gone       bool // its end was seen: no process of it runs on any node
+	Gone       bool // its end was observed: none of its processes runs on any node
 }
 
 // Live reports whether the job may still have processes at its site.
@@ -147,7 +148,7 @@ func (j Job) Apply(e JobEvent, now time.Time) (Job, []Entry, error) {
 	case e.Move == JobSubmit:
 		j.SubmittedAt = at
 	case j.SubmittedAt.IsZero() && e.Move != JobEnd:
-		j.SubmittedAt = j.CreatedAt // the answer was lost: it was submitted then, and may have waited since
+		j.SubmittedAt = j.CreatedAt // the answer was lost: it was submitted at that time, and may have waited since
 	}
 	switch e.Move {
 	case JobStart:
@@ -179,8 +180,8 @@ func (j Job) entry(event, reason string) Entry {
 	return Entry{Object: ObjectJob, Of: int64(j.ID), Event: event, From: state, To: state, Reason: reason}
 }
 
-// Ask records a request to end the job. An ask can only become stronger; any other, or one after the job's end, changes
-// nothing and returns no entry.
+// Ask records a request to end the job. An ask can only become stronger. A weaker or equal ask, or an ask after the
+// job's end, changes nothing and returns no entry.
 func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
 	if !j.Live() || !ask.exceeds(j.Asked) {
 		return j, nil, nil
@@ -212,8 +213,8 @@ func (j Job) Lease(holder, session string, now time.Time) (Job, []Entry, error) 
 // over returns the error for a request to a job that has ended.
 func (j Job) over() error { return Errorf(Conflict, "%s has ended: %s", j.Name(), j.Outcome) }
 
-// NoteWaits records why the job waits in its site's queue, or why the site has not accepted it yet; ok is false if the
-// reason is unchanged. A job that does not wait, or that was asked to end, keeps its reason.
+// NoteWaits records the reason why the job waits in its site's queue, or why the site has not accepted it yet; ok is
+// false if the reason is unchanged. A job that does not wait, or that was asked to end, keeps its reason.
 func (j Job) NoteWaits(why string, now time.Time) (_ Job, ok bool) {
 	if j.State != JobQueued && j.State != JobNew || j.Asked != AskNothing || j.Reason == why {
 		return j, false
@@ -222,8 +223,8 @@ func (j Job) NoteWaits(why string, now time.Time) (_ Job, ok bool) {
 	return j, true
 }
 
-// NoteWorkers records that n workers of an attempt are registered; only the highest number is kept. A job of another
-// kind has no workers, so for it a positive n is an Invalid error.
+// NoteWorkers records that n workers of an attempt are registered; only the highest number is kept. Jobs of other kinds
+// have no workers, so for them a positive n is an Invalid error.
 func (j Job) NoteWorkers(n int, now time.Time) (Job, []Entry, error) {
 	switch {
 	case n <= j.Workers:

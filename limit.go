@@ -26,9 +26,10 @@ func (l Load) Without(j Job) Load {
 	return Load{Queued: l.Queued - n.Queued, Running: l.Running - n.Running}
 }
 
-// Full describes the limit that another attempt at the site would exceed; empty if there is none. Besides the
-// administrator's limits it applies the batch system's limit on the jobs of one user, if a probe has found it. The
-// number of jobs that run at once is left to the batch system, which queues the others.
+// Full describes the limit that another attempt at the site would exceed, or returns "" if it would exceed none. In
+// addition to the administrator's limits it applies the batch system's limit on the jobs of one user, if a probe has
+// found such a limit. It does not limit the number of jobs that run at the same time: the batch system queues the
+// others.
 func (s Site) Full(l Load) string {
 	live := l.Queued + l.Running
 	switch {

@@ -10,7 +10,7 @@ import (
 // MirrorID identifies a mirror.
 type MirrorID int64
 
-// A MirrorState says whether packages are requested from a mirror.
+// A MirrorState specifies whether packages are requested from a mirror.
 type MirrorState string
 
 const (
@@ -48,8 +48,8 @@ type MirrorHealth struct {
 // HealthHalfLife is the time after which a measurement's weight has halved.
 const HealthHalfLife = 24 * time.Hour
 
-// Assumptions about a mirror that was never tried: one success and one failure at this speed. They weigh as much as the
-// first measurement.
+// Assumptions about a mirror that was never tried: one success at this speed and one failure. They have as much weight
+// as the first measurement.
 const (
 	priorTries     = 1.0
 	priorBytesPerS = 1 << 20
@@ -76,9 +76,9 @@ func (h MirrorHealth) weight(now time.Time) float64 {
 	return math.Exp2(-age.Hours() / HealthHalfLife.Hours())
 }
 
-// Score returns the useful bytes per second to expect from the mirror at now: the probability that a transfer succeeds,
-// times its speed. As the measurements age, both return to the values assumed for an untried mirror, so that a bad day
-// is forgotten.
+// Score returns the number of useful bytes per second to expect from the mirror at now: the probability that a transfer
+// succeeds, times its speed. As the measurements age, both values return to those assumed for an untried mirror, so
+// that a bad day is forgotten.
 func (h MirrorHealth) Score(now time.Time) float64 {
 	weight := h.weight(now)
 	good, bad := h.Successes*weight, h.Failures*weight
@@ -86,8 +86,8 @@ func (h MirrorHealth) Score(now time.Time) float64 {
 	return chance * (h.BytesPerS*good + priorBytesPerS*priorTries) / (good + priorTries)
 }
 
-// RankMirrors returns the mirrors in the order in which to try them: by descending score, and of equal ones the oldest
-// first.
+// RankMirrors returns the mirrors in the order in which to try them: by descending score; mirrors with equal scores are
+// in order of age, oldest first.
 func RankMirrors(mirrors []Mirror, now time.Time) []Mirror {
 	ranked := slices.Clone(mirrors)
 	slices.SortFunc(ranked, func(a, b Mirror) int {

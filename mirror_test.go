@@ -56,8 +56,8 @@ func TestHealthDecaysByHalfLives(t *testing.T) {
 	}
 }
 
-// For any measurements, a success at the mirror's own speed never gives a lower score than a failure, and all numbers
-// stay finite.
+// For any measurements, a success at the mirror's own speed never leads to a lower score than a failure, and all
+// numbers remain finite.
 func TestHealthIsSane(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// OwnerID identifies an owner's account in histories. An owner whose account was never changed has none.
+// OwnerID identifies an owner's account in histories. An owner whose account was never changed has no id.
 type OwnerID int64
 
-// An OwnerState says which requests of an owner are served.
+// An OwnerState specifies which requests of an owner are served.
 type OwnerState string
 
 const (
@@ -47,14 +47,14 @@ type Owner struct {
 	ID        OwnerID    `json:"id,omitempty"` // absent: its account was never changed
 	Name      string     `json:"name"`
 	State     OwnerState `json:"state"`
-	Reason    string     `json:"reason,omitempty"` // why it is in its state
-	By        string     `json:"by,omitempty"`     // who put it in its state
+	Reason    string     `json:"reason,omitempty"` // the reason for its state
+	By        string     `json:"by,omitempty"`     // the user who set its state
 	CreatedAt time.Time  `json:"created_at,omitzero"`
 	UpdatedAt time.Time  `json:"updated_at,omitzero"`
 
 	Has Holdings `json:"has"`
 
-	// WaitsFor lists what the end of an account still waits for, one sentence each.
+	// WaitsFor lists the conditions for which the end of the account still waits, one sentence each.
 	WaitsFor []string `json:"waits_for,omitempty"`
 }
 
@@ -74,8 +74,9 @@ type Holdings struct {
 // Active reports whether the owner's requests are served.
 func (o Owner) Active() bool { return o.State == OwnerActive }
 
-// Refusal explains why nothing is done for the owner, and how to change that; "" if it is ACTIVE. It is one sentence,
-// used to refuse the owner's requests and as the reason of waiting glideins, scales and plans.
+// Refusal explains why no action is taken for the owner, and how to change this; it returns "" if the owner is ACTIVE.
+// The text is one sentence, used to refuse the owner's requests and as the reason of waiting glideins, scales and
+// plans.
 func (o Owner) Refusal() string {
 	var why string
 	switch o.State {
@@ -95,8 +96,8 @@ func (o Owner) Refusal() string {
 	return said + "; ask an administrator"
 }
 
-// Apply changes the owner's state by one event; no other code sets State. A move to the current state changes nothing,
-// nor does ending an owner that has ended.
+// Apply changes the owner's state by one event; no other code sets State. A move to the current state changes nothing;
+// neither does a request to end an owner that has ended.
 func (o Owner) Apply(move OwnerMove, by, reason string, now time.Time) (Owner, []Entry, error) {
 	from := o.State
 	switch {

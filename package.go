@@ -5,7 +5,7 @@ import "time"
 // PackageID identifies a worker package in the catalog.
 type PackageID int64
 
-// A PackageState says whether a package may be installed at sites.
+// A PackageState specifies whether a package may be installed at sites.
 type PackageState string
 
 const (

@@ -11,11 +11,11 @@ type PlanID int64
 // PlanLabel is the label that names the plan to which a glidein or run belongs.
 const PlanLabel = "plan"
 
-// A PlanState says whether a plan is feasible and whether its pilots are requested.
+// A PlanState specifies whether a plan is feasible and whether its pilots are requested.
 type PlanState string
 
 const (
-	PlanInfeasible  PlanState = "INFEASIBLE"  // its goal cannot be reached; the plan says what can
+	PlanInfeasible  PlanState = "INFEASIBLE"  // its goal cannot be reached; the plan names a reachable goal
 	PlanReady       PlanState = "READY"       // its pilots may be requested
 	PlanProvisioned PlanState = "PROVISIONED" // its pilots are requested, each at its time
 	PlanReleased    PlanState = "RELEASED"    // its pilots were released or have ended, and none will follow
@@ -47,7 +47,7 @@ type Plan struct {
 	Summary     json.RawMessage `json:"summary,omitempty"` // of the document, which it replaces in lists
 	Auto        bool            `json:"auto,omitempty"`    // corrald revises it during its run
 
-	Sites map[string]SiteID `json:"-"` // sites it was made for, by their names in the document
+	Sites map[string]SiteID `json:"-"` // sites in the plan, by their names in the document
 
 	State     PlanState `json:"state"`
 	Reason    string    `json:"reason,omitempty"`

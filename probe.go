@@ -1,12 +1,12 @@
 package corral
 
-// A NetworkProbe says how the HTCondor pool of a cluster would reach workers at a site, measured before any worker
-// starts there.
+// A NetworkProbe describes how the HTCondor pool of a cluster would reach workers at a site, as measured before any
+// worker starts there.
 type NetworkProbe struct {
 	Site     string     `json:"site"`
 	Cluster  string     `json:"cluster"`
-	Broker   BrokerMode `json:"broker"`   // the choice of --broker auto; empty: no worker would be handed over
-	Reason   string     `json:"reason"`   // why this mode, or why none
+	Broker   BrokerMode `json:"broker"`   // the choice of --broker auto; empty: no worker could be reached
+	Reason   string     `json:"reason"`   // why this mode was chosen, or why no mode works
 	Measured []string   `json:"measured"` // one line per measurement
 }
 

@@ -8,7 +8,7 @@ import (
 // ProfileID identifies a profile that corrald keeps.
 type ProfileID int64
 
-// A ProfileState says whether plans may use a profile.
+// A ProfileState specifies whether plans may use a profile.
 type ProfileState string
 
 const (
@@ -20,13 +20,13 @@ const (
 var ProfileStates = []ProfileState{ProfileReady, ProfileDeleted}
 
 // A Profile holds measurements of task executions by kind of task. Its name is unique among its owner's profiles. It
-// was made from its Sources, and every profile merged into it adds to it.
+// was made from its Sources; every profile that is merged into it adds its measurements.
 type Profile struct {
 	ID        ProfileID       `json:"id"`
 	Name      string          `json:"name"`
 	Owner     string          `json:"owner"`
 	Sources   []string        `json:"sources"` // as named in the request: files, library:NAME, run:ID, other profiles
-	Runs      int             `json:"runs"`    // measured runs; a table has none
+	Runs      int             `json:"runs"`    // measured runs; 0 for a profile made from a table
 	Kinds     int             `json:"kinds"`   // of tasks
 	Tasks     int64           `json:"tasks"`
 	Digest    string          `json:"digest"`            // sha256:HEX of the document

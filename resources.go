@@ -14,8 +14,8 @@ type Resources struct {
 	DiskMiB   int `json:"disk_mib,omitempty"`
 }
 
-// Unlimited is the supply of a host in a component without a known limit, so that it refuses no task. Its value, 2³⁰,
-// is more than any task may request.
+// Unlimited is the supply of a host in a component without a known limit, so that the host refuses no task because of
+// it. Its value, 2³⁰, is more than any task may request.
 const Unlimited = 1 << 30
 
 // FitIn reports whether a host with this room meets the requirements.
@@ -53,7 +53,7 @@ func (r Resources) String() string {
 	return strings.Join(said, ", ")
 }
 
-// counted formats a number with its noun, which gets a plural s unless n is 1.
+// counted formats a number with its noun, to which a plural s is added unless n is 1.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

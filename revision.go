@@ -48,8 +48,8 @@ type PilotChange struct {
 	Why     string    `json:"why,omitempty"`
 }
 
-// Revise returns the history entry for a revision of the plan. A plan that is not PROVISIONED holds no pilots that
-// could change, which is a Conflict error.
+// Revise returns the history entry for a revision of the plan. It returns a Conflict error if the plan is not
+// PROVISIONED, because the plan then has no pilots that could change.
 func (p Plan) Revise(reason string) (Entry, error) {
 	if p.State != PlanProvisioned {
 		return Entry{}, ErrorAt(Conflict, "plan", "it is %s: it holds no pilots", p.State)

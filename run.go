@@ -12,7 +12,7 @@ type RunID int64
 type RunState string
 
 const (
-	RunRunning    RunState = "RUNNING"    // ready tasks are handed to the cluster
+	RunRunning    RunState = "RUNNING"    // ready tasks are submitted to the cluster
 	RunCancelling RunState = "CANCELLING" // running tasks are being killed
 	RunSucceeded  RunState = "SUCCEEDED"  // every task succeeded
 	RunFailed     RunState = "FAILED"     // a task failed permanently; tasks that did not depend on it were finished
@@ -43,11 +43,11 @@ type RunOptions struct {
 	Retries        int     `json:"retries"`                // of each task, unless the task specifies another number
 	RetryUnless    string  `json:"retry_unless,omitempty"` // exit statuses that are not retried, as in 3,64
 	CrashLimit     int     `json:"crash_limit,omitempty"`  // lost workers after which a task fails; -1: no limit
-	Stall          Seconds `json:"stall_s"`                // how long a task may be ready without a suitable worker
+	Stall          Seconds `json:"stall_s"`                // time a task may be ready without a suitable worker
 	DefaultRuntime Seconds `json:"default_runtime_s"`      // assumed for a task without an estimate
 	KeepTasks      bool    `json:"keep_tasks,omitempty"`   // also directories of attempts that left only outputs
 	Inputs         string  `json:"inputs,omitempty"`       // how tasks receive inputs: LinkInputs, CopyInputs
-	Priority       int     `json:"priority,omitempty"`     // added to those of its tasks; the largest start first
+	Priority       int     `json:"priority,omitempty"`     // added to its tasks' own; the largest sum starts first
 	Trace          string  `json:"trace,omitempty"`        // how tasks are traced: TraceProcesses, TraceIO; empty: not
 	Stream         bool    `json:"stream,omitempty"`       // tasks go to worker jobs, on a cluster of kind Condor
 	Open           bool    `json:"open,omitempty"`         // it has no workflow: tasks are added during the run
@@ -76,7 +76,7 @@ type RunTasks struct {
 	Skipped int `json:"skipped"` // below a failed task: can never run
 }
 
-// A TaskState says how far a task of a run has progressed. The counts of RunTasks have the same names.
+// A TaskState describes the progress of a task of a run. The counts of RunTasks have the same names.
 type TaskState string
 
 const (
@@ -88,18 +88,18 @@ const (
 	TaskSkipped TaskState = "skipped" // below a failed task: can never run
 )
 
-// Over reports whether a task in state s is finished unless it is retried.
+// Over reports whether a task in state s is finished, unless it is retried later.
 func (s TaskState) Over() bool { return s == TaskDone || s == TaskFailed || s == TaskSkipped }
 
 // TaskStates lists all states in their order of life.
 var TaskStates = []TaskState{TaskWaiting, TaskReady, TaskRunning, TaskDone, TaskFailed, TaskSkipped}
 
-// A RunReport compares a run's makespan with what was possible (Juve 2012 §2.8, with the proven bound beside the list
-// schedule). Times are those of each task's last attempt, measured at the worker.
+// A RunReport compares a run's makespan with the shortest possible one (Juve 2012 §2.8, with a proven bound in addition
+// to the list schedule). Times are those of each task's last attempt, measured at the worker.
 type RunReport struct {
 	Makespan       Seconds `json:"makespan_s"`             // creation of the run to its last task's end
 	TaskTime       Seconds `json:"cumulative_task_time_s"` // sum over tasks
-	CPUs           int     `json:"cpus"`                   // most cpus registered at once
+	CPUs           int     `json:"cpus"`                   // maximum number of cpus registered at the same time
 	Parallelism    float64 `json:"parallelism"`            // TaskTime / Makespan
 	CriticalPath   Seconds `json:"critical_path_s"`
 	LowerBound     Seconds `json:"lower_bound_s"`   // max(CriticalPath, work / CPUs): no schedule is shorter
@@ -109,7 +109,7 @@ type RunReport struct {
 	LostWork       Seconds `json:"lost_work_s"` // in tasks cut off by a pilot's end or lost with a worker
 	Requeued       int     `json:"requeued"`    // times a task was queued again without using a retry
 	RetriesUsed    int     `json:"retries_used"`
-	LargerRetries  int     `json:"larger_retries,omitempty"` // of these, those with more memory
+	LargerRetries  int     `json:"larger_retries,omitempty"` // number of these with more memory
 	MemoryKills    int     `json:"memory_kills,omitempty"`   // attempts that exceeded their memory limit
 	WaitForWorkers Seconds `json:"wait_for_workers_s"`       // creation of the run to its first task's start
 	// Typical overheads of the cluster; absent if too few tasks were measured.

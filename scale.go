@@ -19,7 +19,7 @@ type Scale struct {
 	CPUs        int       `json:"cpus"`       // per worker
 	Walltime    Seconds   `json:"walltime_s"` // per worker
 	Idle        Seconds   `json:"idle_s"`     // a worker above the minimum leaves after this time without work
-	Report      string    `json:"report"`     // findings of the last check, and the actions taken
+	Report      string    `json:"report"`     // result of the last check, and the actions taken
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"` // of the report
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// SiteID identifies a site, also after its end. The name of a deleted site is free again.
+// SiteID identifies a site, even after the site is deleted. The name of a deleted site may be used again.
 type SiteID int64
 
-// A SiteState says which requests a site accepts.
+// A SiteState determines which requests a site accepts.
 type SiteState string
 
 const (
@@ -71,12 +71,12 @@ type Site struct {
 	SiteTerms
 	Limits       SiteLimits  `json:"limits"`
 	Facts        *SiteFacts  `json:"facts,omitempty"`         // findings of a probe; nil: not probed
-	Trouble      SiteTrouble `json:"trouble,omitzero"`        // what keeps corrald from using the site now
+	Trouble      SiteTrouble `json:"trouble,omitzero"`        // why corrald cannot use the site now
 	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay for its pilots does not run
-	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; larger ones may avoid fewer
+	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; larger attempts avoid fewer
 
-	// Credentials are those with which corrald is logged in there. They are read again for each answer about the site
-	// and never stored.
+	// Credentials are the credentials with which corrald is logged in at the site. They are read again for each answer
+	// about the site and never stored.
 	Credentials []credential.Credential `json:"credentials,omitempty"`
 }
 
@@ -92,7 +92,7 @@ type BatchOptions struct {
 // SiteLimits are an administrator's limits on Corral's use of a site; 0 means no limit.
 type SiteLimits struct {
 	MaxQueued  int `json:"max_queued,omitempty"`  // attempts that wait in the batch system
-	MaxRunning int `json:"max_running,omitempty"` // attempts that wait or run, as a waiting one may start at any time
+	MaxRunning int `json:"max_running,omitempty"` // attempts that wait or run: a waiting one may start at any time
 }
 
 // SiteTerms state a site's prices and spending limit, in the notation of package cost.
@@ -104,14 +104,16 @@ type SiteTerms struct {
 	Allocation string `json:"allocation,omitempty"`
 }
 
-// SiteTrouble describes why corrald cannot use a site. Pilots there continue; nothing fails because of it.
+// SiteTrouble describes why corrald cannot use a site. Pilots at the site continue; no attempt fails because of the
+// trouble.
 type SiteTrouble struct {
 	LoginNeeded bool      `json:"login_needed,omitempty"` // a person must log in: corral site login
 	Why         string    `json:"why"`
 	Since       time.Time `json:"since"`
 }
 
-// InShort names the trouble where the full reason does not fit; empty: there is no trouble.
+// InShort returns a short name of the trouble, for places where the full reason does not fit, or "" if there is no
+// trouble.
 func (t SiteTrouble) InShort() string {
 	switch {
 	case t.LoginNeeded:
@@ -138,7 +140,7 @@ func (s *Site) Install(platform Platform, name, digest string) {
 	s.Platform, s.Package, s.PackageDigest = platform, name, digest
 }
 
-// SiteFacts are the findings of a probe of a site.
+// SiteFacts are the results of a probe of a site.
 type SiteFacts struct {
 	At        time.Time   `json:"at"`
 	Batch     string      `json:"batch"` // with its version: slurm 22.05.8
@@ -165,7 +167,8 @@ type Maintenance struct {
 	To    time.Time `json:"to"`
 }
 
-// An Allowance is the total usage that the batch system allows an account, and the usage so far by all its users.
+// An Allowance is the total usage that the batch system permits to an account, and the usage so far by all users of the
+// account.
 type Allowance struct {
 	Account    string `json:"account"`
 	CPUMinutes int64  `json:"cpu_minutes"`
@@ -188,11 +191,12 @@ type SiteQueue struct {
 	GPUs        int     `json:"gpus,omitempty"`       // of its largest node
 
 	// CPUMemoryMiB is the memory per cpu unless a job requests another amount; every node of the queue has at least
-	// that.
+	// this much memory per cpu.
 	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"`
 }
 
-// In returns the facts about a queue, or about the default queue if none is named. known is false if there are none.
+// In returns the facts about a queue, or about the default queue if none is named. known is false if the queue has no
+// facts.
 func (f *SiteFacts) In(queue string) (q SiteQueue, known bool) {
 	if f != nil {
 		for _, q := range f.Queues {
@@ -228,9 +232,9 @@ func (s Site) Apply(move SiteMove, reason string, now time.Time) (Site, []Entry,
 		From: string(from), To: string(next), Reason: reason}}, nil
 }
 
-// Explain sets the reason of a site that is being set up or cleaned up to why its job waits, and clears that reason
-// once the job no longer waits; ok is false if nothing changed. It returns no history entry, because such reasons
-// change often.
+// Explain sets the reason of a site that is being set up or cleaned up to an explanation of why its job waits, and
+// clears that reason once the job no longer waits; ok is false if nothing changed. It returns no history entry, because
+// such reasons change often.
 func (s Site) Explain(j Job, now time.Time) (_ Site, ok bool) {
 	waits := fmt.Sprintf("its %s job waits: ", j.Kind)
 	switch {
@@ -249,7 +253,7 @@ func (s Site) Explain(j Job, now time.Time) (_ Site, ok bool) {
 
 // NewGlidein returns g with defaults set, in state NEW, as recorded for a request at the site for a cluster. The caller
 // sets its ID. It returns a Conflict error if the cluster is not READY or the site will never again accept a pilot, and
-// an Invalid one if the resubmission policy is not valid.
+// an Invalid error if the resubmission policy is not valid.
 func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
 	if s.State.Closed() {
 		return g, Errorf(Conflict, "site %s is %s", s.Name, s.State)

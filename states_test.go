@@ -72,7 +72,7 @@ pool, or a package at the site) and the time. Each row is a call of Glidein.Deri
 
 `
 
-// drawMoves writes a table of moves as a diagram and as a table.
+// drawMoves writes the moves of a table as a diagram and as a Markdown table.
 func drawMoves[S, E ~string](b *strings.Builder, first S, moves corral.Table[S, E]) {
 	fmt.Fprintf(b, "```mermaid\nstateDiagram-v2\n    [*] --> %s\n", first)
 	for _, m := range moves {

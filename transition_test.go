@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// checkTable checks the requirements on every table of moves: known states, meanings, at most one move for a state and
-// event, and a path from the first state to every other.
+// checkTable checks the requirements on every table of moves: known states, meanings, at most one move for each state
+// and event, and a path from the first state to every other state.
 func checkTable[S, E ~string](t *testing.T, states []S, first S, moves corral.Table[S, E]) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// latest returns the latest of several times. Rules use it for the time of a change, so that a clock that was set back
-// does not put an object's times out of order.
+// latest returns the latest of several times. Rules use it for the time of a change, so that an object's times stay in
+// order even if the clock was set back.
 func latest(times ...time.Time) time.Time {
 	return slices.MaxFunc(times, time.Time.Compare)
 }
 
-// Seconds is a duration written in JSON as a number of seconds. The names of its fields end in _s.
+// Seconds is a duration written in JSON as a number of seconds. The names of such fields end in _s.
 type Seconds time.Duration
 
 // MarshalJSON writes d as decimal seconds, rounded to the millisecond.

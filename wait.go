@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A Wait records how long an attempt of a given shape waited in a site's queue. It outlives the attempt's glidein and
-// site.
+// A Wait records the time for which an attempt of a given shape waited in a site's queue. The record is kept even when
+// the attempt's glidein and site are removed.
 type Wait struct {
-	Site        string    `json:"site"`                    // its name at that time; another site may have it now
+	Site        string    `json:"site"`                    // its name at that time; another site may have this name now
 	Queue       string    `json:"queue,omitempty"`         // requested queue; empty: the default one
 	Default     string    `json:"default_queue,omitempty"` // the site's default as known now
-	Account     string    `json:"account,omitempty"`       // of the glidein, else the site's; likewise the next two
+	Account     string    `json:"account,omitempty"`       // of the glidein, or else the site's; same for the next two
 	QOS         string    `json:"qos,omitempty"`
 	Constraint  string    `json:"constraint,omitempty"`
 	Hosts       int       `json:"hosts"`
@@ -26,8 +26,8 @@ type Wait struct {
 	Outcome     Outcome   `json:"outcome,omitempty"`
 }
 
-// Waited returns how long the attempt waited until it started. The wait of an attempt that did not start is censored:
-// it would have exceeded the time until the attempt's end, or until now.
+// Waited returns the time for which the attempt waited until it started. The wait of an attempt that did not start is
+// censored: the wait would have been longer than the time until the attempt's end, or until now.
 func (w Wait) Waited(now time.Time) (d time.Duration, censored bool) {
 	switch {
 	case !w.StartedAt.IsZero():
@@ -44,8 +44,8 @@ func (w Wait) Unseen() bool {
 	return w.StartedAt.IsZero() && !slices.Contains([]Outcome{"", OutcomeRemoved, OutcomeFailed}, w.Outcome)
 }
 
-// A Quantile is the time within which a given share of attempts started. AtLeast means that too few of them started, so
-// that the quantile exceeds Wait.
+// A Quantile is the time within which a given share of attempts started. AtLeast means that too few attempts started,
+// so that the quantile exceeds Wait.
 type Quantile struct {
 	Wait    Seconds `json:"wait_s"`
 	AtLeast bool    `json:"at_least,omitempty"`
@@ -58,8 +58,8 @@ type WaitStats struct {
 	CPUs     int      `json:"cpus"` // per host
 	Walltime Seconds  `json:"walltime_s"`
 	Count    int      `json:"count"`    // accepted attempts whose wait is known
-	Censored int      `json:"censored"` // of these, those that did not start and would have waited longer
+	Censored int      `json:"censored"` // of these, attempts that did not start and would have waited longer
 	Median   Quantile `json:"median"`
 	P90      Quantile `json:"p90"`
-	Max      Seconds  `json:"max_s"` // of those that started
+	Max      Seconds  `json:"max_s"` // of the attempts that started
 }

@@ -23,7 +23,7 @@ type BackupFile struct {
 // A Restored describes the result of `corral admin restore`.
 type Restored struct {
 	Backup
-	Aside    string   `json:"aside,omitempty"`     // new location of the previous data; empty: there was none
+	Aside    string   `json:"aside,omitempty"`     // new location of the previous data; empty: no previous data
 	RunsPut  []string `json:"runs_put,omitempty"`  // directories whose workflow and journal were restored
-	RunsKept []string `json:"runs_kept,omitempty"` // directories that had theirs already
+	RunsKept []string `json:"runs_kept,omitempty"` // directories that already contained both
 }

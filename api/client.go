@@ -18,8 +18,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// answerTimeout bounds the wait for the beginning of an answer: the longest wait that a request may ask for, doubled to
-// allow for a busy machine.
+// answerTimeout limits the wait for the beginning of an answer: it is the longest wait that a request may specify,
+// doubled to allow for a busy machine.
 const answerTimeout = 2 * MaxWait
 
 // A Client sends requests to one corrald. Several goroutines may use it at once.
@@ -33,7 +33,7 @@ type Client struct {
 // New returns a client for server, which is unix:PATH, http://HOST[:PORT] or https://HOST[:PORT]. It does not connect.
 func New(server string) (*Client, error) { return Dial(server, Options{}) }
 
-// Server returns the URL of the client's corrald in the form that New takes.
+// Server returns the URL of the client's corrald in the form that New accepts.
 func (c *Client) Server() string { return c.server }
 
 // Close closes idle connections.
@@ -53,8 +53,8 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return decode[T](c.do(ctx, call{method: http.MethodGet, path: path, query: query}))
 }
 
-// change sends a change. A call without a key gets a random one, so that the client's own repetitions are safe even for
-// callers that do not use keys.
+// change sends a change. If the call has no key, a random key is added, so that the client's own repetitions are safe
+// even for callers that do not use keys.
 func change[T any](ctx context.Context, c *Client, do call) (T, error) {
 	if do.key == "" {
 		do.key = rand.Text()
@@ -86,13 +86,14 @@ func act[T any](ctx context.Context, c *Client, path string) (T, error) {
 	return change[T](ctx, c, call{method: http.MethodPost, path: path})
 }
 
-// remove asks for the removal of an object.
+// remove requests the removal of an object.
 func remove[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
 	return change[T](ctx, c, call{method: http.MethodDelete, path: path, query: query})
 }
 
-// list reads all pages of a list. Each page is read separately: objects created meanwhile may appear on the last one.
-// The next page is requested while one is decoded, so that a list of 100,000 tasks keeps both sides busy.
+// list reads all pages of a list. Each page is read separately: objects created in the meantime may appear on the last
+// page. The next page is requested while the previous page is decoded, so that a list of 100,000 tasks keeps both sides
+// busy.
 func list[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
 	all := []T{} // an empty list is [] in JSON, never null
 	if query == nil {
@@ -126,7 +127,7 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	}
 }
 
-// nextOf returns the Next of a List, which follows the items, without decoding them.
+// nextOf returns the Next of a List, which follows the items, without decoding the items.
 func nextOf(list []byte) string {
 	var end struct{ Next string }
 	behind, _ := bytes.CutPrefix(list[bytes.LastIndexByte(list, ']')+1:], []byte(","))
@@ -199,8 +200,8 @@ func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 	return body, nil
 }
 
-// request creates the HTTP request of a call. The body is kept as bytes, because each try reads it again. A call
-// without a body sends none, which differs from an empty one.
+// request creates the HTTP request of a call. The body is kept as bytes, because each attempt reads it again. A call
+// without a body sends no body, which differs from an empty body.
 func (c *Client) request(ctx context.Context, do call) (*retryablehttp.Request, error) {
 	target := c.base + do.path
 	if len(do.query) > 0 {
@@ -227,8 +228,8 @@ func (c *Client) request(ctx context.Context, do call) (*retryablehttp.Request, 
 	return req, nil
 }
 
-// problem reads an error answer. One that is not a problem document comes from something between client and corrald,
-// such as a proxy, so it is unknown whether a change was made.
+// problem reads an error answer. An answer that is not a problem document comes from a program between client and
+// corrald, such as a proxy, so it is unknown whether a change was made.
 func (c *Client) problem(do call, resp *http.Response, body []byte) error {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var p Problem
@@ -247,7 +248,8 @@ func (c *Client) strange(do call, format string, args ...any) error {
 	return corral.ErrorAt(kind, c.server, format, args...)
 }
 
-// lost describes a request without an answer. Its kind is Unknown if it is a change that may have been made.
+// lost returns the error for a request without an answer. Its kind is Unknown if the request is a change that may have
+// been made.
 func (c *Client) lost(ctx context.Context, do call, sent *retry.Sending, err error) error {
 	kind := corral.Unavailable
 	if do.method != http.MethodGet && sent.Unsure() {

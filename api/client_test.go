@@ -83,7 +83,8 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// TestRepetition checks that a request that got no answer, or the answer 503, is repeated with the same key and body.
+// TestRepetition checks that a request that receives no answer, or the answer 503, is repeated with the same key and
+// body.
 func TestRepetition(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
@@ -241,7 +242,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// timeFactor allows enough time for requests that must not time out.
+// timeFactor returns a factor that gives requests enough time unless they must time out.
 func timeFactor(kind corral.Kind) time.Duration {
 	if kind == corral.Timeout {
 		return 1

@@ -52,8 +52,9 @@ func (c *Client) ClusterEnv(ctx context.Context, ref string) (Env, error) {
 	return get[Env](ctx, c, clusterPath(ref)+"/env", nil)
 }
 
-// RemoveCluster removes a cluster: an embedded one at once, a condor one after the answer, with its daemons, queue and
-// folder. While glideins or runs use the cluster, removal is a Conflict error that names them.
+// RemoveCluster removes a cluster. An embedded cluster is removed at once; a condor cluster is removed after the
+// answer, with its daemons, queue and folder. While glideins or runs use the cluster, removal is a Conflict error that
+// names them.
 func (c *Client) RemoveCluster(ctx context.Context, ref string) (corral.Cluster, error) {
 	return remove[corral.Cluster](ctx, c, clusterPath(ref), nil)
 }
@@ -63,7 +64,7 @@ func (c *Client) ClusterHistory(ctx context.Context, ref string) ([]corral.Entry
 	return list[corral.Entry](ctx, c, clusterPath(ref)+"/history", nil)
 }
 
-// Workers lists the workers that are registered in the cluster now.
+// Workers lists the workers that are currently registered in the cluster.
 func (c *Client) Workers(ctx context.Context, ref string) ([]corral.Worker, error) {
 	return list[corral.Worker](ctx, c, clusterPath(ref)+"/workers", nil)
 }

@@ -18,7 +18,7 @@ import (
 // Options configure a client. The zero value suits the user's own corrald.
 type Options struct {
 	Token string // text of a token, for a central corrald; empty: none
-	CA    []byte // PEM of the certificate authorities to trust; none: the system's
+	CA    []byte // PEM of the trusted certificate authorities; none: the system's
 }
 
 // Dial returns a client for server, like New, with options. It does not connect.

@@ -1,13 +1,13 @@
-// Package api is the REST contract of corrald, under /v1, and its Go client.
+// Package api defines the REST contract of corrald, under /v1, and its Go client.
 //
-// The nouns of the root package are the wire types of the answers (corral.Site, corral.Glidein, …). This package adds
+// The types of the root package are the wire types of the answers (corral.Site, corral.Glidein, …). This package adds
 // the requests (NewSite, NewGlidein, …), the page of a list (List), the error of RFC 9457 (Problem), and the rule for
 // the end of a wait (Until), which client and server share.
 //
 // One table maps each kind of error to its type URI, HTTP status and exit code. These numbers are defined nowhere else.
 // The client derives the kind from the type, so that an error has the same kind on both sides of the wire.
 //
-// The Client has one invariant: every repetition that it sends by itself is safe. Reads are safe. A change carries an
-// Idempotency-Key, a random one if the caller gives none, so that corrald makes the change once and answers every
-// repetition with the first answer.
+// The Client has one invariant: every repetition that it sends by itself is safe. Reads are safe. A change contains an
+// Idempotency-Key, which is random if the caller specifies none, so that corrald makes the change once and returns the
+// first answer to every repetition.
 package api

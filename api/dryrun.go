@@ -12,7 +12,7 @@ type DryRun struct {
 	CPUs     int          `json:"cpus"` // of the cluster's present workers
 	Run      int          `json:"run"`  // tasks that would run
 	Skip     int          `json:"skip"` // tasks that were already done
-	Jobs     int          `json:"jobs"` // jobs made from those tasks; more if a worker has less time
+	Jobs     int          `json:"jobs"` // jobs made from those tasks; more if workers have less time
 	Fits     bool         `json:"fits"` // each task to run fits some worker, present or requested
 	Tasks    []DryRunTask `json:"tasks"`
 }

@@ -14,7 +14,7 @@ import (
 // MaxMembers is the maximum number of workflows in an ensemble.
 const MaxMembers = 1000
 
-// NewEnsemble asks corrald to execute an ensemble.
+// NewEnsemble requests corrald to execute an ensemble.
 type NewEnsemble struct {
 	Name           string            `json:"name"`
 	Cluster        string            `json:"cluster,omitempty"` // name or id; empty: default
@@ -43,8 +43,8 @@ type NewMember struct {
 
 func ensemblePath(id record.ID) string { return fmt.Sprintf("/v1/ensembles/%d", id) }
 
-// CreateEnsemble hands an ensemble to corrald, which then executes it on its own. An empty key is replaced by a random
-// one.
+// CreateEnsemble submits an ensemble to corrald, which then executes it on its own. An empty key is replaced by a
+// random one.
 func (c *Client) CreateEnsemble(ctx context.Context, n NewEnsemble, key string) (record.Ensemble, error) {
 	sum := 0
 	for _, m := range n.Workflows {

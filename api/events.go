@@ -25,8 +25,8 @@ const LastEventHeader = "Last-Event-ID"
 
 // The kinds of events that belong to no object.
 const (
-	// EventReady is the first event for a client that has none yet. Every change after it is sent. Lists that are read
-	// after it and updated with the events that follow are never out of date.
+	// EventReady is the first event for a client that has not received any. Every change after this event is sent.
+	// Lists that are read after it, and updated with the following events, are never out of date.
 	EventReady = "ready"
 
 	// EventReset means that the changes since the client's last event are not known individually, or are too many. The
@@ -34,8 +34,8 @@ const (
 	EventReset = "reset"
 )
 
-// An Event is a change of an object. Kind is the object's kind: site, glidein or run. Data is the object's present
-// state, so that of several consecutive changes only the last may be sent. Data of EventReady and EventReset is {}.
+// An Event is a change of an object. Kind is the object's kind: site, glidein or run. Data is the object's current
+// state, so only the last of several consecutive changes may be sent. Data of EventReady and EventReset is {}.
 type Event struct {
 	ID   int64           `json:"id,omitempty"` // for reconnecting; 0: the change has further events
 	Kind string          `json:"kind"`

@@ -8,10 +8,10 @@ import (
 // A Filter narrows a list; its zero value lists everything that is not DELETED.
 type Filter struct {
 	All     bool              // includes DELETED objects
-	Owner   string            // only of this owner; empty: of all that the caller may see
+	Owner   string            // only of this owner; empty: of all owners the caller may see
 	Site    string            // glideins of this site: name or id
 	Cluster string            // glideins or runs of this cluster: name or id
-	Labels  map[string]string // glideins or runs that have all of these
+	Labels  map[string]string // glideins or runs that have all of these labels
 	States  []string          // in any of these states; DELETED does not require All
 }
 

@@ -41,8 +41,8 @@ func (c *Client) WaitGlidein(ctx context.Context, id corral.GlideinID, until str
 	return wait(ctx, c, glideinPath(id), waiting[corral.Glidein]{u, timeout, u.Glidein})
 }
 
-// RemoveGlidein asks the glidein to end. Its workers finish their running tasks; with now, they abort them. Repeating
-// the request is harmless.
+// RemoveGlidein requests the end of a glidein. Its workers finish their running tasks; if now is true, they abort them.
+// Repeating the request is harmless.
 func (c *Client) RemoveGlidein(ctx context.Context, id corral.GlideinID, now bool) (corral.Glidein, error) {
 	return remove[corral.Glidein](ctx, c, glideinPath(id), flag("now", now))
 }

@@ -26,7 +26,7 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-// TestBadKeyIsNotSent checks a key for which net/http would report that it got no answer.
+// TestBadKeyIsNotSent checks keys for which net/http would report a missing answer.
 func TestBadKeyIsNotSent(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })

@@ -29,8 +29,8 @@ func (l *limited) RoundTrip(*http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A request answered with 429 is repeated at the time that the answer names, not earlier. If that wait is too long, the
-// client does not begin it.
+// A request answered with 429 is repeated at the time that the answer specifies, not earlier. If the wait would be too
+// long, the client does not wait at all.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

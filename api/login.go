@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// LoginStep begins or continues a login. It returns when there is another question or the login is done. It carries no
+// LoginStep begins or continues a login. It returns when there is another question or the login is done. It sends no
 // idempotency key, because answers must not be stored.
 func (c *Client) LoginStep(ctx context.Context, n NewLogin) (Login, error) {
 	body, err := json.Marshal(n)
@@ -18,8 +18,8 @@ func (c *Client) LoginStep(ctx context.Context, n NewLogin) (Login, error) {
 	return decode[Login](c.do(ctx, call{method: http.MethodPost, path: "/v1/logins", body: body}))
 }
 
-// Login logs in at the site or contact named in where, with answers from ask. From then on corrald holds the
-// connection. An error from ask ends the login.
+// Login logs in at the site or contact named in where, with answers from ask. From then on corrald keeps the connection
+// open. An error from ask ends the login.
 func (c *Client) Login(ctx context.Context, where NewLogin,
 	ask func(context.Context, LoginQuestion) ([]string, error)) error {
 	step, err := c.LoginStep(ctx, where)
@@ -37,7 +37,7 @@ func (c *Client) Login(ctx context.Context, where NewLogin,
 	return err
 }
 
-// cancelLogin tells corrald that no answer will come; otherwise corrald waits for it for some minutes.
+// cancelLogin notifies corrald that there will be no answer; otherwise corrald would wait several minutes for it.
 func (c *Client) cancelLogin(ctx context.Context, session string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()

@@ -37,14 +37,14 @@ type NewTask struct {
 	Environment []string `json:"environment,omitempty"` // KEY=VALUE
 	corral.Resources
 	TaskTimes
-	Priority int `json:"priority,omitempty"` // the task with the highest one starts first
+	Priority int `json:"priority,omitempty"` // the task with the highest priority starts first
 	Retries  int `json:"retries,omitempty"`
 
 	// Requeue restarts the task if its worker is lost or has to leave. Otherwise the task fails with the cause
 	// corral.CauseLostWorker.
 	Requeue bool `json:"requeue,omitempty"`
 
-	// Note is a text, such as a script, for the task. It is in the file that corral.NoteVariable names.
+	// Note is a text, such as a script, for the task. It is in the file named by corral.NoteVariable.
 	Note string `json:"note,omitempty"`
 
 	Attributes map[string]string `json:"attributes,omitempty"` // stored and listed, not interpreted
@@ -53,7 +53,7 @@ type NewTask struct {
 	AtOnce     int               `json:"at_once,omitempty"`    // maximum of the array's concurrent tasks; 0: no limit
 }
 
-// TaskTimes limit a task's duration.
+// TaskTimes contains the estimate and the limits of a task's duration.
 type TaskTimes struct {
 	Estimate  corral.Seconds `json:"estimate_s,omitempty"`   // 0: the run's default runtime, or the limit if less
 	TimeLimit corral.Seconds `json:"time_limit_s,omitempty"` // 0: none
@@ -95,7 +95,7 @@ func (a AddedTasks) Numbers() []int {
 }
 
 // AddTask adds a task or an array to an open run. Repeating a key returns the same numbers; an empty key is replaced by
-// a random one. A task without cpus gets one.
+// a random one. A task that requests no cpus is given one.
 func (c *Client) AddTask(ctx context.Context, id corral.RunID, t NewTask, key string) (AddedTasks, error) {
 	t.CPUs = max(1, t.CPUs)
 	if err := t.text(); err != nil {

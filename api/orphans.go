@@ -13,8 +13,8 @@ import (
 type Orphan struct {
 	Tag       string         `json:"tag"`
 	Kind      corral.JobKind `json:"kind"`                  // setup, pilot, cleanup or probe, taken from its tag
-	SiteJobID string         `json:"site_job_id,omitempty"` // the site's own; empty: the batch system has no such job
-	State     string         `json:"state"`                 // QUEUED, RUNNING, ENDED; UNKNOWN: there is no job
+	SiteJobID string         `json:"site_job_id,omitempty"` // the site's own id; empty: no such job in the batch system
+	State     string         `json:"state"`                 // QUEUED, RUNNING, ENDED; UNKNOWN: no such job
 	StartedAt time.Time      `json:"started_at,omitzero"`
 
 	// From the order of a live pilot:
@@ -42,16 +42,17 @@ var OrphanFates = []string{AdoptOrphans, CancelOrphans}
 // SettleOrphans requests an action on orphans.
 type SettleOrphans struct {
 	Do      string   `json:"do"`                // adopt or cancel
-	Tags    []string `json:"tags,omitempty"`    // absent or []: all to which the action applies
+	Tags    []string `json:"tags,omitempty"`    // absent or []: all orphans to which the action applies
 	Cluster string   `json:"cluster,omitempty"` // cluster for adopted pilots, by name or id; absent: default
 }
 
-// Orphans lists the jobs at a site that have no record in corrald, by tag. corrald connects to the site for this.
+// Orphans lists the jobs at a site that have no record in corrald, by tag. For this request corrald connects to the
+// site.
 func (c *Client) Orphans(ctx context.Context, ref string) ([]Orphan, error) {
 	return list[Orphan](ctx, c, sitePath(ref)+"/orphans", nil)
 }
 
-// SettleOrphans adopts or cancels orphans, and returns those for which it succeeded. Repeating it is harmless.
+// SettleOrphans adopts or cancels orphans, and returns those for which it succeeded. Repeating the request is harmless.
 func (c *Client) SettleOrphans(ctx context.Context, ref string, s SettleOrphans) ([]Orphan, error) {
 	all, err := send[List[Orphan]](ctx, c, call{method: http.MethodPost, path: sitePath(ref) + "/orphans"}, s)
 	return all.Items, err

@@ -43,7 +43,8 @@ type OutputFile struct {
 	Stderr  int64 `json:"stderr_bytes"`
 }
 
-// RunOutput returns the output of a run's tasks after a place, as soon as there is any, but at the latest after wait.
+// RunOutput returns the output of a run's tasks after a place as soon as there is new output, but at the latest after
+// wait.
 func (c *Client) RunOutput(
 	ctx context.Context, id corral.RunID, since OutputPlace, wait time.Duration,
 ) (Output, error) {

@@ -23,7 +23,8 @@ func (c *Client) Owners(ctx context.Context, f Filter) ([]corral.Owner, error) {
 	return list[corral.Owner](ctx, c, "/v1/owners", f.query())
 }
 
-// Owner returns an owner with their holdings and, if the account is being ended, the conditions that this waits for.
+// Owner returns an owner with their holdings and, if the account is being ended, the conditions for which its end is
+// waiting.
 func (c *Client) Owner(ctx context.Context, name string) (corral.Owner, error) {
 	return get[corral.Owner](ctx, c, ownerPath(name), nil)
 }

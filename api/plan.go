@@ -16,7 +16,7 @@ type NewPlan struct {
 	Workflow     json.RawMessage `json:"workflow,omitempty"`      // a WfFormat document
 	WorkflowName string          `json:"workflow_name,omitempty"` // its file name, which begins messages about it
 	Run          corral.RunID    `json:"run_id,omitempty"`        // run whose remaining tasks are planned instead
-	Sites        []string        `json:"sites,omitempty"`         // names or ids; none: all that accept pilots
+	Sites        []string        `json:"sites,omitempty"`         // names or ids; none: all sites that accept pilots
 	Goal         plan.Goal       `json:"goal"`                    // an absent objective has its default
 	HostCPUs     int             `json:"host_cpus,omitempty"`     // of each pilot's hosts; 0: the planner chooses
 	Clustering   string          `json:"clustering,omitempty"`    // a rule; empty or auto: the planner chooses
@@ -29,10 +29,10 @@ type NewPlan struct {
 	Aside
 }
 
-// ForRun says that a plan is made for one run, which will follow.
+// ForRun specifies that a plan is made for one run, which will follow.
 type ForRun struct {
 	Auto    bool     `json:"auto,omitempty"`     // revise it during its run
-	NextRun *NextRun `json:"next_run,omitempty"` // errors of this run also refuse the plan; nil: no check
+	NextRun *NextRun `json:"next_run,omitempty"` // errors in this request also refuse the plan; nil: no check
 }
 
 // NextRun is the request for the plan's run, without workflow and cluster.
@@ -55,7 +55,7 @@ type Aside struct {
 	Compare  bool `json:"compare,omitempty"`  // the results of policies that only react to a queue
 }
 
-// Estimates specify the sources of task estimates besides the workflow.
+// Estimates specifies the sources of task estimates in addition to the workflow.
 type Estimates struct {
 	DefaultRuntime corral.Seconds  `json:"default_runtime_s,omitempty"` // of a task without any estimate
 	Profiles       []ProfileSource `json:"profiles,omitempty"`          // merged; they override the workflow's own
@@ -98,7 +98,7 @@ func (c *Client) ProvisionPlan(ctx context.Context, id corral.PlanID) (corral.Pl
 	return act[corral.Plan](ctx, c, planPath(id)+"/provision")
 }
 
-// ReleasePlan releases the plan's pilots: running ones finish their tasks, and the others are not requested.
+// ReleasePlan releases the plan's pilots: running pilots finish their tasks, and the others are not requested.
 func (c *Client) ReleasePlan(ctx context.Context, id corral.PlanID) (corral.Plan, error) {
 	return act[corral.Plan](ctx, c, planPath(id)+"/release")
 }

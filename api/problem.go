@@ -10,7 +10,8 @@ import (
 // ProblemMediaType is the content type of every error.
 const ProblemMediaType = "application/problem+json"
 
-// typeBase is followed by the kind. docs/api.md has a section of that name for each kind.
+// typeBase is the beginning of each type URI; the kind follows. docs/api.md has a section for each kind, with the
+// kind's name.
 const typeBase = "https://github.com/corral-pilot/corral/blob/main/docs/api.md#"
 
 // A row defines the external form of one kind of error.
@@ -37,7 +38,7 @@ var table = []row{
 	{corral.Internal, http.StatusInternalServerError, 1, "A defect of corrald"},
 }
 
-// rowOf returns the row of kind, or that of Internal if kind has none.
+// rowOf returns the row of kind, or the row of Internal if kind has no row.
 func rowOf(kind corral.Kind) row {
 	for _, r := range table {
 		if r.kind == kind {
@@ -62,8 +63,8 @@ type Problem struct {
 	Place    string      `json:"place,omitempty"` // the field, parameter, or file and line
 }
 
-// ProblemOf describes err. The text of an internal error is only for corrald's log, so the detail is replaced. For an
-// err that is or wraps a *Problem, ProblemOf returns that Problem.
+// ProblemOf describes err. The text of an internal error is meant only for corrald's log, so the detail is replaced.
+// For an err that is or wraps a *Problem, ProblemOf returns that Problem.
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {

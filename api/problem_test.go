@@ -102,7 +102,8 @@ func TestTypesAreUnique(t *testing.T) {
 	}
 }
 
-// TestDocumentedTable compares the table with that in docs/api.md, which comes from api-head.md beside the server.
+// TestDocumentedTable compares the table with the table in docs/api.md, which is copied from api-head.md in the
+// server's folder.
 func TestDocumentedTable(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../docs/api.md")

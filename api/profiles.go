@@ -14,14 +14,14 @@ const (
 	RunProfile     = "run:"
 )
 
-// A ProfileSource names a profile of tasks. library:NAME is a profile that comes with Corral, and run:ID is that of a
-// run. Any other name labels the document in messages or, without a document, names a profile that corrald keeps.
+// A ProfileSource names a profile of tasks. library:NAME is a profile that is part of Corral, and run:ID is the profile
+// of a run. Any other name labels the document in messages or, without a document, names a profile that corrald keeps.
 type ProfileSource struct {
 	Name     string          `json:"name"`
 	Document json.RawMessage `json:"document,omitempty"` // in the format of package profile
 }
 
-// NewProfile asks corrald to merge the sources and keep the result.
+// NewProfile requests corrald to merge the sources and keep the result.
 type NewProfile struct {
 	Name    string          `json:"name"`
 	Sources []ProfileSource `json:"sources"`
@@ -30,9 +30,9 @@ type NewProfile struct {
 
 func profilePath(ref string) string { return "/v1/profiles/" + url.PathEscape(ref) }
 
-// SaveProfile makes corrald keep a profile. If a profile of the name exists and Merge is not set, or if both profiles
-// contain the same run, the error is a Conflict. The answer omits the document. An empty key is replaced by a random
-// one.
+// SaveProfile makes corrald keep a profile. If a profile with the same name exists and Merge is not set, or if both
+// profiles contain the same run, the error is a Conflict. The answer omits the document. An empty key is replaced by a
+// random one.
 func (c *Client) SaveProfile(ctx context.Context, n NewProfile, key string) (corral.Profile, error) {
 	return create[corral.Profile](ctx, c, "/v1/profiles", key, n)
 }

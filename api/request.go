@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// KeyHeader carries the idempotency key of a change. Keys are kept for 30 days; the same key with another request is
-// refused as corral.KeyReused. CheckKey defines the valid keys.
+// KeyHeader is the header with the idempotency key of a change. Keys are kept for 30 days; the same key with another
+// request is refused as corral.KeyReused. CheckKey defines the valid keys.
 const KeyHeader = "Idempotency-Key"
 
 // Limits of the contract.
@@ -38,7 +38,8 @@ type NewSite struct {
 	// Root is absolute, or $VARIABLE/… at a site reached by ssh; empty: corrald chooses.
 	Root string `json:"root,omitempty"`
 
-	// MaxQueued limits the attempts that wait in the batch system, MaxRunning those that wait or run; 0: no limit.
+	// MaxQueued limits the attempts that wait in the batch system, and MaxRunning the attempts that wait or run; 0: no
+	// limit.
 	MaxQueued  int `json:"max_queued,omitempty"`
 	MaxRunning int `json:"max_running,omitempty"`
 
@@ -91,12 +92,12 @@ type LoginPrompt struct {
 	Echo bool   `json:"echo"` // the answer is not secret
 }
 
-// NewForgiveness requests that past failures on nodes of a site no longer count.
+// NewForgiveness requests that past failures on nodes of a site be ignored.
 type NewForgiveness struct {
 	Nodes []string `json:"nodes,omitempty"` // by name, with or without domain; none: all
 }
 
-// NewProbe requests a probe of a site, and with Network one of the path to its workers.
+// NewProbe requests a probe of a site and, if Network is set, a probe of the network path to its workers.
 type NewProbe struct {
 	Network bool `json:"network,omitempty"`
 
@@ -107,12 +108,12 @@ type NewProbe struct {
 // A Probe is the result of probing a site.
 type Probe struct {
 	Site     string               `json:"site"`
-	Platform corral.Platform      `json:"platform"` // of its head node, once it is set up
+	Platform corral.Platform      `json:"platform"` // of its head node, once the site is set up
 	Facts    corral.SiteFacts     `json:"facts"`
 	Network  *corral.NetworkProbe `json:"network,omitempty"`
 }
 
-// NewGlidein asks for hosts × cpus at a site for a walltime.
+// NewGlidein requests hosts × cpus at a site for a walltime.
 type NewGlidein struct {
 	Site      string         `json:"site"`              // name or id
 	Cluster   string         `json:"cluster,omitempty"` // name or id; empty: default
@@ -124,7 +125,7 @@ type NewGlidein struct {
 	Idle      corral.Seconds `json:"idle_s,omitempty"` // leave after this time without work; 0: never
 	NotBefore time.Time      `json:"not_before,omitzero"`
 
-	// QueueLimit is how long an attempt may wait in the site's queue before it is cancelled; 0: a week.
+	// QueueLimit is the time for which an attempt may wait in the site's queue before it is cancelled; 0: a week.
 	QueueLimit corral.Seconds `json:"queue_timeout_s,omitempty"`
 
 	Labels map[string]string `json:"labels,omitempty"`
@@ -133,14 +134,14 @@ type NewGlidein struct {
 	corral.BatchOptions
 }
 
-// Resubmission says when an attempt of a glidein is followed by another.
+// Resubmission specifies when an attempt of a glidein is followed by another attempt.
 type Resubmission struct {
 	Resubmit string         `json:"resubmit,omitempty"`  // never, N, until=TIME, forever; empty: never
 	Retries  int            `json:"retries,omitempty"`   // for consecutive attempts lost or failed transiently
-	Overlap  corral.Seconds `json:"overlap_s,omitempty"` // the next runs this long before the last one leaves
+	Overlap  corral.Seconds `json:"overlap_s,omitempty"` // the next attempt runs this long before the last one leaves
 }
 
-// PoolOptions say how workers join the pool of a condor cluster; other clusters ignore them.
+// PoolOptions specify how workers join the pool of a condor cluster; other clusters ignore them.
 type PoolOptions struct {
 	Broker corral.BrokerMode `json:"broker,omitempty"` // empty: auto
 	CCB    []string          `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
@@ -152,16 +153,16 @@ type NewCluster struct {
 	Name string             `json:"name"`
 	Kind corral.ClusterKind `json:"kind"`
 
-	// HTCondor provides the cluster's pool and tools: the name of a package, or an absolute folder; empty: the newest
-	// available.
+	// HTCondor is the source of the cluster's pool and tools: the name of a package, or an absolute folder; empty: the
+	// newest available version.
 	HTCondor string `json:"htcondor,omitempty"`
 
 	// Address is the listening address of a pool run by corrald, IP or IP:PORT; empty: corrald chooses.
 	Address string `json:"address,omitempty"`
 
-	// Collector, HOST:PORT, is that of a pool run by someone else, to which Corral attaches. Token is the text of an
-	// IDTOKEN for that pool, a secret. Schedd is the name of one of the pool's schedds; empty: the only one. If there
-	// are several, the cluster is FAILED.
+	// Collector is the address, HOST:PORT, of the collector of a pool run by someone else, to which Corral attaches.
+	// Token is the text of an IDTOKEN for that pool, a secret. Schedd is the name of one of the pool's schedds; empty:
+	// the only schedd. If the pool has several schedds and Schedd is empty, the cluster is FAILED.
 	Collector string `json:"collector,omitempty"`
 	Token     string `json:"token,omitempty"`
 	Schedd    string `json:"schedd,omitempty"`
@@ -169,8 +170,8 @@ type NewCluster struct {
 
 // StartCluster requests the start or restart of a cluster.
 type StartCluster struct {
-	HTCondor string `json:"htcondor,omitempty"` // use this from now on; empty: the same as before
-	Newest   bool   `json:"newest,omitempty"`   // use the newest available from now on
+	HTCondor string `json:"htcondor,omitempty"` // version to use from now on; empty: the same as before
+	Newest   bool   `json:"newest,omitempty"`   // use the newest available version from now on
 }
 
 // An Env is the environment that a program needs to use a cluster.
@@ -193,7 +194,7 @@ type NewPackage struct {
 	// Signature is the content of the signature file; absent: that file is beside the archive.
 	Signature json.RawMessage `json:"signature,omitempty"`
 
-	Sign bool `json:"sign,omitempty"` // have corrald sign a local archive with its own key
+	Sign bool `json:"sign,omitempty"` // corrald signs a local archive with its own key
 }
 
 // NewMirror requests the addition of a mirror.
@@ -215,10 +216,11 @@ type NewRun struct {
 	// DoneDir is the folder with the outputs of tasks that are marked as done; empty: SourceDir.
 	DoneDir string `json:"done_dir,omitempty"`
 
-	// Rescue is the .dag that the workflow was read from. A run that does not succeed writes a rescue file beside it.
+	// Rescue is the .dag file from which the workflow was read. A run that does not succeed writes a rescue file beside
+	// it.
 	Rescue string `json:"rescue,omitempty"`
 
-	// Changed reuses results of the latest run of the same workflow file where nothing that they depend on has changed.
+	// Changed reuses those results of the latest run of the same workflow file whose dependencies have not changed.
 	Changed bool `json:"changed,omitempty"`
 
 	// Open creates a run without workflow, to which tasks are added until it is closed. WorkflowName is its name.
@@ -238,12 +240,12 @@ type Task struct {
 	StartedAt  time.Time        `json:"started_at,omitzero"`
 	EndedAt    time.Time        `json:"ended_at,omitzero"`
 
-	ChangedInputs []string `json:"changed_inputs,omitempty"` // files that it changed in place, the first few
+	ChangedInputs []string `json:"changed_inputs,omitempty"` // the first few files that it changed in place
 
 	*Grown // nil: its run is not open
 }
 
-// Grown has the additional fields of a task of an open run.
+// Grown contains the additional fields of a task of an open run.
 type Grown struct {
 	Number     int               `json:"number"`            // from 1, in the order in which tasks were added
 	Name       string            `json:"name,omitempty"`    // need not be unique
@@ -264,7 +266,7 @@ type TaskText struct {
 	OverAt    string `json:"over_at,omitempty"`
 }
 
-// TextOf returns the text of a task, which keeps referring to t.
+// TextOf returns t with its times as strings. The result refers to t.
 func TextOf(t *Task) TaskText {
 	text := func(at time.Time) string {
 		if at.IsZero() {

@@ -14,11 +14,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// runPath returns the path of a run, with which the paths of its parts begin.
+// runPath returns the path of a run; the paths of its parts begin with it.
 func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 
-// CreateRun hands a workflow to corrald, which then runs it on its own. A document that is not JSON is an Invalid error
-// with its line, found without a request. An empty key is replaced by a random one.
+// CreateRun submits a workflow to corrald, which then runs it on its own. If the document is not JSON, an Invalid error
+// with the line is returned before any request is sent. An empty key is replaced by a random one.
 func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Run, error) {
 	if r.Open {
 		return openRun(ctx, c, r, key)
@@ -34,7 +34,7 @@ func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Ru
 var placeholder = json.RawMessage("0")
 
 // encodeAround encodes a request and replaces the placeholder by the document's unchanged bytes. encoding/json would
-// put them on one line, but corrald's messages about the document contain line numbers.
+// put the document on one line, but corrald's messages about the document contain line numbers.
 func encodeAround(request any, name string, document []byte) ([]byte, error) {
 	if len(document) > MaxRunBody {
 		return nil, corral.ErrorAt(corral.Invalid, name, "the workflow has %d bytes, but a request may have at "+
@@ -51,7 +51,7 @@ func encodeAround(request any, name string, document []byte) ([]byte, error) {
 	return bytes.Join([][]byte{before, []byte(`"workflow":`), document, after}, nil), nil
 }
 
-// checkJSON reports the line of the file called name at which its document stops being JSON.
+// checkJSON returns an error with the first line at which the document, from the file called name, is not JSON.
 func checkJSON(name string, document []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(document, &value)
@@ -105,7 +105,7 @@ func (c *Client) RunHistory(ctx context.Context, id corral.RunID) ([]corral.Entr
 	return list[corral.Entry](ctx, c, runPath(id)+"/history", nil)
 }
 
-// RunTasks lists the run's tasks in the order of the workflow; states (none: all) narrows it.
+// RunTasks lists the run's tasks in the order of the workflow; states (none: all) restricts the list.
 func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...corral.TaskState) ([]Task, error) {
 	q := url.Values{}
 	for _, s := range states {
@@ -120,7 +120,7 @@ type DiskUse struct {
 	Bytes int64 `json:"bytes"` // of blocks, as counted by du
 }
 
-// RunDisk measures a run's directory, which takes as long as examining every file in it.
+// RunDisk measures a run's directory. The measurement takes time because it examines every file in the directory.
 func (c *Client) RunDisk(ctx context.Context, id corral.RunID) (DiskUse, error) {
 	return get[DiskUse](ctx, c, runPath(id)+"/disk", nil)
 }
@@ -130,7 +130,8 @@ func (c *Client) RunProfile(ctx context.Context, id corral.RunID) ([]byte, error
 	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/profile"})
 }
 
-// RunWorkflow returns the workflow of the run in WfFormat; once the run is over, with the measurements of its tasks.
+// RunWorkflow returns the workflow of the run in WfFormat. Once the run is over, the document includes the measurements
+// of its tasks.
 func (c *Client) RunWorkflow(ctx context.Context, id corral.RunID) ([]byte, error) {
 	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/workflow"})
 }
@@ -139,13 +140,13 @@ func (c *Client) RunWorkflow(ctx context.Context, id corral.RunID) ([]byte, erro
 type LogPart struct {
 	File  string // of the last execution: stdout, stderr or record.json; of its scripts: pre, post
 	After int64  // bytes to skip at the beginning
-	Last  int64  // maximum number of bytes from the end, whatever After is; 0: all
+	Last  int64  // maximum number of bytes from the end, regardless of After; 0: all
 
-	// Wait is how long to wait for more output than After while the task may write some; 0: not at all.
+	// Wait is the time to wait for output beyond After while the task may still write output; 0: no wait.
 	Wait time.Duration
 }
 
-// RunTaskLog returns a part of a file of a task. A file that the task does not have is a NotFound error.
+// RunTaskLog returns a part of a file of a task. If the task has no such file, the error is NotFound.
 func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task string, part LogPart) ([]byte, error) {
 	q := url.Values{"file": {part.File}}
 	for name, n := range map[string]int64{"after": part.After, "last": part.Last} {
@@ -165,7 +166,7 @@ func (c *Client) RetryTasks(ctx context.Context, id corral.RunID, tasks ...strin
 	return c.askOfTasks(ctx, id, "retry", tasks)
 }
 
-// CancelTasks cancels tasks of an active run: running ones are killed, and waiting ones never start.
+// CancelTasks cancels tasks of an active run: running tasks are killed, and waiting tasks never start.
 func (c *Client) CancelTasks(ctx context.Context, id corral.RunID, tasks ...string) (corral.Run, error) {
 	return c.askOfTasks(ctx, id, "cancel", tasks)
 }

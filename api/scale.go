@@ -20,12 +20,12 @@ type NewScale struct {
 func scalePath(cluster string) string { return clusterPath(cluster) + "/scale" }
 
 // ScaleCluster begins to scale a cluster, given by name or id. It returns a Conflict error if the cluster is already
-// scaled, or if a plan is provisioned there (corral run --auto, corral provision) whose run is not over.
+// scaled, or if a plan is provisioned there (corral run --auto, corral provision) and the plan's run is not over.
 func (c *Client) ScaleCluster(ctx context.Context, cluster string, s NewScale) (corral.Scale, error) {
 	return send[corral.Scale](ctx, c, call{method: http.MethodPut, path: scalePath(cluster)}, s)
 }
 
-// ClusterScale returns a cluster's scale with the latest report; a NotFound error if the cluster is not scaled.
+// ClusterScale returns a cluster's scale with the latest report, or a NotFound error if the cluster is not scaled.
 func (c *Client) ClusterScale(ctx context.Context, cluster string) (corral.Scale, error) {
 	return get[corral.Scale](ctx, c, scalePath(cluster), nil)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	tokenPrefix = "corral_" // by which people and scanners for leaked secrets recognize a token
+	tokenPrefix = "corral_" // lets people and scanners for leaked secrets recognize a token
 	tokenBytes  = 32
 )
 
@@ -27,8 +27,8 @@ func NewTokenText() string {
 // IsToken reports whether s looks like the text of a token.
 func IsToken(s string) bool { return tokenForm.MatchString(s) }
 
-// TokenDigest returns the digest of a token that corrald stores. The text has 256 random bits, so a plain hash needs
-// neither salt nor a slow function.
+// TokenDigest returns the digest of a token; corrald stores only the digest. The text has 256 random bits, so a plain
+// hash needs neither salt nor a slow function.
 func TokenDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -6,7 +6,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// The texts of tokens are all different and have the form of one. The digest that is stored does not contain the text.
+// The texts of tokens are all different and have the form of a token. The digest that is stored does not contain the
+// text.
 func TestTokenTexts(t *testing.T) {
 	t.Parallel()
 	text := api.NewTokenText()

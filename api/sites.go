@@ -24,8 +24,8 @@ func (c *Client) Sites(ctx context.Context, f Filter) ([]corral.Site, error) {
 	return list[corral.Site](ctx, c, "/v1/sites", f.query())
 }
 
-// Site returns the site with the name or id ref. If no site has the name now, it returns the last DELETED one that had
-// it.
+// Site returns the site with the name or id ref. If no existing site has this name, it returns the last DELETED site
+// that had it.
 func (c *Client) Site(ctx context.Context, ref string) (corral.Site, error) {
 	return get[corral.Site](ctx, c, sitePath(ref), nil)
 }
@@ -52,14 +52,14 @@ func (c *Client) RemoveSite(ctx context.Context, ref string, force bool) (corral
 }
 
 // ProbeSite examines the site. The result is stored with the site and used to check later requests. At a READY site a
-// small job examines a worker node; with Network another measures how the HTCondor pool of a cluster would reach
-// workers there. Each job takes some seconds or, in the site's queue, up to a minute.
+// small job examines a worker node; if Network is set, another job measures how the HTCondor pool of a cluster would
+// reach workers there. Each job takes several seconds or, in the site's queue, up to a minute.
 func (c *Client) ProbeSite(ctx context.Context, ref string, n NewProbe) (Probe, error) {
 	return create[Probe](ctx, c, sitePath(ref)+"/probe", "", n)
 }
 
 // ForgiveNodes allows attempts to use these nodes of the site again, or all of its nodes if none is named: past
-// failures on them no longer count. Repeating the request is harmless.
+// failures on these nodes no longer count. Repeating the request is harmless.
 func (c *Client) ForgiveNodes(ctx context.Context, ref string, nodes ...string) (corral.Site, error) {
 	return create[corral.Site](ctx, c, sitePath(ref)+"/forgive", "", NewForgiveness{Nodes: nodes})
 }
@@ -74,19 +74,19 @@ func (c *Client) SiteTimeline(ctx context.Context, ref string) ([]corral.Timelin
 	return list[corral.TimelineEvent](ctx, c, sitePath(ref)+"/timeline", nil)
 }
 
-// SiteWaits returns how long attempts waited in the site's queues, by queue and shape, including those of earlier sites
-// with the same name.
+// SiteWaits returns statistics of the times for which attempts waited in the site's queues, by queue and shape. They
+// include attempts at earlier sites with the same name.
 func (c *Client) SiteWaits(ctx context.Context, ref string) ([]corral.WaitStats, error) {
 	return list[corral.WaitStats](ctx, c, sitePath(ref)+"/waits", nil)
 }
 
-// SiteBacklog asks a site's batch system which jobs hold the processors of a queue and which wait for them. An empty
-// name is the site's own queue.
+// SiteBacklog asks a site's batch system which jobs hold the processors of a queue and which jobs wait for processors.
+// An empty name refers to the site's own queue.
 func (c *Client) SiteBacklog(ctx context.Context, ref, queue string) (corral.Backlog, error) {
 	return get[corral.Backlog](ctx, c, sitePath(ref)+"/backlog", url.Values{"queue": {queue}})
 }
 
-// A Ledger states what may be spent at a site, what is reserved for plans, and what was spent.
+// A Ledger states the amounts that may be spent at a site, are reserved for plans, and were spent.
 type Ledger struct {
 	Site    string `json:"site"`
 	Price   string `json:"price"`             // rate of all charges
@@ -99,7 +99,7 @@ func (c *Client) SiteLedger(ctx context.Context, ref string) (Ledger, error) {
 	return get[Ledger](ctx, c, sitePath(ref)+"/ledger", nil)
 }
 
-// SiteEachWait returns the wait of each attempt at the site, the latest 10,000 in the order of submission.
+// SiteEachWait returns the wait of each attempt at the site: at most the latest 10,000, in the order of submission.
 func (c *Client) SiteEachWait(ctx context.Context, ref string) ([]corral.Wait, error) {
 	return list[corral.Wait](ctx, c, sitePath(ref)+"/waits/each", nil)
 }
@@ -112,7 +112,8 @@ func flag(name string, set bool) url.Values {
 	return url.Values{name: {"true"}}
 }
 
-// Words returns the probe's lines for histories: one on the batch system, and one on the network if it was measured.
+// Words returns the probe's lines for histories: a line about the batch system, and a line about the network if it was
+// measured.
 func (p Probe) Words() []string {
 	said := p.Facts.Batch
 	var queues []string

@@ -30,7 +30,8 @@ func (c *Client) CreateToken(ctx context.Context, n NewToken, key string) (corra
 	return create[corral.Token](ctx, c, "/v1/tokens", key, n)
 }
 
-// Tokens lists the caller's tokens or, for administrators, all users'; f.All: including revoked ones.
+// Tokens lists the caller's tokens or, for administrators, the tokens of all users. If f.All is set, the list includes
+// revoked tokens.
 func (c *Client) Tokens(ctx context.Context, f Filter) ([]corral.Token, error) {
 	return list[corral.Token](ctx, c, "/v1/tokens", f.query())
 }
@@ -50,7 +51,8 @@ func (c *Client) TokenHistory(ctx context.Context, id corral.TokenID) ([]corral.
 	return list[corral.Entry](ctx, c, tokenPath(id)+"/history", nil)
 }
 
-// SSHKey returns the key with which corrald logs in at the caller's sites. It generates the key if there is none yet.
+// SSHKey returns the key with which corrald logs in at the caller's sites. It generates the key if it does not exist
+// yet.
 func (c *Client) SSHKey(ctx context.Context) (SSHKey, error) {
 	return change[SSHKey](ctx, c, call{method: http.MethodPut, path: "/v1/ssh-key"})
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// UntilWorkers is a value of `wait` besides a glidein's states. It is met when the cpus of the registered workers add
-// up to those of one attempt, without the hosts that the attempt has lost.
+// UntilWorkers is a value of `wait` in addition to a glidein's states. The condition is met when the registered workers
+// have at least as many cpus as one attempt, not counting the hosts that the attempt has lost.
 const UntilWorkers = "workers"
 
 // An Until lists the conditions of a wait; any of them ends it.
 type Until []string
 
-// ParseUntil reads a comma-separated list of states, each one of known or also.
+// ParseUntil parses a comma-separated list of states, each of which must be in known or also.
 func ParseUntil[S ~string](list string, known []S, also ...string) (Until, error) {
 	u := Until(strings.Split(list, ","))
 	legal := slices.Clone(also)
@@ -32,14 +32,14 @@ func ParseUntil[S ~string](list string, known []S, also ...string) (Until, error
 	return u, nil
 }
 
-// ParseUntilGlidein reads the conditions of a wait for a glidein: its own states, those of its furthest attempt, which
-// are shown for an ACTIVE glidein, and UntilWorkers.
+// ParseUntilGlidein parses the conditions of a wait for a glidein: its own states, the states of its furthest attempt,
+// which are shown for an ACTIVE glidein, and UntilWorkers.
 func ParseUntilGlidein(list string) (Until, error) {
 	return ParseUntil(list, corral.GlideinStates,
 		UntilWorkers, string(corral.JobSubmitted), string(corral.JobQueued), string(corral.JobRunning))
 }
 
-// Late returns the error of a wait whose time is over.
+// Late returns the error of a wait that has reached its timeout.
 func (u Until) Late(p Progress, after time.Duration) error {
 	missing := "not " + u.String()
 	if slices.Contains(u, UntilWorkers) {
@@ -83,7 +83,8 @@ func (u Until) Site(s corral.Site) Progress {
 	return Progress{slices.Contains(u, string(s.State)), over, is("site "+s.Name, string(s.State), whyOf(s))}
 }
 
-// whyOf explains a site's state, including the trouble that blocks corrald, which explains an otherwise puzzling wait.
+// whyOf explains a site's state. It includes the trouble that blocks corrald, because otherwise the wait would be
+// puzzling.
 func whyOf(s corral.Site) string {
 	if s.Trouble.Why == "" || s.State.Terminal() {
 		return s.Reason

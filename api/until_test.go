@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// A user who waits for a site is told what keeps corrald from it.
+// A user who waits for a site sees the reason why corrald cannot use the site.
 func TestSiteProgress(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

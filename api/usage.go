@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// UsageHours are the core-hours that batch systems gave to pilots, by use. Allocated is the sum of the others.
+// UsageHours are the core-hours that batch systems allocated to pilots, by use. Allocated is the sum of the other
+// fields.
 type UsageHours struct {
 	Allocated float64 `json:"allocated_core_hours"`
 	Used      float64 `json:"used_core_hours"` // by tasks whose results count
@@ -15,8 +16,8 @@ type UsageHours struct {
 	Lost      float64 `json:"lost_core_hours"` // by work that had to be repeated
 }
 
-// A UsageRow is the usage of one group. Fields by which rows are not grouped are absent. The site is also absent for
-// cores that no pilot of Corral provided, and the workflow for unplanned pilots while no task runs on them.
+// A UsageRow is the usage of one group. Fields by which rows are not grouped are absent. Site is also absent for cores
+// that were not provided by a pilot of Corral, and Workflow for unplanned pilots while no task runs on them.
 type UsageRow struct {
 	User     string `json:"user,omitempty"`
 	Site     string `json:"site,omitempty"`
@@ -24,7 +25,8 @@ type UsageRow struct {
 	UsageHours
 }
 
-// Usage is the time held by pilots in a period, which begins and ends with a whole hour of UTC unless it ends now.
+// Usage is the core time held by pilots in a period. The period begins and ends at a full hour of UTC unless it ends
+// now.
 type Usage struct {
 	Since time.Time  `json:"since,omitzero"` // absent: from the beginning
 	Until time.Time  `json:"until"`
@@ -39,7 +41,7 @@ type UsageChoice struct {
 	By           []string
 }
 
-// Usage returns the time held by pilots, by use.
+// Usage returns the core time held by pilots, by use.
 func (c *Client) Usage(ctx context.Context, choice UsageChoice) (Usage, error) {
 	query := url.Values{}
 	if !choice.Since.IsZero() {

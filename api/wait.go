@@ -10,15 +10,15 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// A waiting describes a wait.
+// A waiting describes a wait for an object to meet a condition.
 type waiting[T any] struct {
 	until    Until
 	timeout  time.Duration // 0: none
 	progress func(T) Progress
 }
 
-// wait polls, each time with the longest wait that corrald allows, until the object's wait ends. After a first answer,
-// it survives a restart of corrald.
+// wait polls corrald, each time with the longest wait that corrald allows, until the condition is met or can no longer
+// be met. After a first answer, the wait continues across a restart of corrald.
 func wait[T any](ctx context.Context, c *Client, path string, w waiting[T]) (T, error) {
 	end := time.Now().Add(w.timeout)
 	for {

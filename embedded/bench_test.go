@@ -19,7 +19,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A journalSink works like a run's sink: it writes a line for each event and combines the writes of a call.
+// A journalSink works like a run's sink: it writes a line for each event, and combines the lines of one call in one
+// write.
 type journalSink struct {
 	w    *bufio.Writer
 	mu   sync.Mutex
@@ -99,8 +100,8 @@ func BenchmarkTravel(b *testing.B) {
 	benchNoop(b, func(c *cluster, id, dir string) *exec.Cmd { return c.blind(b, id, dir, b.TempDir()) })
 }
 
-// BenchmarkCopy runs tasks that read one file of 1 KiB and write one; BenchmarkTravelCopy does the same with workers
-// that do not see the run's directory.
+// BenchmarkCopy runs tasks that read one file of 1 KiB and write another; BenchmarkTravelCopy does the same with
+// workers that do not see the run's directory.
 func BenchmarkCopy(b *testing.B) {
 	benchTasks(b, copied, func(c *cluster, id, _ string) *exec.Cmd { return c.child(b, id) })
 }
@@ -157,7 +158,7 @@ func benchTasks(
 	b.ReportMetric(float64(workers.Microseconds())/float64(b.N), "workers-µs/task")
 }
 
-// BenchmarkBareLoop does the necessary work of each task, two at a time, and nothing else.
+// BenchmarkBareLoop does only the necessary work of each task, for two tasks at a time.
 func BenchmarkBareLoop(b *testing.B) {
 	dir := runDir(b)
 	next := make(chan execution.Job, 256)

@@ -38,7 +38,7 @@ func speaker(t *testing.T, text string) string {
 	return ln.Addr().String()
 }
 
-// vacant returns an address where no program listens while the test runs, because the test holds it.
+// vacant returns an address on which no program listens while the test runs, because the test occupies it.
 func vacant(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -97,7 +97,7 @@ func TestPilotIsCalledBack(t *testing.T) {
 	}
 }
 
-// Of many simultaneous requests of a pilot to be called back, only some are served in each interval.
+// If a pilot makes many simultaneous requests to be called back, only some of them are served in each interval.
 func TestPilotIsNotCalledBackTooOften(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{})

@@ -26,7 +26,7 @@ import (
 // hostRoles are the roles of the test binary on a host behind a firewall.
 var hostRoles = map[string]func() error{}
 
-// TestMain lets the test binary be a worker, as a process that a test can kill, or play a role on another host.
+// TestMain lets the test binary act as a worker, in a process that a test can kill, or play a role on another host.
 func TestMain(m *testing.M) {
 	if act := hostRoles[os.Getenv("POOL_TEST_ROLE")]; act != nil {
 		if err := act(); err != nil {
@@ -72,13 +72,13 @@ func newGate(lg *slog.Logger, cfg dispatch.Config) *openGate {
 	return &openGate{d: dispatch.New(lg, cfg), links: links, holders: map[corral.JobID]string{}}
 }
 
-// ask asks attempt 1 to drain or leave, like corrald.
+// ask requests attempt 1 to drain or leave, as corrald would.
 func (g *openGate) ask(ask corral.Ask) {
 	g.links.Ask(1, ask)
 	g.d.Ask(1, ask)
 }
 
-// A doorway is a listener to which a test hands connections.
+// A doorway is a listener whose connections are supplied by a test.
 type doorway struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -133,7 +133,7 @@ func (g *openGate) LoseHost(_ context.Context, _ corral.JobID, lost corral.LostH
 	return g.Report(context.Background(), 1, "lost", lost.String())
 }
 
-// taps is a listener whose connections a test can cut.
+// taps is a listener whose connections can be cut by a test.
 type taps struct {
 	net.Listener
 	mu    sync.Mutex // guards conns
@@ -284,7 +284,7 @@ func runDir(tb testing.TB) string {
 	return dir
 }
 
-// A hand is a worker that runs inside the test.
+// A hand is a worker that runs in the test's own process.
 type hand struct {
 	cancel context.CancelFunc
 	left   chan struct{}
@@ -292,7 +292,7 @@ type hand struct {
 	err    error
 }
 
-// work starts a worker, which leaves when the test ends, if not earlier.
+// work starts a worker, which leaves at the latest when the test ends.
 func (c *cluster) work(t *testing.T, cfg worker.Config) *hand {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -363,7 +363,7 @@ func absent(t *testing.T, elem ...string) {
 	}
 }
 
-// load returns the number of queued jobs and of jobs that a worker holds.
+// load returns the numbers of queued jobs and of jobs held by workers.
 func load(d *dispatch.Dispatcher) (queued, held int) {
 	waiting, held := d.Load()
 	for _, c := range waiting {

@@ -46,7 +46,7 @@ func (c *cluster) blind(tb testing.TB, id, dir, scratch string) *exec.Cmd {
 	return cmd
 }
 
-// newBlindBed is a cluster with one worker that does not see the run's directory.
+// newBlindBed returns a cluster with one worker that does not see the run's directory.
 func newBlindBed(t *testing.T, cfg dispatch.Config) (b *bed, scratch string) {
 	t.Helper()
 	b = &bed{cluster: newCluster(t, cfg), dir: runDir(t), sink: newRecorder()}
@@ -57,7 +57,7 @@ func newBlindBed(t *testing.T, cfg dispatch.Config) (b *bed, scratch string) {
 	return b, scratch
 }
 
-// nothingLeft checks that no parcel is left at the run or at the worker.
+// nothingLeft checks that no parcel is left in the run's directory or at the worker.
 func nothingLeft(t *testing.T, b *bed, scratch string) {
 	t.Helper()
 	await(t, "parcels to be gone", func() bool {
@@ -91,7 +91,7 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 	if why := results[2].Reason; !strings.Contains(why, `input "nowhere" is missing`) {
 		t.Errorf("the third failed as it %s", why)
 	}
-	for i, r := range results { // the first job brought the inputs of all
+	for i, r := range results { // the inputs of all tasks came with the first job
 		if way := r.Travel; (way.In > 0) != (i == 0) || way.Out <= 0 || way.Bytes <= 0 {
 			t.Errorf("files of task %d travelled for %+v", r.Index, way)
 		}
@@ -132,8 +132,8 @@ func TestInputsAreFetchedAhead(t *testing.T) {
 	t.Errorf("in none of %d tries the next job's inputs came while another ran", tries)
 }
 
-// fetchedAhead runs three jobs, and reports whether the inputs of the second arrived while the first ran. The third
-// job's inputs are too large to be fetched ahead.
+// fetchedAhead runs three jobs, and reports whether the inputs of the second job arrived while the first job ran. The
+// third job's inputs are too large to be fetched ahead.
 func fetchedAhead(t *testing.T, b *bed, scratch string, seq int64) bool {
 	t.Helper()
 	come := func(name string) string {
@@ -223,7 +223,7 @@ func TestCancelledRemoteTaskIsKilled(t *testing.T) {
 type breaker struct {
 	net.Listener
 	breaks atomic.Int64 // number of connections that it still breaks
-	after  int64        // number of bytes that pass before a break
+	after  int64        // number of bytes that it forwards before a break
 	conns  sync.WaitGroup
 }
 
@@ -316,7 +316,7 @@ func TestParcelsOutliveConnections(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-// A task whose files travel continues while its dispatcher restarts, and its files return to the new dispatcher.
+// A task whose files travel continues while its dispatcher restarts, and its files are returned to the new dispatcher.
 func TestRemoteTaskOutlivesItsDispatcher(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
@@ -349,7 +349,7 @@ func TestRemoteTaskOutlivesItsDispatcher(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-// A courier that has been idle for long gives up its place at the port, and returns for the next job.
+// A courier that has been idle for a long time leaves its place at the port, and connects again for the next job.
 func TestIdleCouriersLeaveAndReturn(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{Idle: time.Millisecond})

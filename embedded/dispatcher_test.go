@@ -192,7 +192,7 @@ func TestDetachWhileJobsAreBeingAssigned(t *testing.T) {
 		a := s.enter("0", "i", nil)
 		s.sink.failNext(1)
 		s.d.Submit([]execution.Job{long(1)})
-		synctest.Wait() // the sink has failed and gets no more calls
+		synctest.Wait() // the sink has failed and receives no more calls
 		s.d.Detach(1)
 		a.beat(5 * time.Second)
 		s.empty()

@@ -6,14 +6,14 @@
 //	parcel    carries a job's files to and from a machine that does not see the run's directory
 //	dispatch  the Dispatcher: the jobs of runs on one side, connected workers on the other
 //	port      the port where workers and pilots dial in, for HTCondor clusters too; requests to pilots
-//	worker    the process on a node that takes jobs for as long as its lease lasts
+//	worker    the process on a node that runs jobs for as long as its lease lasts
 //	link      the connection of a pilot to the port
 //
 // The unit of dispatch is a Job (package execution): one task, or several that run one after the other. A job is queued
-// until a worker with enough free CPUs, memory and time takes it. The worker then holds it, waiting (prefetched) or
-// running, until each of its tasks has a Result or the worker returns the job. A worker is identified by its id and by
-// its instance, which changes when its process is restarted. Jobs belong to runs; a run's Sink receives all their
-// events and keeps the journal.
+// until it is assigned to a worker with enough free CPUs, memory and time. The worker then holds the job, waiting
+// (prefetched) or running, until each of its tasks has a Result or the worker returns the job. A worker is identified
+// by its id and by its instance, which changes when its process is restarted. Jobs belong to runs; a run's Sink
+// receives all their events and keeps the journal.
 //
 // The invariant: a submitted job ends in exactly one way, which is reported to its sink: it has results for its tasks
 // or it is returned, and no two workers ever run it at the same time. The lease preserves this when connections break:

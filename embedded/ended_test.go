@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Jobs of a worker whose pilot has ended are returned immediately, however long the lease, whether the worker is
-// already disconnected, or disconnects later, or was known to an earlier corrald.
+// Jobs of a worker whose pilot has ended are returned immediately, regardless of the length of the lease, whether the
+// worker is already disconnected, disconnects later, or was known only to an earlier corrald.
 func TestJobsOfAnEndedPilot(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{Lease: time.Hour, Heartbeat: time.Second})

@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Three tasks of one GPU each run at a worker that has two: two concurrent tasks see different GPUs, and none sees
-// both. Each task waits for another one, so that two do run concurrently.
+// Three tasks of one GPU each run on a worker with two GPUs: two concurrent tasks see different GPUs, and no task sees
+// both. Each task waits for another task, so that two tasks really run concurrently.
 func TestConcurrentTasksSeeDifferentGPUs(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) {

@@ -26,8 +26,8 @@ func (b *bed) userFile(t *testing.T, name, content string) (path string) {
 	return path
 }
 
-// A task that writes into an input changes the user's own file, and this is detected; with copies it changes only its
-// copy.
+// A task that writes to an input changes the user's own file, and this is detected; if the task has copies, it changes
+// only its copy.
 func TestInputChangedInPlace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -66,7 +66,7 @@ func stopsWithoutConnection(t *testing.T, lease time.Duration) bool {
 	return true
 }
 
-// over reports whether the sink has learned the end of a job.
+// over reports whether the end of a job has been reported to the sink.
 func (b *bed) over() bool {
 	results, returned := b.sink.seen()
 	return len(results)+len(returned) > 0
@@ -83,7 +83,7 @@ func (b *bed) pidUnlessOver(t *testing.T) (pid string) {
 	return pid
 }
 
-// A job of a run that ended and was resumed, at a worker without a connection: the job may still be running.
+// If a run ended and was resumed, a job of the run at a worker without a connection may still be running.
 func TestKilledJobIsNotReturnedBeforeItsWorker(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)

@@ -149,8 +149,8 @@ func TestJobsMayBeExpectedAfterTheirWorkerRegistered(t *testing.T) {
 	})
 }
 
-// The connected workers of an attempt together have at most the attempt's CPUs. A worker whose CPUs another one still
-// holds is asked to return later, and gets them when the other has left.
+// The connected workers of an attempt together have at most the attempt's CPUs. A worker whose CPUs are still held by
+// another worker is asked to return later, and receives them when the other worker has left.
 func TestWorkersShareTheCPUsOfTheirAttempt(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		s.gate.cpus = 7

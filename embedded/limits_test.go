@@ -13,13 +13,13 @@ import (
 
 // Tests of a task's limits at its worker: memory and threads.
 
-// takes is a shell command that holds mib MiB of memory until it is killed.
+// takes returns a shell command that holds mib MiB of memory until it is killed.
 func takes(mib int) string {
 	return fmt.Sprintf("(head -c %d /dev/zero; exec sleep 600) | tail", mib<<20)
 }
 
-// A task without a memory request gets its worker's memory in proportion to its CPUs; after it is killed, the other
-// tasks of its clustered job continue.
+// A task without a memory request receives a share of its worker's memory in proportion to its CPUs; after it is
+// killed, the other tasks of its clustered job continue.
 func TestMemoryShareOfAWorker(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.CPUs, c.MemoryMiB = 4, 400 })
@@ -42,7 +42,7 @@ func TestMemoryShareOfAWorker(t *testing.T) {
 	}
 }
 
-// A task whose files travel has the same memory limit as one that sees its run's directory.
+// A task whose files travel has the same memory limit as a task that sees its run's directory.
 func TestMemoryOfATaskWhoseFilesTravel(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.Scratch = t.TempDir() })
@@ -54,8 +54,8 @@ func TestMemoryOfATaskWhoseFilesTravel(t *testing.T) {
 	}
 }
 
-// Libraries get a thread count that equals the task's CPUs, unless the task or the worker's own environment sets
-// another one; only the task itself may set more than its CPUs.
+// The thread count for libraries equals the task's CPUs, unless the task or the worker's own environment sets another
+// number; only the task itself may set a number above its CPUs.
 func TestThreadsOfATask(t *testing.T) {
 	t.Setenv("JULIA_NUM_THREADS", "1")
 	t.Setenv("OMP_NUM_THREADS", "2,1")

@@ -17,7 +17,7 @@ func (c *cluster) pilotConfig(holder string) link.Config {
 	return link.Config{Tag: "tag", Token: testToken, Holder: holder, Host: "h", PID: 1, Addresses: []string{c.address()}}
 }
 
-// dialPilot dials until the port is there.
+// dialPilot dials until the port is open.
 func (c *cluster) dialPilot(t *testing.T, cfg link.Config) (l *link.Link, err error) {
 	t.Helper()
 	await(t, "the port", func() bool {
@@ -114,7 +114,8 @@ func TestSurplusPilotLeaves(t *testing.T) {
 	again.gate.mu.Lock()
 	again.gate.holders[1] = "another"
 	again.gate.mu.Unlock()
-	// The pilot may have reconnected before the lease went to another one; then the next connection sends it away.
+	// The pilot may have reconnected before the lease was granted to another pilot; then it is rejected at its next
+	// connection.
 	await(t, "the command to leave", func() bool {
 		select {
 		case got := <-l.Commands():

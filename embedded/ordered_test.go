@@ -14,7 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// inOrder is a job whose tasks each append a line to the previous task's file; the tasks in fails fail before that.
+// inOrder returns a job whose tasks each append a line to the previous task's file; the tasks in fails fail before
+// that.
 func inOrder(dir string, tasks int, fails ...int) execution.Job {
 	j := sh(1, dir, "")
 	j.Ordered, j.Tasks = true, nil
@@ -31,8 +32,8 @@ func inOrder(dir string, tasks int, fails ...int) execution.Job {
 	return j
 }
 
-// TestOrderedJobs: a task of a job may read what earlier tasks made, wherever the job runs; after a failed task the
-// remaining ones are returned without being started.
+// TestOrderedJobs: a task of a job may read the outputs of earlier tasks, wherever the job runs; after a failed task
+// the remaining tasks are returned without being started.
 func TestOrderedJobs(t *testing.T) {
 	t.Parallel()
 	for name, blind := range map[string]bool{"beside the run": false, "where files travel": true} {
@@ -80,7 +81,7 @@ func TestOrderedJobs(t *testing.T) {
 	}
 }
 
-// TestOrderedParcel: the same for an HTCondor job, which brings everything back at its end.
+// TestOrderedParcel: the same applies to an HTCondor job, which returns all files at its end.
 func TestOrderedParcel(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

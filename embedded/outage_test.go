@@ -9,7 +9,7 @@ import (
 )
 
 // A worker whose connection was cut is expected to return, although its lease is over and it is no longer registered;
-// it is recognised when it returns, and forgotten when its attempt ends.
+// the worker is recognised when it returns, and forgotten when its attempt ends.
 func TestDisconnectedWorkerIsExpected(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{Lease: 400 * time.Millisecond, Margin: 100 * time.Millisecond}, nil)

@@ -109,7 +109,7 @@ func TestParcelBringsBackOutputs(t *testing.T) {
 	read(t, p.run, executor.TasksDir, "second.1", "stdout")
 }
 
-// A task's trace comes back with it.
+// A task's trace is returned with the task.
 func TestTraceComesBack(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)
@@ -171,7 +171,7 @@ func TestParcelThatIsCutOff(t *testing.T) {
 	}
 }
 
-// A task that compares the ages of two files gets the same answer where its files travelled.
+// A task that compares the ages of two files gets the same result if its files travelled.
 func TestTravelledFilesKeepTheirAge(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})

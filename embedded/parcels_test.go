@@ -20,7 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Parcels of one run are made and removed concurrently; none removes another's folder.
+// Parcels of one run are created and removed concurrently; the removal of one parcel does not affect the folders of
+// others.
 func TestParcelsDoNotRemoveEachOther(t *testing.T) {
 	t.Parallel()
 	job := execution.Job{Dir: t.TempDir(), Tasks: []execution.Task{{ID: "t"}}}
@@ -55,8 +56,8 @@ func (s *stage) courier(instance string) *actor {
 	return a
 }
 
-// Couriers leave places for workers at the port, however many files are carried; a surplus courier is told to retry
-// later.
+// Couriers leave places for workers at the port, regardless of the number of files in transit; a surplus courier is
+// asked to retry later.
 func TestCouriersLeavePlacesForWorkers(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		const most = 1024

@@ -126,7 +126,7 @@ func (c *cluster) raw(t *testing.T) net.Conn {
 	return nc
 }
 
-// greet is wire's greeting with a port that has time to answer.
+// greet is wire.Greet for a port that has enough time to answer.
 func (c *cluster) greet(t *testing.T, h *wire.Hello) (g *wire.Greeting, err error) {
 	t.Helper()
 	await(t, "an answer", func() bool {

@@ -92,7 +92,7 @@ func (r *recorder) Returned(jobs []execution.Key, started bool, until time.Time,
 	r.until = until
 }
 
-// lastUntil returns until when the worker of the last returned jobs was there.
+// lastUntil returns the time until which the worker of the last returned jobs was known to be alive.
 func (r *recorder) lastUntil() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +106,7 @@ func (r *recorder) failNext(n int) {
 	r.fail = n
 }
 
-// seen returns copies of what was recorded.
+// seen returns copies of the recorded results and returned jobs.
 func (r *recorder) seen() ([]execution.Result, []returnedJob) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +135,7 @@ func (r *recorder) awaitResults(t *testing.T, n int) map[int64]execution.Result 
 	return byJob
 }
 
-// sh is a job with one task that runs a shell command.
+// sh returns a job with one task that runs a shell command.
 func sh(seq int64, dir, line string) execution.Job {
 	return execution.Job{Run: 1, Seq: seq, Dir: dir, CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{shTask(int(seq), line)}}
 }

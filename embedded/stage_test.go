@@ -149,7 +149,7 @@ func holds(seqs ...int64) *wire.Message {
 	return m
 }
 
-// returned checks which jobs the sink got back.
+// returned checks which jobs were returned to the sink.
 func (s *stage) returned(want ...returnedJob) {
 	s.t.Helper()
 	synctest.Wait()

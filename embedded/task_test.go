@@ -38,7 +38,8 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 	if res.EndedAt.Before(res.StartedAt) || res.MaxRSSKiB <= 0 || res.UserCPU+res.SysCPU <= 0 {
 		t.Errorf("result = %+v, want times and usage", res)
 	}
-	// The shell has read both files through cat, for which it waited; what the programs read for themselves is added.
+	// The shell has read both files through cat, for which it waited; the bytes that the programs read for their own
+	// purposes are added.
 	by, reads, writes := source(t), int64(len("alpha\nbeta\nbeta\n")), int64(len("alpha\nbeta\nbeta\nwarned\n"))
 	if by == execution.ByRusage { // the bytes are then unknown
 		reads, writes = 0, 0
@@ -71,7 +72,7 @@ func TestTaskFromInputsToOutputs(t *testing.T) {
 	}
 }
 
-// A failure is a task that fails wherever it runs.
+// A failure is a task that fails on any machine.
 type failure struct {
 	name string
 	task execution.Task
@@ -264,8 +265,8 @@ func source(t *testing.T) execution.Source {
 	return execution.ByRusageProc
 }
 
-// TestTaskInAGroup: where the worker can make control groups, a long task runs in one, which is removed with the task.
-// Elsewhere it runs without a group. The record names the source of each measurement.
+// TestTaskInAGroup: if the worker can create control groups, a long task runs in a group, which is removed with the
+// task. Otherwise the task runs without a group. The record names the source of each measurement.
 func TestTaskInAGroup(t *testing.T) {
 	t.Parallel()
 	x, err := executor.New("tag/0", "", "")

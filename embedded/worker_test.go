@@ -44,7 +44,8 @@ func TestWorkerRunsAsManyTasksAsCPUs(t *testing.T) {
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.CPUs = 3 })
 	var jobs []execution.Job
 	for seq := range int64(9) {
-		// Each task counts the present tasks while it is present itself, and none counts before three have come.
+		// Each task counts the running tasks while it is running itself, and no task counts before three tasks have
+		// started.
 		jobs = append(jobs, sh(seq, b.dir, "d=../../data; : > $d/came.$CORRAL_TASK; : > $d/on.$CORRAL_TASK; "+
 			"until [ $(ls $d | grep -c '^came') -ge 3 ]; do sleep 0.02; done; ls $d | grep -c '^on'; rm $d/on.$CORRAL_TASK"))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Backends are the constructors of transports and dialects, by their names in contacts and corral.BatchSystems. The
-// program that connects to sites supplies them, so that programs that only use the names do not link the
+// Backends are the constructors of transports and dialects, by their names in contacts and corral.BatchSystems. They
+// are supplied by the program that connects to sites, so that programs that only use the names do not link the
 // implementations.
 type Backends struct {
 	Transports map[string]Dialer
@@ -22,7 +22,7 @@ type Backends struct {
 	Head func(conn Conn, root string) Head
 }
 
-// A Dialer creates a transport to a contact with the keys and known hosts of an owner. Owners never share them.
+// A Dialer creates a transport to a contact with the keys and known hosts of an owner. Owners never share transports.
 type Dialer func(owner, contact string) (Conn, error)
 
 // Dial returns the transport named by a contact, for an owner. It sends nothing before the first use.
@@ -45,7 +45,7 @@ type Access struct {
 	Setup  Batch // runs setup and cleanup jobs; equal to Pilots if one batch system does both
 }
 
-// Access joins conn with the dialects named by the site.
+// Access combines conn with the dialects named by the site.
 func (b Backends) Access(conn Conn, site corral.Site) (Access, error) {
 	pilots, err := b.batch("batch", site.Batch, conn, site.Root)
 	if err != nil {
@@ -58,7 +58,7 @@ func (b Backends) Access(conn Conn, site corral.Site) (Access, error) {
 	return a, err
 }
 
-// batch returns the batch system with the dialect that a field of the site names; place is that field.
+// batch returns the batch system with the given dialect; place is the field of the site that names the dialect.
 func (b Backends) batch(place, name string, conn Conn, root string) (Batch, error) {
 	dialect, ok := b.Dialects[name]
 	if !ok {

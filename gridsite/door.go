@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
-// Every request to a site with a Conn passes through one of these functions, so that tests can inject faults at its
-// point.
+// Every request to a site with a Conn is made through one of these functions, so that tests can inject a fault at the
+// request's point.
 
 // Run runs a command.
 func Run(ctx context.Context, conn Conn, at fault.Point, cmd Command) (Result, error) {

@@ -1,4 +1,5 @@
-// Package gridsite is the contract between Corral and a site: how to reach the site, and how to use its batch system.
+// Package gridsite defines the contract between Corral and a site: how to reach the site, and how to use its batch
+// system.
 //
 //	Conn   a transport: runs commands and writes files at the site     gridsite/local, gridsite/ssh
 //	Batch  a dialect: submits and follows jobs                         gridsite/fork, gridsite/slurm
@@ -6,11 +7,11 @@
 //
 // Above this package a site is an Access: a Head and its batch systems. The implementations here consist of a Conn and
 // a directory, so that each transport works with each dialect; a batch service with another interface needs no Conn.
-// Every job carries a unique tag assigned by Corral, besides the site's own id. Backends joins the parts, which the
-// program chooses. The tests of gridsitetest apply to every combination.
+// Every job has a unique tag assigned by Corral, in addition to the site's own id. Backends combines the parts, which
+// the program chooses. The tests of gridsitetest apply to every combination.
 //
-// The one invariant: a refusal and an unknown outcome are different results. After an unknown outcome the caller looks
-// up the job by its tag, without guessing or simply repeating the request.
+// The invariant: a refusal and an unknown outcome are different results. After an unknown outcome the caller looks up
+// the job by its tag, without guessing or simply repeating the request.
 //
 // Other packages decide how often to poll, when to retry and what an end means.
 package gridsite
@@ -37,15 +38,15 @@ type Result struct {
 	Stdout, Stderr []byte
 }
 
-// MaxOutput is how many bytes a command may write to each of stdout and stderr. A transport kills a command that writes
-// more, with ErrOutput, so that a site's output cannot exhaust the service.
+// MaxOutput is the maximum number of bytes that a command may write to each of stdout and stderr. A transport kills a
+// command that writes more, with ErrOutput, so that a site's output cannot exhaust the service.
 const MaxOutput = 16 << 20
 
 // ErrOutput is the error of a command that was killed because it wrote too much.
 var ErrOutput = fmt.Errorf("more than %d bytes of output", MaxOutput)
 
-// Linger is how long a transport waits for the output of an ended command to close. A background process may hold the
-// output open indefinitely.
+// Linger is the time for which a transport waits for the output of an ended command to close. A background process may
+// hold the output open indefinitely.
 const Linger = 2 * time.Second
 
 // A Conn is the transport to one site. A non-zero exit status is a Result, not an error: an error means that the
@@ -59,10 +60,10 @@ type Conn interface {
 	Close() error
 }
 
-// A JobSpec describes a batch job to submit. The job receives its tag in CORRAL_JOB_TAG, by which every process that
-// keeps this variable can be found. A job with several hosts is started once, on its first node. CORRAL_NODES then
-// lists all nodes, separated by blanks, its own first, and CORRAL_FANOUT names the command that starts a program on the
-// others: srun or ssh.
+// A JobSpec describes a batch job to submit. The job receives its tag in CORRAL_JOB_TAG. With this variable, every
+// process that keeps it can be found. A job with several hosts is started once, on its first node. CORRAL_NODES then
+// lists all nodes, separated by blanks and beginning with the first node, and CORRAL_FANOUT names the command that
+// starts a program on the other nodes: srun or ssh.
 type JobSpec struct {
 	Tag       string            // unique; letters, digits, '.', '_', '-'; the batch system reports it back
 	Program   string            // a program below the site's root, with arguments Argv; empty: Argv is complete
@@ -74,7 +75,7 @@ type JobSpec struct {
 	Walltime  time.Duration // 0: the site's default
 	GPUs      int           // per host
 
-	corral.BatchOptions          // a batch system ignores options that it lacks
+	corral.BatchOptions          // a batch system ignores options that it does not support
 	Exclude             []string // nodes to avoid
 }
 
@@ -101,19 +102,19 @@ type JobStatus struct {
 	StartedAt time.Time
 	EndedAt   time.Time
 
-	// Waits is why a queued job has not started, in the batch system's own words; empty: unknown. Never means that the
-	// job will not start under the present rules; Waits then names the rule.
+	// Waits is the reason why a queued job has not started, in the batch system's own words; empty: unknown. Never
+	// means that the job cannot start under the present rules; Waits then names the rule.
 	Waits string
 	Never bool
 
 	// Extra are the ids of further live jobs under the tag: a submission whose answer was lost may arrive after it was
-	// repeated. The other fields describe the job that counts: the running one, or else the first. A Batch that can set
-	// Extra must be a Pruner.
+	// repeated. The other fields describe the job that counts: the running job or, if none runs, the first job. A Batch
+	// that can set Extra must be a Pruner.
 	Extra []string
-	Past  []string // ended ones, as long as the batch system remembers them
+	Past  []string // ended jobs, as long as the batch system has data about them
 }
 
-// Killed says why a job was ended if it did not end by itself.
+// Killed is the reason why a job was ended, if it did not end by itself.
 type Killed string
 
 const (
@@ -135,18 +136,19 @@ type Batch interface {
 	// id or create a second job, so the caller looks up the tag first.
 	Submit(ctx context.Context, spec JobSpec) (id string, err error)
 
-	// Poll reports on the jobs under tags in one round trip. The result omits tags that the site does not know.
+	// Poll returns the statuses of the jobs under tags in one round trip. The result omits tags that the site does not
+	// know.
 	Poll(ctx context.Context, tags []string) (map[string]JobStatus, error)
 
-	// Cancel ends the job and everything it started: first politely, then after grace by force. It returns when no
-	// process is left. Cancelling a job that has ended or never existed is not an error.
+	// Cancel ends the job and all processes that it started: first politely, then after grace by force. It returns when
+	// no process is left. Cancelling a job that has ended or never existed is not an error.
 	Cancel(ctx context.Context, tag string, grace time.Duration) error
 
-	// Read returns a file of the job's directory at the site: stdout, stderr, or one written by the job; fs.ErrNotExist
-	// if it does not exist.
+	// Read returns the content of a file in the job's directory at the site: stdout, stderr, or a file written by the
+	// job. The error is fs.ErrNotExist if the file does not exist.
 	Read(ctx context.Context, tag, name string) ([]byte, error)
 
-	// Forget removes everything that the site keeps about an ended job.
+	// Forget removes all data that the site keeps about an ended job.
 	Forget(ctx context.Context, tag string) error
 }
 

@@ -8,7 +8,7 @@ import (
 // anywhere is an address that no machine has. Its route is the default route.
 const anywhere = "192.0.2.1:9"
 
-// LocalIP returns the address of this machine on its default route; a loopback address if there is none.
+// LocalIP returns the address of this machine on its default route, or a loopback address if it has no default route.
 func LocalIP() netip.Addr { return LocalIPTo(anywhere) }
 
 // LocalIPTo returns the address of this machine on the route to a host:port. It sends nothing.

@@ -13,10 +13,10 @@ import (
 )
 
 // A Remote is a Conn over one connection, which is established on first use and again after it was lost. Establishing
-// it is a login, which may need a person's help. After a failed login it pauses, and meanwhile returns the same error
-// as a *Paused, so that a site in trouble is not hit by repeated logins.
+// the connection is a login, which may require a person's help. After a failed login a Remote pauses, and in the
+// meantime returns the same error as a *Paused, so that a site in trouble is not burdened with repeated logins.
 type Remote interface {
-	// Connect logs in now, unless the connection is up, even during a pause. If no file has the host's key and
+	// Connect logs in now, unless the connection is up, even during a pause. If no file contains the host's key and
 	// acceptHostKey is set, the key is trusted and added to the user's known_hosts.
 	Connect(ctx context.Context, acceptHostKey bool) error
 
@@ -29,7 +29,7 @@ type Remote interface {
 	// Lost returns a channel that is closed when the current connection ends; nil if there is no connection.
 	Lost() <-chan struct{}
 
-	// LocalIP returns the address of this machine on the route to the site; a loopback address if there is none.
+	// LocalIP returns the address of this machine on the route to the site, or a loopback address if there is no route.
 	LocalIP() netip.Addr
 }
 
@@ -55,11 +55,11 @@ type LoginError struct {
 	Tried         []string                // FINGERPRINT (SOURCE)
 	Expired       []credential.Credential // credentials that were not tried
 	Problems      []error                 // unusable keys and unanswered questions
-	Answerable    bool                    // a person could log in: it asks questions, or would accept a locked key
+	Answerable    bool                    // a person could log in: the host asks, or would accept a locked key
 	Err           error                   // the server's answer
 }
 
-// Error names the host and user, the likely reason, and what was tried.
+// Error names the host and user, the likely reason, and the keys that were tried.
 func (e *LoginError) Error() string {
 	tried := "no key to try"
 	if len(e.Tried) > 0 {
@@ -79,8 +79,8 @@ func (e *LoginError) Error() string {
 // Unwrap returns the server's answer and the problems.
 func (e *LoginError) Unwrap() []error { return append([]error{e.Err}, e.Problems...) }
 
-// Unreached is a host that could not be reached or does not speak ssh. The text is the same for all such hosts, so that
-// a user cannot explore the network of this machine; Err has the reason.
+// Unreached is the error for a host that could not be reached or does not use the ssh protocol. The text is the same
+// for all such hosts, so that a user cannot explore the network of this machine; Err contains the reason.
 type Unreached struct {
 	Address string // HOST:PORT
 	Err     error
@@ -92,7 +92,7 @@ func (u *Unreached) Error() string {
 		"the administrator finds the reason in the log"
 }
 
-// Paused is why a site cannot be reached, and until when logins pause.
+// Paused contains the reason why a site cannot be reached, and the time until which logins pause.
 type Paused struct {
 	Until time.Time
 	Err   error
@@ -102,12 +102,12 @@ type Paused struct {
 func (p *Paused) Error() string { return p.Err.Error() }
 func (p *Paused) Unwrap() error { return p.Err }
 
-// A HostKeyProblem says what is wrong with a host key.
+// A HostKeyProblem is the reason why a host key is not trusted.
 type HostKeyProblem string
 
 const (
-	HostKeyUnknown HostKeyProblem = "unknown" // no file has a key of the host
-	HostKeyChanged HostKeyProblem = "changed" // a file has another key of the host
+	HostKeyUnknown HostKeyProblem = "unknown" // no file contains a key of the host
+	HostKeyChanged HostKeyProblem = "changed" // a file contains another key of the host
 	HostKeyRevoked HostKeyProblem = "revoked" // a file forbids the use of the key
 )
 
@@ -119,12 +119,12 @@ type HostKeyError struct {
 	Name        string   // the host's name in known_hosts
 	Type        string   // type of the key shown
 	Fingerprint string   // fingerprint of the key shown, as printed by ssh-keygen -l
-	Certificate error    // why the host's certificate is not accepted; nil: it has none
+	Certificate error    // why the host's certificate is not accepted; nil: no certificate
 	Known       []string // changed, revoked: FILE:LINE FINGERPRINT
 	Files       []string // files searched for a known key, the user's own first
 }
 
-// Error describes the problem, and what the user can do about it.
+// Error describes the problem and its remedy.
 func (e *HostKeyError) Error() string {
 	shown := fmt.Sprintf("%s shows the host key %s %s", e.Address, e.Type, e.Fingerprint)
 	if e.Type == "" {

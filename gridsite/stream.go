@@ -9,13 +9,14 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Stream is a running command at a site: writes go to its stdin, and reads come from its stdout. It ends with its
+// A Stream is a running command at a site: Write writes to its stdin, and Read reads from its stdout. It ends with its
 // context, when it is closed, or when the site is lost.
 type Stream interface {
 	io.ReadWriteCloser
 
-	// Wait returns when the command has ended; if it failed, the error has its stderr. The connection's loss is a
-	// corral.Unknown error. The caller must also read, because a command with unread output does not end.
+	// Wait returns when the command has ended; if the command failed, the error contains its stderr. If the connection
+	// was lost, the error is corral.Unknown. The caller must also read, because a command with unread output does not
+	// end.
 	Wait() error
 }
 
@@ -27,7 +28,7 @@ type Streamer interface {
 	Stream(ctx context.Context, cmd Command) (Stream, error)
 }
 
-// maxComplaint is how many bytes of a stream's stderr are kept, from its end.
+// maxComplaint is the number of bytes, from the end of a stream's stderr, that are kept.
 const maxComplaint = 4 << 10
 
 // A Complaint is the last part of a command's stderr.

@@ -16,7 +16,7 @@ func Printable(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// LastLine returns the last line of a command's stderr, which usually names the error.
+// LastLine returns the last line of a command's stderr, which usually describes the error.
 func LastLine(stderr []byte) string {
 	text := strings.TrimSpace(Printable(string(stderr)))
 	return text[strings.LastIndexByte(text, '\n')+1:]

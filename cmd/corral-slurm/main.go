@@ -1,5 +1,5 @@
-// Command corral-slurm emulates the commands of Slurm: it acts as the command by whose name it is called. `corral shim
-// slurm DIR` creates a folder of links to it.
+// Command corral-slurm emulates the commands of Slurm: it acts as the command whose name was used to call it. `corral
+// shim slurm DIR` creates a folder of links to it.
 package main
 
 import (

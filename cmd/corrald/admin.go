@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/service/backup"
 )
 
-// adminCommand returns the command that `corral admin` starts: it answers in JSON, with a problem document if it fails.
+// adminCommand returns the command that `corral admin` starts: it prints JSON, which is a problem document if it fails.
 // It operates on the files of a corrald that another process may be running.
 func adminCommand(l xdg.Layout) *cli.Command {
 	state := func() cli.Flag {
@@ -51,7 +51,8 @@ func adminCommand(l xdg.Layout) *cli.Command {
 	}
 }
 
-// answering writes the result of do, or the problem, as JSON. The error is also returned, for the exit code.
+// answering returns an action that writes the result of do, or a problem document, as JSON. The error is also returned,
+// for the exit code.
 func answering(do func(*cli.Context) (any, error)) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		answer, err := do(c)

@@ -1,8 +1,8 @@
 package main
 
 // The transports and dialects for sites are selected only in this file: a transport by the scheme of a site's contact,
-// and a dialect by the name of its batch system. The engine is independent of both; a new batch system needs a package,
-// a line here, and a line in corral.BatchSystems, which help and completion read.
+// and a dialect by the name of its batch system. The engine is independent of both; a new batch system requires a
+// package, a line here, and a line in corral.BatchSystems, which help and completion use.
 
 import (
 	"log/slog"
@@ -29,15 +29,15 @@ func login(lg *slog.Logger) ssh.Options {
 	return ssh.Options{AgentSocket: os.Getenv("SSH_AUTH_SOCK"), Log: lg}
 }
 
-// A wallet contains the ssh keys of the users of a central corrald: each has a folder, which serves as the user's home
-// directory for ssh. A user never gets access to another user's folder, or to the files and the agent of corrald's own
-// user.
+// A wallet contains the ssh keys of the users of a central corrald: each user has a folder, which serves as the user's
+// home directory for ssh. No user ever has access to another user's folder, or to the files and the agent of corrald's
+// own user.
 type wallet string
 
 // home returns an owner's folder. access.CheckName ensures that owners' names are valid names of folders.
 func (w wallet) home(owner string) string { return filepath.Join(string(w), owner) }
 
-// login returns the ssh options for an owner, and restricts the destinations unless the owner is corrald's own user.
+// login returns the ssh options for an owner. They restrict the destinations unless the owner is corrald's own user.
 func (w wallet) login(lg *slog.Logger, owner string, allowed access.Contacts) (ssh.Options, error) {
 	if owner == access.LocalName {
 		return login(lg), nil

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
-// corrald supports exactly the batch systems that users are told about.
+// corrald supports exactly the batch systems that are listed for users.
 func TestEveryBatchSystemIsWired(t *testing.T) {
 	t.Parallel()
 	wired := slices.Sorted(maps.Keys(backends(nil, "", access.Contacts{}).Dialects))

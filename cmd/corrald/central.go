@@ -1,8 +1,8 @@
 package main
 
 // A central corrald serves users other than its own: it also listens on TLS, where users authenticate with a token. Its
-// own socket remains the entry for the user that it runs as, who is an administrator and creates the first token. On
-// SIGHUP it rereads the certificate and reopens the audit log.
+// socket still serves the user that it runs as, who is an administrator and creates the first token. On SIGHUP it
+// rereads the certificate and reopens the audit log.
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func centralFlags() []cli.Flag {
 	}, limitFlags()...)
 }
 
-// newCentralSettings reads the flags, and refuses invalid ones.
+// newCentralSettings reads the flags, and refuses invalid values.
 func newCentralSettings(c *cli.Context) (s centralSettings, err error) {
 	s = centralSettings{listen: c.String("tls-listen"), cert: c.String("tls-cert"), key: c.String("tls-key"),
 		audit: c.String("audit-log")}
@@ -123,7 +123,7 @@ func (a *auditFile) reopen() error {
 	return nil
 }
 
-// Write appends a whole line: package slog writes one at a time.
+// Write appends a whole line: package slog writes one line at a time.
 func (a *auditFile) Write(line []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +139,7 @@ func openAudit(lg *slog.Logger, path string) (*slog.Logger, func() error, error)
 	return slog.New(slog.NewJSONHandler(a, nil)), a.reopen, a.reopen()
 }
 
-// A front is the entry for other users; nil: there is none.
+// A front is the TLS endpoint for other users; nil: only the user of this process is served.
 type front struct {
 	listener     net.Listener
 	door         *central.Door
@@ -168,7 +168,7 @@ func (d *daemon) openFront(ctx context.Context, lg *slog.Logger, db *store.DB, s
 	}, nil
 }
 
-// answer serves the socket, and other users if there is a front, until ctx ends or one of the two does.
+// answer serves the socket, and also other users if f is not nil, until ctx ends or one of the two servers ends.
 func (d *daemon) answer(ctx context.Context, socket net.Listener, f *front) error {
 	if f == nil {
 		return d.api.Serve(ctx, socket)

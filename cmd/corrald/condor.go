@@ -1,7 +1,7 @@
 package main
 
-// A cluster of kind condor is an HTCondor pool: a keeper of its daemons, and a queue for jobs of runs. The two are in
-// independent packages, which are connected here, because only corrald has both.
+// A cluster of kind condor is an HTCondor pool. It needs a keeper, which runs the pool's daemons, and a queue for jobs
+// of runs. Keeper and queue are in independent packages, which are connected here, because only corrald uses both.
 
 import (
 	"log/slog"
@@ -41,7 +41,7 @@ func openPools(
 	return p
 }
 
-// condorRefused returns the reason why this corrald cannot have HTCondor pools.
+// condorRefused returns the reason why this corrald cannot run HTCondor pools.
 func condorRefused() error {
 	if os.Getuid() != 0 {
 		return nil

@@ -1,10 +1,10 @@
 package main
 
-// Conditions that would keep corrald from starting are detected before anything is changed. Each start begins with
-// these checks, and --check-config only runs them: so both refuse the same settings, with the same sentence and the
-// same exit code. Separate checks would sooner or later disagree.
+// Conditions that would prevent corrald from starting are detected before anything is changed. Each start begins with
+// these checks, and --check-config only runs them: so both refuse the same settings, with the same message and the same
+// exit code. Separate checks would sooner or later differ.
 //
-// Changes between check and start, and damage of the database, are detected only by the start itself. Hence the start
+// Changes between check and start, and damage to the database, are detected only by the start itself. Hence the start
 // still handles each of these errors, for example if another program has taken a port in the meantime.
 //
 // Kinds of errors: Invalid can be fixed by another value of the setting. Conflict and Failed are states of the machine,
@@ -37,13 +37,13 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// foresee checks everything outside corrald that a start needs, as the user that corrald will run as, and changes
-// nothing. It reads the pilot binary, which may be readable only for root. Notes are information for users although
-// corrald would start.
+// foresee checks all external conditions for a start, as the user that corrald will run as, and changes nothing. It
+// reads the pilot binary, which may be readable only for root. Notes inform users about conditions that do not prevent
+// a start.
 //
-// The order is that of the start, so that the first finding is the one that a start would meet first. Sockets and ports
-// come last: a corrald that is running with the same state uses them, and does not make the settings wrong. If a start
-// finds such a corrald, opening the database fails, with an error that names the process.
+// The checks are in the order of the start, so that the first error is the one that a start would report. Sockets and
+// ports are checked last: a corrald that is already running with the same state uses them, which does not make the
+// settings wrong. If a start finds such a corrald, opening the database fails, with an error that names the process.
 func foresee(ctx context.Context, s *settings) (notes []string, err error) {
 	if s.runAs.User, err = findUser(*s); err != nil {
 		return nil, err
@@ -100,7 +100,8 @@ func findUser(s settings) (runas.User, error) {
 	return u, nil
 }
 
-// leastRoom is the minimum free space, in bytes, where corrald writes: a start alone uses a good part of it.
+// leastRoom is the minimum free space, in bytes, on a file system to which corrald writes: a start alone uses a large
+// part of it.
 const leastRoom = 1 << 20
 
 // checkDirs checks that each directory can be created and written to, and has space.
@@ -130,8 +131,8 @@ func ofService(dir string) bool {
 	return filepath.Dir(dir) == "/run" && errors.Is(err, fs.ErrNotExist)
 }
 
-// hasRoom reports whether the file system of dir, or of its nearest existing ancestor, has free space. If the file
-// system cannot be asked, the result is true.
+// hasRoom reports whether the file system of dir, or of its nearest existing ancestor, has free space. If the free
+// space cannot be determined, the result is true.
 func hasRoom(dir string) bool {
 	var fsys unix.Statfs_t
 	for {
@@ -154,7 +155,8 @@ func roomIn(fsys unix.Statfs_t) bool {
 }
 
 // checkKeys reads the existing keys with the functions that a start uses, and checks that the database is writable.
-// Missing keys are created by the start; the same functions would create them, so they are not called then.
+// Missing keys are created by the start. The functions that read keys would also create them, so they are not called
+// for missing keys.
 func checkKeys(s settings) error {
 	for _, f := range []struct {
 		path string
@@ -235,9 +237,9 @@ func checkSockets(api, worker string) error {
 	return nil
 }
 
-// checkPorts opens all ports together, and then closes them: two settings with the same port are detected like a port
-// in use by another program. The worker port may be in use: corrald retries it until it is free, because queued
-// pilots have no other address.
+// checkPorts opens all ports together, and then closes them, so that two settings with the same port are detected in
+// the same way as a port that another program uses. The worker port may be in use: corrald retries to open it until it
+// is free, because queued pilots have no other address.
 func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 	var opened []io.Closer
 	defer func() {
@@ -267,7 +269,7 @@ func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 
 const workerListen = "--worker-listen"
 
-// tryPort opens a port as corrald's user could.
+// tryPort opens a port, with the rights of corrald's user.
 func tryPort(ctx context.Context, u runas.User, flag, address string) (net.Listener, error) {
 	host, number, _ := net.SplitHostPort(address)
 	var config net.ListenConfig

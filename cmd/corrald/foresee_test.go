@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A bad is a bad value of a setting, with the other settings that it needs.
+// A bad is an invalid value of a setting, together with the other settings that it requires.
 type bad struct {
 	value string
 	with  []string
@@ -29,7 +29,7 @@ type bad struct {
 	says  string // the error after the name of the flag
 }
 
-// badValues has at least one bad value for each setting.
+// badValues returns at least one invalid value for each setting.
 func badValues(t *testing.T) map[string][]bad {
 	t.Helper()
 	dir := short(t)
@@ -95,9 +95,9 @@ func badValues(t *testing.T) map[string][]bad {
 // internals are names that an administrator of corrald should never see.
 var internals = regexp.MustCompile(`strconv|slog|syscall|goroutine|\*[a-z]+\.|errors\.|\bnet\.|parse error|lookup |0x[0-9a-f]`)
 
-// For each bad value, --check-config and a start fail with the same sentence, which names the setting, and with the
-// same exit code, whether a flag or a variable sets it. Neither leaves files behind. This test and the others that call
-// execute do not run in parallel: package cli has global flags that every run writes.
+// For each invalid value, --check-config and a start fail with the same sentence, which names the setting, and with the
+// same exit code, whether the value is set by a flag or a variable. Neither leaves files behind. This test and the
+// others that call execute do not run in parallel: package cli has global flags that every run writes.
 func TestCheckConfigAndStartRefuseTheSame(t *testing.T) {
 	all := badValues(t)
 	known := append(slices.Collect(maps.Keys(settingsOf(xdg.Layout{}))), "faults")
@@ -147,7 +147,7 @@ func TestCheckConfigAndStartRefuseTheSame(t *testing.T) {
 	}
 }
 
-// left expects a directory to be empty.
+// left checks that a directory is empty.
 func left(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -215,7 +215,7 @@ func TestCheckConfigNotes(t *testing.T) {
 	check("\nnote: corrald runs already with this state (process ", "--metrics-listen", busy.Addr().String())
 }
 
-// A file system is full if it has no free blocks or no free inodes; one that counts neither is not full.
+// A file system is full if it has no free blocks or no free inodes; a file system that counts neither is not full.
 func TestRoomIn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

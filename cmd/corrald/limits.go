@@ -1,7 +1,7 @@
 package main
 
 // Limits for the users of a central corrald. They apply to an owner, regardless of the number of tokens; corrald's own
-// user, who connects to its socket, has no limits except the minimum speed of a body.
+// user, who connects to the socket, is subject only to the minimum transfer speed of a request's body.
 
 import (
 	"time"

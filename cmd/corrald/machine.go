@@ -1,7 +1,8 @@
 package main
 
-// The properties of this machine for the site local: its architecture, for the pilot that runs here, and its size, all
-// of which the batch system fork may use, unless --machine-cpus sets another number of CPUs.
+// This file determines the properties of this machine for the site local: its architecture, for the pilot that runs
+// here, and its size. The batch system fork may use the whole machine, unless --machine-cpus sets another number of
+// CPUs.
 
 import (
 	"cmp"
@@ -24,8 +25,8 @@ func thisMachine() string {
 	return strings.TrimRight(string(u.Machine[:]), "\x00")
 }
 
-// machineOf describes this machine as a queue: the batch system fork may use all of its memory, and the given number of
-// CPUs; 0: all.
+// machineOf returns a description of this machine as a queue: the batch system fork may use all of its memory, and the
+// given number of CPUs; 0: all CPUs.
 func machineOf(cpus int) corral.SiteQueue {
 	q := corral.SiteQueue{CPUs: cmp.Or(cpus, runtime.NumCPU())}
 	if mib, err := nodecheck.MemoryMiB(os.DirFS("/")); err == nil {

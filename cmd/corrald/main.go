@@ -5,7 +5,7 @@
 // It starts in four steps. newSettings checks the flags, and foresee checks conditions outside corrald; neither changes
 // anything, and --check-config exits after them. settle creates the directories while the process may still be root's,
 // and then permanently becomes the user. serve opens the store, whose lock ensures that this is the only corrald with
-// that state, assembles the parts, and runs them until a signal arrives; then the parts end in the reverse order of
+// that state. It assembles the parts, and runs them until a signal arrives; then the parts end in the reverse order of
 // their dependencies.
 package main
 
@@ -33,7 +33,7 @@ import (
 	"github.com/corral-pilot/corral/internal/sites/delivery"
 )
 
-// main first ensures that jobs do not inherit the files that this process inherited, such as a lock held by a script:
+// main first ensures that jobs do not inherit files that this process has inherited, such as a lock held by a script:
 // jobs may outlive the script by days.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -146,8 +146,8 @@ func flags(l xdg.Layout) []cli.Flag {
 	}, centralFlags()...)
 }
 
-// variables returns the environment variables that set a flag. corral also reads the one for the user, which therefore
-// has another name.
+// variables returns the environment variables that set a flag. The variable for --run-as is also read by corral, and
+// therefore has a second name.
 func variables(flag string) []string {
 	name := strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 	if flag == "run-as" {

@@ -77,8 +77,8 @@ func arguments(l xdg.Layout) []string {
 	return []string{"corrald", "--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket", l.Worker}
 }
 
-// corrald from start to end: no other user can open the socket or read its files, a waiting request does not delay the
-// shutdown, and the sockets and the pid file are removed.
+// This test runs corrald from start to end: no other user can open the socket or read corrald's files, a waiting
+// request does not delay the shutdown, and the sockets and the pid file are removed.
 func TestLife(t *testing.T) {
 	l := xdg.Below(short(t))
 	pilot := filepath.Join(t.TempDir(), "pilot")

@@ -1,7 +1,7 @@
 package main
 
-// Prometheus scrapes over TCP, while a personal corrald serves its API only on a Unix socket. So metrics, and nothing
-// else, may have their own port: --metrics-listen opens it. The API serves the same data at /metrics.
+// Prometheus scrapes over TCP, while a personal corrald serves its API only on a Unix socket. Therefore
+// --metrics-listen opens a separate port that serves only metrics. The API serves the same data at /metrics.
 
 import (
 	"context"

@@ -1,7 +1,7 @@
 package main
 
-// Sites fetch packages from corrald's own mirror in one of three ways. This file is the HTTP way, which is off unless
-// --mirror-listen enables it: it needs no password, because archives are public and every site checks signatures.
+// Sites fetch packages from corrald's own mirror in one of three ways. This file implements HTTP, which is off unless
+// --mirror-listen enables it. It requires no password, because archives are public and every site checks signatures.
 
 import (
 	"context"
@@ -40,8 +40,8 @@ func openMirror(lg *slog.Logger, s settings, m staging.Mirror) (*mirrorPort, err
 	return p, nil
 }
 
-// url returns the URL of the mirror for sites, "" if it is not served. Without an address to advertise, the address
-// that it listens on is used.
+// url returns the URL of the mirror for sites, or "" if the mirror is not served. If no address is to be advertised,
+// the URL contains the address on which the mirror listens.
 func (p *mirrorPort) url(advertise string) string {
 	if p.listener == nil {
 		return ""
@@ -57,8 +57,8 @@ const (
 	mirrorMaxHeader    = 16 << 10 // bytes
 )
 
-// serve answers requests until ctx ends. Transfers in progress are cut off: they are resumed when corrald is back, or
-// at another mirror.
+// serve answers requests until ctx ends. Transfers in progress are cut off: setup jobs resume them when corrald is
+// running again, or at another mirror.
 func (p *mirrorPort) serve(ctx context.Context) error {
 	return serveFiles(ctx, p.listener, &http.Server{
 		Handler:        p.mirror,

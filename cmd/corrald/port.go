@@ -1,12 +1,12 @@
 package main
 
 // Workers connect to corrald, never the other way round, because nodes of a site are often behind a firewall. There are
-// two ports: a Unix socket for workers on this machine, which only their user may open, and for all others TCP with
-// TLS, with corrald's own certificate, whose digest is included in each pilot's order.
+// two ports. Workers on this machine use a Unix socket, which only their user may open. All other workers use TCP with
+// TLS and corrald's own certificate, whose digest is included in each pilot's order.
 //
-// The TCP port is opened late, because most set-ups never need it, and its address must not change once it is open:
-// pilots that wait in a queue for days have this address. Hence it is saved, and after a restart corrald retries the
-// same address until it is free.
+// The TCP port is opened only when it is needed, because most set-ups never need it. Its address must not change after
+// it has been opened, because the orders of pilots that wait in a queue for days contain this address. Hence the
+// address is saved, and after a restart corrald retries the same address until it is free.
 
 import (
 	"context"
@@ -33,9 +33,9 @@ import (
 )
 
 // A workerPort is the endpoint for workers: a Unix socket for site local, and for all other sites a TCP port with TLS,
-// which is opened when the first of them needs it. Its address and certificate survive a restart, because they are in
-// the orders of pilots that are still queued. While another program uses the address, these pilots and other sites
-// wait; site local is served.
+// which is opened when the first of these sites needs it. The address and the certificate survive a restart, because
+// they are in the orders of pilots that are still queued. While another program uses the address, these pilots and
+// other sites wait; site local is served.
 type workerPort struct {
 	lg        *slog.Logger
 	port      *port.Port
@@ -80,8 +80,8 @@ func newWorkerPort(lg *slog.Logger, admits port.Gate, s settings) (*workerPort, 
 	return w, nil
 }
 
-// again returns where to listen after a restart: on the flag's address, except that a port that the flag leaves open is
-// the previous one, because the orders of queued pilots contain it.
+// again returns the address on which to listen after a restart: the flag's address or, if there is no flag, the
+// previous address. If the flag's port is 0, the previous port is used, because the orders of queued pilots contain it.
 func again(flag, before string) string {
 	if flag == "" {
 		return before
@@ -112,7 +112,7 @@ func (w *workerPort) serve(ctx context.Context) error {
 		}
 		tls <- w.serveTLS(ctx)
 	}()
-	select { // when one ends, the other is ended, too
+	select { // when one server ends, the other is also ended
 	case err := <-unix:
 		cancel()
 		return errors.Join(err, <-tls)
@@ -122,8 +122,8 @@ func (w *workerPort) serve(ctx context.Context) error {
 	}
 }
 
-// serveTLS serves the TCP port once it is opened, which may never happen. A listener that arrives at the very end is
-// closed here, because no other goroutine knows it.
+// serveTLS serves the TCP port once it is opened, which may never happen. A listener that arrives after ctx has ended
+// is closed here, because no other goroutine would close it.
 func (w *workerPort) serveTLS(ctx context.Context) error {
 	select {
 	case l := <-w.opened:
@@ -138,10 +138,10 @@ func (w *workerPort) serveTLS(ctx context.Context) error {
 	}
 }
 
-// openAgain reopens the TCP port at its previous address, as soon as that is free. It never gives up: queued pilots
-// have no other address, and everything else works in the meantime.
+// openAgain reopens the TCP port at its previous address as soon as that address is free. It never gives up: queued
+// pilots have no other address, and all other functions work in the meantime.
 func (w *workerPort) openAgain(ctx context.Context) {
-	const pause = time.Second // a pilot without an answer retries after about two
+	const pause = time.Second // a pilot that receives no answer retries after about 2 s
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for logged := false; ; logged = true {
@@ -182,8 +182,8 @@ func dialable(address string, local func() netip.Addr) string {
 	return netip.AddrPortFrom(local(), a.Port()).String()
 }
 
-// Dial implements admission.Address: it connects to the TCP port where it listens, regardless of the address advertised
-// to sites.
+// Dial implements admission.Address: it connects to the address on which the TCP port listens, regardless of the
+// address advertised to sites.
 func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 	w.mu.Lock()
 	bound := w.bound
@@ -197,9 +197,9 @@ func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 var _ admission.Address = (*workerPort)(nil)
 
 // open opens the TCP port unless it is open, and returns the address for sites and the digest of the certificate.
-// Without a flag it listens on the address on the route to the first site that needs it. A laptop may have moved to
-// another network since it last listened: then the saved address does not belong to this machine any more, and a new
-// one is chosen, with the same port.
+// Without a flag it listens on this machine's address on the route to the first site that needs the port. A laptop may
+// have moved to another network since the address was saved. The saved address then no longer belongs to this machine,
+// and a new address is chosen, with the same port.
 func (w *workerPort) open(site corral.Site) (address, digest string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -246,7 +246,8 @@ func (w *workerPort) keepAddress(bound string) error {
 	return nil
 }
 
-// advertised returns the address for sites: the administrator's, with the bound port if it has none.
+// advertised returns the address for sites: the address that the administrator set, with the bound port if that address
+// contains no port.
 func advertised(advertise string, bound net.Addr) string {
 	if advertise == "" {
 		return bound.String()

@@ -78,7 +78,7 @@ func untilKept(t *testing.T, scenario func(dir string) (taken bool)) {
 	}
 }
 
-// wayBack is wayIn for a port that was open before; taken reports that another program has opened it since.
+// wayBack is wayIn for a port that was open before; taken reports whether another program has opened the port since.
 func wayBack(t *testing.T, w *workerPort, site string) (address, digest string, taken bool) {
 	t.Helper()
 	if _, _, err := w.For(corral.Site{Name: site}); errors.Is(err, syscall.EADDRINUSE) {
@@ -111,8 +111,8 @@ func TestWorkerPortKeepsItsAddress(t *testing.T) {
 	})
 }
 
-// Without --worker-listen the port listens on the address that faces the first site that needs it, keeps that address,
-// and changes it only if the machine has moved.
+// Without --worker-listen the port listens on this machine's address on the route to the first site that needs the
+// port. It keeps this address unless the machine has moved.
 func TestWorkerPortChoosesItsAddress(t *testing.T) {
 	t.Parallel()
 	choose := func(w *workerPort, ip string) {
@@ -156,8 +156,8 @@ func TestWorkerPortChoosesItsAddress(t *testing.T) {
 	})
 }
 
-// A port that listens on all addresses tells each site the one that faces the site, because the wildcard cannot be
-// dialled.
+// If the port listens on all addresses, each site receives this machine's address on the route to that site, because
+// the wildcard address cannot be dialled.
 func TestWorkerPortOnAllAddresses(t *testing.T) {
 	t.Parallel()
 	for _, all := range []string{":0", "0.0.0.0:0", "[::]:0"} {
@@ -188,7 +188,7 @@ func TestAdvertised(t *testing.T) {
 	}
 }
 
-// While another program holds the port, sites that need it wait; corrald itself serves.
+// While another program uses the port, sites that need it wait, but corrald itself serves requests.
 func TestWorkerPortTaken(t *testing.T) {
 	t.Parallel()
 	untilKept(t, func(dir string) bool {

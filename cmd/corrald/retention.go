@@ -1,8 +1,8 @@
 package main
 
 // Data that grows as long as corrald runs is pruned: histories by age, the log by size. Other old data is limited
-// elsewhere: answers to requests by the store, directories at sites by the engine, runs by `corral runs clean`. Rows of
-// jobs stay, because bills and waits are computed from them.
+// elsewhere: answers to requests by the store, directories at sites by the engine, runs by `corral runs clean`. The
+// rows of jobs are kept, because bills and waiting times are computed from them.
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 const (
 	retainEvery   = 10 * time.Minute
-	entriesAWrite = 1000 // of histories deleted by one transaction, which others wait for
+	entriesAWrite = 1000 // entries deleted by one transaction, for which others have to wait
 )
 
 // retain prunes histories and the log, now and periodically, until ctx ends.
@@ -56,9 +56,9 @@ func forgetHistory(ctx context.Context, db *store.DB, now time.Time, keep time.D
 	return nil
 }
 
-// cutLog renames a log that is longer than limit bytes to NAME.1, replacing an older one, and makes this process
-// continue in a new file. It changes only a log that is this process's standard error: the caller may have redirected
-// that to a file of the same name. 0 disables it.
+// cutLog renames a log that is longer than limit bytes to NAME.1, replacing an older file of that name, and makes this
+// process continue in a new file. It changes the log only if the log is this process's standard error, because standard
+// error may have been redirected to another file. A limit of 0 disables the rotation.
 func cutLog(name string, limit int64) error {
 	now, err := os.Stat(name)
 	switch {

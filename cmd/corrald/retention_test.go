@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// Entries of histories are deleted once they are too old, however many there are; their objects stay.
+// Entries of histories are deleted once they are too old, regardless of their number; their objects stay.
 func TestOldHistoryIsDeleted(t *testing.T) {
 	t.Parallel()
 	db := storetest.OpenTest(t)
@@ -53,7 +53,7 @@ func TestOldHistoryIsDeleted(t *testing.T) {
 	}
 }
 
-// A log that this process does not write is not shortened, however long it is.
+// A log that this process does not write is not shortened, regardless of its length.
 func TestForeignLogIsNotShortened(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "corrald.log")

@@ -1,12 +1,12 @@
 package main
 
-// A daemon is assembled before any of its parts runs: each part is given its dependencies when it is created, so parts
+// A daemon is assembled before any of its parts runs: each part receives its dependencies when it is created, so parts
 // are created in the order of their dependencies. Parts run concurrently until corrald must end. Then the API stops
-// accepting requests, answers those in progress, and only afterwards the other parts end, so that no request finds one
-// of them missing.
+// accepting requests, and answers the requests in progress. Only afterwards do the other parts end, so that no request
+// finds a part missing.
 //
 // The database is opened first and closed last. Its lock ensures that this is the only corrald with the state, so all
-// other writes to the state directory come after it.
+// other writes to the state directory take place after the database has been opened.
 
 import (
 	"context"
@@ -42,7 +42,7 @@ import (
 )
 
 // serve runs corrald until ctx ends. Its parts end in the reverse order of their dependencies: first the API, then the
-// parts that act, last the database.
+// other parts, and last the database.
 func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	me, err := settle(s)
 	if err != nil {
@@ -89,7 +89,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	if err != nil {
 		return err
 	}
-	if front != nil || s.central.audit != "" { // otherwise a hangup ends corrald, like other programs
+	if front != nil || s.central.audit != "" { // otherwise a hangup ends corrald, as it ends other programs
 		defer heedHangups(ctx, lg, front, reopenAudit)()
 	}
 	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "user", me, "socket", s.layout.Socket)
@@ -97,7 +97,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	return d.serve(ctx, listener, front)
 }
 
-// openDatabase opens the database, which checks it, and logs the duration.
+// openDatabase opens the database, which includes a check, and logs the duration.
 func openDatabase(ctx context.Context, lg *slog.Logger, path string) (*store.DB, error) {
 	began := time.Now()
 	db, err := store.Open(ctx, path)
@@ -131,7 +131,7 @@ type daemon struct {
 // A chore runs until its context ends.
 type chore func(context.Context) error
 
-// choresOf returns the chores that follow up on other parts' data: plans whose runs have ended or deviate from the
+// choresOf returns the chores that process data of other parts: plans whose runs have ended or deviate from the
 // forecast, workers for queues, and data that grows.
 func choresOf(
 	lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clusters *admission.Clusters,
@@ -208,7 +208,8 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	}, nil
 }
 
-// newReach returns the access to sites; the worker port obtains from it this machine's address on the route to a site.
+// newReach returns an object that provides access to sites, and makes the worker port use it to determine this
+// machine's address on the route to a site.
 func newReach(lg *slog.Logger, s settings, key admission.Key, port *workerPort) *siteaccess.Reach {
 	way := siteaccess.New(backends(lg, s.wallet(), s.central.limits.bounds.Visits.Allowed), key.Owner())
 	port.local = way.LocalIP

@@ -25,11 +25,11 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-// leastJobLease is the minimum lease of HTCondor's jobs: it is renewed several times before it ends, at intervals of
-// seconds.
+// leastJobLease is the minimum lease of HTCondor's jobs: a lease must be renewed several times before it ends, at
+// intervals of seconds.
 const leastJobLease = 20 * time.Second
 
-// leases are how long silent workers keep their tasks, and their jobs in HTCondor pools.
+// leases are the times for which silent workers keep their tasks, and their jobs in HTCondor pools.
 type leases struct{ task, job time.Duration }
 
 // settings are corrald's checked flags.
@@ -55,7 +55,7 @@ type settings struct {
 
 // An identity is the user that corrald runs as.
 type identity struct {
-	name       string // of --run-as; empty: the user who starts it
+	name       string // of --run-as; empty: the user who starts corrald
 	runas.User        // found by foresee
 }
 
@@ -63,12 +63,12 @@ type identity struct {
 // packages.
 type endpoint struct {
 	listen    string // HOST:PORT; empty: no mirror, or an automatic worker port
-	advertise string // HOST[:PORT] for sites; empty: where it listens
+	advertise string // HOST[:PORT] for sites; empty: derived from listen
 }
 
-// An upkeep sets how often sites are polled, and how much old data is kept.
+// An upkeep specifies the interval between polls of sites, and the amount of old data that is kept.
 type upkeep struct {
-	poll    time.Duration // of sites
+	poll    time.Duration // interval between polls of sites
 	history time.Duration // maximum age of entries; 0: all are kept
 	log     int64         // maximum bytes of the log; 0: no limit
 }
@@ -91,7 +91,7 @@ func (u upkeep) check() error {
 	return nil
 }
 
-// newSettings reads the flags and refuses invalid ones, before anything is created.
+// newSettings reads the flags and refuses invalid values, before anything is created.
 func newSettings(c *cli.Context) (settings, error) {
 	s := settings{
 		layout: xdg.Layout{
@@ -187,11 +187,11 @@ func checkPaths(l xdg.Layout) error {
 	return nil
 }
 
-// siteCache is the maximum size of packages at a site, in bytes: several versions of the largest one. The least
-// recently used packages are removed first.
+// siteCache is the maximum total size of packages at a site, in bytes: enough for several versions of the largest
+// package. The least recently used packages are removed first.
 const siteCache = 4 << 30
 
-// findSupply reads how packages are delivered to sites and who must have signed them.
+// findSupply reads the settings for the delivery of packages to sites, and for the keys with which they must be signed.
 func (s *settings) findSupply(c *cli.Context) error {
 	s.mirror = endpoint{c.String("mirror-listen"), c.String("mirror-advertise")}
 	if err := checkListen("--mirror-listen", s.mirror.listen); err != nil {
@@ -214,7 +214,7 @@ func (s *settings) findSupply(c *cli.Context) error {
 	return nil
 }
 
-// findPilot sets the default pilot binary: the one in the folder of this program.
+// findPilot sets the default pilot binary: the program pilot in the folder of this program.
 func (s *settings) findPilot() error {
 	if s.pilot != "" {
 		return nil

@@ -40,7 +40,7 @@ func text(t *testing.T, path string) string {
 	return string(b)
 }
 
-// firsts returns what the first group of a pattern matches, sorted, each once.
+// firsts returns the texts that the first group of a pattern matches, sorted and without duplicates.
 func firsts(pattern, in string) []string {
 	found := map[string]bool{}
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(in, -1) {
@@ -77,7 +77,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 }
 
 // The package's settings list each flag that a service may set, with its default value if it has one. The uncommented
-// ones differ from the default.
+// settings differ from their defaults.
 func TestEverySettingIsInTheService(t *testing.T) {
 	t.Parallel()
 	known := settingsOf(serviceLayout)
@@ -98,8 +98,8 @@ func TestEverySettingIsInTheService(t *testing.T) {
 	}
 }
 
-// Each variable that documentation and service files name exists: it belongs to a flag, to xdg's lookup of corrald's
-// files, or to the service's backups. Each existing variable is named.
+// Each variable that is named in documentation and service files exists: it belongs to a flag, to xdg's lookup of
+// corrald's files, or to the service's backups. Each existing variable is named.
 func TestEveryVariableIsDocumented(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

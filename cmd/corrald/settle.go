@@ -1,8 +1,8 @@
 package main
 
-// Root's corrald gives up root before it opens any of its own files. The steps that require root come first: foresee
-// has read the pilot binary, which may be readable only for root, and the directories for its user are created. After
-// that, root's rights cannot be regained: no file is opened and no job is started as root.
+// A corrald that root starts gives up root's rights before it opens any of its own files. The steps that require root
+// come first: foresee has read the pilot binary, which may be readable only for root, and the directories for its user
+// are created. After that, root's rights cannot be regained: no file is opened and no job is started as root.
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// settle creates corrald's directories, and then permanently becomes the requested user, which foresee has found. It
+// settle creates corrald's directories, and then permanently changes to the requested user, whom foresee has found. It
 // returns the name of the user that this process now has. The sockets' directories are checked again, in case another
 // user has created them in the meantime.
 func settle(s settings) (name string, err error) {
@@ -33,7 +33,7 @@ func settle(s settings) (name string, err error) {
 	if err := u.Become(); err != nil {
 		return "", err
 	}
-	if u.Other() { // root's ssh agent is not for the user
+	if u.Other() { // the user must not use root's ssh agent
 		if err := os.Unsetenv("SSH_AUTH_SOCK"); err != nil {
 			return "", fmt.Errorf("unsetting root's ssh agent: %w", err)
 		}
@@ -48,7 +48,7 @@ func settle(s settings) (name string, err error) {
 // maxPilot limits the size of a pilot binary, to several times its usual size.
 const maxPilot = 64 << 20
 
-// readPilot reads the binary for sites; without it, no site can be set up.
+// readPilot reads the pilot binary for sites; without this binary, no site can be set up.
 func readPilot(file string) ([]byte, error) {
 	binary, err := input.ReadFile(file, maxPilot)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,8 +1,9 @@
 package main
 
-// Messages for errors on the command line and in the environment. The errors of packages flag and cli name Go functions
-// and types, which do not help people who run corrald. They have no types of their own, so their texts are parsed; a
-// test gives each setting a bad value and looks for such names.
+// This file contains the messages for errors on the command line and in the environment. The errors of packages flag
+// and cli contain names of Go functions and types, which do not help people who run corrald. These errors have no types
+// of their own, so their texts are parsed; a test sets each setting to an invalid value and searches the message for
+// such names.
 
 import (
 	"net"
@@ -76,7 +77,7 @@ func wanted(flags []cli.Flag, name string) string {
 }
 
 // checkVariables refuses variables that look like a setting but are not one, for example misspelt ones: the intended
-// setting would silently have its default. It ignores corral's own variables, which begin with CORRAL_.
+// setting would silently keep its default value. It ignores corral's own variables, which begin with CORRAL_.
 func checkVariables(environment []string, flags []cli.Flag) error {
 	var known []string
 	for _, f := range flags {

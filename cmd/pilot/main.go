@@ -28,7 +28,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-// Exit statuses. The report contains more; these are for people and batch systems.
+// Exit statuses, for people and batch systems. The report contains more information.
 const (
 	exitFailed    = 1
 	exitUsage     = 2
@@ -37,7 +37,7 @@ const (
 )
 
 // main exits with the status of the command. It treats the signals with which batch systems announce an end as
-// cancellation; the command decides what it still does, for example letting tasks finish.
+// cancellation; the command decides what to do before it ends, for example to let tasks finish.
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == step.Command {
 		runStep()
@@ -45,7 +45,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	signal.Notify(make(chan os.Signal, 1), process.Notices...) // otherwise they would end this process
 	if err := proc.CloseOnExec(); err != nil {                 // tasks must not inherit open files
-		fmt.Fprintln(os.Stderr, "pilot:", err) // tasks run nevertheless
+		fmt.Fprintln(os.Stderr, "pilot:", err) // this does not prevent tasks from running
 	}
 	err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args)
 	stop()
@@ -60,8 +60,8 @@ func main() {
 	os.Exit(exitFailed)
 }
 
-// runStep is the program of a task submitted with sbatch. It runs before everything else: it ends like its job, and
-// there may be thousands of short jobs.
+// runStep is the program of a task submitted with sbatch. It runs before all other code of this program: it ends with
+// the same status as its job, and there may be thousands of short jobs.
 func runStep() {
 	status, err := step.Run()
 	if err != nil {
@@ -71,9 +71,9 @@ func runStep() {
 	step.End(status)
 }
 
-// app has a command for each kind of job, which a batch system starts, and hidden ones that only Corral's programs
-// start. A job's command line contains only a directory: the order in it stays private, while every user of the node
-// can read a command line.
+// app returns the command line application. It has a command for each kind of job, which a batch system starts, and
+// hidden commands that only Corral's programs start. A job's command line contains only a directory: the order in that
+// directory stays private, whereas every user of the node can read a command line.
 func app(stdout, stderr io.Writer) *cli.App {
 	lg := slog.New(slog.NewTextHandler(stderr, nil))
 	return &cli.App{
@@ -112,7 +112,7 @@ func hidden(name, text string, do func(context.Context) error) *cli.Command {
 	}
 }
 
-// stream is the program of a worker job, with the job's number as its argument.
+// stream returns the command that is the program of a worker job; its argument is the job's number.
 func stream(lg *slog.Logger) *cli.Command {
 	return &cli.Command{
 		Name: jobfiles.StreamCommand, Hidden: true, OnUsageError: usage,
@@ -127,7 +127,8 @@ func stream(lg *slog.Logger) *cli.Command {
 	}
 }
 
-// fetch is a plugin of HTCondor's file transfer, with HTCondor's arguments.
+// fetch returns the command that acts as a plugin of HTCondor's file transfer, with the arguments that HTCondor
+// defines.
 func fetch(stdout io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: condorworker.FetchCommand, Hidden: true, SkipFlagParsing: true,
@@ -164,8 +165,8 @@ func job(
 	}
 }
 
-// probe answers corrald's questions about a node, as JSON. A job has its request in a file; over ssh the request is
-// sent on standard input.
+// probe returns the command that examines a node for corrald and prints the result as JSON. A job reads the request
+// from a file; over ssh the request is sent on standard input.
 func probe(stdout io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: "probe", OnUsageError: usage,
@@ -188,7 +189,8 @@ func probe(stdout io.Writer) *cli.Command {
 	}
 }
 
-// relay runs while its standard input is open, which is closed with corrald's connection: no relay is left behind.
+// relay returns the command that runs a relay. It runs while its standard input is open, which is closed together with
+// corrald's connection: no relay is left behind.
 func relay(lg *slog.Logger) *cli.Command {
 	return &cli.Command{
 		Name: "relay", OnUsageError: usage,
@@ -210,7 +212,7 @@ func relay(lg *slog.Logger) *cli.Command {
 // usage converts package cli's error for a command line to an error with the matching exit status.
 func usage(_ *cli.Context, err error, _ bool) error { return cli.Exit(err.Error(), exitUsage) }
 
-// exitStatus returns nil for an outcome that was requested.
+// exitStatus returns an error with the exit status for the outcome, or nil if the outcome was requested.
 func exitStatus(o corral.Outcome, reason string) error {
 	switch o {
 	case corral.OutcomeFailed, corral.OutcomeLost:

@@ -41,7 +41,7 @@ func (f *feed) dispatch(a *assignment) {
 	a.to.sendCancels()
 }
 
-// unassign queues jobs again whose assignment could not be recorded.
+// unassign returns jobs to the queue if their assignment could not be recorded.
 func (f *feed) unassign(a *assignment) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
@@ -71,8 +71,8 @@ func (f *feed) unassignLocked(a *assignment) {
 	d.matchLocked(now)
 }
 
-// failLocked ends a job that is too large for a frame. It can never be sent, so its tasks fail with that reason, as if
-// a worker had reported it.
+// failLocked ends a job that is too large for a frame. Such a job can never be sent, so its tasks fail with that
+// reason, as if a worker had reported the failure.
 func (f *feed) failLocked(m *member, key execution.Key) {
 	e := m.held[key]
 	if e == nil || f.d.feeds[key.Run] != f {

@@ -7,9 +7,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// matchLocked assigns queued jobs to workers that can take them: to the workers with the given slots, or to any worker.
-// It is called after an event that may have freed capacity or added jobs; naming the changed slots avoids a scan of all
-// slots.
+// matchLocked assigns queued jobs to workers with enough resources: to the workers with the given slots, or to any
+// worker. It is called after an event that may have freed capacity or added jobs; naming the changed slots avoids a
+// scan of all slots.
 func (d *Dispatcher) matchLocked(now time.Time, only ...*matching.Slot[*entry]) {
 	if d.closed {
 		return
@@ -37,8 +37,8 @@ func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
 	}
 }
 
-// tell notifies the sink of each run about those of its jobs that no worker holds any longer. Runs that have been
-// detached in the meantime are skipped. The caller must hold the dispatcher's lock.
+// tell notifies each run's sink of those jobs in h that belong to the run; no worker holds them any longer. Runs that
+// have been detached in the meantime are skipped. The caller must hold the dispatcher's lock.
 func (h *handBack) tell(feeds map[corral.RunID]*feed) {
 	byRun := map[corral.RunID]*handBack{}
 	for _, e := range h.entries {

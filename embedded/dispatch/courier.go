@@ -14,8 +14,8 @@ import (
 )
 
 // A courier is a connection that carries the files of jobs held by one worker instance. It serves one job at a time, in
-// either direction, and carries nothing else, so a large file delays neither heartbeats nor results. A worker opens one
-// courier for each job whose files are in transit.
+// either direction. It carries nothing but files, so a large file delays neither heartbeats nor results. A worker opens
+// one courier for each job whose files are in transit.
 type courier struct {
 	*wire.Conn
 	d                *Dispatcher
@@ -23,8 +23,8 @@ type courier struct {
 }
 
 // ServeCourier sends and receives the files of jobs that a worker instance holds, until the connection ends. The caller
-// closes nc. An error in the middle of a parcel ends the connection, because the two sides no longer agree on what
-// comes next; a refusal before the parcel does not.
+// closes nc. An error in the middle of a parcel ends the connection, because the two sides no longer agree on which
+// message comes next; a refusal before the parcel does not end it.
 func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, instance string) {
 	c := &courier{nc, d, worker, instance}
 	for {
@@ -49,10 +49,10 @@ func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, in
 	}
 }
 
-// handOut sends the parcel of a job, or the reason why it cannot: Unavailable if another attempt may succeed, for
-// example when the disk is full; Failed if an input cannot be read, which fails the task; Unsatisfiable if the parcel
-// is prefetched and has more than most bytes or contains a folder, whose size is unknown. An error means that the
-// connection can no longer be used.
+// handOut sends the parcel of a job, or the kind of error that prevents it: Unavailable if another attempt may succeed,
+// for example when the disk is full; Failed if an input cannot be read, which fails the task; Unsatisfiable if the
+// parcel is prefetched and has more than most bytes or contains a folder, whose size is unknown. An error means that
+// the connection can no longer be used.
 func (c *courier) handOut(ctx context.Context, key execution.Key, most int64) error {
 	refuse := func(err error) error { return c.refuse(wire.TypeParcel, err) }
 	ctx, job, over, err := c.carry(ctx, key)
@@ -134,8 +134,8 @@ func (c *courier) refuse(answer string, err error) error {
 	return nil
 }
 
-// carry returns a job held by c's worker, whose files are about to travel over c. Until over is called, a Detach of the
-// job's run cancels ctx, closes c and waits.
+// carry returns a job that c's worker holds and whose files are about to travel over c. Until over is called, a Detach
+// of the job's run cancels ctx, closes c and waits for that call.
 func (c *courier) carry(
 	ctx context.Context, key execution.Key,
 ) (_ context.Context, _ execution.Job, over func(), _ error) {
@@ -159,16 +159,17 @@ func (c *courier) carry(
 	}, nil
 }
 
-// held returns a job that c's worker holds. The error is Unavailable if that may still become known.
+// held returns a job that c's worker holds. The error is Unavailable if it is not yet known whether the worker holds
+// the job.
 func (c *courier) held(key execution.Key) (execution.Job, error) {
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
 	return c.heldLocked(key)
 }
 
-// heldLocked returns a job that c's worker holds. After a restart of corrald, this is unknown until the worker has
-// reported its jobs and the run has claimed them. Until then the error is Unavailable; later it is Conflict, which
-// makes the worker give up.
+// heldLocked returns a job that c's worker holds. After a restart of corrald, it is unknown which jobs a worker holds
+// until the worker has reported its jobs and the run has claimed them. Until then the error is Unavailable; later it is
+// Conflict, which makes the worker give up.
 func (c *courier) heldLocked(key execution.Key) (execution.Job, error) {
 	d, m := c.d, c.d.members.get(c.worker)
 	switch {

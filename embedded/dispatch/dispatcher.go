@@ -8,10 +8,10 @@
 //
 //	Submit    queue the job in the matcher                           dispatcher.go
 //	match     book it for a member and notify its feed               assign.go
-//	record    have the sink record the chosen worker                 feed.go
+//	record    let the sink record the chosen worker                  feed.go
 //	dispatch  send it, or queue it again if the member has left      acknowledge.go
 //	result    receive its results and pass them to the feed          session.go, results.go
-//	record    have the sink record the results                       feed.go
+//	record    let the sink record the results                        feed.go
 //	ack       let the worker delete the results, the member the job  acknowledge.go
 //
 // Each step is taken only after the previous one has been recorded, so a crash between two steps may cause work to be
@@ -44,8 +44,8 @@ type Config struct {
 	Heartbeat time.Duration // interval between heartbeats; 0: a fifth of the lease
 	Idle      time.Duration // how long a courier may be idle before its connection is closed; 0: 10 s
 
-	// OnChange is called when a worker registered, was lost, left, or changed in any other way that Workers shows,
-	// except for its running tasks. It must not block. Nil: no function is called.
+	// OnChange is called when a worker has registered, was lost, has left, or has changed in any other way that Workers
+	// shows, except for its number of running tasks. It must not block. Nil: no function is called.
 	OnChange func()
 
 	// Asked returns the request made to an attempt, for workers of that attempt that register later. Nil: no request.
@@ -72,7 +72,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Dispatcher matches the jobs of runs to the workers of one personal cluster. Its methods may be called from any
+// A Dispatcher assigns the jobs of runs to the workers of one personal cluster. Its methods may be called from any
 // goroutine, but not from within a Sink's method.
 //
 // One lock guards all decisions. It is held only briefly: the dispatcher never waits under it for sinks or connections,
@@ -91,7 +91,7 @@ type Dispatcher struct {
 	members roster
 	missing map[string]corral.Worker // :: id → a worker that was given up because it was silent; it may come back
 	ended   map[string]bool          // :: tag of an attempt → all its processes have ended
-	claims  time.Time                // until then a worker may hold jobs that have not been claimed yet
+	claims  time.Time                // the time until which a worker may hold unclaimed jobs
 	stepped time.Time                // when step was last called
 }
 
@@ -194,8 +194,8 @@ func (d *Dispatcher) Cancel(run corral.RunID, jobs ...int64) {
 	}
 }
 
-// Withdraw drops those of the given jobs that are queued: they are Returned as not started. Jobs that a worker holds
-// are not affected.
+// Withdraw drops the given jobs that are still queued: they are Returned as not started. Jobs that a worker holds are
+// not affected.
 func (d *Dispatcher) Withdraw(run corral.RunID, seqs []int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 const pilotEnded = "its pilot has ended, and its worker with it"
 
 // Ended records that all processes of the attempt with this tag have ended. The jobs of its workers need not wait for
-// their leases. If a worker is still connected, the messages that it has sent are read first; the end of its connection
-// follows.
+// the workers' leases to end. If a worker is still connected, the messages that it has sent are read first; the end of
+// its connection follows.
 func (d *Dispatcher) Ended(tag string) {
 	d.mu.Lock()
 	if d.closed {

@@ -14,8 +14,8 @@ const (
 	recorded                  // by the sink
 )
 
-// An entry is a job that the dispatcher has: queued, on its way to a worker, or held by one. The dispatcher's lock
-// guards all fields except job, which does not change once the entry is queued.
+// An entry is a job in the dispatcher's hands: queued, on its way to a worker, or held by a worker. The dispatcher's
+// lock guards all fields except job, which does not change once the entry is queued.
 type entry struct {
 	job   execution.Job
 	match matching.Job[*entry] // the matcher's view of the job
@@ -58,7 +58,7 @@ func (e *entry) mark(index int, m mark) bool {
 	return false
 }
 
-// complete reports whether the results of all tasks of the job have reached m. Without any result it returns false.
+// complete reports whether the results of all the job's tasks have the mark m. Without any result it returns false.
 func (e *entry) complete(m mark) bool {
 	for _, have := range e.marks {
 		if have&m == 0 {

@@ -8,13 +8,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// silences is how many heartbeats a worker may miss before it counts as unreachable although its connection has not
-// ended: where packets are dropped, detecting the end takes a whole lease.
+// silences is the number of heartbeats that a worker may miss before it counts as unreachable although its connection
+// has not ended: if a network drops packets, it takes a whole lease to detect that a connection has ended.
 const silences = 3
 
-// Expected returns the workers that Workers returns, and those that were given up because they were silent for longer
-// than their lease while their attempt may still be running: they may be cut off and come back. Unreachable workers are
-// not Connected.
+// Expected returns the workers that Workers returns, and also workers that were given up because they were silent for
+// longer than their lease but whose attempt may still be running: they may only be cut off, and may reconnect.
+// Unreachable workers are not Connected.
 func Expected(d *Dispatcher) []corral.Worker {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -74,8 +74,8 @@ func newFeed(d *Dispatcher, run corral.RunID, sink Sink) *feed {
 	return f
 }
 
-// tell queues an event without blocking; the queue has no limit. Results are merged into results queued last, so that a
-// slow journal catches up with one call for all of them.
+// tell queues an event without blocking; the queue has no limit. Results are merged with other results at the end of
+// the queue, so that a slow journal can catch up with one call for all of them.
 func (f *feed) tell(e event) {
 	f.mu.Lock()
 	if n := len(f.events); n > 0 && e.finished != nil && f.events[n-1].finished != nil {
@@ -140,8 +140,8 @@ func (f *feed) deliver(e event) {
 	}
 }
 
-// deliverAssigned has the sink record jobs as assigned, and then sends them. If the sink fails, the jobs return to the
-// queue after a pause, because an immediate match would only fail again.
+// deliverAssigned makes the sink record jobs as assigned, and then sends them. If the sink fails, the jobs return to
+// the queue after a pause, because an immediate match would only fail again.
 func (f *feed) deliverAssigned(a *assignment) {
 	err := f.sink.Assigned(a.to.slot.ID, keysOf(a.entries))
 	if err != nil {
@@ -153,7 +153,7 @@ func (f *feed) deliverAssigned(a *assignment) {
 	f.dispatch(a)
 }
 
-// deliverFinished has the sink record results, and then acknowledges them. If the sink fails, the workers keep the
+// deliverFinished makes the sink record results, and then acknowledges them. If the sink fails, the workers keep the
 // results and send them again; only results that the dispatcher created are retried here.
 func (f *feed) deliverFinished(batches []batch) {
 	var results []execution.Result
@@ -176,9 +176,9 @@ func (f *feed) deliverFinished(batches []batch) {
 	}
 }
 
-// deliverReturned reports jobs that were returned. Jobs that may have run are reported separately from those that have
-// not, because they use up an attempt. Jobs whose last result was recorded before their return are complete and are
-// skipped.
+// deliverReturned reports jobs that were returned. Jobs that may have run are reported separately from jobs that have
+// not, because a job that may have run uses up an attempt. Jobs whose last result was recorded before their return are
+// complete and are skipped.
 func (f *feed) deliverReturned(h *handBack) {
 	var keys, started []execution.Key
 	f.d.mu.Lock()

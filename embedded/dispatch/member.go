@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A member is one instance of a worker, or a placeholder for one that is expected back; then instance is empty. The
-// dispatcher's lock guards it.
+// A member is one instance of a worker, or a placeholder for a worker that is expected back; instance is empty in a
+// placeholder. The dispatcher's lock guards all fields.
 //
 // The worker's own report of its jobs is authoritative; held is the dispatcher's view. Each connection begins with a
 // comparison of the two (reconcileLocked). strangers occupy the slot like other jobs, because they use the worker's
@@ -56,7 +56,7 @@ func (m *member) dropStranger(key execution.Key) { delete(m.strangers, key) }
 // seen records when the worker last showed a sign of life.
 func (m *member) seen(at time.Time) { m.about.SeenAt = at }
 
-// drain permanently keeps new jobs from the worker.
+// drain permanently stops the assignment of new jobs to the worker.
 func (m *member) drain(of *matching.Matcher[*entry]) {
 	m.about.Draining = true
 	of.Close(&m.slot)
@@ -106,8 +106,8 @@ func (m *member) disown(run corral.RunID, now time.Time) {
 	m.sendCancels()
 }
 
-// lastSeen returns the last time at which the worker was certainly alive. A connection that ended counts, because it is
-// usually the worker's exit that ends it.
+// lastSeen returns the last time at which the worker was certainly alive. The end of a connection counts as a sign of
+// life, because the usual reason for it is the worker's exit.
 func (m *member) lastSeen() time.Time {
 	if m.conn == nil && m.cutAt.After(m.about.SeenAt) {
 		return m.cutAt
@@ -129,9 +129,9 @@ func (m *member) worker() corral.Worker {
 	return w
 }
 
-// register makes a worker instance a member, connected through c, with the jobs that it reported. A known id with
-// another instance is a restarted worker: the jobs of the earlier instance are lost. If the earlier instance connects
-// again, it is rejected, because otherwise two workers with one id would get the same jobs.
+// register makes a worker instance a member, connected through c, with the jobs that it reported. If the id is known
+// with another instance, the worker was restarted: the jobs of the earlier instance are lost. If the earlier instance
+// connects again, it is rejected, because otherwise two workers with one id would get the same jobs.
 func (d *Dispatcher) register(
 	c *wire.Conn, instance string, about corral.Worker, most int, held *wire.Message,
 ) (*session, error) {
@@ -185,8 +185,8 @@ func (d *Dispatcher) register(
 	return s, nil
 }
 
-// loseLocked gives up a worker: the jobs sent to it are returned to their sinks as started. Jobs booked for it and not
-// sent yet are still with their feed, which finds the worker missing and queues them again.
+// loseLocked gives up a worker: the jobs sent to it are returned to their sinks as started. Jobs booked for the worker
+// but not sent yet are still held by their feed, which finds that the worker is missing and queues them again.
 func (d *Dispatcher) loseLocked(m *member, reason string) {
 	d.matcher.Close(&m.slot)
 	d.members.drop(m)
@@ -206,8 +206,8 @@ func (d *Dispatcher) loseLocked(m *member, reason string) {
 }
 
 // Expect records that jobs had been assigned to a worker before corrald was restarted. Jobs that the worker still holds
-// continue, or are killed if their cancellation was decided before. The other jobs are Returned as started: at once if
-// the worker is connected without them, or after lease and margin if it does not come back.
+// continue, or are killed if they were cancelled earlier. The other jobs are Returned as started: at once if the worker
+// is connected and does not hold them, or after lease and margin if it does not reconnect.
 func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

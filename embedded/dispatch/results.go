@@ -7,9 +7,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// takeResults has the results that a worker sent recorded, and gives the worker more jobs. All results in one message
-// are passed to each run's feed as one batch. Results that no longer belong to a job are acknowledged at once, because
-// the worker would otherwise send them repeatedly until it ends.
+// takeResults passes the results that a worker sent on to be recorded, and assigns more jobs to the worker. All results
+// in one message are passed to each run's feed as one batch. Results that no longer belong to a job are acknowledged at
+// once, because the worker would otherwise send them repeatedly until it ends.
 func (s *session) takeResults(reports []wire.Report) {
 	d, m := s.d, s.m
 	d.mu.Lock()

@@ -25,7 +25,7 @@ func (r roster) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(r, id, byID)
 }
 
-// besides returns how many CPUs the connected workers of about's attempt have in total, excluding about itself.
+// besides returns the total number of CPUs of the connected workers of about's attempt, excluding about itself.
 func (r roster) besides(about corral.Worker) (cpus int) {
 	for _, m := range r {
 		if m.conn != nil && m.about.Attempt == about.Attempt && m.slot.ID != about.ID {

@@ -13,8 +13,9 @@ import (
 )
 
 // ServeWorker serves an admitted worker instance until its connection ends. The caller closes c. The first message
-// lists the jobs that the worker holds and its unacknowledged results; only then is the worker registered and given
-// jobs. The connected workers of its attempt may have at most most CPUs in total; 0: any number.
+// lists the jobs that the worker holds and its unacknowledged results; the worker is registered, and receives jobs,
+// only after this message. The argument most limits the total number of CPUs of all connected workers of its attempt;
+// 0: any number.
 func (d *Dispatcher) ServeWorker(c *wire.Conn, instance string, about corral.Worker, most int) {
 	held, err := c.Recv(wire.MaxFrame)
 	if err != nil || held.Type != wire.TypeHeld {
@@ -88,7 +89,7 @@ func (s *session) drained() {
 	}
 }
 
-// farewell records that a worker left in an orderly way: it has killed its running tasks and holds nothing, so its jobs
+// farewell records that a worker left in an orderly way: it has killed its running tasks and holds no jobs, so the jobs
 // need not wait for its lease to end.
 func (s *session) farewell(reason string) {
 	d, m := s.d, s.m
@@ -102,7 +103,7 @@ func (s *session) farewell(reason string) {
 	m.conn = nil
 	back := &handBack{started: true, reason: "its worker left: " + reason}
 	for key, e := range m.held {
-		if e.sent { // jobs whose results are on their way to the sink are skipped by the feed
+		if e.sent { // the feed skips jobs whose results are on their way to the sink
 			back.entries = append(back.entries, e)
 			delete(m.held, key)
 		}
@@ -138,7 +139,7 @@ func (s *session) touch() {
 	}
 }
 
-// reconcileLocked compares the jobs that the worker reports with those that it was sent. The worker's report is
+// reconcileLocked compares the jobs that the worker reports with the jobs that were sent to it. The worker's report is
 // authoritative. Jobs that it holds unexpectedly become strangers, which are cancelled at once unless a run may still
 // claim them. Jobs that it lacks are handled by missingLocked. Finally the slot is filled with the worker's running and
 // waiting jobs.
@@ -180,9 +181,9 @@ func (s *session) reconcileLocked(held *wire.Message, now time.Time) {
 	m.slot.Reset(now, running, waiting)
 }
 
-// missingLocked handles a job that was sent to the worker but that it does not hold. If this dispatcher has known the
-// instance all along, the worker never received the job or had returned it. If only a predecessor of this dispatcher
-// knew the instance, the two cases cannot be distinguished from a lost job.
+// missingLocked handles a job that was sent to the worker but that the worker does not hold. If this dispatcher has
+// known the instance all along, the worker never received the job or had returned it. If only a predecessor of this
+// dispatcher knew the instance, these two cases cannot be distinguished from the loss of a job.
 func (s *session) missingLocked(e *entry) {
 	d, m := s.d, s.m
 	m.drop(e.job.Key())

@@ -10,12 +10,12 @@ import (
 // one sink, and must not call the dispatcher before they return.
 type Sink interface {
 	// Assigned is called before jobs are sent to worker; if it fails, they are not sent and stay queued. It records the
-	// intent: after a crash, these are the jobs that may be running. A job that its worker never started may be
-	// assigned again to another worker: the last assignment counts.
+	// intent: after a crash, these are the jobs that may be running. A job that was never started may later be assigned
+	// to another worker: the last assignment counts.
 	Assigned(worker string, jobs []execution.Key) error
 
-	// Finished is called with results before the worker is allowed to delete them; if it fails, the worker keeps the
-	// results and sends them again. It must be idempotent, because results are often repeated.
+	// Finished is called with results before the worker is allowed to delete them; if the call fails, the worker keeps
+	// the results and sends them again. Finished must be idempotent, because results are often repeated.
 	Finished(results []execution.Result) error
 
 	// Returned is called with jobs that no worker holds any longer and that the dispatcher has forgotten. If started is

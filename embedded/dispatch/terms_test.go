@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// The terms for workers; unset values are derived from the set ones.
+// The terms for workers are as configured; unset values are derived from those that are set.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -47,7 +47,7 @@ func TestJobsAreKeptWhileTheirRunIsAttached(t *testing.T) {
 	}
 }
 
-// load returns the number of queued jobs and of jobs that a worker holds.
+// load returns the numbers of queued jobs and of jobs held by workers.
 func load(d *Dispatcher) (queued, held int) {
 	waiting, held := d.Load()
 	for _, c := range waiting {

@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// watch runs in the dispatcher's own goroutine: it checks the clock often enough for leases and recalls, and does the
-// work that is due by time alone.
+// watch runs in the dispatcher's own goroutine: it checks the clock often enough for leases and recalls, and does all
+// work that depends only on time.
 func (d *Dispatcher) watch() {
 	defer close(d.done)
 	tick := time.NewTicker(min(d.cfg.Heartbeat, matching.RecallAfter) / 2)

@@ -43,8 +43,8 @@ func expect(t *testing.T, c *wire.Conn, kind string) {
 	}
 }
 
-// If corrald itself was stopped and did not answer workers, that time does not count against them: they return with
-// their results.
+// If corrald itself was suspended and did not answer workers, that time does not count against the workers: they return
+// with their results.
 func TestStoppedDispatcherLosesNoWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, sink := New(slog.New(slog.DiscardHandler), Config{}), &records{}

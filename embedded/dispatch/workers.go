@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// These functions act on single workers, for package stream, whose workers are batch jobs that start and end one by
-// one. The methods of the Dispatcher act on all workers of an attempt together.
+// These functions act on single workers. They are used by package stream, whose workers are batch jobs that start and
+// end one by one. The methods of the Dispatcher act on all workers of an attempt together.
 
 // Retire drains a connected worker: it finishes its running jobs and leaves.
 func Retire(d *Dispatcher, worker string) {
@@ -21,8 +21,8 @@ func Retire(d *Dispatcher, worker string) {
 	d.cfg.OnChange()
 }
 
-// Bury records that all processes of a worker have ended: its jobs need not wait for its lease. A connected worker is
-// not affected.
+// Bury records that all processes of a worker have ended: its jobs need not wait for its lease to end. A connected
+// worker is not affected.
 func Bury(d *Dispatcher, worker string) {
 	d.mu.Lock()
 	if m := d.members.get(worker); m != nil && m.conn == nil && !d.closed {
@@ -33,8 +33,8 @@ func Bury(d *Dispatcher, worker string) {
 	d.cfg.OnChange()
 }
 
-// Absent returns the ids of disconnected workers that may still come back: those that lost their connection, and those
-// that had jobs before corrald was restarted.
+// Absent returns the ids of disconnected workers that may reconnect: workers that lost their connection, and workers
+// that held jobs before corrald was restarted.
 func Absent(d *Dispatcher) (ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -73,7 +73,7 @@ func defines(env []string, kv string) bool {
 }
 
 // BaseEnv returns the part of the worker's environment that every task inherits: the search path, the user, the
-// language of messages, and the variables by which the site finds the processes of a batch job.
+// language of messages, and the variables that identify the processes of a batch job at the site.
 func BaseEnv() []string {
 	var env []string
 	for _, kv := range [][2]string{
@@ -96,7 +96,8 @@ func (x *Executor) program(name, path string) (string, error) {
 	return x.lookPath(name, path)
 }
 
-// usable reports why a task cannot run in the directory that its user has named, if any.
+// usable returns an error that explains why a task cannot run in the directory that its user specified. An empty dir is
+// usable.
 func usable(dir string) error {
 	var st syscall.Stat_t
 	if dir == "" {

@@ -3,17 +3,17 @@
 // A run's directory D has D/data, which all its tasks share, and D/tasks, with a directory ID.ATTEMPT for each attempt.
 // A task finds its inputs in that directory as symbolic links into D/data, and may write anywhere in it. Its outputs
 // are renamed into D/data when it has succeeded, so an output is either complete or absent, even if the task is killed.
-// Each publication first asks whether the worker may still publish, because another worker may hold the job by then.
-// The task's printed output and a record of its end stay in its directory. In a packed job, the directory of a
-// successful task that left nothing but its outputs is removed (pack.go): its result contains the same information as
-// its record.
+// Each publication first asks whether this worker may still publish, because the job may already have been assigned to
+// another worker. The task's printed output and a record of its end stay in its directory. In a packed job, the
+// directory of a successful task that left nothing but its outputs is removed (pack.go): its result contains the same
+// information as its record.
 //
-// The task's process leads a process group, which is killed with it: only processes that left the group can outlive the
-// task, and the supervisor must find those.
+// The task's process leads a process group, which is killed together with that process: only processes that left the
+// group can outlive the task, and the supervisor must find and kill them.
 //
 // The package is designed for tasks of a millisecond: one fork, one wait and plain system calls for each, without a
-// goroutine or a pipe. Everything that can be prepared once is: the base of the environment, the paths of commands, the
-// directories for temporary files.
+// goroutine or a pipe. Everything that can be prepared in advance is prepared only once: the base of the environment,
+// the paths of commands, the directories for temporary files.
 package executor
 
 import (
@@ -51,7 +51,8 @@ type Executor struct {
 	threads map[int][]string  // :: cpus → variables that limit the threads of libraries
 }
 
-// An Attempt is one execution of a task. Its mutex guards the reason why it was killed, if it was.
+// An Attempt is one execution of a task. Its mutex guards the process and the reason why the attempt was killed, if it
+// was.
 type Attempt struct {
 	x      *Executor
 	job    *execution.Job
@@ -70,8 +71,8 @@ type Attempt struct {
 	overTime   bool  // it was killed because of its time limit
 }
 
-// New returns an executor for the worker with this id. scratchDir is a directory of its own for the TMPDIRs of its
-// tasks; if empty, each task's TMPDIR is in its own directory.
+// New returns an executor for the worker with this id. scratchDir is a directory for the TMPDIRs of its tasks, which no
+// other worker uses; if scratchDir is empty, each task's TMPDIR is the task's own directory.
 func New(worker, host, scratchDir string) (*Executor, error) {
 	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -167,7 +168,7 @@ func (e *Attempt) prepareAndWait() error {
 	return nil
 }
 
-// errKilled reports that the attempt was stopped; the attempt's cause has the reason.
+// errKilled reports that the attempt was stopped; the attempt's fields cause and why contain the reason.
 var errKilled = errors.New("killed")
 
 // killed reports whether the attempt was stopped. This overrides the exit status: a task may exit with status 0 after
@@ -229,7 +230,7 @@ func (e *Attempt) Stop(cause execution.Status, why string) {
 }
 
 // End asks the task to terminate, so that it can clean up, and kills it when its grace period is over. A task that has
-// not started never will. The first cause counts; a Stop does not wait for the grace period.
+// not started is never started. The first cause counts; a Stop does not wait for the grace period.
 func (e *Attempt) End(cause execution.Status, why string) { e.end(cause, why, false) }
 
 // timeOut ends a task that has exceeded its time limit, which counts as the task's own failure.

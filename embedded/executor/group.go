@@ -8,8 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/cgroup"
 )
 
-// groupAfter is how long a task runs before it is moved to a control group of its own. The move takes a millisecond, as
-// long as the shortest tasks run; and for those a group would add nothing to the kernel's own accounting.
+// groupAfter is the time for which a task runs before it is moved to a control group of its own. The move takes a
+// millisecond, as long as the shortest tasks run; for such tasks, a group would add nothing to the kernel's own
+// accounting.
 const groupAfter = 100 * time.Millisecond
 
 // groupLeast is the minimum memory of a group, in bytes: the kernel also charges the group for its own memory to run

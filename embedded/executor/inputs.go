@@ -14,8 +14,8 @@ import (
 
 // Inputs are links into D/data, which may link to files of the user, because a link costs nothing. A task that writes
 // to a linked input changes the file for all tasks, and for its own retry; the executor detects this afterwards and
-// reports it. A task gets copies if the run requests them, and of each file that is both an input and an output: the
-// task makes a new version of such a file, and its retry must start with the old one.
+// reports it. A task receives copies if the run requests them. It also receives a copy of each file that is both an
+// input and an output: the task makes a new version of such a file, and its retry must start with the old version.
 
 // OriginalsDir is the folder in a run's directory for files that a task has replaced with its own version.
 const OriginalsDir = "originals"
@@ -64,7 +64,7 @@ type stamp struct {
 func stampOf(st *syscall.Stat_t) stamp { return stamp{st.Size, st.Mtim} }
 
 // bring makes the inputs visible in the directory, as links or copies. It detects missing inputs, so that the task need
-// not.
+// not check for them.
 func (d TaskDir) bring(copies bool) ([]brought, error) {
 	inputs := make([]brought, 0, len(d.task.Inputs))
 	for _, name := range d.task.Inputs {
@@ -101,8 +101,8 @@ func (d TaskDir) copyIn(name string) (st syscall.Stat_t, err error) {
 	return st, nil
 }
 
-// dropCopies removes the copies of a completed task's inputs, which are not needed any more. A copy that the task has
-// changed or that is to be published stays; so does a folder.
+// dropCopies removes the copies of a completed task's inputs, which are not needed any more. Folders are kept, and so
+// are copies that the task has changed or that are to be published.
 func (d TaskDir) dropCopies(inputs []brought) {
 	for _, in := range inputs {
 		var st syscall.Stat_t

@@ -20,8 +20,8 @@ type memoryLimit struct {
 
 func (l memoryLimit) bytes() int64 { return int64(l.mib) << 20 }
 
-// why explains that a task used the given bytes of memory when it was killed or, if this does not exceed the limit,
-// that the kernel refused it more.
+// why explains that a task used the given number of bytes of memory when it was killed or, if this number does not
+// exceed the limit, that the kernel refused the task more memory.
 func (l memoryLimit) why(used int64) string {
 	said, wanted := fmt.Sprintf("used %d MiB", used>>20), ""
 	if used>>20 <= int64(l.mib) {
@@ -34,13 +34,14 @@ func (l memoryLimit) why(used int64) string {
 		said, cmp.Or(wanted, " of"), l.mib)
 }
 
-// LimitMemory has the task killed when its processes together use more than mib MiB of memory. If asked is true, the
-// task requested this amount; otherwise it is the task's share of its worker. It must be called before the attempt
-// runs.
+// LimitMemory limits the task's memory: the task is killed when its processes together use more than mib MiB. If asked
+// is true, the task requested this amount; otherwise it is the task's share of its worker. LimitMemory must be called
+// before the attempt runs.
 func (e *Attempt) LimitMemory(mib int, asked bool) { e.memory = memoryLimit{mib, asked} }
 
-// exceed kills the attempt's processes because of their memory use, including strays, which belong to it although they
-// have left its process group. It does nothing if the attempt was stopped for another reason or has ended.
+// exceed kills the attempt's processes because of their memory use, including strays, which belong to the attempt
+// although they have left its process group. It does nothing if the attempt was stopped for another reason or has
+// ended.
 func (e *Attempt) exceed(used int64, strays []int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,10 +66,11 @@ func (e *Attempt) refused(end ending) {
 }
 
 const (
-	// watchAfter is how long a task runs before its memory is checked; shorter tasks cost nothing.
+	// watchAfter is the time for which a task runs before its memory is checked; the check costs nothing for shorter
+	// tasks.
 	watchAfter = 100 * time.Millisecond
-	// watchShare limits the CPU time of the checks: each is followed by a pause of watchShare times its own CPU time,
-	// up to watchRest. Waiting for a CPU, which is common on a worker with busy tasks, does not count.
+	// watchShare limits the CPU time of the checks: each check is followed by a pause of watchShare times the CPU time
+	// that it used, up to watchRest. Waiting for a CPU, which is common on a worker with busy tasks, does not count.
 	watchShare = 100
 	watchRest  = 2 * time.Second
 )
@@ -149,7 +151,7 @@ func threadTime() time.Duration {
 }
 
 // judge stops the attempt if its processes exceed their memory limit, or if the kernel has killed one of them because
-// of it: the others might wait for that process indefinitely. all lists the processes of the machine.
+// of the limit: the others might wait for the killed process indefinitely. all lists the processes of the machine.
 func (e *Attempt) judge(all []proc.Process) {
 	tree := proc.Tree(all, e.proc.pid)
 	var used int64

@@ -15,12 +15,12 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
-// hog is a shell command that allocates mib MiB of memory and keeps them until its input ends.
+// hog returns a shell command that allocates mib MiB of memory and keeps the memory until its input ends.
 func hog(mib int) string {
 	return "(head -c " + strconv.Itoa(mib<<20) + " /dev/zero; exec sleep 600) | tail"
 }
 
-// runLimited runs a shell command with a limit of 100 MiB, with an executor that made configures.
+// runLimited runs a shell command with a limit of 100 MiB, using an executor that is configured by made.
 func runLimited(t *testing.T, made func(*Executor), command string) execution.Result {
 	t.Helper()
 	x, err := New("w", "h", "")
@@ -40,7 +40,7 @@ func runLimited(t *testing.T, made func(*Executor), command string) execution.Re
 	return e.Run(func() bool { return true })
 }
 
-// watched has no control groups, like most sites; grouped has those of this machine.
+// watched configures an executor without control groups, as at most sites; grouped lets it use those of this machine.
 func watched(*Executor)   {}
 func grouped(x *Executor) { x.MeasureBy(cgroup.Open("/")) }
 
@@ -71,7 +71,7 @@ func TestTaskOverItsMemory(t *testing.T) {
 	}
 }
 
-// A task within its memory limit is not killed, and neither is one without a limit.
+// A task within its memory limit is not killed, and neither is a task without a limit.
 func TestTaskWithinItsMemory(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"head -c 60m /dev/zero | tail -c 10m >/dev/null; sleep 0.5", "true"} {
@@ -83,7 +83,7 @@ func TestTaskWithinItsMemory(t *testing.T) {
 	}
 }
 
-// A memory check that comes too late does not turn a task that has ended or was cancelled into a memory kill.
+// If a memory check is too late, a task that has ended or was cancelled is not reported as killed for its memory use.
 func TestEndBeforeTheMemoryCheck(t *testing.T) {
 	t.Parallel()
 	x, err := New("w", "h", "")

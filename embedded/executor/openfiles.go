@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An opened is a directory that stays open while tasks work in it: resolving names relative to it costs less than a
-// walk from the root for each of the ten names that a task needs. It is the directory of the tasks of one run;
-// concurrent tasks of another run are resolved from the root.
+// An opened is a directory that stays open while tasks work in it: resolving a name relative to it costs less than a
+// walk from the root, and a task needs ten names. The directory contains the tasks of one run; for concurrent tasks of
+// another run, names are resolved from the root.
 type opened struct {
 	mu    sync.Mutex // guards the fields below
 	path  string
@@ -17,7 +17,8 @@ type opened struct {
 	users int
 }
 
-// take returns a descriptor of the directory, to be passed to give later, or AT_FDCWD if none is available.
+// take returns a descriptor of the directory, which the caller must later pass to give, or AT_FDCWD if no descriptor is
+// available.
 func (o *opened) take(path string) (fd int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// The directory of a run's tasks stays open between tasks until rest closes it; only one is open at a time.
+// The directory of a run's tasks stays open between tasks until rest closes it; only one directory is open at a time.
 func TestOpened(t *testing.T) {
 	t.Parallel()
 	o := opened{fd: unix.AT_FDCWD}

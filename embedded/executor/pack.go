@@ -11,11 +11,11 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Pack removes the directory of a completed task if it contains nothing that the task made: the task's result has all
-// information about such a task, and most tasks are like this. It reports whether the directory was removed. A
-// directory with anything else, such as a line on stderr, stays unchanged.
+// Pack removes the directory of a completed task if it contains nothing that the task made, which is true of most
+// tasks: the result of such a task contains all information about it. Pack reports whether the directory was removed. A
+// directory that contains anything else, such as a line on stderr, remains unchanged.
 //
-// While a task runs it has its directory, so that users can look into it, and so that all attempts that may still be
+// While a task runs, its directory exists, so that users can inspect it, and so that all attempts that may still be
 // running can be found if the journal is damaged.
 func (d TaskDir) Pack() bool {
 	if !d.silent() {
@@ -28,7 +28,7 @@ func (d TaskDir) Pack() bool {
 	}
 	linked := d.unlinkInputs()
 	for _, folder := range folders(d.task) {
-		_ = syscall.Rmdir(d.Path + "/" + folder) // a folder that is not empty keeps the directory, too
+		_ = syscall.Rmdir(d.Path + "/" + folder) // if a folder is not empty, the directory is also kept
 	}
 	if unix.Unlinkat(d.at, d.name, unix.AT_REMOVEDIR) == nil {
 		return true

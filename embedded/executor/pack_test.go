@@ -49,8 +49,8 @@ func ran(t *testing.T, pack bool, task execution.Task) (execution.Result, []stri
 	return r, left
 }
 
-// A successful task that leaves nothing has no directory afterwards; any file left keeps the whole directory, and so
-// does a failure.
+// A successful task that leaves no files has no directory afterwards; if any file is left, or if the task fails, the
+// whole directory is kept.
 func TestPack(t *testing.T) {
 	t.Parallel()
 	all := []string{"record.json", "stderr", "stdout"}

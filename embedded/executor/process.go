@@ -33,8 +33,8 @@ type process struct {
 	stray []stray       // processes that had left its process group when it was asked to end
 }
 
-// A stray is a descendant of a task's process that has left its group. Once the task's process has ended, nothing else
-// shows which task it belonged to.
+// A stray is a descendant of a task's process that has left the process's group. After the task's process has ended,
+// only this record shows which task the stray belonged to.
 type stray struct {
 	pid   int
 	began time.Duration // distinguishes it from a later process with the same pid
@@ -49,9 +49,9 @@ type ending struct {
 }
 
 // startProcess starts argv in dir with files as its standard input, output and error. It is designed to be cheap: it
-// uses no goroutine, and no pipe except the one that reports whether exec succeeded. The kernel kills the process if
-// this process dies first (strictly, if its thread does, but Go keeps threads); the worker's supervisor handles the
-// rest of the group.
+// uses no goroutine, and no pipe except one that reports whether exec succeeded. The kernel kills the process if this
+// process dies first (strictly, if its thread does, but Go keeps threads); the worker's supervisor handles the rest of
+// the group.
 func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process, error) {
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	pid, err := syscall.ForkExec(path, argv, attr)
@@ -61,8 +61,8 @@ func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process,
 	return &process{pid: pid}, nil
 }
 
-// wait waits for the process to end and kills the rest of its group. It kills before it reaps the leader: until then no
-// other group can have the same number.
+// wait waits for the process to end and kills the rest of its group. It kills the group before it reaps the leader:
+// until the leader is reaped, no other group can have the same number.
 func (p *process) wait() ending {
 	if p.traced != nil {
 		return p.waitTraced()
@@ -92,7 +92,7 @@ func (p *process) endLocked() {
 }
 
 // kill kills the group and strays, which are descendants of the process. It returns false if the process was reaped.
-// Until then no other process can have its pid, so all processes found below it are its own.
+// Before that, no other process can have its pid, so all processes found below it are really its descendants.
 func (p *process) kill(strays []int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,8 +106,8 @@ func (p *process) kill(strays []int) bool {
 }
 
 // killTree kills the group and all other descendants of the process: a daemon that a task has started has left the
-// group. Finding it requires a scan of all processes on the machine, so this is done only for tasks that are stopped
-// early.
+// group. Finding such daemons requires a scan of all processes on the machine, so this is done only for tasks that are
+// stopped early.
 func (p *process) killTree() {
 	if !p.reaped() {
 		p.kill(p.strays())
@@ -153,8 +153,8 @@ func (p *process) terminate(grace time.Duration) {
 	}
 }
 
-// killStraysLocked kills the remaining descendants of a process that was asked to end: those that had left its group by
-// then, and their descendants.
+// killStraysLocked kills the remaining descendants of a process that was asked to end: the processes that had left its
+// group by then, and their descendants.
 func (p *process) killStraysLocked() {
 	if p.force != nil {
 		p.force.Stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
-// eventually waits for a condition. Only a hang exceeds its limit.
+// eventually waits for a condition. Its time limit is exceeded only if the code under test hangs.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -23,7 +23,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A begun is an attempt that runs in its own goroutine.
+// A begun is an attempt that runs in a goroutine of its own.
 type begun struct {
 	*Attempt
 	dir   string // of the attempt
@@ -86,8 +86,8 @@ func TestStopKillsProcessesOutsideTheGroup(t *testing.T) {
 	b.gone(t)
 }
 
-// A task that is asked to end has a grace period for cleaning up, and so have its processes outside its group.
-// Processes that do not catch the signal end immediately, and so do stopped ones.
+// A task that is asked to end has a grace period for cleaning up, and so do its processes outside its group. Processes
+// that do not catch the signal end immediately, and so do stopped processes.
 func TestEndLeavesTimeToCleanUp(t *testing.T) {
 	t.Parallel()
 	const stray = `setsid sh -c 'trap "echo heard >&2; exit" TERM; echo $$; while :; do sleep 0.01; done' & `
@@ -118,7 +118,7 @@ func TestEndLeavesTimeToCleanUp(t *testing.T) {
 	}
 }
 
-// Processes that are left when a task has ended on request are killed.
+// Processes that remain after a task has ended on request are killed.
 func TestEndKillsLeftoverProcesses(t *testing.T) {
 	t.Parallel()
 	b := begin(t, `setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.01; done' & wait`, time.Hour)

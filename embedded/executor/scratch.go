@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// A scratch provides directories for temporary files, an empty one for each running task: files that a task leaves
-// there must neither affect the next task nor fill the disk of a worker that runs for days.
+// A scratch provides directories for temporary files, an empty directory for each running task: files that a task
+// leaves in its directory must neither affect the next task nor fill the disk of a worker that runs for days.
 type scratch struct {
 	base string // a directory used by this worker alone; empty: no directories are provided
 
@@ -46,7 +46,8 @@ func (d tmpDir) untouched() bool {
 }
 
 // take returns an empty directory, or an empty tmpDir if none is available; the task then puts its temporary files in
-// its own directory. Directories are reused: creating one costs more than emptying one that is usually empty already.
+// its own directory. Directories are reused: creating a directory costs more than emptying a used one, which is usually
+// empty already.
 func (s *scratch) take() tmpDir {
 	if s.base == "" {
 		return tmpDir{}

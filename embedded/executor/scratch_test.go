@@ -27,7 +27,7 @@ func TestScratchLends(t *testing.T) {
 	}
 }
 
-// A directory is empty when it is lent again, even if the previous task tries to hide files.
+// A directory is empty when it is reused, even if the previous task tries to hide files.
 func TestScratchIsEmptyAgain(t *testing.T) {
 	t.Parallel()
 	s := scratch{base: t.TempDir()}

@@ -37,8 +37,8 @@ type TaskDir struct {
 	task *execution.Task
 }
 
-// furnish creates a fresh directory, brings the inputs into it, and creates the directories for outputs, so that the
-// task need not. Its errors are sentences about the task.
+// furnish creates a fresh directory, makes the inputs visible in it, and creates the directories for outputs, so that
+// the task need not create them. Its errors are sentences about the task.
 func (d *TaskDir) furnish(copies bool) (inputs []brought, err error) {
 	if err := d.make(); err != nil {
 		return nil, err
@@ -180,8 +180,8 @@ func closeStdio(null, in, out, err int) {
 
 // Publish renames the outputs into D/data, if all are present and while fresh reports that this worker may publish;
 // otherwise it returns ErrStale. All outputs are checked first, so that a task that lacks one publishes none. An output
-// left by an earlier attempt is replaced. fresh is also called at the end, because a result that comes too late must
-// not count.
+// left by an earlier attempt is replaced. fresh is also called at the end, because a result that is too late must not
+// count.
 func (d TaskDir) Publish(fresh func() bool) error {
 	var st syscall.Stat_t
 	for _, name := range d.task.Outputs {
@@ -233,8 +233,8 @@ func PublishLeft(run string, t *execution.Task) error {
 }
 
 // move renames one output to its place in D/data. Obstacles are handled only when the rename fails, which is rare: a
-// missing directory is created, an existing one is removed, and one that the task made read-only is made writable for
-// the move.
+// missing directory is created, an existing directory at the destination is removed, and a directory that the task made
+// read-only is made writable for the move.
 func (d TaskDir) move(name string) error {
 	from, to := d.Path+"/"+name, d.run+"/"+DataDir+"/"+name
 	err := syscall.Rename(from, to)
@@ -294,8 +294,8 @@ func Sees(j *execution.Job) bool {
 }
 
 // Mark identifies a run's directory, to distinguish it from a directory with the same name on another machine, such as
-// that of another run. On most file systems the mark is the same on every machine; where it differs, files travel
-// unnecessarily. It is empty if the directory does not exist.
+// that of another run. On most file systems the mark is the same on every machine; if it differs, files are transferred
+// unnecessarily. The mark is empty if the directory does not exist.
 func Mark(run string) string {
 	var dir, data syscall.Stat_t
 	if syscall.Stat(run, &dir) != nil || syscall.Stat(run+"/"+DataDir, &data) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A directory that its task made read-only is published unchanged, although only root could simply rename it.
+// A directory that a task made read-only is published unchanged, although only root could rename it directly.
 func TestReadOnlyDirectoryIsPublished(t *testing.T) {
 	t.Parallel()
 	run, err := os.MkdirTemp("/tmp", "pool")

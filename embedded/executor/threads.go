@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Libraries start one thread for each CPU of the machine unless a variable limits them; on a worker full of tasks, this
-// gives the square of the right number.
+// Libraries start one thread for each CPU of the machine unless a variable limits their number; on a worker full of
+// tasks, the total would be the square of the right number.
 var (
 	// openMP are variables that default to OMP_NUM_THREADS, which comes first.
 	openMP = []string{"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS",

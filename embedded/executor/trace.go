@@ -18,8 +18,8 @@ const TraceFile = "trace.json"
 // thread until the process has ended. Processes that remain then, daemons included, are killed: they could not continue
 // without their tracer.
 //
-// If tracing is not permitted, the process is started without it: that must not fail a task, and the usage record shows
-// how the task was measured.
+// If tracing is not permitted, the process is started without it: the lack of permission must not make a task fail, and
+// the usage record shows how the task was measured.
 func startTraced(path string, argv []string, attr *syscall.ProcAttr, how string) (*process, error) {
 	mode := trace.Processes
 	if how == corral.TraceIO {
@@ -75,7 +75,7 @@ func addTrace(u *execution.Usage, t *trace.Trace) {
 		u.UserCPU += cpu - u.UserCPU - u.SysCPU
 	}
 	if peak := t.Peak() >> 10; peak > u.MaxRSSKiB || peak > 0 && t.Whole() {
-		u.MaxRSSKiB = peak // without the memory of the worker, of which the process is first a copy
+		u.MaxRSSKiB = peak // excludes the worker's memory, which the process shares until exec
 	}
 	sum := t.Bytes()
 	u.ReadBytes, u.WrittenBytes = max(u.ReadBytes, sum.Read), max(u.WrittenBytes, sum.Written)

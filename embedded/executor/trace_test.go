@@ -26,8 +26,8 @@ func beginTraced(t *testing.T, script string) *begun {
 	return b
 }
 
-// A traced task leaves the trace in its directory, and its result contains the usage that only the trace knows. None of
-// its processes survives, not even those outside its process group.
+// A traced task leaves the trace in its directory, and its result contains the usage that only the trace reports. None
+// of its processes survives, not even those outside its process group.
 func TestTracedTask(t *testing.T) {
 	t.Parallel()
 	b := beginTraced(t, `setsid sleep 1000 & echo $! >&2; echo text | cat >copy; echo; exit 7`)
@@ -79,7 +79,8 @@ func TestTracedTaskEnds(t *testing.T) {
 	}
 }
 
-// Where tracing is forbidden, as in some containers, a task runs untraced, and its result names the other source.
+// Where tracing is forbidden, as in some containers, a task runs untraced, and its result names the other source of its
+// usage.
 func TestTracingForbidden(t *testing.T) {
 	t.Parallel()
 	const inside = "CORRAL_TEST_INSIDE"

@@ -27,9 +27,10 @@ type transfer struct {
 	known         bool
 }
 
-// transferred reads how many bytes a child process has read and written, including those of its own reaped children.
-// The process must have ended but not been reaped: only then are the numbers complete and still available. If /proc
-// does not provide them, the result is unknown. The call takes some ten microseconds, of a task's thousand.
+// transferred returns the number of bytes that a child process has read and written, including the bytes of its own
+// reaped children. The process must have ended but not been reaped: only then are the numbers complete and still
+// available. If /proc does not provide them, the result is unknown. The call takes about ten microseconds, while the
+// shortest tasks take a thousand.
 func transferred(pid int) (moved transfer) {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/io"...)

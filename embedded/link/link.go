@@ -2,9 +2,8 @@
 // receives requests to drain or leave, and requests connections back to its node.
 //
 // The connection is restored whenever it breaks. A report waits for a connection, and is repeated over each new one
-// until it is answered; answers carry the number of the request. Each side detects by heartbeats that the other is
+// until it is answered; answers carry the number of the request. Each side uses heartbeats to detect that the other is
 // gone.
-// the other is gone.
 package link
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// A Config has the settings by which a pilot reaches its dispatcher.
+// A Config specifies how a pilot connects to its dispatcher.
 type Config struct {
 	Tag, Token string   // of the attempt
 	Holder     string   // identifies this pilot process uniquely
@@ -76,19 +75,19 @@ func (c Config) hello() *wire.Hello {
 	}
 }
 
-// ClockOffset returns how far the dispatcher's clock was ahead of this one when the link was made, accurate to half a
-// round trip.
+// ClockOffset returns the time by which the dispatcher's clock was ahead of this machine's when the link was made,
+// accurate to half a round trip.
 func (l *Link) ClockOffset() time.Duration { return l.offset }
 
 // By returns the address at which the dispatcher was reached when the link was made.
 func (l *Link) By() string { return l.by }
 
-// Lease returns how long the dispatcher's workers keep their tasks without an answer, as announced when the link was
-// made.
+// Lease returns the time for which the dispatcher's workers keep their tasks without an answer, as announced when the
+// link was made.
 func (l *Link) Lease() time.Duration { return l.lease }
 
-// Commands returns the requests that the dispatcher makes to the attempt, each request once. Nothing follows AskCancel,
-// which is also sent if the dispatcher later refuses the pilot. The channel is never closed.
+// Commands returns the requests that the dispatcher makes to the attempt, each request once. AskCancel is always the
+// last request; it is also sent if the dispatcher later refuses the pilot. The channel is never closed.
 func (l *Link) Commands() <-chan corral.Ask { return l.commands }
 
 // Report reports the state of the attempt and waits until the report is recorded, if necessary over a new connection,
@@ -110,10 +109,10 @@ func (l *Link) LoseHost(ctx context.Context, lost corral.LostHost) error {
 	return nil
 }
 
-// CallBack makes the dispatcher's machine dial addresses, and returns the one that was reached. Each is the IP:PORT of
-// a listener that sends nonce and a newline to each client. An error of kind corral.Failed means that all were dialled
-// without success, and gives the result of each. That machine is also the schedd's if corrald runs the pool itself; for
-// an attached pool it stands in for the schedd's.
+// CallBack makes the dispatcher's machine dial addresses, and returns the address that was reached. Each address is the
+// IP:PORT of a listener that sends nonce and a newline to each client. An error of kind corral.Failed means that all
+// were dialled without success, and describes the result for each address. The dispatcher's machine is also the
+// schedd's if corrald runs the pool itself; for an attached pool it is tested in place of the schedd's machine.
 func (l *Link) CallBack(ctx context.Context, addresses []string, nonce string) (reached string, err error) {
 	answer, err := l.ask(ctx, &wire.Message{Type: wire.TypeCallBack, Addresses: addresses, Nonce: nonce})
 	if err != nil {
@@ -259,8 +258,8 @@ func (l *Link) answered(m *wire.Message) {
 	}
 }
 
-// command passes a command on, unless the pilot has already received it: the port repeats it over each new connection.
-// The channel always has room, because only leave follows drain.
+// command passes a command on, unless the pilot has already received it: the port repeats the command over each new
+// connection. The channel always has room, because there are at most two commands: drain, then leave.
 func (l *Link) command(ask corral.Ask) {
 	if l.heard == corral.AskCancel || l.heard == ask {
 		return

@@ -27,9 +27,9 @@ type Direct struct {
 	bytes        int64
 }
 
-// DirectOf returns the parcel of a job whose inputs are all files; nil if one is a folder, which must be archived
-// first. It omits the same files as Pack. An error names the first file that cannot be read: a refusal is not possible
-// once sending has begun.
+// DirectOf returns the parcel of a job whose inputs are all files, or nil if an input is a folder, which must be
+// archived first. It omits the same files as Pack. An error names the first file that cannot be read: it must be found
+// now, because a refusal is not possible once sending has begun.
 func DirectOf(job execution.Job) (*Direct, error) {
 	var described sentInputs
 	d := &Direct{file: JobFile, folder: InDir}
@@ -69,11 +69,11 @@ func (d *Direct) add(from string, info fs.FileInfo) string {
 	return strconv.Itoa(len(d.files) - 1)
 }
 
-// leavings lists the files of a task that travel back: its outputs, if it succeeded or if a POST script judges it; its
-// printed output; its record, and its trace if there is one.
+// leavings lists the files of a task that are sent back: its outputs, if it succeeded or if a POST script judges it;
+// its printed output; its record, and its trace if one exists.
 func leavings(t *execution.Task, r *execution.Result) []item {
 	var items []item
-	done := r.Status == execution.Done // false: they are still where the task created them
+	done := r.Status == execution.Done // false: the outputs are still where the task created them
 	if done || t.Judged && r.Status == execution.Failed && r.Exit > 0 {
 		for _, name := range t.Outputs {
 			items = append(items, item{Name: name, Data: done})
@@ -97,8 +97,8 @@ func (i *item) lies(dir string, t *execution.Task) string {
 	return filepath.Join(run, executor.TasksDir, t.ID+"."+strconv.Itoa(t.Attempt), i.Name)
 }
 
-// Leavings returns the parcel with the files that one task left, of a job that travelled to dir. Folders are archived
-// in dir.
+// Leavings returns the parcel with the files that task t left; t belongs to a job that travelled to dir. Folders are
+// archived in dir.
 func Leavings(ctx context.Context, dir, worker string, t *execution.Task, r execution.Result) (*Direct, error) {
 	d := &Direct{file: ResultFile, folder: OutDir}
 	done := sentTask{Result: r}
@@ -167,9 +167,10 @@ func Fetched(c *wire.Conn, dir string) (bytes int64, err error) {
 	return u.bytes, err
 }
 
-// Delivered receives the files that one task of a job left, puts them where a worker would have, and publishes its
-// outputs while fresh returns true. The files are written directly into the attempt's directory, which no other worker
-// uses; a repeated delivery starts with a fresh one. trouble is an error on this side, as in UnpackWhile.
+// Delivered receives the files that one task of a job left, puts them where a local worker would have put them, and
+// publishes the task's outputs while fresh returns true. The files are written directly into the attempt's directory,
+// which no other worker uses; a repeated delivery starts with a fresh one. trouble is an error on this side, as in
+// UnpackWhile.
 func Delivered(c *wire.Conn, job execution.Job, fresh func() bool) (results []execution.Result, trouble, err error) {
 	var done sentTask
 	var t *execution.Task
@@ -216,9 +217,9 @@ type unloading struct {
 	bytes        int64
 }
 
-// take receives the parcel. begin is called with the description, and returns the directory for the files, each of
-// which is created under its name. trouble is an error on this side; the parcel is still read to its end to find the
-// start of the next message. An error means that the connection can no longer be used.
+// take receives the parcel. begin is called with the description, and returns the directory for the files and a list of
+// the files, which are created under their names. trouble is an error on this side; the parcel is still read to its end
+// to find the start of the next message. An error means that the connection can no longer be used.
 func (u *unloading) take(begin func(text []byte) (dir string, files []item, err error)) (trouble, err error) {
 	from := &wire.BulkReader{Conn: u.conn}
 	archive := tar.NewReader(from)
@@ -267,7 +268,7 @@ func (u *unloading) check(h *tar.Header, first bool) error {
 	return nil
 }
 
-// open handles the description: it records the files by their numbers, and opens the directory for them.
+// open handles the description: it records the files by their numbers, and opens the directory for the files.
 func (u *unloading) open(
 	text []byte, files map[string]item, begin func([]byte) (string, []item, error),
 ) (*os.Root, error) {

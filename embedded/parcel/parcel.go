@@ -2,8 +2,8 @@
 //
 // A parcel is a folder. [Pack] fills it on the sender's side with the job's description, and in/ with its inputs. On
 // the other machine, in a folder with the same contents, [Execute] runs the tasks as a worker does, and adds a
-// description of their results, and out/ with their files. Once these two are back in the first folder, [Unpack] puts
-// the files where a worker would have.
+// description of their results, and out/ with their files. Once that description and out/ are back in the first folder,
+// [Unpack] puts the files where a local worker would have put them.
 //
 //	job.json     the job, and which file of in/ is which input
 //	in/          0, 1, 2 …: files unchanged, folders as tar archives
@@ -48,8 +48,8 @@ const (
 	OutDir     = "out"
 )
 
-// A sentJob is the description of a job that travels: the job as a worker receives it, and the locations of its inputs
-// in the folder.
+// A sentJob is the description of a job whose files travel: the job as a worker receives it, and the locations of its
+// inputs in the folder.
 type sentJob struct {
 	Job execution.Job `json:"job"`
 	sentInputs
@@ -129,9 +129,9 @@ func (i *item) pack(ctx context.Context, from, dir string) (bool, error) {
 	return true, os.Symlink(from, to)
 }
 
-// Execute runs the tasks of the job in dir one after another, as a worker of that name with the resources of slot
-// would. When ctx ends, the running task is stopped, and the others are not started. If tasks depend on each other, a
-// task that fails also prevents the later ones from starting.
+// Execute runs the tasks of the job in dir one after another, as the named worker with the resources of slot would do.
+// When ctx ends, the running task is stopped, and the others are not started. If tasks depend on each other, a task
+// that fails also prevents the later ones from starting.
 func Execute(ctx context.Context, dir, worker string, slot corral.Resources) error {
 	job, err := Unwrap(dir)
 	if err != nil {
@@ -188,8 +188,8 @@ func Away(dir string, job execution.Job) (execution.Job, error) {
 	return job, os.MkdirAll(filepath.Join(job.Dir, executor.DataDir), 0o700)
 }
 
-// Nothing reports whether a task of a job that travelled has no files to bring back: it succeeded, has no outputs, and
-// its directory was removed by packing.
+// Nothing reports whether no files need to be sent back for a task of a job that travelled: the task succeeded, it has
+// no outputs, and its directory was removed by packing.
 func Nothing(job *execution.Job, t *execution.Task, r execution.Result) bool {
 	if !job.Pack || r.Status != execution.Done || len(t.Outputs) > 0 {
 		return false
@@ -205,8 +205,8 @@ type left struct {
 	result *execution.Result
 }
 
-// collect adds a task's files to those that travel back. n numbers them across the tasks of a job. Files that other
-// tasks of the job may read are also kept in place.
+// collect adds a task's files to the files that are sent back. n numbers them across the tasks of a job. Files that
+// other tasks of the job may read are also kept in place.
 func collect(ctx context.Context, dir string, l left, n *int) ([]item, error) {
 	items := leavings(l.task, l.result)
 	kept := items[:0]
@@ -248,7 +248,7 @@ func (i *item) collect(ctx context.Context, from, dir string, move func(from, to
 	return true, move(from, to)
 }
 
-// ErrNoResult reports that a parcel came back without a description of the results of its tasks.
+// ErrNoResult reports that a returned parcel contains no description of the results of its tasks.
 var ErrNoResult = errors.New("its executor left no result")
 
 // Unpack puts the files that came back in dir for a job into the run's directory, and publishes the outputs of
@@ -374,8 +374,8 @@ func (i *item) put(dir, base, name string) error {
 	return copyFile(from, info, root, name)
 }
 
-// copyFile is used on file systems without hard links, and if name exists: the existing file is removed, because it may
-// be a link.
+// copyFile copies a file to name. It is used on file systems without hard links, and if name already exists: the
+// existing file is removed, because it may be a link.
 func copyFile(from string, info fs.FileInfo, root *os.Root, name string) error {
 	in, err := os.Open(from)
 	if err != nil {

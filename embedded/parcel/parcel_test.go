@@ -76,7 +76,7 @@ func newTrip(t *testing.T) trip {
 	return p
 }
 
-// An output is not published once another worker has its job.
+// An output is not published if another worker holds its job by then.
 func TestOutputIsNotPublishedAfterTheJobIsLost(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)

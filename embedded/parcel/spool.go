@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// FilesOf returns the maximum number of files that one task of a job brings back.
+// FilesOf returns the maximum number of files that are sent back for one task of a job.
 func FilesOf(job execution.Job) int {
 	const described, printed, recorded = 1, 2, 2
 	most := 0
@@ -22,12 +22,12 @@ func FilesOf(job execution.Job) int {
 	return described + printed + recorded + most
 }
 
-// SpoolDir is the folder in a run's directory for parcels in transit, which exists only while there are any. It is
-// there because hard links to the run's files require the same file system.
+// SpoolDir is the folder for parcels in transit; it exists only while there are such parcels. It is in the run's
+// directory because hard links to the run's files require the same file system.
 const SpoolDir = ".parcels"
 
-// Spool creates a folder for a parcel inside another folder, which stays when Pack recreates the parcel's; Unspool
-// removes both.
+// Spool creates a folder for a parcel inside another folder. The outer folder remains when Pack recreates the inner
+// one; Unspool removes both.
 func Spool(job execution.Job) (dir string, err error) {
 	in := filepath.Join(job.Dir, SpoolDir)
 	for range 10 { // the end of another parcel may remove in
@@ -75,8 +75,8 @@ func Readable(dir string) error {
 	return nil
 }
 
-// Passing reports whether the error is caused by a temporary shortage on this machine. Then the files stay where they
-// are.
+// Passing reports whether the error is caused by a temporary shortage on this machine. In this case the files remain
+// where they are.
 func Passing(err error) bool {
 	short := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
 	return slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) })

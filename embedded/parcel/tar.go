@@ -123,8 +123,8 @@ func untarEntry(r io.Reader, h *tar.Header, root *os.Root, at string) error {
 	return nil
 }
 
-// write copies r to a file with the mode and modification time of info, for tasks that compare the ages of files. how
-// is the flag for opening an existing file.
+// write copies r to a file with the mode and modification time of info; some tasks compare the ages of files. how is
+// the flag that determines how an existing file is opened.
 func write(root *os.Root, name string, how int, info fs.FileInfo, r io.Reader) error {
 	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|how, info.Mode().Perm())
 	if err != nil {

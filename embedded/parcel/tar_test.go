@@ -35,8 +35,8 @@ func archive(t *testing.T, path string, entries ...tar.Header) {
 	}
 }
 
-// A task's folder is unpacked within itself: links in it, which tasks may follow, cannot redirect its own files to
-// another place in the run's directory.
+// The files of a task's folder are unpacked only within the folder: links in it, which tasks may follow, cannot
+// redirect these files to another place in the run's directory.
 func TestArchiveThatWritesThroughItsLinks(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)

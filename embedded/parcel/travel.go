@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// Send sends one file from a parcel's folder, and all files of a subfolder, as one tar archive in raw frames. A link is
-// sent as the file that it leads to.
+// Send sends one file from a parcel's folder, and all files of a subfolder, as one tar archive in raw frames. For a
+// link, the file that it leads to is sent.
 func Send(c *wire.Conn, dir, file, folder string) error {
 	entries, err := os.ReadDir(filepath.Join(dir, folder))
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// A pilot may make this machine dial its node, which must not turn this machine into a port scanner: see ADR 27.
+// A pilot may ask this machine to dial its node. These limits prevent this machine from being used as a port scanner:
+// see ADR 27.
 const (
 	maxCalls     = 128                    // concurrent calls for all pilots together
-	callInterval = 500 * time.Millisecond // between two calls for one attempt, after each of its hosts has had one
+	callInterval = 500 * time.Millisecond // between two calls for one attempt, once each host has had one
 )
 
 // callBacks limits the calls that pilots request: the number of concurrent calls, and the rate for each attempt. A
@@ -30,7 +31,7 @@ func newCallBacks() callBacks {
 	return callBacks{slots: make(chan struct{}, maxCalls), used: map[corral.JobID]time.Time{}}
 }
 
-// admit reports whether the attempt may have a call now. The hosts of an attempt start at the same time, and each
+// admit reports whether a call for the attempt is allowed now. The hosts of an attempt start at the same time, and each
 // requests one call.
 func (c *callBacks) admit(attempt corral.JobID, hosts int, now time.Time) bool {
 	c.mu.Lock()

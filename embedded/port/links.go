@@ -10,9 +10,9 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// Links holds the connections of pilots, of embedded and of HTCondor clusters, and the requests made to their attempts:
-// to drain or to leave. A pilot receives the request as soon as it is connected, so requests stay in memory as long as
-// corrald runs: a pilot may come back at any time.
+// Links holds the connections of the pilots of embedded and HTCondor clusters, and the requests made to their attempts:
+// to drain or to leave. A pilot receives the request as soon as it connects. It may reconnect at any time, so requests
+// stay in memory for as long as corrald runs.
 type Links struct {
 	Terms wire.Terms // for every connection
 
@@ -23,7 +23,8 @@ type Links struct {
 	cut    map[corral.JobID]time.Time  // when the pilot's last connection ended without a bye message
 }
 
-// NewLinks returns a set without links. Pilots receive these terms: their workers end if corrald is silent for a lease.
+// NewLinks returns Links without connections. Pilots receive the given terms: their workers end if corrald is silent
+// for the length of a lease.
 func NewLinks(terms wire.Terms) *Links {
 	return &Links{Terms: terms, asked: map[corral.JobID]corral.Ask{}, conns: map[*wire.Conn]corral.JobID{},
 		cut: map[corral.JobID]time.Time{}}

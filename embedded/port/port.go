@@ -38,7 +38,7 @@ const (
 	maxCouriers    = 1024 // of them: workers and pilots must get slots while many files are transferred
 )
 
-// Credentials are the contents of a hello that the Gate checks.
+// Credentials are the parts of a hello that the Gate checks.
 type Credentials struct {
 	Role        wire.Role
 	Tag         string // of the attempt
@@ -50,7 +50,7 @@ type Credentials struct {
 	Shape  corral.Resources // of the worker
 }
 
-// An Admission describes what the sender of a hello belongs to.
+// An Admission describes the attempt, glidein and cluster to which the sender of a hello belongs.
 type Admission struct {
 	Attempt    corral.JobID
 	Hosts      int // of the attempt, with one worker each; 0: one
@@ -64,8 +64,8 @@ type Admission struct {
 // A Gate decides which attempts are admitted. Its errors are corral.Errors: their messages are sent to the peer, which
 // gives up on Unauthenticated, Forbidden, Conflict and Invalid, and tries again otherwise.
 type Gate interface {
-	// Admit checks the token, comparing digests in constant time; that the Holder of a worker and its couriers has the
-	// attempt's lease and the secret of its session; and that the worker belongs to the attempt.
+	// Admit checks the token, comparing digests in constant time. For a worker and its couriers it also checks that
+	// their Holder has the attempt's lease and the secret of the session, and that the worker belongs to the attempt.
 	Admit(ctx context.Context, c Credentials) (Admission, error)
 
 	// Lease gives the attempt's lease to holder, and opens the session whose secret has the given digest. The error is
@@ -89,8 +89,8 @@ type Port struct {
 	reach Reacher
 }
 
-// A Reacher dials addresses and returns the one that it reached. Each is the IP:PORT of a listener that sends nonce and
-// a newline to each client. An error of kind corral.Failed describes the result for each address.
+// A Reacher dials addresses and returns the address that it reached. Each address is the IP:PORT of a listener that
+// sends nonce and a newline to each client. An error of kind corral.Failed describes the result for each address.
 type Reacher func(ctx context.Context, addresses []string, nonce string) (reached string, err error)
 
 // New returns a port that admits the peers that gate admits; reach dials pilots that request to be called back.
@@ -112,7 +112,7 @@ func (p *Port) ServeUnix(ctx context.Context, path string) error {
 	return p.Serve(ctx, ln)
 }
 
-// CheckUnix returns the error that would keep ListenUnix from opening this socket, and changes nothing.
+// CheckUnix returns the error that would prevent ListenUnix from opening this socket. It changes nothing.
 func CheckUnix(path string) error {
 	if nc, err := net.Dial("unix", path); err == nil {
 		nc.Close()
@@ -161,7 +161,7 @@ func (p *Port) ListenTLS(addr string, cert tls.Certificate) (net.Listener, strin
 }
 
 // Serve accepts connections from ln until ctx is done; then it closes ln and all connections, and returns nil once they
-// have ended. Serve owns ln.
+// have ended. Serve always closes ln.
 func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 	var conns sync.WaitGroup
 	defer conns.Wait()
@@ -241,8 +241,8 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 	}
 }
 
-// admit asks the gate. Token and secret are not passed on: the gate compares digests. In the same step a pilot receives
-// its attempt's lease, which is its reason to connect.
+// admit asks the gate. The token and the secret are not passed on: the gate compares digests. In the same step a pilot
+// receives its attempt's lease, which is the reason why it connects.
 func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 	if h.Version != wire.Version {
 		return Admission{}, corral.Errorf(corral.Invalid,
@@ -268,7 +268,7 @@ func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 	return adm, err
 }
 
-// digestOf returns the digest of a secret, which is kept in its place.
+// digestOf returns the digest of a secret. The digest is kept in place of the secret.
 func digestOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

@@ -6,7 +6,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// A call describes a system call that a filter stops at, and what to record about it.
+// A call describes a system call at which a filter stops a process, and the data to record about it.
 type call struct {
 	name string
 	how  how
@@ -69,8 +69,8 @@ func init() {
 	}
 }
 
-// foreign is the name under which calls of programs for another architecture are counted: their numbers mean other
-// calls.
+// foreign is the name under which calls of programs for another architecture are counted: the numbers denote other
+// calls there.
 const foreign = "32-bit programs"
 
 // cloning is the name for the ioctl(2) requests that make files share their blocks.
@@ -131,7 +131,7 @@ func (x *books) movesOf(th *thread, c *call, info *callInfo) (m moves) {
 	return m
 }
 
-// end records the result of the call that a thread was in.
+// end records the result of a thread's current call.
 func (x *books) end(th *thread, info *callInfo) {
 	c, m := th.call, th.moves
 	th.call, th.moves = nil, moves{}

@@ -19,7 +19,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// deedVariable makes the test's own program perform one of the deeds, where a shell cannot be the traced command.
+// deedVariable is the variable that makes the test's own program perform one of the deeds, if a shell cannot be the
+// traced command.
 const deedVariable = "CORRAL_TEST_DEED"
 
 // deeds are the program's actions, with the arguments that follow.
@@ -79,8 +80,8 @@ func well(t *testing.T, c Command) trace.Trace {
 	return r.Trace
 }
 
-// copyDeed copies the first file to the second in pieces of a size, and the content through a pipe and a pair of
-// sockets.
+// copyDeed copies the first file to the second in pieces of the given size, and sends its content through a pipe and a
+// pair of sockets.
 func copyDeed(args []string) error {
 	piece, _ := strconv.Atoi(args[2])
 	content, err := os.ReadFile(args[0])
@@ -129,8 +130,8 @@ func through(w io.WriteCloser, r io.Reader, content []byte) error {
 	return errors.Join(err, <-sent)
 }
 
-// otherWays moves bytes of the first file to the second by every call but read and write, 1,000 further bytes with
-// each.
+// otherWays moves bytes of the first file to the second with every call except read and write: each call moves the next
+// 1,000 bytes.
 func otherWays(args []string) error {
 	const size = 1000
 	in, err := os.Open(args[0])
@@ -209,7 +210,7 @@ func messages() error {
 	return err
 }
 
-// foreignExec executes a program from a thread that is not the process's first one, while others run.
+// foreignExec executes a program from a thread that is not the process's first thread, while other threads run.
 func foreignExec(args []string) error {
 	done := make(chan error)
 	go func() {
@@ -301,7 +302,7 @@ func overlap(args []string) error {
 	return nil
 }
 
-// burn uses the given number of milliseconds of CPU time, with a second argument in two processes.
+// burn uses the given number of milliseconds of CPU time; with a second argument it does so in two processes.
 func burn(args []string) error {
 	ms, _ := strconv.Atoi(args[0])
 	pid, in := 0, (*os.File)(nil)

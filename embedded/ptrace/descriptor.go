@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// books records the calls of a trace: it has a ledger, and buffers for looking up the targets of descriptors without an
-// allocation for each call.
+// books records the calls of a trace: it contains a ledger, and buffers that allow it to look up the targets of
+// descriptors without an allocation for each call.
 type books struct {
 	ledger *ledger
 	path   [48]byte
@@ -128,7 +128,7 @@ func writable(tid, fd int) bool {
 	return syscall.Lstat(path, &st) == nil && st.Mode&syscall.S_IWUSR != 0
 }
 
-// sizes adds up the bytes of messages, whose headers of type struct mmsghdr are at the given address.
+// sizes returns the total number of bytes in messages whose headers, of type struct mmsghdr, are at the given address.
 func sizes(tid int, at uintptr, messages int) (sum int64) {
 	const size, length = 64, 56 // size of a header, and the offset of the length in it
 	headers := make([]byte, size*max(0, min(messages, maxMessages)))

@@ -2,10 +2,10 @@
 // than it takes to record an event. It uses ptrace(2), which needs no privileges for one's own processes. The result is
 // a trace.Trace.
 //
-// There are two modes. In mode processes, a process stops when it starts, forks, executes a program and ends: some five
-// times. Everything else is read from /proc at its end, when the kernel's counters are complete. In mode io it also
-// stops before and after each system call that moves bytes. A seccomp filter selects these calls, so that all others
-// run at full speed; if no filter can be set, every call stops twice.
+// There are two modes. In mode processes, a process stops when it starts, forks, executes a program and ends: about
+// five times. All other data is read from /proc at the end of the process, when the kernel's counters are complete. In
+// mode io a process also stops before and after each system call that moves bytes. A seccomp filter selects these
+// calls, so that all others run at full speed; if no filter can be set, the process stops twice for every call.
 //
 // The kernel ties a tracee to the thread that traces it, not to the process: only that thread may wait for the tracee
 // and resume it. So a Run has a thread of its own, without other children, since it waits for all its children
@@ -25,5 +25,5 @@
 // which another thread uses it. Calls that move bytes in other ways are only counted (calls.go).
 //
 // The package is not a sandbox: a program can detect that it is traced, cannot trace its own children, and does not get
-// the rights of set-user-ID programs unless the tracer is root. These are the kernel's rules.
+// the rights of set-user-ID programs unless the tracer is root. The kernel imposes these restrictions.
 package ptrace

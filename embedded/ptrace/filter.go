@@ -22,7 +22,8 @@ const (
 )
 
 // filter returns the program by which the kernel selects the calls to stop at. If the arguments of a call do not
-// matter, kernels since 5.11 run it once for each number and cache the verdict. All calls of another architecture stop.
+// matter, kernels since 5.11 run the program once for each number and cache the verdict. The process stops at all calls
+// of another architecture.
 func filter() []unix.SockFilter {
 	p := []unix.SockFilter{load(dataArch), branch(unix.BPF_JEQ, nativeArch, 1, 0), end(stop), load(dataNumber)}
 	if otherABI < 1<<32 {
@@ -49,13 +50,13 @@ func end(verdict uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict}
 }
 
-// branch compares the loaded value with k, and skips yes instructions if the comparison holds, otherwise no
-// instructions.
+// branch compares the loaded value with k. It skips the number of instructions given by yes if the comparison holds,
+// and otherwise the number given by no.
 func branch(compare uint16, k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | compare, K: k, Jt: yes, Jf: no}
 }
 
-// only returns a body that runs for one call and must end in a verdict; for other calls it is skipped.
+// only returns instructions that run body for one call and skip it for all others; body must end in a verdict.
 func only(nr uint32, body ...unix.SockFilter) []unix.SockFilter {
 	return append([]unix.SockFilter{branch(unix.BPF_JEQ, nr, 0, uint8(len(body)))}, body...)
 }

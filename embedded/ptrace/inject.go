@@ -69,7 +69,8 @@ type state struct {
 	text []byte // code at the address where it is about to begin
 }
 
-// begin saves the state of a tracee, and writes the instruction.
+// begin saves the state of a tracee, and writes the instruction enterKernel to the address where the tracee is about to
+// begin.
 func begin(tid int) (*state, error) {
 	s := &state{text: make([]byte, len(enterKernel))}
 	if err := s.get(tid); err != nil {
@@ -85,7 +86,7 @@ func begin(tid int) (*state, error) {
 	return s, err
 }
 
-// restore restores the state of a tracee. An error means that the tracee has ended: there is no other cause.
+// restore restores the state of a tracee. An error means that the tracee has ended: no other cause is possible.
 func (s *state) restore(tid int) error {
 	_, err := unix.PtracePokeText(tid, s.program(), s.text)
 	if err = errors.Join(err, s.registers.put(tid)); err != nil {

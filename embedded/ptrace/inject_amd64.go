@@ -18,7 +18,7 @@ func (r *registers) native() bool     { return r.r.Cs == codeSegment64 }
 func (r *registers) program() uintptr { return uintptr(r.r.Rip) }
 func (r *registers) stack() uintptr   { return uintptr(r.r.Rsp) }
 
-// prepare sets the registers for a call. No interrupted call must be restarted by the kernel.
+// prepare sets the registers for a call. It also prevents the kernel from restarting an interrupted call.
 func (r *registers) prepare(nr, a, b, c uint64) {
 	r.r.Rax, r.r.Rdi, r.r.Rsi, r.r.Rdx, r.r.R10, r.r.R8, r.r.R9 = nr, a, b, c, 0, 0, 0
 	r.r.Orig_rax = ^uint64(0)

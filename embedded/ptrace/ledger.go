@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// A ledger records bytes by the targets of descriptors. It keeps sums by kind for all targets, and lists files up to a
-// limit.
+// A ledger records the bytes moved for each target of a descriptor. It keeps sums by kind for all targets, and lists
+// files up to a limit.
 type ledger struct {
 	files  map[string]*entry // :: target of a descriptor → what was recorded for it
 	kinds  map[trace.Kind]*trace.Sum
@@ -17,7 +17,7 @@ type ledger struct {
 	more   int64 // calls recorded for files that are not listed
 }
 
-// An entry is a file of the ledger. An unlisted one, beyond the limit, has only a kind and sums.
+// An entry is a file of the ledger. An unlisted entry, beyond the limit, contains only a kind and sums.
 type entry struct {
 	trace.File
 	listed bool
@@ -25,7 +25,7 @@ type entry struct {
 
 // A stream is one of the three standard streams of a command.
 type stream struct {
-	target string // its target; empty: the stream is treated like any other descriptor
+	target string // the file it refers to; empty: the stream is treated like any other descriptor
 	entry
 }
 
@@ -47,8 +47,8 @@ func (l *ledger) standard(fd int, name, target string) {
 	}
 }
 
-// stream returns the standard stream that a descriptor refers to; nil if none. If several streams have the same target,
-// as on a terminal, the one with the descriptor's number is returned, or else the first.
+// stream returns the standard stream that a descriptor refers to, or nil if there is none. If several streams have the
+// same target, as on a terminal, it returns the stream with the descriptor's number or, failing that, the first.
 func (l *ledger) stream(fd int, target []byte) *entry {
 	if fd < len(l.std) && l.std[fd].target == string(target) {
 		return &l.std[fd].entry

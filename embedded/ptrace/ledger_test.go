@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// On a terminal all three streams lead to the same target: the descriptor's number tells them apart. Otherwise the
-// target identifies the stream, whatever number the descriptor was duplicated to.
+// On a terminal all three streams lead to the same target: the descriptor's number distinguishes them. Otherwise the
+// target identifies the stream, regardless of the number to which the descriptor was duplicated.
 func TestStandardStreams(t *testing.T) {
 	t.Parallel()
 	names := []string{"stdin", "stdout", "stderr"}

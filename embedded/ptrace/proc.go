@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The functions below read what /proc contains about a tracee. The tracee is stopped, so the data is complete; only a
-// SIGKILL may remove it in the meantime, and then the result is empty.
+// The functions below read data about a tracee from /proc. The tracee is stopped, so the data is complete; only a
+// SIGKILL may remove the data in the meantime, and then the result is empty.
 
 // A reader reads files in /proc without an allocation for each file.
 type reader struct{ text [4096]byte }
@@ -58,7 +58,7 @@ func (x *reader) peaks(pid, tid int) (resident, virtual int64, ok bool) {
 	return resident << 10, virtual << 10, ok
 }
 
-// transferred returns how many bytes a thread has read and written with read(2), write(2) and similar calls.
+// transferred returns the number of bytes that a thread has read and written with read(2), write(2) and similar calls.
 func (x *reader) transferred(pid, tid int) (read, written int64) {
 	text := x.read(taskFile(pid, tid, "io"))
 	read, _ = field(text, "rchar:")

@@ -33,7 +33,7 @@ func fileOf(t *testing.T, tr *trace.Trace, path string) trace.File {
 	return trace.File{}
 }
 
-// Every byte is attributed to its file and to its kind of descriptor, with a filter and without (F60).
+// Every byte is attributed to its file and to its kind of descriptor, with or without a filter (F60).
 func TestBytesByFile(t *testing.T) {
 	t.Parallel()
 	const size = 1_234_567
@@ -81,7 +81,7 @@ func TestBytesByFile(t *testing.T) {
 	}
 }
 
-// Bytes that other calls move are attributed too, or the calls are counted (F61).
+// Bytes that other calls move are also attributed, or the calls are counted (F61).
 func TestOtherCalls(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -118,8 +118,8 @@ func TestOtherCalls(t *testing.T) {
 	}
 }
 
-// All processes are listed, each once: children, those of a shell that executes nothing, those whose parents have
-// ended, and those that replace themselves (F62).
+// All processes are listed, each once: children, the children of a shell that executes no program, processes whose
+// parents have ended, and processes that replace themselves (F62).
 func TestTree(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -254,7 +254,8 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// An ordinary user traces like root, whose filter needs no other privileges; set-user-ID programs then gain none.
+// Tracing works for an ordinary user as it does for root; root's filter needs no further privileges, and set-user-ID
+// programs gain no privileges.
 func TestOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("/proc/self/exe", "user", "echo x | cat")
@@ -278,7 +279,7 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 }
 
-// A command does not outlive its tracer, without which its calls would fail.
+// A command does not outlive its tracer, because without the tracer its calls would fail.
 func TestTracerIsKilled(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("/proc/self/exe", "root", "echo $$; exec sleep 1000")

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// options are the options with which each tracee is seized and which its children inherit.
+// options are the options with which each tracee is seized; its children inherit them.
 const options = unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACECLONE |
 	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACEEXIT | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACESECCOMP |
 	unix.PTRACE_O_EXITKILL
@@ -74,8 +74,9 @@ type news struct {
 	event  int // for a stop: PTRACE_EVENT_…, or 0
 }
 
-// next waits for an event of any tracee of this thread without collecting it: the kernel's counters of an ended tracee
-// are available until then. of is P_ALL, or P_PID for the one with this id. more is false if no tracee is left.
+// next waits for an event of any tracee of this thread without collecting it: the kernel's counters for an ended tracee
+// are available only until the event is collected. of is P_ALL, or P_PID for the tracee with this id. more is false if
+// no tracee is left.
 func next(of, id int) (n news, more bool, err error) {
 	var info unix.Siginfo
 	for {
@@ -120,8 +121,9 @@ func collect(tid int) (status syscall.WaitStatus, used syscall.Rusage) {
 }
 
 // onOwnThread runs do on a thread that has no other tracees or children. It rejects a thread that has children, because
-// a wait for all would take them from the code that forked them, and the process's first thread, which inherits
-// orphaned children. A rejected thread stays locked until a suitable one is found, so that Go must provide another.
+// a wait for all children would reap them instead of the code that forked them. It also rejects the process's first
+// thread, which inherits orphaned children. A rejected thread stays locked until a suitable one is found, so that Go
+// must provide another.
 func onOwnThread(do func()) {
 	done := make(chan struct{})
 	var try func()
@@ -165,7 +167,7 @@ func childless() bool {
 	return errors.Is(err, unix.ECHILD)
 }
 
-// yamaFile contains who may trace which processes, if the kernel has that module.
+// yamaFile specifies who may trace which processes, if the kernel includes the Yama module.
 const yamaFile = "/proc/sys/kernel/yama/ptrace_scope"
 
 // Permitted returns an error of kind Forbidden, with the reason, if tracing is not permitted on this machine, as in
@@ -178,7 +180,7 @@ func Permitted() error {
 				scope)
 		}
 	}
-	// A thread cannot be its own tracee: if the call is permitted, ESRCH is the answer.
+	// A thread cannot be its own tracee: if the call is permitted, it returns ESRCH.
 	if err := request(unix.PTRACE_CONT, unix.Gettid(), 0, 0); !errors.Is(err, unix.ESRCH) {
 		return corral.Errorf(corral.Forbidden, "tracing is not permitted on this machine: ptrace: %w", err)
 	}

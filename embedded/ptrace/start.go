@@ -51,9 +51,10 @@ func (x *tracer) start() error {
 	return nil
 }
 
-// blockSignals blocks signals for this thread, and for the process that it forks until that is given the returned mask.
-// A signal would stop that process, as a tracee, before it has executed its program; and until then this thread is
-// blocked in fork (as in vfork) and cannot resume it. SIGTRAP is not blocked: the process stops with it after exec.
+// blockSignals blocks signals for this thread, and for the process that it forks until the returned mask is set for
+// that process. A signal would stop the process, as a tracee, before it has executed its program; and until it has done
+// so, this thread is blocked in fork (as in vfork) and cannot resume the process. SIGTRAP is not blocked: the process
+// stops with it after exec.
 func blockSignals() (before unix.Sigset_t) {
 	var all unix.Sigset_t
 	for i := range all.Val {
@@ -78,8 +79,8 @@ func refusal(err error) error {
 }
 
 // take seizes a process that called PTRACE_TRACEME and stopped after its program was loaded. It detaches the process in
-// a stopped state, and seizes it before it continues. If the process ends in the meantime, nothing need be done: its
-// end is reported like any other.
+// a stopped state, and seizes it before the process continues. If the process ends in the meantime, nothing need be
+// done: its end is reported like any other.
 func (x *tracer) take(pid int) error {
 	n, more, err := next(unix.P_PID, pid)
 	if err != nil || !more || n.ended {

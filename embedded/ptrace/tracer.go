@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// A Command specifies what to run, and how.
+// A Command specifies the program to run, and how to run and trace it.
 type Command struct {
 	Path string // of the program; Argv[0] is only its name
 	Argv []string
@@ -24,9 +24,11 @@ type Command struct {
 	Started func(pid int)
 	// Ended is called when the process has ended but has not been reaped; nil: no function is called.
 	Ended func()
-	// Alone: processes that remain when the command's process has ended are killed. Otherwise Run waits for them.
+	// If Alone is true, processes that remain when the command's process has ended are killed. Otherwise Run waits for
+	// them.
 	Alone bool
-	// Unfiltered: all calls are stopped at, without a filter, as on systems where no filter can be set.
+	// If Unfiltered is true, the process stops at all calls, without a filter, as on systems where no filter can be
+	// set.
 	Unfiltered bool
 }
 
@@ -51,8 +53,9 @@ type tracer struct {
 	stops   int64
 }
 
-// Run runs a command until it and all processes that it has started have ended; when ctx ends, they are all killed. An
-// error is of kind Forbidden if tracing is not permitted; otherwise it explains why the command could not be started.
+// Run runs a command until its process and all descendants of that process have ended; when ctx ends, all of them are
+// killed. An error is of kind Forbidden if tracing is not permitted; otherwise it explains why the command could not be
+// started.
 func Run(ctx context.Context, c Command) (result Result, err error) {
 	c.Mode = cmp.Or(c.Mode, trace.Processes)
 	x := &tracer{command: &c, tree: newTree(), books: books{ledger: newLedger()}}
@@ -160,8 +163,8 @@ func (x *tracer) stopped(n news) {
 	x.resume(th, 0)
 }
 
-// resume resumes a tracee, and delivers a signal if there is one. If it was killed in the meantime, its end is reported
-// later.
+// resume resumes a tracee, and delivers a signal if there is one. If the tracee was killed in the meantime, its end is
+// reported later.
 func (x *tracer) resume(th *thread, signal int) {
 	req := unix.PTRACE_CONT
 	if x.plain || th.call != nil {
@@ -186,7 +189,8 @@ func (x *tracer) called(th *thread) {
 	}
 }
 
-// thread returns a thread that has stopped. An unknown one is new, and its stop precedes the event of its creator.
+// thread returns a thread that has stopped. An unknown thread is new, and its stop is reported before the event of its
+// creator.
 func (x *tracer) thread(tid int) *thread {
 	if th := x.tree.threads[tid]; th != nil {
 		return th
@@ -227,8 +231,9 @@ func (x *tracer) made(by *thread, id, event int) {
 	x.tree.told(by.of, id, event == unix.PTRACE_EVENT_VFORK, x.now())
 }
 
-// executed handles a process that has executed a program. If a thread other than its first did so, the kernel resumes
-// it only after this stop has been collected: before that, its id might still refer to the former first thread.
+// executed handles a process that has executed a program. If a thread other than the first executed the program, the
+// kernel resumes it only after this stop has been collected: before that, the thread's id might still refer to the
+// former first thread.
 func (x *tracer) executed(pid int) *thread {
 	collect(pid)
 	former, err := message(pid)
@@ -264,7 +269,7 @@ func (x *tracer) peak(th *thread) {
 	p.PeakBy = trace.ByHighWater
 }
 
-// ended handles a thread that has ended, and its process if it has ended, too.
+// ended handles a thread that has ended, and its process if that has also ended.
 func (x *tracer) ended(tid int) {
 	if x.tree.threads[tid] == nil { // it was killed before its first stop
 		th := x.thread(tid)
@@ -296,8 +301,8 @@ func (x *tracer) ended(tid int) {
 	}
 }
 
-// A roster holds the ids of processes that have not been reaped, so that other threads than the tracer's can kill them:
-// until then no other process can have such an id.
+// A roster holds the ids of processes that have not been reaped, so that threads other than the tracer's can kill them:
+// until a process is reaped, no other process can have its id.
 type roster struct {
 	mu      sync.Mutex // guards the fields below
 	pids    map[int]bool

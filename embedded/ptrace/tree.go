@@ -9,8 +9,8 @@ import (
 // A tree describes the known processes of a trace and their threads. It receives events in the order in which the
 // kernel reports them, and has no side effects.
 //
-// A thread becomes known by its first stop or by the event of its creator, whichever comes first. With a SIGKILL at the
-// wrong moment either may be missing.
+// A thread becomes known by its first stop or by the event of its creator, whichever is reported first. If a SIGKILL
+// arrives at the wrong moment, either may be missing.
 type tree struct {
 	threads map[int]*thread  // :: tid → a thread that has not ended
 	procs   map[int]*process // :: pid → a process that has not ended
@@ -43,7 +43,7 @@ func newTree() *tree {
 	return &tree{threads: map[int]*thread{}, procs: map[int]*process{}, untold: map[int]*process{}}
 }
 
-// begin adds a process with its first thread, created by parent; 0: not yet known.
+// begin adds a process with its first thread. The process was created by parent; 0: not yet known.
 func (t *tree) begin(pid, parent int, at time.Duration) *process {
 	p := &process{Process: trace.Process{ID: pid, Parent: parent, Start: at, Threads: 1}, live: 1}
 	t.procs[pid] = p
@@ -78,9 +78,9 @@ func (t *tree) told(parent *process, pid int, borrowed bool, at time.Duration) {
 	p.told, p.Parent, p.borrowed = true, parent.ID, borrowed && p.Execs == 0
 }
 
-// executed records that a thread of a process, with the id former, has executed a program. It now has the process's id
-// and is its only thread. The ends of the process's other listed threads will be reported, except that of the thread
-// whose id it has taken.
+// executed records that a thread of a process, with the id former, has executed a program. The thread now has the
+// process's id and is the only thread of the process. The ends of the other listed threads of the process will be
+// reported, except for the thread whose id it now has.
 func (t *tree) executed(pid, former int, at time.Duration) *process {
 	p := t.procs[pid]
 	if p == nil {
@@ -119,8 +119,8 @@ func (t *tree) leaving(th *thread) (last bool) {
 	return th.of.live == 0
 }
 
-// ended removes a thread that has ended, and returns its process if it has ended, too: this is so for the thread with
-// the process's own id, which is the last to end.
+// ended removes a thread that has ended, and returns its process if that has also ended. The process has ended if the
+// thread has the process's own id, because that thread is reported as the last one.
 func (t *tree) ended(tid int, at time.Duration) *process {
 	th := t.threads[tid]
 	if th == nil {

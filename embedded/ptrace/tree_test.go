@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A child is listed once, in whatever order its first stop, its end and its parent's event come, and whichever of them
-// is missing.
+// A child is listed once, regardless of the order in which its first stop, its end and its parent's event are reported,
+// and even if one of these is missing.
 func TestOrderOfEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

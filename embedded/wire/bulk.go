@@ -13,7 +13,7 @@ const (
 	bulkTimeout    = 60 * time.Second // a peer that sends nothing for this long in the middle of a transfer has failed
 )
 
-// A BulkWriter sends the bytes written to it as raw frames. It blocks while the peer is behind.
+// A BulkWriter sends the bytes written to it as raw frames. It blocks while the peer reads too slowly.
 type BulkWriter struct{ Conn *Conn }
 
 // Write sends p; it fails once the connection has been closed.
@@ -32,7 +32,7 @@ func (b BulkWriter) Write(p []byte) (int, error) {
 func (b BulkWriter) Close() error { return b.Conn.sendBulk(nil) }
 
 // sendBulk queues a raw frame when little data is waiting to be written. A slow peer never blocks messages, but it may
-// block files, because many couriers share the memory.
+// block files, because the buffers of many couriers share the memory.
 func (c *Conn) sendBulk(body []byte) error {
 	c.mu.Lock()
 	for len(c.out) > maxChunk && !c.closing {
@@ -79,7 +79,7 @@ func (b *BulkReader) Finish() error {
 	return err
 }
 
-// NoEOF returns err, but io.ErrUnexpectedEOF if the connection ended where an answer was expected.
+// NoEOF returns err, or io.ErrUnexpectedEOF in place of io.EOF: the connection ended where an answer was expected.
 func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

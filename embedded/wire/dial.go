@@ -41,8 +41,8 @@ type Greeting struct {
 	GotAt  time.Time // when the welcome was received
 }
 
-// Dial tries the addresses in order until one admits or refuses h. A refusal from any of them is final, because all
-// lead to the same port; an unreachable address proves nothing.
+// Dial tries the addresses in order until one admits or refuses h. A refusal from any address is final, because all
+// lead to the same port; an address that cannot be reached is skipped.
 func Dial(ctx context.Context, addresses []string, digest string, h *Hello) (*Greeting, error) {
 	var all []error
 	for _, address := range addresses {
@@ -85,9 +85,9 @@ func (h *Hello) connect(ctx context.Context, address, digest string) (net.Conn, 
 	return secure, nil
 }
 
-// throughRelay connects through a relay, which has corrald check a proof of a secret that h knows. That is the
-// session's secret, once corrald knows it. A pilot cannot know whether it does, because an answer may be lost, so it
-// tries to prove the token next.
+// throughRelay connects through a relay, which asks corrald to check a proof that h contains a certain secret. This is
+// the session's secret if corrald already knows it. A pilot cannot be sure that corrald does, because an answer may be
+// lost, so it then tries to prove the token.
 func (h *Hello) throughRelay(ctx context.Context, at string) (nc net.Conn, err error) {
 	for _, known := range []string{h.Secret, h.Token} {
 		if known == "" || known == h.Token && h.Secret != "" && h.Role != RolePilot {
@@ -129,7 +129,7 @@ func pinned(digest string) *tls.Config {
 	}
 }
 
-// Greet sends the hello and waits for the answer. It owns nc.
+// Greet sends the hello and waits for the answer. It closes nc after an error; otherwise the returned Greeting owns nc.
 func Greet(ctx context.Context, nc net.Conn, h *Hello) (*Greeting, error) {
 	_ = nc.SetDeadline(time.Now().Add(2 * AdmitTimeout))
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
@@ -169,8 +169,8 @@ func Refusal(role Role, m *Message) error {
 // A Backoff is the waiting time between attempts to connect. The zero value is ready.
 type Backoff struct{ next time.Duration }
 
-// Forgive resets the wait to the shortest one after a connection that lasted: a connection that breaks at once also
-// counts as a failure.
+// Forgive resets the wait to the minimum after a connection that lasted; a connection that breaks at once counts as a
+// failure.
 func (b *Backoff) Forgive(lasted time.Duration) {
 	if lasted > backoffMost {
 		b.next = 0

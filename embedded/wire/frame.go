@@ -19,12 +19,12 @@ const (
 	writeTimeout  = 30 * time.Second // a peer that does not read a writePiece within this time has failed
 	writePiece    = 64 << 10         // bytes: even at 2 KiB/s, a link shared by many connections works
 	finishTimeout = 2 * time.Second  // time to read the peer's last message
-	maxUnsent     = 64 << 20         // bytes; the connection to a peer this far behind is closed
+	maxUnsent     = 64 << 20         // bytes; a connection with more unsent data is closed
 )
 
 // A Conn carries messages over one connection. Sending never blocks: messages are encoded into a buffer that one
 // goroutine writes, so that all messages sent during one write leave together with the next. Only one goroutine at a
-// time may receive.
+// time may call Recv.
 type Conn struct {
 	Net net.Conn
 	br  *bufio.Reader
@@ -185,9 +185,9 @@ func (c *Conn) Finish() {
 	<-c.done
 }
 
-// EncodeAssign returns assign frames for jobs, in order, and the jobs that are too large for a frame. A frame holds up
-// to maxBatch bytes of jobs, so that many small jobs need only one frame and a large one does not delay those before
-// it.
+// EncodeAssign returns assign frames for jobs, in order, and the jobs that are too large for a frame. A frame contains
+// up to maxBatch bytes of jobs, so that many small jobs need only one frame and a large job does not delay the jobs
+// before it.
 func EncodeAssign(jobs []*execution.Job) (frames [][]byte, tooLarge []*execution.Job) {
 	const head, tail = `{"type":"` + TypeAssign + `","jobs":[`, `]}`
 	var frame []byte

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A peer behind a slow connection gets the whole message, however long that takes; a peer that reads nothing is given
-// up.
+// A peer behind a slow connection receives the whole message, regardless of the time that this takes; a peer that reads
+// nothing is given up.
 func TestSlowPeerIsNotGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -36,7 +36,7 @@ func TestSlowPeerIsNotGivenUp(t *testing.T) {
 	})
 }
 
-// Ending a connection does not wait long for a slow peer, however much remains to be written.
+// Finish does not wait long for a slow peer, regardless of the amount of data that remains to be written.
 func TestEndOfASlowConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// A peer that leaves sends a message and closes. The message is received even if an answer to an earlier one finds the
-// connection closed; otherwise a worker that left properly would be missed until its lease expires.
+// A peer that leaves sends a message and closes. The message is received even if the answer to an earlier message
+// cannot be sent because the connection is closed; otherwise a worker that left properly would be missed until its
+// lease expires.
 func TestLastMessageIsReceived(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"unix", "tcp"} {

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Version is the version of the worker protocol. Both ends must have the same.
+// Version is the version of the worker protocol. Both ends must have the same version.
 const Version = 3
 
 // The worker protocol: over one stream connection, both sides send frames of a length (4 bytes, big endian) and that
@@ -242,12 +242,12 @@ func decode(frame []byte) (*Message, error) {
 	return m, nil
 }
 
-// onHolder separates the holder's name in the id of a worker that runs inside another worker, its holder: this is the
-// case for worker jobs (jobfiles.StreamWorker).
+// onHolder separates the holder's name in the id of a worker that runs inside another worker, its holder: worker jobs
+// run in this way (jobfiles.StreamWorker).
 const onHolder = "+"
 
-// trouble describes what is wrong with h; empty if nothing is. It does not check the version, for which there is a
-// separate refusal.
+// trouble describes the first error in h, or returns "" if h is valid. It does not check the version, for which there
+// is a separate refusal.
 func (h *Hello) trouble() string {
 	switch {
 	case h == nil:
@@ -272,7 +272,7 @@ func (h *Hello) trouble() string {
 // maxLeft limits the remaining time that a worker may announce.
 const maxLeft = 10 * 365 * 24 * time.Hour
 
-// heldTrouble describes what is wrong with the jobs and results of a message. The message comes from a worker, whose
+// heldTrouble describes the first error in the jobs and results of a message. The message comes from a worker, whose
 // machine may be shared with other users.
 func heldTrouble(m *Message) string {
 	for _, h := range m.Held {
@@ -300,10 +300,10 @@ func heldTrouble(m *Message) string {
 	return ""
 }
 
-// tooLong reports whether a name is too long for a file.
+// tooLong reports whether a name is too long for a file name.
 func tooLong(name string) bool { return len(name) > 4*maxReasonLen }
 
-// jobsTrouble describes what is wrong with jobs that a dispatcher assigns.
+// jobsTrouble describes the first error in jobs that a dispatcher assigns.
 func jobsTrouble(jobs []execution.Job) string {
 	for i := range jobs {
 		j := &jobs[i]

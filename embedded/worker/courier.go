@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// couriers are the connections over which a worker transfers files, one job at a time on each. Idle connections are
-// kept for the next job, because dialling and admission take longer than the transfer of a small file.
+// couriers are the connections over which a worker transfers files; each connection serves one job at a time. Idle
+// connections are kept for the next job, because dialling and admission take longer than the transfer of a small file.
 type couriers struct {
 	lg   *slog.Logger
 	dial func(context.Context, wire.Role) (*wire.Greeting, error)
@@ -47,7 +47,7 @@ func (c *couriers) give(g *wire.Greeting) {
 	c.idle = append(c.idle, g)
 }
 
-// close closes the idle connections, and the others when their jobs return them.
+// close closes the idle connections at once, and the others when they are returned after use.
 func (c *couriers) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,8 +59,8 @@ func (c *couriers) close() {
 }
 
 // carry calls do with a courier's connection, and retries if the connection breaks, until ctx ends, the dispatcher
-// refuses, or a local file causes an error. The dispatcher closes idle couriers, so a kept connection may turn out to
-// be closed: then another is tried without a pause.
+// refuses, or a local file causes an error. The dispatcher closes idle couriers, so an idle connection may turn out to
+// be closed: carry then tries another without a pause.
 func (c *couriers) carry(ctx context.Context, do func(*wire.Conn) error) error {
 	var b wire.Backoff
 	for {
@@ -91,7 +91,7 @@ func unwanted(err error) bool {
 }
 
 // tryCarry calls do with one connection, which may be reused. It closes the connection after an error: the two sides
-// may no longer agree on what comes next.
+// may no longer agree on which message comes next.
 func (c *couriers) tryCarry(ctx context.Context, do func(*wire.Conn) error) (reused bool, err error) {
 	g := c.take()
 	if reused = g != nil; !reused {

@@ -25,7 +25,7 @@ func (j *jobs) add(k *work) {
 	j.waiting = append(j.waiting, k)
 }
 
-// next returns the first waiting job and the verdict on it; nil if no job waits.
+// next returns the first waiting job and the verdict on it, or nil if no job waits.
 func (j *jobs) next(now time.Time) (*work, matching.Verdict) {
 	if len(j.waiting) == 0 {
 		return nil, matching.Keep
@@ -43,9 +43,9 @@ func (j *jobs) start() {
 	k.gpus, j.gpus = slices.Clone(j.gpus[:n]), j.gpus[n:]
 }
 
-// vacate records that a running job only has to return files and no longer needs its place; it reports whether this is
-// allowed. The number of such jobs is limited to the worker's CPUs, because their folders use disk space; a job that
-// requested disk space may not vacate.
+// vacate releases the resources of a running job that only has to return files; it reports whether this is allowed. The
+// number of such jobs is limited to the worker's CPUs, because their folders use disk space; a job that requested disk
+// space may not vacate.
 func (j *jobs) vacate(k *work, cpus int) bool {
 	if j.vacated >= cpus || k.job.DiskMiB > 0 {
 		return false

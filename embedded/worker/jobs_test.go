@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A job without remaining tasks vacates its place once, for the next job, and counts until its files have been brought
-// back.
+// A job without remaining tasks vacates its place once, for the next job, and is counted until its files have been
+// returned.
 func TestVacatedPlaces(t *testing.T) {
 	w, first := newWorker(t)
 	j := &w.jobs

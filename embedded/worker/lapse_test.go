@@ -41,8 +41,8 @@ func dialled(t *testing.T) *wire.Greeting {
 	return &wire.Greeting{Conn: wire.NewConn(ours), Terms: &wire.Welcome{LeaseMS: 15000, HeartbeatMS: 3000}, SentAt: time.Now()}
 }
 
-// A worker that was stopped for longer than its lease may get a new connection before it notices. The new lease does
-// not cover the old jobs, which other workers may already run.
+// A worker that was suspended for longer than its lease may have a new connection before it detects the suspension. The
+// new lease does not cover the old jobs, which other workers may already run.
 func TestNewLeaseDoesNotCoverOldJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, old := newWorker(t)
@@ -91,7 +91,7 @@ func longJob(seq int64) execution.Job {
 	return execution.Job{Run: 1, Seq: seq, Dir: "/d", CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{{ID: "t", Estimate: time.Minute}}}
 }
 
-// A worker that gets no answer leaves when it has been alone for the permitted time.
+// A worker that receives no answer leaves when it has been alone for the permitted time.
 func TestWorkerLeavesWhenItIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reason, err := Run(t.Context(), slog.New(slog.DiscardHandler), Config{

@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// A lease is the period in which the dispatcher relies on this worker. It starts when a heartbeat that was answered was
-// sent; the dispatcher counts from its arrival, which is later.
+// A lease is the period in which the dispatcher relies on this worker. It starts when the worker sends a heartbeat that
+// is later answered; the dispatcher counts from the arrival of the heartbeat, which is later.
 type lease struct {
 	began  time.Time  // heartbeats are numbered by the time since then
 	terms  wire.Terms // zero before the first welcome
@@ -45,7 +45,7 @@ func (l *lease) lasts(now time.Time) bool { return now.Sub(l.from) < l.terms.Lea
 // over reports whether there was a lease that has ended.
 func (l *lease) over(now time.Time) bool { return !l.from.IsZero() && now.Sub(l.from) > l.terms.Lease }
 
-// silent returns the time since a dispatcher last answered.
+// silent returns the time since the start of the lease or, before the first welcome, since the start of the worker.
 func (l *lease) silent(now time.Time) time.Duration {
 	if l.from.IsZero() {
 		return now.Sub(l.began)

@@ -19,8 +19,8 @@ import (
 // loadPrefix is the prefix of folders for the files of jobs in a worker's scratch directory.
 const loadPrefix = "parcel-"
 
-// mostAhead limits how many bytes are prefetched for a job: its folder exists in addition to those of running jobs, and
-// no job has requested space for it. Jobs with larger inputs have to wait for them.
+// mostAhead is the maximum number of bytes that are prefetched for a job: its folder exists in addition to the folders
+// of running jobs, and no job has requested disk space for it. Larger inputs are fetched only when their job starts.
 const mostAhead = 16 << 20
 
 // sweepLoads removes folders that an earlier instance has left in a worker's scratch directory. Folders that cannot be
@@ -34,8 +34,8 @@ func sweepLoads(scratch string) {
 	}
 }
 
-// A load is a job whose files travel, with the folder for them. One goroutine at a time owns it: the one that
-// prefetches until ready is closed, then the one that runs the job or gives it up. Only ctx is shared.
+// A load is a job whose files travel, with the folder for them. One goroutine at a time owns a load: the prefetching
+// goroutine until ready is closed, then the goroutine that runs the job or gives it up. Only ctx is shared.
 type load struct {
 	w      *worker
 	ctx    context.Context // ends when the job must
@@ -162,7 +162,7 @@ func (l *load) fetch(most int64) func(*wire.Conn) error {
 }
 
 // carry runs a job whose run's directory is not visible here: it fetches the job's inputs, and delivers the files of
-// each task before the task's result. The folder is removed with the job; nothing is kept for the next one. If the
+// each task before the task's result. The folder is removed with the job; no file is kept for the next job. If the
 // inputs cannot be fetched, all tasks of the job fail with that reason.
 func (k *work) carry() {
 	l := k.carried()
@@ -210,9 +210,9 @@ func (k *work) carried() *load {
 	return k.load
 }
 
-// deliver returns a task's files, and returns the result that the dispatcher then has: an output that could not be
-// published makes the task fail. If the task left no files, nothing is delivered. A task whose files could not be
-// delivered because the worker had to stop counts as cut, and is repeated elsewhere.
+// deliver sends a task's files to the dispatcher, and returns the result as the dispatcher has changed it: an output
+// that could not be published makes the task fail. If the task left no files, nothing is delivered. A task whose files
+// could not be delivered because the worker had to stop counts as cut, and is repeated elsewhere.
 func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
 	if r.Status == execution.Cut || r.Status == execution.Cancelled {
 		return r

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// results are the results that the dispatcher may not have recorded. The worker keeps each one until it is
+// results contains the results that the dispatcher may not have recorded. The worker keeps each one until it is
 // acknowledged, and sends it again over a new connection, or if the acknowledgement takes too long. The dispatcher
 // acknowledges them by number, because a result may arrive twice.
 type results struct {
@@ -34,8 +34,8 @@ func (r *results) add(result execution.Result) {
 	r.fresh = append(r.fresh, report)
 }
 
-// delay schedules the sending of the results after a delay; it reports whether a timer must be set, because no existing
-// one fires earlier.
+// delay schedules the results to be sent after a delay; it reports whether the caller must set a timer, because no
+// existing timer fires earlier.
 func (r *results) delay(now time.Time, delay time.Duration) bool {
 	due := now.Add(delay)
 	if !r.due.IsZero() && !due.Before(r.due) {

@@ -9,12 +9,12 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// sightLasts is how long a run's directory counts as visible after a check: long enough for many tasks of a
+// sightLasts is the time for which a run's directory counts as visible after a check: long enough for many tasks of a
 // millisecond, and too short for a user to mount something else there and start tasks.
 const sightLasts = time.Second
 
-// A sight remembers the last run's directory that was visible, and the last one that was not. Its methods may be called
-// from any goroutine.
+// A sight stores the path of the last run's directory that was visible, and that of the last one that was invisible.
+// Its methods may be called from any goroutine.
 type sight struct {
 	unseen atomic.Pointer[string] // the last invisible directory, unless it has been seen since; nil: none
 

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// work is a job that the worker holds. Its worker's lock guards all fields except job, which does not change.
+// work is a job that the worker holds. The worker's lock guards all fields except job, which does not change.
 type work struct {
 	w         *worker
 	job       execution.Job
@@ -30,8 +30,8 @@ func (k *work) needs() matching.Resources {
 
 // startLocked starts waiting jobs, in order, while they fit. The dispatcher's slot for this worker follows the same
 // rule, so that both agree on the running jobs, except for jobs whose files are still being returned. A job for which
-// the remaining time is too short is returned. The first job started because another one ended uses that job's
-// goroutine: waking another thread takes longer than some tasks.
+// the remaining time is too short is returned. If jobs are started because another job has ended, the first of them
+// uses that job's goroutine: waking another thread takes longer than some tasks.
 func (w *worker) startLocked(now time.Time, after *work) {
 	for w.phase != leaving {
 		k, verdict := w.jobs.next(now)
@@ -52,8 +52,8 @@ func (w *worker) startLocked(now time.Time, after *work) {
 	}
 }
 
-// stoppedLocked returns the rest of jobs that were stopped before their last task: their tasks without a result have
-// not been started.
+// stoppedLocked returns jobs that were stopped before their last task: tasks of these jobs that have no result were not
+// started.
 func (w *worker) stoppedLocked(keys ...execution.Key) {
 	w.results.stop(keys)
 	w.line.send(&wire.Message{Type: wire.TypeReturned, Keys: keys, Reason: "its worker stopped before its last task"})
@@ -87,7 +87,7 @@ func (k *work) run() {
 }
 
 // each calls do for the tasks of k, one after another, in job's directory, and records the results. A failed task does
-// not prevent the next, unless the job's tasks depend on each other: then the remaining tasks are returned, as they are
+// not prevent the next, unless the job's tasks depend on each other: then the remaining tasks are returned, as happens
 // when the worker leaves.
 func (k *work) each(job *execution.Job, do func(*executor.Attempt, *execution.Task) execution.Result) {
 	for i := range job.Tasks {
@@ -106,7 +106,7 @@ func (k *work) each(job *execution.Job, do func(*executor.Attempt, *execution.Ta
 	}
 }
 
-// begin makes a task of k the running one; nil if the job must stop before it.
+// begin makes a task of k the running task; it returns nil if the job must stop before that task.
 func (k *work) begin(job *execution.Job, i int) *executor.Attempt {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()
@@ -121,7 +121,8 @@ func (k *work) begin(job *execution.Job, i int) *executor.Attempt {
 	return k.now
 }
 
-// mayPublish reports whether the lease under which k began still lasts, so that the dispatcher waits for this worker.
+// mayPublish reports whether the lease under which k began still lasts; while it does, the dispatcher waits for this
+// worker.
 func (k *work) mayPublish() bool {
 	k.w.mu.Lock()
 	defer k.w.mu.Unlock()

@@ -6,12 +6,12 @@
 // connection. Code that changes state that the main loop checks must rouse it.
 //
 // The lease counts from when a heartbeat was sent, not from when its answer arrived: the dispatcher counts from the
-// heartbeat's arrival, which is later, so the worker always gives up first. A job remembers that the lease under which
-// it began has ended; a new lease does not let it publish.
+// heartbeat's arrival, which is later, so the worker always gives up first. A job records that the lease under which it
+// began has ended; it may not publish under a new lease.
 //
-// A worker ends in phases. Draining, it accepts no more jobs and lets running ones continue; this ends when no job is
-// left and every result is recorded. Leaving, it kills the running jobs, because it was asked to, its time is over, or
-// the dispatcher refuses it. In either case, jobs that have not started are returned at once.
+// A worker ends in phases. While draining, it accepts no more jobs and lets running jobs continue; this phase ends when
+// no job is left and every result is recorded. While leaving, it kills the running jobs, because it was asked to leave,
+// its time is over, or the dispatcher refuses it. In either case, jobs that have not started are returned at once.
 //
 // If the run's directory is not visible, the files of a job travel over separate connections (courier.go).
 package worker
@@ -55,8 +55,8 @@ type Config struct {
 	// Registered is called each time a dispatcher has registered the worker. Nil: no function is called.
 	Registered func()
 
-	// Alone is how long the worker stays without an answer from a dispatcher: then it leaves, as drained, but not
-	// before its lease has ended. 0: it stays to its end.
+	// Alone is the time for which the worker stays without an answer from a dispatcher. After that it leaves, as if
+	// drained, but not before its lease has ended. 0: it stays until EndsIn is over.
 	Alone time.Duration
 
 	// Drain, when closed, makes the worker finish its running jobs and then leave. It may be nil.
@@ -109,8 +109,8 @@ type worker struct {
 }
 
 // Run connects and runs the tasks that it receives, until its time is over, it is asked to leave, or it is refused.
-// When it returns, none of its processes is running. The error is not nil only for Refused, and for a machine on which
-// no task can run.
+// When it returns, none of its processes is running. The error is nil unless the reason is Refused or no task can run
+// on this machine.
 //
 // Without its dispatcher the worker keeps its tasks for the length of the lease, then kills them; it looks for a
 // dispatcher until its end.
@@ -209,9 +209,9 @@ func (w *worker) step(now time.Time, tick *time.Ticker) (drained bool) {
 	return drained
 }
 
-// expireLocked gives up all jobs when the lease has ended, as the dispatcher soon will. Waiting jobs are dropped
-// without a message, because there is no connection; running ones are killed and may not publish. The worker itself
-// stays and continues to look for a dispatcher.
+// expireLocked gives up all jobs when the lease has ended; the dispatcher will soon give them up as well. Waiting jobs
+// are dropped without a message, because there is no connection; running ones are killed and may not publish. The
+// worker itself stays and continues to look for a dispatcher.
 func (w *worker) expireLocked() {
 	if w.line.conn != nil {
 		_ = w.line.conn.Net.Close() // it was silent for a whole lease: a new connection may work

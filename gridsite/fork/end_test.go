@@ -57,7 +57,7 @@ func TestForkPollsAThousandInOneRun(t *testing.T) {
 	}
 }
 
-// copyJob copies an ended job under another tag, as far as Poll examines it.
+// copyJob copies those files of an ended job that Poll examines to a job with another tag.
 func copyJob(t *testing.T, root, from, to string) {
 	t.Helper()
 	control := filepath.Join(root, "jobs", to, ".corral")
@@ -83,8 +83,8 @@ func TestForkJobKillsItsGroup(t *testing.T) {
 	}
 }
 
-// A cancelled job ends its processes itself: only its first process is told, so that a pilot can report why each of its
-// tasks ended.
+// A cancelled job ends its processes itself: only its first process receives the signal, so that a pilot can report why
+// each of its tasks ended.
 func TestForkCancelTellsTheFirstProcess(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -158,7 +158,7 @@ func endsWithoutLeader(t *testing.T, limit time.Duration) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The process that watches over it without a leader asks it before a client looks.
+	// The process that monitors the job without a leader asks the job to end before a client polls.
 	gridsitetest.Until(t, "the job to be asked, or killed", func() bool { return there("asked") || len(processesOf(t, dir)) == 0 })
 	if job := gridsitetest.Await(t, batch, "job"); job.Killed != gridsite.ByWalltime {
 		t.Errorf("ended as %+v, want it killed by the walltime", job)
@@ -189,7 +189,7 @@ func awaitFile(t *testing.T, path string) {
 	})
 }
 
-// A failed look at the processes must not count as one that found none.
+// A failed scan of the processes must not count as a scan that found none.
 func TestForkCancelWithoutLooking(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -209,7 +209,7 @@ func TestForkCancelWithoutLooking(t *testing.T) {
 }
 
 // abandoned returns a job whose leader file has the fields PID, BIRTH, BOOT, STARTED, DEADLINE and HOST, modified by
-// edit. Its leader and its processes are gone.
+// edit. The job's leader and other processes have ended.
 func abandoned(t *testing.T, edit func(fields []string)) *fork.Batch {
 	t.Helper()
 	root, conn := t.TempDir(), local.Conn{}
@@ -247,9 +247,9 @@ func TestForkLeaderGone(t *testing.T) {
 		phase  gridsite.Phase
 		cancel string // part of Cancel's error
 	}{
-		// This test's own pid, with another start time: it must not be touched.
+		// This is the test's own pid, with another start time: the process must not be signalled.
 		{"pid given away", func(f []string) { f[0] = fmt.Sprint(os.Getpid()) }, gridsite.Ended, ""},
-		// The same with its session: this test's, but of another boot.
+		// The same applies to the session: this is the test's own session id, but from another boot.
 		{"machine rebooted", func(f []string) { f[0], f[2] = fmt.Sprint(os.Getpid()), "another-boot" }, gridsite.Ended, ""},
 		{"other machine", func(f []string) { f[2], f[5] = "another-boot", "elsewhere" }, gridsite.Running, "runs on elsewhere"},
 		{"other machine, walltime over", func(f []string) { f[2], f[4], f[5] = "another-boot", "1000", "elsewhere" }, gridsite.Ended, ""},

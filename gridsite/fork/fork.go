@@ -1,10 +1,10 @@
-// Package fork is the batch system of a machine that has none: each job starts at once, as a session of processes. All
-// state is in the jobs' directories, maintained by POSIX shell scripts at the site (see jobdir/lib.sh), so that any
-// client over any transport can follow a job that another client submitted.
+// Package fork implements the batch system of a machine without a real batch system: each job starts at once, as a
+// session of processes. All state is in the jobs' directories, maintained by POSIX shell scripts at the site (see
+// jobdir/lib.sh), so that any client over any transport can follow a job that another client submitted.
 //
 // A process escapes Cancel only if it leaves the job's session and also removes CORRAL_JOB_DIR from its environment. If
-// several machines share the home directory, a job can be cancelled only through the machine that it runs on; on the
-// others Poll reports it as running until its walltime ends.
+// several machines share the home directory, a job can be cancelled only through the machine on which it runs; on the
+// other machines Poll reports it as running until its walltime ends.
 package fork
 
 import (
@@ -25,11 +25,11 @@ import (
 )
 
 // usualGrace is the time between SIGTERM and SIGKILL for a job whose walltime has ended, and for processes that it
-// leaves.
+// leaves behind.
 const usualGrace = 5 * time.Second
 
-// atOnce is the number of jobs that are ended concurrently on one machine, because each requires a scan of all
-// processes.
+// atOnce is the maximum number of jobs that are ended concurrently on one machine. It is limited because ending a job
+// requires a scan of all processes.
 const atOnce = "8"
 
 //go:embed *.sh
@@ -54,14 +54,14 @@ type Batch struct {
 	grace time.Duration
 }
 
-// New follows the jobs below root, an absolute path at the site for Corral alone, which need not exist. The caller
-// closes conn after the last use of the Batch.
+// New returns a Batch for the jobs below root, an absolute path at the site for Corral alone, which need not exist. The
+// caller closes conn after the last use of the Batch.
 func New(conn gridsite.Conn, root string) *Batch {
 	return &Batch{Dirs: jobdir.At(conn, root, nil), conn: conn, grace: usualGrace}
 }
 
-// Submit starts the job, unless one was started under the tag before, so that at most one ever starts. A submission
-// that was interrupted before the start is completed from its own script and files.
+// Submit starts the job, unless a job was already started under the tag, so that at most one job ever starts. A
+// submission that was interrupted before the start is completed with its own script and files.
 func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
 	if err := b.CheckSpec(spec); err != nil {
 		return "", err
@@ -113,7 +113,8 @@ func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Durati
 	return b.Each(ctx, fault.SiteCancel, eachScript, tags, atOnce, cancelScript, jobdir.Seconds(grace))
 }
 
-// Forget refuses a job that has not ended. With the last job it removes root if nothing else is in it.
+// Forget refuses to forget a job that has not ended. Together with the last job it removes root, if root contains
+// nothing else.
 func (b *Batch) Forget(ctx context.Context, tag string) error {
 	return b.ForgetMany(ctx, []string{tag})
 }

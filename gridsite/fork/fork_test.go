@@ -21,7 +21,7 @@ func withShell(t testing.TB, shell string) gridsitetest.InPath {
 }
 
 // The scripts must work with every POSIX shell, because a site's sh may be any of these. The program sh is always
-// tested, the others if they are installed.
+// tested, and the other shells if they are installed.
 func TestForkConformance(t *testing.T) {
 	t.Parallel()
 	tried := map[string]bool{}

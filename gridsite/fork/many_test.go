@@ -56,7 +56,7 @@ func untilEnded(t *testing.T, f *fork.Batch, tags []string) {
 	})
 }
 
-// One command reads the files of many jobs, with the same result as Read of each.
+// One command reads the files of many jobs, with the same result as a Read of each file.
 func TestReadMany(t *testing.T) {
 	t.Parallel()
 	for _, shell := range []string{"sh", "bash", "busybox"} {

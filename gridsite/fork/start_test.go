@@ -90,8 +90,8 @@ func TestForkRefused(t *testing.T) {
 	}
 }
 
-// If a submission died after publishing the directory but before starting the leader, the next one completes it from
-// its own script.
+// If a submission was interrupted after publishing the directory but before starting the leader, the next submission
+// completes it with the first one's script.
 func TestForkHalfMade(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -127,7 +127,8 @@ func TestForkHalfMade(t *testing.T) {
 	}
 }
 
-// However often and wherever a submission is interrupted, the job starts once, and forgetting it leaves nothing.
+// Regardless of how often and where a submission is interrupted, the job starts only once, and no files are left after
+// it is forgotten.
 func TestForkSubmitBrokenOff(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")

@@ -42,9 +42,9 @@ func cancelRunning(s *site) {
 	s.expectFile("job", "asked", "")
 }
 
-// cancelDaemons checks that every process started by a job ends with it. One process left the session, one became a
-// daemon by forking twice, one cleared its environment but stayed in the session, one only runs in the background, and
-// one has a name that resembles a line of /proc/PID/stat.
+// cancelDaemons checks that every process started by a job ends with it. One of the processes left the session, another
+// became a daemon by forking twice, another cleared its environment but stayed in the session, another only runs in the
+// background, and the last has a name that resembles a line of /proc/PID/stat.
 func cancelDaemons(s *site) {
 	s.submit("job", strings.ReplaceAll(`
 		setsid SLEEP &
@@ -99,14 +99,14 @@ func killedByWalltime(s *site) {
 }
 
 // leftInBackground checks that a job's remaining processes are ended before the job is reported as ended. Otherwise
-// they would run beside the next attempt.
+// they would run at the same time as the next attempt.
 func leftInBackground(s *site) {
 	s.submit("job", s.sleep+" & setsid "+s.sleep+" & exit 3")
 	s.expectEnd(s.ended("job"), 3, gridsite.NotKilled)
 	s.at.expectNone("reported as ended", s.sleepers())
 }
 
-// leaderKilled checks that the remains of a crashed job are gone before the job is reported as ended.
+// leaderKilled checks that no process of a crashed job remains when the job is reported as ended.
 func leaderKilled(s *site) {
 	id := s.submit("job", "setsid "+s.sleep+" & "+stubborn)
 	s.awaitFile("job", "ready")

@@ -1,17 +1,17 @@
-// Package gridsitetest is the conformance suite of gridsite.Batch: it checks Corral's assumptions with the real batch
-// system behind the real transport. Every combination runs the same tests, so that all dialects that pass are
-// interchangeable.
+// Package gridsitetest is the conformance suite of gridsite.Batch: it checks Corral's assumptions with a real batch
+// system that is reached through a real transport. Every combination runs the same tests, so that all dialects that
+// pass are interchangeable.
 //
 // A package with a dialect or a transport calls Test with a function that opens a Fixture, and TestOutage if there is a
 // server that can fail. The tests use the verbs of site.go: submit, poll, cancel, ended, expectFile. They inspect the
-// machine with their own means (machine.go), never the dialect's, so that they detect a dialect that misreports its
-// processes.
+// machine with their own methods (machine.go), never with the dialect's, so that they detect a dialect that misreports
+// its processes.
 //
-// The package also has fixtures for several tests: a real Slurm (slurm.go), a real sshd (sshd.go), and this machine
-// with other commands in its PATH (thismachine.go).
+// The package also provides fixtures that several tests share: a real Slurm (slurm.go), a real sshd (sshd.go), and this
+// machine with other commands in its PATH (thismachine.go).
 //
-// Its one invariant: no test leaves a process. Processes are found by CORRAL_JOB_TAG, which every dialect puts into the
-// environment of its jobs.
+// The invariant: no test leaves a process behind. Processes are found by CORRAL_JOB_TAG, which every dialect puts into
+// the environment of its jobs.
 package gridsitetest
 
 import (
@@ -32,14 +32,14 @@ type Fixture struct {
 	// Open creates a new client of the same batch system, as after a restart of corrald.
 	Open func() gridsite.Batch
 
-	// Root is the directory at the site below which the batch system keeps everything. Its name has spaces, quotes and
-	// '$'.
+	// Root is the directory at the site below which the batch system keeps all its data. Its name contains spaces,
+	// quotes and '$'.
 	Root string
 
 	// Held is a queue whose jobs never start; empty if the system starts every job at once.
 	Held string
 
-	// Crash kills the site's process that watches over the job, with SIGKILL.
+	// Crash uses SIGKILL to kill the process at the site that monitors the job.
 	Crash func(t testing.TB, id string)
 }
 
@@ -103,7 +103,7 @@ func finishNonZero(s *site) {
 	s.expectEnd(s.ended("signal"), 128+9, gridsite.NotKilled)
 }
 
-// commandMissing checks that a command that cannot be started ends with a shell's status for it.
+// commandMissing checks that a command that cannot be started ends with the status that a shell would report.
 func commandMissing(s *site) {
 	s.submitSpec(gridsite.JobSpec{Tag: "job", Argv: []string{"/no/such/command"}})
 	s.expectEnd(s.ended("job"), 127, gridsite.NotKilled)
@@ -117,8 +117,8 @@ func outputComesBack(s *site) {
 	s.expectFile("job", "stderr", "err")
 }
 
-// namesPassUnharmed checks that no shell on the way interprets arguments, file names or content, and that a job's files
-// are private, because they may contain tokens.
+// namesPassUnharmed checks that no intermediate shell interprets arguments, file names or content, and that a job's
+// files are private, because they may contain tokens.
 func namesPassUnharmed(s *site) {
 	const awkward = " a  'b' \"c\" $HOME `id` $(id) \\ \n -n é * ; & | "
 	spec := gridsite.JobSpec{
@@ -139,8 +139,8 @@ func namesPassUnharmed(s *site) {
 	}
 }
 
-// cleanEnvironment checks that a job has the mark by which its processes are found, and none of the variables that
-// Corral's scripts set for themselves.
+// cleanEnvironment checks that a job's environment contains the mark by which its processes are found, and none of the
+// variables that Corral's scripts set for themselves.
 func cleanEnvironment(s *site) {
 	s.submit("job", "env; touch ready; "+s.at.untilReleased())
 	s.awaitFile("job", "ready")
@@ -154,7 +154,7 @@ func cleanEnvironment(s *site) {
 	}
 }
 
-// findByTag checks that a tag is not confused with a longer one that begins with it.
+// findByTag checks that a tag is not confused with a longer tag that begins with it.
 func findByTag(s *site) {
 	id := s.submit("wanted", s.at.untilReleased())
 	s.submit("wanted-2", "exit 0")
@@ -224,8 +224,8 @@ func submitTwice(s *site) {
 	s.expectFile("job", "stdout", "started\n")
 }
 
-// clientOpenedAnew checks that all state is at the site, so that a client opened later, as after a restart, continues
-// the jobs of an earlier one.
+// clientOpenedAnew checks that all state is at the site, so that a client opened later, as after a restart, can
+// continue to follow the jobs of an earlier client.
 func clientOpenedAnew(s *site) {
 	id := s.submit("job", s.at.untilReleased()+"; exit 4")
 	s.running("job")
@@ -239,7 +239,7 @@ func clientOpenedAnew(s *site) {
 	s.expectEnd(s.ended("job"), 4, gridsite.NotKilled)
 }
 
-// read checks that regular files in a job's directory can be read, and none outside it.
+// read checks that regular files in a job's directory can be read, and that no files outside it can.
 func read(s *site) {
 	s.submit("job", "mkdir d; echo deep >d/f; ln -s f d/l; mkfifo pipe")
 	s.ended("job")

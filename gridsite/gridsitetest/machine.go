@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// A machine is where a test's jobs run. Tests inspect it independently of the batch system, to compare the dialect's
-// reports on its jobs with the actual processes.
+// A machine is the machine on which a test's jobs run. Tests inspect it independently of the batch system, to compare
+// the dialect's reports on its jobs with the actual processes.
 type machine struct {
 	*testing.T
 	conn gridsite.Conn
@@ -20,7 +20,7 @@ type machine struct {
 }
 
 // everyProcess prints the arguments and environments of all readable processes at the site, each under the name of its
-// file. The script does not contain the search text, so that it cannot find itself.
+// file. The script does not contain the text to search for, so its own process is not found.
 const everyProcess = `head -n 99999 /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\000' '\n'`
 
 // heading begins the name of a file; the process id follows it.
@@ -60,7 +60,7 @@ func (m machine) untilReleased() string {
 	return "while [ ! -e " + shell.Quote(m.flag) + " ]; do sleep 0.05; done"
 }
 
-// release ends the jobs that wait for it.
+// release ends the jobs that wait for the release file.
 func (m machine) release() {
 	m.Helper()
 	m.Cleanup(func() { m.sh(`rm -f "$1"`, m.flag) })

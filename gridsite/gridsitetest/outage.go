@@ -18,8 +18,8 @@ type Outage struct {
 }
 
 // TestOutage checks that no job is lost, duplicated or reported as ended while the server is down. One job runs through
-// the outage, one ended before it, and one is submitted during it. The last may or may not have arrived afterwards, but
-// even if it is submitted again it must start only once.
+// the outage, one ended before it, and one is submitted during it. After the outage, the last job may or may not have
+// been submitted; even if it is submitted again, it must start only once.
 func TestOutage(t *testing.T, f Fixture, o Outage) {
 	s := newSite(t, f)
 	s.submit("job", s.at.untilReleased()+"; exit 4")
@@ -82,8 +82,8 @@ func (s *site) memoryLost(o Outage) {
 	}
 }
 
-// expectNoAnswer checks that without a server a call gives an unknown result. A refusal, or success, would be mistaken
-// for the site's answer.
+// expectNoAnswer checks that without a server a call returns an unknown result. A refusal, or success, would be
+// mistaken for the site's answer.
 func (s *site) expectNoAnswer(what string, err error) {
 	s.Helper()
 	_, refused := errors.AsType[*gridsite.Refused](err)

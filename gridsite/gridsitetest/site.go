@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A site is a fixture used by one test, with the verbs of the tests.
+// A site is a fixture used by one test; its methods are the verbs of the tests.
 type site struct {
 	*testing.T
 	Fixture
@@ -25,7 +25,7 @@ type site struct {
 }
 
 // newSite opens a client for one test. The test's processes sleep for a number of seconds that is unique to the test,
-// so that they can be told apart from those of other tests.
+// so that they can be distinguished from the processes of other tests.
 func newSite(t *testing.T, f Fixture) *site {
 	seconds := strconv.Itoa(1e9 + rand.IntN(1e9))
 	at := machine{t, f.Conn, f.Root + ".released"}
@@ -34,10 +34,10 @@ func newSite(t *testing.T, f Fixture) *site {
 	return s
 }
 
-// full returns the tag under which the site knows a job of this test. All other tags here are without the suffix.
+// full returns a tag of this test with the suffix that is used at the site. All other tags in this file have no suffix.
 func (s *site) full(tag string) string { return tag + "." + s.nonce }
 
-// Patience is how long tests wait for an event on a slow machine, or one that is busy with other tests.
+// Patience is the time for which tests wait for an event on a machine that is slow or busy with other tests.
 const Patience = 3 * time.Minute
 
 // Until polls until done reports true, for at most Patience. It polls less and less often, to leave the processor to
@@ -60,7 +60,7 @@ func (s *site) submit(tag, script string) string {
 }
 
 // submitSpec submits a job with one host and one cpu, for an hour unless the spec sets a walltime. At the end of the
-// test the job must be gone.
+// test, no process of the job may be left.
 func (s *site) submitSpec(spec gridsite.JobSpec) string {
 	s.Helper()
 	spec.Hosts, spec.CPUs = 1, 1
@@ -169,7 +169,8 @@ func (s *site) awaitFile(tag, name string) {
 	})
 }
 
-// processes lists the live processes of a job that carry its mark, including those that watch over the job.
+// processes lists the live processes of a job that have its mark in their environments, including those that monitor
+// the job.
 func (s *site) processes(tag string) []string {
 	s.Helper()
 	return s.at.find("CORRAL_JOB_TAG=" + s.full(tag))

@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// A Slurm is a real cluster on this machine, created by scripts/slurm. All of its daemons and nodes are processes here,
-// so that a test's actions on them affect nothing else.
+// A Slurm is a real cluster on this machine, created by scripts/slurm. All of its daemons and nodes are processes on
+// this machine, so that a test's actions on them do not affect anything else.
 type Slurm struct {
 	Dir    string
 	script string
@@ -25,8 +25,8 @@ type Slurm struct {
 }
 
 // StartSlurm starts a cluster of 4 nodes with 2 cpus each, with these additional lines in its slurm.conf; environment
-// holds variables for scripts/slurm. Besides its other partitions, "held" accepts jobs but starts none. All users may
-// use the cluster. The caller stops it.
+// holds variables for scripts/slurm. In addition to other partitions, the cluster has a partition "held", which accepts
+// jobs but starts none. All users may use the cluster. The caller must stop it.
 func StartSlurm(environment []string, lines ...string) (*Slurm, error) {
 	root, err := programs.Root()
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *Slurm) Command(name string, args ...string) *exec.Cmd {
 // On returns a head node of the cluster that is reached through conn.
 func (s *Slurm) On(conn gridsite.Conn) gridsite.Conn { return headNode{conn, s.Environ()} }
 
-// headNode sets the variables of each command by which Slurm's commands find the cluster, like a login at a real head
-// node.
+// headNode sets, for each command, the variables with which Slurm's commands find the cluster, as a login at a real
+// head node would.
 type headNode struct {
 	gridsite.Conn
 	environment []string
@@ -103,8 +103,8 @@ func (h headNode) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Resul
 	return h.Conn.Run(ctx, cmd)
 }
 
-// EndController ends slurmctld but leaves the nodes and their jobs running. SIGTERM ends it like an orderly restart;
-// SIGKILL prevents it from saving its state.
+// EndController ends slurmctld but leaves the nodes and their jobs running. SIGTERM ends slurmctld as in an orderly
+// restart; SIGKILL prevents it from saving its state.
 func (s *Slurm) EndController(signal syscall.Signal) error {
 	text, err := os.ReadFile(filepath.Join(s.Dir, "run", "slurmctld.pid"))
 	if err != nil {

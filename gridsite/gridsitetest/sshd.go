@@ -20,15 +20,15 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// An SSHD is a real OpenSSH server on a loopback port, created by scripts/sshd, with the home directory of a user that
-// is authorized there and trusts its host key. A root login has DIR/home as its home directory.
+// An SSHD is a real OpenSSH server on a loopback port, created by scripts/sshd, and the home directory of a user who is
+// authorized at the server and trusts its host key. A root login uses DIR/home as its home directory.
 type SSHD struct {
 	Dir  string // the server's
 	Home string // the user's, with .ssh
 	Port string
 
 	Lines []string // further lines of its configuration, from the next Start on
-	Under []string // a command with arguments that runs the server from then on
+	Under []string // a command with arguments that runs the server, from the next Start on
 
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -66,8 +66,8 @@ func OpenSSH(t testing.TB, name string, args ...string) *exec.Cmd {
 	return exec.Command(filepath.Join(bin, name), args...)
 }
 
-// StartSSHD starts a server with further lines of sshd_config, until the test ends. If the test fails, the server's log
-// is printed.
+// StartSSHD starts a server, with further lines of sshd_config, that runs until the test ends. If the test fails, the
+// server's log is printed.
 func StartSSHD(t testing.TB, lines ...string) *SSHD {
 	t.Helper()
 	d := &SSHD{Dir: t.TempDir(), Home: t.TempDir(), Lines: lines}
@@ -135,7 +135,7 @@ func (d *SSHD) NewKey(t testing.TB, passphrase string) string {
 	return d.NewKeyFile(t, "id_ed25519", passphrase)
 }
 
-// NewKeyFile creates a key in the user's .ssh. Few rounds make a passphrase cheap.
+// NewKeyFile creates a key in the user's .ssh. It uses few rounds, so that decrypting the key is fast.
 func (d *SSHD) NewKeyFile(t testing.TB, name, passphrase string) string {
 	t.Helper()
 	key := d.SSH(name)
@@ -224,7 +224,7 @@ func (d *SSHD) start() error {
 
 func (d *SSHD) log() string { return filepath.Join(d.Dir, "log") }
 
-// Logins lists the server's processes that each serve one connection.
+// Logins lists the server's child processes, each of which serves one connection.
 func (d *SSHD) Logins() []int {
 	pid := d.cmd.Process.Pid
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
@@ -237,8 +237,8 @@ func (d *SSHD) Logins() []int {
 	return pids
 }
 
-// Stop kills the server and its connections. Processes below them continue, as after a network failure. Stop halts the
-// server first, so that it accepts no connection that is missing from Logins.
+// Stop kills the server and its connections. Processes below them continue, as after a network failure. Stop suspends
+// the server first, so that it cannot accept a connection that is missing from Logins.
 func (d *SSHD) Stop() {
 	if d.cmd.Process.Signal(syscall.SIGSTOP) == nil { // otherwise it has ended, and its pid may be reused
 		d.halted()
@@ -250,7 +250,7 @@ func (d *SSHD) Stop() {
 	<-d.ended
 }
 
-// halted returns once the server is halted or has ended.
+// halted returns once the server is suspended or has ended.
 func (d *SSHD) halted() {
 	pid := d.cmd.Process.Pid
 	for end := time.Now().Add(Patience); time.Now().Before(end); {

@@ -12,8 +12,9 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// Root's home stays the test's even if another program replaces /etc/passwd meanwhile, as useradd does. The server uses
-// a copy of /etc in place of the machine's, which is not touched. An ordinary user's sshd mounts nothing.
+// Root's home directory remains that of the test even if another program replaces /etc/passwd in the meantime, as
+// useradd does. The server uses a copy of /etc in place of the machine's, which is not changed. The sshd of an ordinary
+// user mounts no file systems.
 func TestHomeOutlivesPasswd(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 )
 
-// OpenFork returns a Fixture of batch system fork behind any transport to this machine.
+// OpenFork returns a Fixture of batch system fork, reached through any transport to this machine.
 func OpenFork(t testing.TB, conn gridsite.Conn) Fixture {
 	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id` \\t\\")
 	return Fixture{
@@ -24,10 +24,11 @@ func OpenFork(t testing.TB, conn gridsite.Conn) Fixture {
 	}
 }
 
-// Walltime is short, but every system enforces it, and a job starts within it even on a busy machine.
+// Walltime is a walltime that is short, but that every system enforces, and within which a job starts even on a busy
+// machine.
 const Walltime = 5 * time.Second
 
-// Kill kills the leader of a fork job, whose pid begins the id.
+// Kill kills the leader of a fork job; the job's id begins with the leader's pid.
 func Kill(t testing.TB, conn gridsite.Conn, id string) {
 	t.Helper()
 	pid, _, _ := strings.Cut(id, ".")

@@ -1,8 +1,8 @@
 // Package headnode stages the files that jobs need at a site whose head node has a shell and shares a file system with
 // the worker nodes. It needs only a Conn; steps that must be done together are small POSIX scripts (lib.sh).
 //
-// The mark .corral-site at the top of the root names its owner. A root is claimed only if it contains nothing of
-// others, because removing the site removes the root with all its content.
+// The mark .corral-site at the top of the root names its owner. A root is claimed only if it contains no files of
+// others, because the removal of the site removes the root with all its content.
 package headnode
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
-// Node is the head node of one site, with the root there.
+// Node represents the head node of one site, together with the root at that site.
 type Node struct {
 	conn gridsite.Conn
 	root string
 }
 
-// New stages below root, an absolute path at the site. Closing the Node closes conn.
+// New returns a Node that stages files below root, an absolute path at the site. Closing the Node closes conn.
 func New(conn gridsite.Conn, root string) *Node { return &Node{conn, path.Clean(root)} }
 
 //go:embed *.sh
@@ -50,7 +50,7 @@ func (n *Node) run(ctx context.Context, at fault.Point, name string, args ...str
 	return n.try(ctx, at, append([]string{"sh", "-c", script("lib") + script(name), name, n.root}, args...)...)
 }
 
-// try runs a command. If it fails, the error is a *Refused with its last line.
+// try runs a command. If the command fails, the error is a *Refused with the last line of its output.
 func (n *Node) try(ctx context.Context, at fault.Point, argv ...string) error {
 	res, err := gridsite.Run(ctx, n.conn, at, gridsite.Command{Argv: argv})
 	if err == nil && res.Exit != 0 {
@@ -72,8 +72,8 @@ func (n *Node) Check(ctx context.Context, c gridsite.Claim) error {
 	return n.run(ctx, fault.SiteCheck, "check", c.Owner, flag(c.Before))
 }
 
-// Boot needs space for the mark and the program. It runs before any job, so it detects a site that is full or that
-// belongs to someone else; a root that was claimed just before is then released.
+// Boot requires space for the mark and the program. It is called before any job runs, so it detects a site that is full
+// or that belongs to someone else; a root that it has just claimed is then released.
 func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open func() (io.ReadCloser, error)) error {
 	if there, err := n.Has(ctx, program, true); there || err != nil {
 		return err
@@ -96,7 +96,7 @@ func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open 
 	return err
 }
 
-// isFull reports whether an error has the words of a site whose disk or quota is full.
+// isFull reports whether the text of an error shows that a site's disk or quota is full.
 func isFull(err error) bool {
 	if err == nil {
 		return false
@@ -160,7 +160,7 @@ func (n *Node) Has(ctx context.Context, name string, program bool) (bool, error)
 	return n.test(ctx, kind, path.Join(n.root, name))
 }
 
-// Sees is true if the head node is this machine or shares a file system with it.
+// Sees returns true if the head node is this machine or shares a file system with it.
 func (n *Node) Sees(ctx context.Context, file string) (bool, error) { return n.test(ctx, "-r", file) }
 
 // test runs test(1) at the site and returns its result.
@@ -191,9 +191,9 @@ func (n *Node) Start(ctx context.Context, program string, args ...string) (grids
 	return gridsite.Start(ctx, conn, gridsite.Command{Argv: append([]string{path.Join(n.root, program)}, args...)})
 }
 
-// Expand asks a login shell.
+// Expand reads the variable in a login shell.
 func (n *Node) Expand(ctx context.Context, variable string) (string, error) {
-	mark := rand.Text() // output before it is the profile's
+	mark := rand.Text() // earlier output was printed by the profile
 	argv := []string{"sh", "-lc", `printf %s "$1"; printenv "$2"`, "sh", mark, variable}
 	res, err := gridsite.Run(ctx, n.conn, fault.SiteExpand, gridsite.Command{Argv: argv})
 	if err != nil || res.Exit != 0 {

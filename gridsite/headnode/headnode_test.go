@@ -35,7 +35,7 @@ func wantRefused(t *testing.T, err error, words string) {
 	}
 }
 
-// A root is claimed, receives files, is refused to other owners meanwhile, and is removed as a whole.
+// A root is claimed, receives files, is refused to other owners in the meantime, and is removed as a whole.
 func TestLifeOfARoot(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "it's a $ROOT", "site")
@@ -160,8 +160,8 @@ func (full) Put(context.Context, string, fs.FileMode, io.Reader) error {
 	return errors.New("writing it: cat: write error: No space left on device")
 }
 
-// A file without space is refused, and nothing remains of a root that was just claimed; one that was ours before
-// remains.
+// A file for which there is no space is refused, and a root that was just claimed is removed; a root that was ours
+// before remains.
 func TestBootWithoutRoom(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "site")
@@ -199,7 +199,7 @@ func TestSweepKeepsForeignFiles(t *testing.T) {
 	}
 }
 
-// A platform is detected with only a shell.
+// The platform can be detected with nothing but a shell.
 func TestPlatformOfThisMachine(t *testing.T) {
 	t.Parallel()
 	p, err := headnode.New(local.Conn{}, "/nowhere").Platform(t.Context())

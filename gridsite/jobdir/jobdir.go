@@ -1,13 +1,14 @@
 // Package jobdir manages the directories of jobs at a site with a shell and a file system, for every dialect of such a
 // site, including fork and slurm.
 //
-// Each job has a directory of its own, ROOT/jobs/TAG. Its files, and the scripts that watch over the job (listed in
+// Each job has a directory of its own, ROOT/jobs/TAG. Its files, and the scripts that monitor the job (listed in
 // lib.sh), are sent as one tar archive. The directory is built under another name and published by a rename, so that a
-// directory under a tag is complete. The job writes its status there. Therefore the end of a job is known without the
-// memory of a batch system, and every client, over every transport, can continue the work of another one.
+// directory named by a tag is always complete. The job writes its status to this directory. Therefore the end of a job
+// is known even if the batch system has forgotten the job, and every client, over every transport, can continue the
+// work of another client.
 //
-// A script is sent with its library in front and receives the site's root as first argument. It answers with its exit
-// status; Dirs.Run documents the meanings.
+// A script is sent after its library, and receives the site's root as its first argument. Its exit status is its
+// answer; Dirs.Run documents the meanings.
 package jobdir
 
 import (
@@ -38,7 +39,7 @@ import (
 // Control is the part of a job's directory that belongs to Corral; lib.sh lists its content.
 const Control = ".corral"
 
-// MaxRead is the maximum number of bytes that Read returns of a job's file.
+// MaxRead is the maximum number of bytes of a job's file that Read returns.
 const MaxRead = 8 << 20
 
 // Exit statuses of scripts that are answers, not failures.
@@ -50,8 +51,8 @@ const (
 //go:embed *.sh
 var scripts embed.FS
 
-// Script joins the library that every script needs with scripts of this package and of a dialect, by name. The whole
-// text is sent with each command, so that nothing has to be installed at a site or match a version there.
+// Script concatenates the library that every script needs with the named scripts of this package and of a dialect. The
+// whole text is sent with each command, so that no file has to be installed at a site or match a version there.
 func Script(shared []string, own embed.FS, names ...string) string {
 	var b strings.Builder
 	add := func(from embed.FS, names ...string) {
@@ -70,8 +71,8 @@ func Script(shared []string, own embed.FS, names ...string) string {
 
 var readScript = Script([]string{"read"}, scripts)
 
-// Forget is the script that removes the directory of an ended job and, with the last one, the root if nothing else is
-// in it. Its arguments are the root, the tag and a nonce.
+// Forget is the script that removes the directory of an ended job and, together with the last job, the root, if it
+// contains nothing else. Its arguments are the root, the tag and a nonce.
 var Forget = Script([]string{"forget"}, scripts)
 
 // Path returns the path of a job's directory below a site's root. The directory exists until the job is forgotten.
@@ -85,7 +86,7 @@ type Dirs struct {
 	answer Answer
 }
 
-// An Answer maps an exit status of a dialect's scripts to an error; nil if the status has no special meaning.
+// An Answer maps an exit status of a dialect's scripts to an error, or to nil if the status has no special meaning.
 type Answer func(status int, stderr []byte) error
 
 // At returns the directories below root, an absolute path at the site for Corral alone, which need not exist. The
@@ -94,7 +95,7 @@ func At(conn gridsite.Conn, root string, answer Answer) Dirs {
 	return Dirs{conn: conn, root: path.Clean(root), answer: answer}
 }
 
-// Root returns the directory above them.
+// Root returns the root directory, below which the jobs' directories are.
 func (d Dirs) Root() string { return d.root }
 
 // tagPattern matches words that every batch system accepts as a job name and a shell as a plain word.
@@ -118,8 +119,8 @@ func (d Dirs) Admits(tags ...string) error {
 }
 
 // Run runs a script at the site, with root as its first argument, and returns its output. Exit status 3 is a refusal by
-// the site, with the reason on stderr; 4 means that the file does not exist; after any other status without a meaning
-// in the dialect's Answer, the outcome is unknown.
+// the site, with the reason on stderr; 4 means that the file does not exist. After any other nonzero status for which
+// the dialect's Answer returns nil, the outcome is unknown.
 func (d Dirs) Run(ctx context.Context, at fault.Point, script string, stdin io.Reader, args ...string) ([]byte, error) {
 	argv := append([]string{"sh", "-c", script, "corral", d.root}, args...)
 	res, err := gridsite.Run(ctx, d.conn, at, gridsite.Command{Argv: argv, Stdin: stdin})
@@ -154,7 +155,7 @@ func refusal(stderr []byte) *gridsite.Refused {
 	return &gridsite.Refused{Text: gridsite.LastLine(stderr)}
 }
 
-// LineWith returns the first line of a command's stderr that contains a word; later lines may be less specific.
+// LineWith returns the first line of a command's stderr that contains a word, because later lines may be less specific.
 func LineWith(stderr []byte, word string) string {
 	for line := range strings.Lines(string(stderr)) {
 		if strings.Contains(line, word) {
@@ -164,8 +165,8 @@ func LineWith(stderr []byte, word string) string {
 	return ""
 }
 
-// Read returns at most 8 MiB, the last ones of a longer file. A name that leads out of the job's directory is a
-// corral.Invalid error.
+// Read returns at most 8 MiB; of a longer file it returns the end. If the name leads out of the job's directory, the
+// error is corral.Invalid.
 func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 	if err := errors.Join(d.Admits(tag), checkName(name)); err != nil {
 		return nil, err
@@ -177,8 +178,8 @@ func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 	return out, nil
 }
 
-// wholeArgv returns the argument vector of a job, with the path of its program below the root: the location of programs
-// at the site is known only here.
+// wholeArgv returns the argument vector of a job, with the path of its program below the root: only this package knows
+// the location of programs at the site.
 func wholeArgv(root string, spec gridsite.JobSpec) []string {
 	if spec.Program == "" {
 		return spec.Argv
@@ -223,7 +224,7 @@ func checkName(name string) error {
 // Unknown returns a file that the site's scripts overwrite in place, so that a full disk cannot prevent their report.
 func Unknown(fields string) []byte { return fmt.Appendf(nil, "%-120s\n", fields) }
 
-// Files returns the content of a job's directory before the start. run is the script that watches over the job.
+// Files returns the content of a job's directory before the start. run is the script that monitors the job.
 func (d Dirs) Files(spec gridsite.JobSpec, run string) map[string][]byte {
 	files := map[string][]byte{
 		"stdout":                nil,

@@ -50,15 +50,15 @@ func (d Dirs) Tags(ctx context.Context) ([]string, error) {
 // plainName matches names of files that a shell accepts as plain words.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Lines returns the words, one per line, as scripts read tags.
+// Lines returns the words one per line, the format in which scripts read tags.
 func Lines(words []string) io.Reader {
 	return strings.NewReader(strings.Join(words, "\n") + "\n")
 }
 
-// doing names the action of a script in errors.
+// doing contains the words for the action of a script in errors.
 var doing = map[fault.Point]string{fault.SiteCancel: "cancelling", fault.SiteForget: "forgetting"}
 
-// Each runs a script that acts on every tag; its point names the action. For each failure the script prints TAG WHY,
+// Each runs a script that acts on every tag; its point names the action. The script prints TAG WHY for each failure,
 // and finally "end".
 func (d Dirs) Each(ctx context.Context, at fault.Point, script string, tags []string, args ...string) error {
 	what := doing[at]
@@ -85,8 +85,8 @@ func (d Dirs) Each(ctx context.Context, at fault.Point, script string, tags []st
 	return errors.Join(errs...)
 }
 
-// ReadMany reads all files with one command. The ends of longer files come first, each of exactly MaxReadMany bytes
-// after its name; then the other files as one tar archive.
+// ReadMany reads all files with one command. The output begins with the ends of longer files, each of exactly
+// MaxReadMany bytes after its name; then the other files follow as one tar archive.
 func (d Dirs) ReadMany(ctx context.Context, tags, names []string) (map[string]map[string][]byte, error) {
 	if err := d.Admits(tags...); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func untar(archive []byte, add func(place string, content []byte)) error {
 		if err != nil {
 			return err
 		}
-		content, err := input.ReadAll(r, gridsite.MaxReadMany) // the archive is smaller than a file with holes
+		content, err := input.ReadAll(r, gridsite.MaxReadMany) // a sparse file may be larger than the archive
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func sparseHeader(name string, size int64) []byte {
 	return h
 }
 
-// A site's answer may represent more than its own number of bytes.
+// A site's answer may represent more bytes than it contains.
 func TestSparseAnswerIsLimited(t *testing.T) {
 	t.Parallel()
 	for size, whole := range map[int64]bool{gridsite.MaxReadMany: true, gridsite.MaxReadMany + 1: false, 8<<30 - 1: false} {

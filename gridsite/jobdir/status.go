@@ -59,8 +59,8 @@ func parseExit(s string) (*int, error) {
 	return new(int(n)), nil
 }
 
-// parseKilled parses the cause of the job's end; a dash means that the job ended by itself. A word of a later version
-// is an error, because it must not count as an end by itself.
+// parseKilled parses the cause of the job's end; a dash means that the job ended by itself. An unknown word, as from a
+// later version, is an error, because the job must not count as ended by itself.
 func parseKilled(s string) (gridsite.Killed, error) {
 	switch k := gridsite.Killed(s); k {
 	case gridsite.ByWalltime, gridsite.ByCancel, gridsite.ByDisappeared, gridsite.ByPreemption, gridsite.ByNode,

@@ -1,4 +1,4 @@
-// Package local is the transport to this machine: a command is a process group, and files are written directly.
+// Package local implements the transport to this machine: a command is a process group, and files are written directly.
 package local
 
 import (
@@ -49,12 +49,12 @@ func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error
 	return gridsite.Result{Exit: exitStatus(cmd.ProcessState), Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}, nil
 }
 
-// stuckAfter is how long after the end of its context a call may take until the killed process has gone and its output
-// is closed.
+// stuckAfter is the time that a call may take, after the end of its context, until the killed process has ended and its
+// output is closed.
 const stuckAfter = 2 * gridsite.Linger
 
-// errStuck is the error of a call that is no longer waited for. SIGKILL does not end a process that waits for an
-// unresponsive file system, and a system call of this program can hang in the same way.
+// errStuck is the error of a call that was abandoned. SIGKILL does not end a process that waits for an unresponsive
+// file system, and a system call of this program can hang in the same way.
 var errStuck = errors.New("the file system does not answer")
 
 // unlessStuck returns the result of do, which should end with ctx. If do has not returned stuckAfter after the end of
@@ -87,7 +87,7 @@ func command(ctx context.Context, argv []string) *exec.Cmd {
 }
 
 // notStarted returns the result of a command that could not be started. For a missing or non-executable command it is a
-// shell's result, so that local and remote sites answer alike; otherwise it is an error that means that nothing was
+// shell's result, so that local and remote sites answer alike; otherwise it is an error which means that nothing was
 // done.
 func notStarted(ctx context.Context, name string, err error) (gridsite.Result, error) {
 	switch {
@@ -109,7 +109,7 @@ func exitStatus(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// output keeps a command's output, and ends the command when that exceeds MaxOutput.
+// output keeps a command's output, and ends the command when the output exceeds MaxOutput.
 type output struct {
 	bytes.Buffer
 	overflow context.CancelCauseFunc

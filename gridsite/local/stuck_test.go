@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A call that the file system never answers is abandoned when no caller waits any longer; one that ends in time returns
-// its result.
+// A call that the file system never answers is abandoned when its caller no longer waits; a call that ends in time
+// returns its result.
 func TestStuckCallIsAbandoned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

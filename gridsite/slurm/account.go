@@ -13,9 +13,9 @@ import (
 	"github.com/corral-pilot/corral/gridsite/survey"
 )
 
-// This file collects facts about the future: when nodes are under maintenance, and how much the account may still use.
-// If PrivateData says so, Slurm hides either from ordinary users without an error, by listing less. Therefore gaps are
-// noted, with the word of PrivateData if that is the reason.
+// This file collects facts about the future: the maintenance periods of nodes, and the usage that the account still
+// permits. Depending on PrivateData, Slurm hides these facts from ordinary users without an error, by omitting lines.
+// Therefore missing facts are noted, with the word of PrivateData if it is the reason.
 
 // addMaintenance adds the maintenance of nodes to the facts.
 func addMaintenance(said survey.Sections, facts *corral.SiteFacts) {
@@ -49,8 +49,8 @@ func hides(said survey.Sections, words ...string) string {
 
 var reservation = regexp.MustCompile(`^ReservationName=(\S+) StartTime=(\d+) EndTime=(\d+) `)
 
-// parseMaintenance parses lines of scontrol -o show reservation, with times in seconds since 1970. Each is followed by
-// lines PARTITION|NODES with the number of its nodes in each partition.
+// parseMaintenance parses lines of scontrol -o show reservation, with times in seconds since 1970. Each of these lines
+// is followed by lines PARTITION|NODES with the number of the reservation's nodes in each partition.
 func parseMaintenance(out string) ([]corral.Maintenance, error) {
 	var all []corral.Maintenance
 	var now corral.Maintenance
@@ -79,7 +79,8 @@ func parseMaintenance(out string) ([]corral.Maintenance, error) {
 }
 
 // addAllowance adds the remaining usage of the user's account to the facts, if Slurm keeps accounts and enforces their
-// limits. It is the minimum of the remainders of the user in the account, of the account, and of the accounts above it.
+// limits. This is the smallest remainder among those of the user in the account, of the account itself, and of the
+// accounts above it.
 func addAllowance(said survey.Sections, options corral.BatchOptions, facts *corral.SiteFacts) {
 	const what = "the account's remaining allowance"
 	if enforced, err := limitsEnforced(said); err != nil || !enforced { // noted elsewhere
@@ -110,7 +111,7 @@ func addAllowance(said survey.Sections, options corral.BatchOptions, facts *corr
 	}
 }
 
-// An allowance is a line about an account, or about the user in it: the permitted and the used cpu-minutes.
+// An allowance is a line about an account, or about the user in an account: the permitted and the used cpu-minutes.
 type allowance struct {
 	user, account, parent string
 	queue                 string // the only queue to which a user's line applies; empty: all
@@ -146,8 +147,8 @@ func parseAllowances(out string) ([]allowance, error) {
 }
 
 // leftTo returns the line with the smallest remainder on the path from the user in the account to the root account, or
-// nil if none is limited; found is false if no line is about the account itself. Lines about queues that the site does
-// not use are ignored.
+// nil if no line on this path has a limit; found is false if no line is about the account itself. Lines about queues
+// that the site does not use are ignored.
 func leftTo(account, queues string, lines []allowance) (left *corral.Allowance, found bool) {
 	users := true // the first round includes the user's own line
 	for range lines {

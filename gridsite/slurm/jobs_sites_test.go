@@ -233,8 +233,8 @@ func (c withVariables) Run(ctx context.Context, cmd gridsite.Command) (gridsite.
 	return c.Conn.Run(ctx, cmd)
 }
 
-// A job that Slurm's accounting reports as running has ended if it is not in the queue: accounting may never learn of
-// it.
+// A job that Slurm's accounting reports as running has ended if it is not in the queue: the end may never be reported
+// to accounting.
 func TestSlurmAccountingIsLate(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)
@@ -255,7 +255,7 @@ func TestSlurmAccountingIsLate(t *testing.T) {
 	}
 }
 
-// No option text of a user's reaches a shell, and all of it reaches Slurm.
+// No option text from a user is interpreted by a shell, and all of the text reaches Slurm.
 func TestSlurmOptions(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -295,7 +295,8 @@ func TestSlurmNotice(t *testing.T) {
 	s.expect(tag, gridsite.Running, id)
 }
 
-// A job with two nodes starts on one of them and knows both. The first node is recorded for later readers.
+// A job with two nodes starts on one of them, and its environment lists both. The first node is recorded for later
+// readers.
 func TestSlurmNodes(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)

@@ -7,20 +7,20 @@ import (
 
 // A site option is a line of a batch script that sbatch parses like its own arguments: words between blanks, with
 // quotes and backslashes as in a shell. Each word is an option that may be abbreviated, or a group of one-letter
-// options. The code here only checks whether one of them would create something other than one job; the rest is left to
-// the site.
+// options. The code in this file only checks whether an option would make sbatch create anything other than one job;
+// all other checks are left to the site.
 
 // splitting are the shortest unambiguous prefixes of the long options with which sbatch does not queue one job on this
 // cluster and return.
 var splitting = []string{"ar", "te", "clusters"}
 
-// letters are the short options of sbatch without a value, or with one that follows directly. Further options may
-// follow them in the same word.
+// letters are the short options of sbatch without a value, or with an optional value that follows directly. Further
+// options may follow them in the same word.
 const letters = "hHIkKOQsuvVWx"
 
-// notOneJob returns the word of a line with which sbatch would create several jobs, none, or one elsewhere, or would
-// wait for the job's end; empty if there is none. It also checks words that are the value of another option, so it may
-// refuse more than necessary.
+// notOneJob returns the word of a line with which sbatch would create several jobs, no job, or a job elsewhere, or
+// would wait for the job's end. It returns "" if the line has no such word. It also checks words that are the value of
+// another option, so it may refuse more than necessary.
 func notOneJob(line string) string {
 	line, isOption := strings.CutPrefix(line, directive)
 	if !isOption && strings.HasPrefix(line, "#") {
@@ -49,8 +49,8 @@ func notOneJob(line string) string {
 	return ""
 }
 
-// splits reports whether a group of one-letter options creates something other than one job. The group ends with the
-// first option that takes a value, which is the rest of the word.
+// splits reports whether a group of one-letter options makes sbatch create anything other than one job. The group ends
+// with the first option that requires a value: the rest of the word is this value.
 func splits(row string) bool {
 	for _, letter := range row {
 		switch {
@@ -63,7 +63,7 @@ func splits(row string) bool {
 	return false
 }
 
-// words splits a line as sbatch does. Quotes of either kind join blanks and are dropped, even within a word; a
+// words splits a line as sbatch does. Quotes of either kind protect blanks and are removed, even within a word; a
 // backslash makes the next character literal. An unclosed quote extends to the end.
 func words(line string) []string {
 	var all []string

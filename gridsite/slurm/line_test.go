@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A pilot must be one job, whatever the site's option lines and their notation.
+// A pilot must be exactly one job, regardless of the site's option lines and their notation.
 func TestLinesThatDoNotMakeOneJob(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

@@ -33,8 +33,8 @@ func onSlurm(t *testing.T, scripts map[string]string) slurmSite {
 	return slurmSite{t, slurm.New(gridsitetest.InPath{Conn: cluster.On(local.Conn{}), Bin: bin}, root), cluster, root}
 }
 
-// Jobs of Corral are found, kept and cancelled whatever names a user's other jobs have. (To the echo of some shells
-// "\c" is the end of all output.)
+// Jobs of Corral are found, kept and cancelled regardless of the names of a user's other jobs. (To the echo of some
+// shells "\c" is the end of all output.)
 func TestSlurmOddNamesOfOtherJobs(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, map[string]string{"squeue": `printf '%s\n' '7 PENDING C:\code\012|None' '8 RUNNING two words|None' '9 RUNNING |None'
@@ -71,7 +71,7 @@ exec REAL "$@"`})
 	s.expect(tag, gridsite.Queued, id)
 }
 
-// An sbatch that prints no id has still queued the job: a look at the queue finds it among other jobs.
+// An sbatch that prints no id has nevertheless queued the job, which is found among the other jobs in the queue.
 func TestSlurmPrintsNoID(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, map[string]string{
@@ -92,7 +92,7 @@ REAL "$@" >/dev/null && echo 'Your job is on its way'`,
 	s.expect(spec.Tag, gridsite.Queued, id)
 }
 
-// An sbatch whose answer was lost may have queued the job; one that could not connect has not.
+// An sbatch whose answer was lost may have queued the job; an sbatch that could not connect has not queued it.
 func TestSlurmAnswerLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -133,7 +133,8 @@ func (s slurmSite) cancel(tag string) {
 	}
 }
 
-// A head node's NFS caches for a while that a file does not exist, until the directory is changed from there.
+// The NFS of a head node caches for a while the fact that a file does not exist, until the directory is changed from
+// that node.
 func TestSlurmOfANetworkFileSystem(t *testing.T) {
 	t.Parallel()
 	s := newSlurmSite(t)
@@ -151,7 +152,7 @@ func TestSlurmOfANetworkFileSystem(t *testing.T) {
 	}
 }
 
-// Accounting that does not answer does not hide the state of the queue.
+// If accounting does not answer, the state of the queue is still reported.
 func TestSlurmAccountingHangs(t *testing.T) {
 	t.Parallel()
 	timeout, err := exec.LookPath("timeout")

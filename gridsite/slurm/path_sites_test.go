@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// If only the profile of a login shell sets the path of Slurm, Slurm is found; if nothing does, the error names the
-// places searched.
+// Slurm is found even if only the profile of a login shell sets its path; if the path is not set at all, the error
+// names the places that were searched.
 func TestSlurmOfALoginShell(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)

@@ -71,7 +71,7 @@ func nameQueue(q *corral.Backlog, out, asked string) error {
 	return nil
 }
 
-// withinNodes returns the number of processors held by running jobs. A job may also hold some outside the queue's
+// withinNodes returns the number of processors held by running jobs. A job may also hold processors outside the queue's
 // nodes; if the sum exceeds held, the excess is subtracted from the largest jobs.
 func withinNodes(running []corral.QueuedJob, held int) (sum int) {
 	for _, j := range running {
@@ -116,7 +116,7 @@ var idleReasons = []string{"BeginTime", "Dependency", "JobHeld", "JobArrayTaskLi
 	"PartitionInactive", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "Reservation", "BadConstraints",
 	"InvalidAccount", "InvalidQOS", "Licenses", "Cleaning"}
 
-// jobLine matches the beginning of a job's line. A site's own squeue may print other lines.
+// jobLine matches the beginning of a job's line. A site's own version of squeue may also print other lines.
 var jobLine = regexp.MustCompile(`^[A-Z_]+\|-?\d+\|`)
 
 // addJobs adds the jobs in squeue's STATE|CPUS|LIMIT|ELAPSED|START|REASON.
@@ -157,8 +157,8 @@ func addJobs(q *corral.Backlog, out string) error {
 	return nil
 }
 
-// spanOf parses a time of Slurm's tools, [DAYS-][[HOURS:]MINUTES:]SECONDS; squeue writes at least MINUTES:SECONDS from
-// one minute up. 0 means no limit.
+// spanOf parses a time of Slurm's tools, [DAYS-][[HOURS:]MINUTES:]SECONDS; squeue prints times of one minute or more at
+// least as MINUTES:SECONDS. 0 means no limit.
 func spanOf(s string) (corral.Seconds, error) {
 	if slices.Contains(noLimit, s) || s == "NOT_SET" || s == "Partition_Limit" || s == "INVALID" {
 		return 0, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// The queue of the real Slurm is understood: a running job with its limit and elapsed time, including one in another
-// queue on the same nodes. Other tests run jobs there meanwhile.
+// The queue of the real Slurm is understood: a running job with its limit and elapsed time, including a job in another
+// queue on the same nodes. Other tests run jobs there at the same time.
 func TestBacklogOfRealSlurm(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, nil)
@@ -34,8 +34,8 @@ func TestBacklogOfRealSlurm(t *testing.T) {
 	if _, err := s.Backlog(t.Context(), "held"); corral.KindOf(err) != corral.Unsatisfiable {
 		t.Errorf("of a queue that is down: %v", err)
 	}
-	// The job holds processors of all queues that have its node, and jobs that wait in another queue wait for them,
-	// too.
+	// The job holds processors of all queues that include its node, and jobs that wait in another queue also wait for
+	// these processors.
 	if b, err := s.Backlog(t.Context(), "urgent"); err != nil || !slices.ContainsFunc(b.Running, ours) || b.Hidden > 0 {
 		t.Errorf("urgent: %+v, %v", b, err)
 	}

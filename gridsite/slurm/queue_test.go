@@ -19,8 +19,8 @@ func asked(name, processors, jobs, config string) string {
 	return out.String()
 }
 
-// Running and waiting jobs, as printed by squeue 22.05 and 24.11. Jobs that wait for anything but processors are
-// counted separately, and processors that no listed job holds are hidden.
+// The cases contain running and waiting jobs, as printed by squeue 22.05 and 24.11. Jobs that wait for anything but
+// processors are counted separately, and processors that no listed job holds are hidden.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	const jobs = "squeue: a remark of the site\nRUNNING|8|1-00:00:00|2:03|1795000000|None\n" +
@@ -72,7 +72,7 @@ func TestQueueRefuses(t *testing.T) {
 	}
 }
 
-// A job with processors outside the queue's nodes does not use up those of the queue.
+// The processors of a job outside the queue's nodes are not counted as processors of the queue.
 func TestJobsBeyondTheQueue(t *testing.T) {
 	t.Parallel()
 	got, err := New(transcript{out: asked("a|up", "4/4/0/8", "RUNNING|6|1:00|0:01|N/A|None\nRUNNING|1|1:00|0:01|N/A|None", "")}, "/x").

@@ -1,11 +1,12 @@
-// Package slurm is the batch system Slurm, used through its own commands on a head node: sbatch, squeue, scancel, and
-// sacct if it is available. The jobs' directories are below root, on a file system shared by the head and the nodes.
+// Package slurm implements the dialect of the batch system Slurm, which is used through its own commands on a head
+// node: sbatch, squeue, scancel, and sacct if it is available. The jobs' directories are below root, on a file system
+// shared by the head and the nodes.
 //
-// Slurm forgets a job some minutes after its end, and many sites keep no accounting. Therefore our batch script
+// Slurm forgets a job several minutes after its end, and many sites keep no accounting. Therefore our batch script
 // (run.sh) records the job's start and end in the job's directory. The scripts use these commands:
 //
-//	submit.sh  sbatch, with the tag as the job's name; if the answer is lost, the tag finds the job
-//	poll.sh    squeue for jobs that wait or run, and the directories for jobs that began or ended
+//	submit.sh  sbatch, with the tag as the job's name; if the answer is lost, the job is found by the tag
+//	poll.sh    squeue for jobs that wait or run, and the directories of jobs that have begun or ended
 //	lost.sh    sacct or scontrol, only for jobs that vanished without leaving their status
 //	cancel.sh  scancel; it waits until no job under the tag is left in the queue
 //	try.sh     sbatch --test-only, before a site is used with new options
@@ -36,10 +37,10 @@ import (
 )
 
 // usualGrace is the time between SIGTERM and SIGKILL for a job whose walltime has ended, and for processes that it
-// leaves.
+// leaves behind.
 const usualGrace = 5 * time.Second
 
-// Exit statuses of scripts that did nothing.
+// Exit statuses of scripts that changed nothing.
 const (
 	exitAway = 5 // Slurm could not be reached
 	exitNone = 6 // there is no Slurm
@@ -81,14 +82,14 @@ type Batch struct {
 	grace time.Duration
 }
 
-// New follows the jobs below root, an absolute path at the site for Corral alone, shared with the nodes, which need not
-// exist. The caller closes conn after the last use of the Batch.
+// New returns a Batch for the jobs below root, an absolute path at the site for Corral alone, which is shared with the
+// nodes and need not exist. The caller closes conn after the last use of the Batch.
 func New(conn gridsite.Conn, root string) *Batch {
 	return &Batch{Dirs: jobdir.At(conn, root, answer), conn: conn, grace: usualGrace}
 }
 
-// Submit queues the job, unless one was queued under the tag before. Two concurrent submissions may queue two jobs, of
-// which one starts its command: the batch scripts agree on it through the job's directory.
+// Submit queues the job, unless a job was already queued under the tag. Two concurrent submissions may queue two jobs,
+// of which only one starts its command: the batch scripts use the job's directory to decide which one.
 func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
 	options, err := optionsOf(b, spec)
 	if err != nil {
@@ -114,8 +115,8 @@ func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 var idPattern = regexp.MustCompile(`^([0-9]+|unstarted)$`)
 
 // Poll queries squeue once for all jobs, and reads the status that the jobs wrote to their directories. It asks Slurm
-// again only about jobs found in neither, because they were killed together with their script. Slurm's answer is stored
-// in the directory, because Slurm forgets it soon.
+// again only about jobs that are found in neither place, because they were killed together with their scripts. Slurm's
+// answer is stored in the job's directory, because Slurm soon forgets the job.
 func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
 	if err := b.Admits(tags...); err != nil {
 		return nil, err
@@ -171,7 +172,8 @@ func (b *Batch) CancelJobs(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// Forget refuses a job that has not ended. With the last job it removes root if nothing else is in it.
+// Forget refuses to forget a job that has not ended. Together with the last job it removes root, if root contains
+// nothing else.
 func (b *Batch) Forget(ctx context.Context, tag string) error {
 	return b.ForgetMany(ctx, []string{tag})
 }
@@ -195,8 +197,8 @@ func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
 	return nil
 }
 
-// answer maps the exit statuses of our scripts to errors. If the head node has no Slurm, only another contact helps; if
-// the controller does not answer, it may be back soon.
+// answer maps the exit statuses of our scripts to errors. If Slurm is not installed on the head node, only another
+// contact can help; if the controller does not answer, it may soon answer again.
 func answer(status int, stderr []byte) error {
 	switch status {
 	case jobdir.ExitRefused:

@@ -52,7 +52,7 @@ func openSlurm(t testing.TB, conn gridsite.Conn) gridsitetest.Fixture {
 	}
 }
 
-// killBatchScript kills the script that watches over the job.
+// killBatchScript kills the script that monitors the job.
 func killBatchScript(t testing.TB, id string) {
 	t.Helper()
 	out, err := startSlurm(t).Command("scancel", "--batch", "--signal=KILL", strings.TrimSpace(id)).CombinedOutput()
@@ -93,7 +93,7 @@ func TestSSHSlurmOutage(t *testing.T) {
 	gridsitetest.TestOutage(t, f, outage)
 }
 
-// ownSlurm is a cluster for one test that affects the whole of it.
+// ownSlurm returns a cluster for one test, whose actions affect the whole cluster.
 func ownSlurm(t *testing.T) *gridsitetest.Slurm {
 	t.Helper()
 	cluster, err := gridsitetest.StartSlurm([]string{"NODES=1"})

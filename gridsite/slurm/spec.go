@@ -15,12 +15,12 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// directive begins a line of a batch script that sbatch parses.
+// directive is the beginning of a line of a batch script that sbatch parses.
 const directive = "#SBATCH"
 
-// optionsOf returns sbatch's arguments for a job. The tag is the job's name, under which squeue lists it, and its
-// comment, which survives where a site changes names. One task starts per node; the pilot starts everything else within
-// it. Options that some versions lack are added at the site (offers.sh).
+// optionsOf returns sbatch's arguments for a job. The tag is the job's name, under which squeue lists it, and also its
+// comment, which is preserved if a site changes names. One task per node is started; the pilot starts all other
+// processes within it. Options that some versions do not support are added at the site (offers.sh).
 func optionsOf(b *Batch, spec gridsite.JobSpec) ([]string, error) {
 	if err := errors.Join(b.CheckSpec(spec), check(spec)); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func optionsOf(b *Batch, spec gridsite.JobSpec) ([]string, error) {
 	}
 	system, err := corral.BatchSystemNamed("slurm")
 	if err != nil {
-		return nil, err // unreachable: the table has every dialect
+		return nil, err // unreachable: the table contains every dialect
 	}
 	for _, given := range spec.Given() {
 		if flag := system.Options[given.Name]; flag != directive {
@@ -60,8 +60,8 @@ func optionsOf(b *Batch, spec gridsite.JobSpec) ([]string, error) {
 	return options, nil
 }
 
-// outputPath returns a path for --output, in which Slurm expands '%'. Slurm also drops backslashes, so for a path with
-// one the batch script's own output is discarded; the job's is kept.
+// outputPath returns a path for --output, in which Slurm expands '%'. Slurm also removes backslashes, so for a path
+// with a backslash the batch script's own output is discarded; the job's output is kept.
 func outputPath(name string) string {
 	if strings.Contains(name, `\`) {
 		return "/dev/null"
@@ -78,8 +78,9 @@ func timeLimit(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:%02d", n/86400, n/3600%24, n/60%60, n%60)
 }
 
-// check validates values that become arguments or lines of a script, so that none of them can begin another one. It
-// also rejects options with which sbatch would create something other than one job, which could not be followed.
+// check validates values that become arguments or lines of a script, so that no value can begin another argument or
+// line. It also rejects options with which sbatch would create anything other than one job, because the result could
+// not be followed.
 func check(spec gridsite.JobSpec) error {
 	var errs []error
 	for _, given := range spec.Given() {
@@ -118,7 +119,7 @@ func filesOf(b *Batch, spec gridsite.JobSpec) map[string][]byte {
 	return files
 }
 
-// batchScript returns a script that runs run.sh. A line of the user's is a comment to the shell and an option to
+// batchScript returns a script that runs run.sh. A line from the user is a comment for the shell and an option for
 // sbatch.
 func (b *Batch) batchScript(spec gridsite.JobSpec) []byte {
 	var text strings.Builder

@@ -17,8 +17,9 @@ import (
 // A queuedJob is a line of squeue: Slurm's number of the job, its state, and the reason why it waits.
 type queuedJob struct{ id, state, why string }
 
-// waiting and ended are squeue's states of a job that does not hold its nodes yet, and of one that has ended. In every
-// other state, including those of later versions, it runs or is about to: a live job must never be reported as ended.
+// waiting lists squeue's states of a job that does not hold its nodes yet, and ended the states of a job that has
+// ended. In every other state, including the states of later versions, a job is running or about to run: a live job
+// must never be reported as ended.
 var (
 	waiting = []string{"PENDING", "CONFIGURING", "EXPEDITING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
 		"SPECIAL_EXIT", "RESV_DEL_HOLD"}
@@ -31,19 +32,19 @@ func (j queuedJob) holds() bool { return !slices.Contains(waiting, j.state) }
 
 // A record is the content of a job's directory.
 type record struct {
-	id      string    // of the job that started; else of the one submitted; empty: unknown
+	id      string    // of the started job, or else of the submitted job; empty: unknown
 	started time.Time // time recorded by the batch script
 	status  *gridsite.JobStatus
 }
 
-// A sight is the result of one look at a site.
+// A sight is the result of one poll of a site.
 type sight struct {
 	queue map[string][]queuedJob // live jobs by name, the oldest first
 	past  map[string][]string    // ids of ended jobs, by name
 	jobs  map[string]record      // by tag
 }
 
-// parseSight parses the output of poll.sh and lost.sh. It rejects incomplete output, in which jobs would seem to have
+// parseSight parses the output of poll.sh and lost.sh. It rejects incomplete output, because jobs would seem to have
 // vanished. Lines of squeue with another form belong to other jobs, such as arrays.
 func parseSight(out []byte) (sight, error) {
 	seen := sight{queue: map[string][]queuedJob{}, past: map[string][]string{}, jobs: map[string]record{}}
@@ -75,7 +76,7 @@ func parseSight(out []byte) (sight, error) {
 	return seen, nil
 }
 
-// number returns a job's id as a number, 0 if it has none.
+// number returns a job's id as a number, or 0 if the job has no number.
 func number(id string) int {
 	n, _ := strconv.Atoi(id) // digits, because idPattern matched them
 	return n
@@ -135,9 +136,9 @@ func (v sight) gone(tags []string) []string {
 	return gone
 }
 
-// status returns the status of the jobs under a tag. The job's own directory has precedence: its end, then its start.
-// Otherwise the queue decides. If several jobs are queued under the tag, one of them is reported, and the others as
-// Extra, to be cancelled.
+// status returns the status of the jobs under a tag. The job's own directory has precedence: first a recorded end, then
+// a recorded start. Otherwise the status is derived from the queue. If several jobs are queued under the tag, one of
+// them is reported, and the others as Extra, to be cancelled.
 func (v sight) status(tag string) (gridsite.JobStatus, bool) {
 	dir := v.jobs[tag]
 	job := gridsite.JobStatus{Tag: tag, ID: dir.id, Phase: gridsite.Queued}
@@ -164,7 +165,7 @@ func (v sight) status(tag string) (gridsite.JobStatus, bool) {
 	}
 	starting := dir.status == nil && dir.started.IsZero()
 	for _, j := range live {
-		// Only one of those that Slurm has started begins, and it may be any of them.
+		// Of the jobs that Slurm has started, only one begins; it may be any of them.
 		if j.id != job.ID && j.state != "COMPLETING" && !(starting && j.holds()) {
 			job.Extra = append(job.Extra, j.id)
 		}
@@ -177,8 +178,8 @@ func (v sight) status(tag string) (gridsite.JobStatus, bool) {
 	return job, true
 }
 
-// foremost returns the job that counts while none has begun: preferably one that Slurm has started, then the last one
-// submitted under the tag, then the oldest.
+// foremost returns the job that counts while no job has begun: preferably a job that Slurm has started, then the job
+// last submitted under the tag, then the oldest job.
 func (r record) foremost(live []queuedJob) queuedJob {
 	rank := func(j queuedJob) int {
 		rank := 0
@@ -194,8 +195,8 @@ func (r record) foremost(live []queuedJob) queuedJob {
 }
 
 // neverStarts matches reasons for which Slurm holds an accepted job: the request violates a rule of the partition, the
-// association or the QOS, whatever other jobs do. PartitionNodeLimit is excluded, because old versions report it while
-// nodes are down.
+// association or the QOS, regardless of other jobs. PartitionNodeLimit is excluded, because old versions report it
+// while nodes are down.
 var neverStarts = regexp.MustCompile(`^(PartitionTimeLimit|BadConstraints|InvalidAccount|InvalidQOS|` +
 	`AccountNotAllowed|QOSNotAllowed|DependencyNeverSatisfied|DeadLine|MaxMemPerLimit|` +
 	`(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?|QOSMin\w+)$|` +
@@ -209,8 +210,8 @@ func waits(reason string) (why string, never bool) {
 	return gridsite.OneLine(reason), neverStarts.MatchString(reason)
 }
 
-// passingWords are words of refusals that may not recur later, each with the event required before: a limit on the
-// user's jobs has room when some have ended, and a person renews a credential.
+// passingWords are words of refusals that may not recur later, each with the class of the event that is required first:
+// some of the user's jobs must end before more jobs fit the limit, or a person must renew a credential.
 var passingWords = map[string]corral.FailureClass{
 	"SubmitJob":                corral.FailureQuota,
 	"Access/permission denied": corral.FailureAuthentication,
@@ -222,7 +223,7 @@ var passingWords = map[string]corral.FailureClass{
 }
 
 // refusal returns Slurm's refusal in its own words: "sbatch: error: Batch job submission failed: X", often preceded by
-// the name of the limit or a sentence of the site's. Limits on the number of jobs, and nodes that are down, are
+// the name of the limit or a message of the site's own. Limits on the number of jobs, and nodes that are down, are
 // transient; a wrong account or partition is not.
 func refusal(stderr []byte) *gridsite.Refused {
 	for _, full := range []string{"No space left", "quota exceeded"} { // tar prints many lines about these

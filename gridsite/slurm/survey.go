@@ -13,9 +13,9 @@ import (
 	"github.com/corral-pilot/corral/gridsite/survey"
 )
 
-// Survey reports Slurm's partitions and, if Slurm keeps accounts and enforces their limits, the user's limits. Without
-// a version or partitions there is no usable Slurm, which is an error. Any other gap is noted and causes no refusal
-// later.
+// Survey reports Slurm's partitions and, if Slurm keeps accounts and enforces their limits, the user's limits. If it
+// finds no version or no partitions, Slurm is not usable, which is an error. Any other missing fact is noted, and never
+// causes a refusal later.
 func (b *Batch) Survey(ctx context.Context, options corral.BatchOptions) (corral.SiteFacts, error) {
 	said, facts, err := survey.Ask(ctx, b.conn, b.Root(), pathScript, surveyScript)
 	if err != nil {
@@ -58,7 +58,7 @@ func versionOf(said string) string {
 	return strings.TrimSpace("slurm " + versionNumber.FindString(said))
 }
 
-// A partition is a partition of Slurm, with the data that selects other limits there.
+// A partition is a partition of Slurm, with the data that determines further limits in it.
 type partition struct {
 	corral.SiteQueue
 	qos           string // name of the partition's QOS; empty: none
@@ -68,7 +68,7 @@ type partition struct {
 }
 
 // parsePartitions parses scontrol -o show partition: one line per partition, of NAME=VALUE. The value of a limit must
-// be valid; a limit that an old version lacks counts as none.
+// be valid; a limit that an old version does not support counts as no limit.
 func parsePartitions(out string) ([]partition, error) {
 	var all []partition
 	for line := range strings.Lines(out) {
@@ -121,7 +121,7 @@ func parsePartition(line string) (partition, error) {
 // noLimit are the words of Slurm's tools for a limit that is not set.
 var noLimit = []string{"", "UNLIMITED", "INFINITE", "NONE", "(null)"}
 
-// count parses a limit; 0 means none.
+// count parses a limit; 0 means that no limit is set.
 func count(s string) (int, error) {
 	if slices.Contains(noLimit, s) {
 		return 0, nil
@@ -159,7 +159,8 @@ func addNodes(partitions []partition, out string) error {
 }
 
 // add includes one kind of node. The largest node counts, because a job's request must fit a single node. For the
-// memory per cpu the smallest share counts, because a job may get any node, unless the partition sets a default.
+// memory per cpu the smallest share counts, because a job may be assigned any node, unless the partition sets a
+// default.
 func (p *partition) add(cpus, memoryMiB, gpus int) {
 	p.CPUs = max(p.CPUs, atMost(cpus, p.nodeCPUs))
 	p.MemoryMiB = max(p.MemoryMiB, atMost(memoryMiB, p.nodeMemoryMiB))

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// Answers of the real Slurm are understood completely, in every version that the tests run on.
+// The answers of the real Slurm are parsed completely, for every version with which the tests run.
 func TestSurveyOfRealSlurm(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)

@@ -115,7 +115,7 @@ func TestSurveyOfSlurm(t *testing.T) {
 	}
 }
 
-// holds compares the facts that want contains. It compares a list up to the length in want.
+// holds checks that facts match all values in want. Lists are compared up to their length in want.
 func holds(t *testing.T, facts corral.SiteFacts, want string) {
 	t.Helper()
 	var w map[string]any
@@ -135,7 +135,7 @@ func holds(t *testing.T, facts corral.SiteFacts, want string) {
 	}
 }
 
-// differences lists the parts of want that got lacks. Values that JSON omits count as 0.
+// differences lists the parts of want that are missing from got. Values that JSON omits count as 0.
 func differences(at string, got, want any) []string {
 	var all []string
 	switch w := want.(type) {

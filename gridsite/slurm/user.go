@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/survey"
 )
 
-// A policy has the limits of an association or a QOS of Slurm's accounting; nil means no limit.
+// A policy contains the limits of an association or a QOS of Slurm's accounting; nil means no limit.
 type policy [4]*limit
 
 // Indices of a policy: the user's running jobs; those that wait or run; the time of one job; and its nodes.
@@ -36,8 +36,8 @@ func (l *limit) value() int64 {
 	return l.most
 }
 
-// over returns p, with the limits of weaker where p has none. Slurm combines the QOS of a partition, that of the job
-// and the association in this order.
+// over returns p, with limits from weaker added where p has none. Slurm combines the QOS of a partition, the QOS of the
+// job and the association in this order.
 func (p policy) over(weaker policy) policy {
 	for i := range p {
 		p[i] = cmp.Or(p[i], weaker[i])
@@ -45,7 +45,7 @@ func (p policy) over(weaker policy) policy {
 	return p
 }
 
-// closed names the limit that keeps every job from starting; empty if there is none.
+// closed names the limit that prevents every job from starting, or returns "" if there is none.
 func (p policy) closed() string {
 	for _, l := range p {
 		if l != nil && l.most == 0 {
@@ -55,15 +55,15 @@ func (p policy) closed() string {
 	return ""
 }
 
-// An association lets the user submit jobs under an account, to one partition or to all. It has its own limits, the
-// list of permitted QOS, and a default QOS.
+// An association permits the user to submit jobs under an account, to one partition or to all. It has its own limits,
+// the list of permitted QOS, and a default QOS.
 type association struct {
 	account, partition, defaultQOS string
 	qos                            []string
 	policy
 }
 
-// A qualityOfService is a QOS of Slurm. beyond lists the limits of partitions that it overrides.
+// A qualityOfService is a QOS of Slurm. beyond lists the limits of partitions that the QOS overrides.
 type qualityOfService struct {
 	policy
 	beyond []string
@@ -71,8 +71,8 @@ type qualityOfService struct {
 
 // addUser adds the user's limits with these options to the partitions and the facts. It reads three tables of Slurm's
 // accounting in order of dependency: whether limits are enforced, the QOS, and the user's accounts. Without accounting
-// nothing is known. If limits are not enforced, only the existence of the QOS is checked, because Slurm would report
-// nothing else.
+// no limits are known. If limits are not enforced, only the existence of the QOS is checked, because Slurm would report
+// no other error.
 func addUser(said survey.Sections, options corral.BatchOptions, partitions []partition, facts *corral.SiteFacts) error {
 	enforced, err := limitsEnforced(said)
 	if err != nil {
@@ -145,9 +145,9 @@ func limitsEnforced(said survey.Sections) (bool, error) {
 }
 
 // allowed returns the limits of a job in the partition, and the names of the partition's limits that it overrides;
-// found is false if the user has no association for it. An association with the partition itself takes precedence over
-// one for all partitions. The job's QOS is the requested one, else the association's default, else its only one, else
-// Slurm's.
+// found is false if the user has no association for it. An association for the partition itself takes precedence over
+// an association for all partitions. The job's QOS is the requested QOS or, failing that, the association's default,
+// its only QOS, or Slurm's default.
 func allowed(p *partition, options corral.BatchOptions, associations []association,
 	qualities map[string]qualityOfService) (held policy, beyond []string, found bool) {
 	of := func(partition string) int {
@@ -190,8 +190,8 @@ func (p *partition) limit(held policy, beyond []string) {
 	p.Closed = held.closed()
 }
 
-// parseAssociations parses sacctmgr -nP show assoc: account, partition, the fields of parsePolicy, all QOS, the
-// default.
+// parseAssociations parses sacctmgr -nP show assoc: account, partition, the fields of parsePolicy, the list of QOS, the
+// default QOS.
 func parseAssociations(out string) ([]association, error) {
 	var all []association
 	for line := range strings.Lines(out) {

@@ -23,7 +23,7 @@ import (
 )
 
 // A gateKeeper is a server that asks questions at login and, unless serve is set, runs no commands. OpenSSH's server
-// asks only as root and with PAM.
+// asks questions only if it runs as root and uses PAM.
 type gateKeeper struct {
 	home, address string
 	conns         chan net.Conn
@@ -151,7 +151,7 @@ func TestSSHLoginWithCodes(t *testing.T) {
 	}
 }
 
-// Commands do not wait for a person, and two persons do not log in at once.
+// Commands do not wait for a person, and two persons cannot log in at the same time.
 func TestSSHLoginBlocksNoCommands(t *testing.T) {
 	t.Parallel()
 	conn := keepGate(t, codes("111")).open(t)

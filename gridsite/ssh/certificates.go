@@ -1,7 +1,7 @@
 package ssh
 
-// This file handles certificates and their validity. A certificate is a file that is replaced while corrald runs, at
-// some sites every few hours. Therefore each login reads it again, as does each query for the credentials of a
+// This file handles certificates and their validity. A certificate is a file that is replaced while corrald is running,
+// at some sites every few hours. Therefore each login reads it again, as does each query for the credentials of a
 // connection.
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// inAgent is the source of a key that an agent has but no file.
+// inAgent is the source of a key that an agent has and no file contains.
 const inAgent = "ssh agent"
 
-// certified joins each certificate with its key. KEY-cert.pub implicitly belongs to KEY, and an error in it is only
+// certified combines each certificate with its key. KEY-cert.pub implicitly belongs to KEY, and an error in it is only
 // recorded; a certificate named by the configuration must exist and be valid.
 func (k *keyring) certified(own []named) ([]named, error) {
 	var found []named
@@ -85,8 +85,8 @@ func parseCertificate(line []byte) (*ssh.Certificate, error) {
 	return cert, nil
 }
 
-// lastSecond is the end of the year 9999, after which a time cannot be formatted; certificates without an end have a
-// later one.
+// lastSecond is the end of the year 9999, after which a time cannot be formatted; certificates that never expire have a
+// later end.
 const lastSecond = 253402300799
 
 // describe returns a key's public data; for a certificate, its subject and validity. An agent returns certificates as
@@ -109,7 +109,7 @@ func describe(key ssh.PublicKey, from string) credential.Credential {
 	return c
 }
 
-// again returns the current data of a credential that was read before, since the file may have been replaced. If the
+// again returns the current data of a credential that was read earlier, because the file may have been replaced. If the
 // file cannot be read, or the key is in an agent, the data is unchanged.
 func again(c credential.Credential) credential.Credential {
 	if c.Kind != credential.SSHCertificate || !filepath.IsAbs(c.Where) {
@@ -136,8 +136,8 @@ func (c *Conn) Credentials() []credential.Credential {
 	return all
 }
 
-// stale reports whether a credential of the connection, as its file is now, has expired. The hosts keep the connection,
-// but would not accept the credential for a new one.
+// stale reports whether a credential of the connection, in the current version of its file, has expired. The hosts keep
+// the connection, but would not accept the credential for a new connection.
 func (c *connection) stale() bool {
 	now := time.Now()
 	for _, s := range c.shown {

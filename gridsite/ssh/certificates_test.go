@@ -50,7 +50,7 @@ func (a authority) certificate(key xssh.PublicKey, from, to uint64) string {
 	return string(xssh.MarshalAuthorizedKey(cert))
 }
 
-// lastsUntil is a certificate that began an hour before its end.
+// lastsUntil returns a certificate whose validity begins an hour before its end.
 func (a authority) lastsUntil(key xssh.PublicKey, end time.Time) string {
 	return a.certificate(key, uint64(end.Add(-time.Hour).Unix()), uint64(end.Unix()))
 }

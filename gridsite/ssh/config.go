@@ -26,7 +26,8 @@ import (
 type address struct{ user, name, port string }
 
 // A hop is a host to log in at, with its settings from the user's configuration. All paths are absolute and expanded.
-// The reader of a file decides whether it may be missing: a default identity may, one named by the user may not.
+// The code that reads a file decides whether it may be missing: a default identity may be missing, but not an identity
+// named by the user.
 type hop struct {
 	user, host, port string
 	identities       []string // private key files
@@ -38,9 +39,9 @@ type hop struct {
 
 func (h hop) address() string { return net.JoinHostPort(h.host, h.port) }
 
-// A config is the user's ~/.ssh/config. The ssh command reads it for us (ssh -G), so that Include, Match and all
-// patterns mean the same as in the user's version of ssh. Without that command or file, defaults apply. The file is
-// read again for each connection, because it may change while corrald runs for weeks.
+// A config is the user's ~/.ssh/config. The ssh command parses the file (ssh -G), so that Include, Match and all
+// patterns have the same meaning as in the user's version of ssh. Without that command or file, defaults apply. The
+// file is read again for each connection, because it may change while corrald runs for weeks.
 type config struct {
 	home    string
 	ignored []string // settings that Corral does not follow, for people
@@ -50,7 +51,7 @@ func (c *config) file() string { return filepath.Join(c.home, ".ssh", "config") 
 
 const (
 	maxConfig  = 1 << 20          // bytes
-	configTime = 10 * time.Second // for ssh to read it: a command in a Match may hang
+	configTime = 10 * time.Second // for ssh to read the file: a command in a Match may hang
 )
 
 // usual is appended to the user's lines. ssh uses the first value of a keyword, so "none" appears only if the user has
@@ -58,9 +59,9 @@ const (
 // way.
 const usual = "\nMatch all\nIdentityFile none\nUserKnownHostsFile none\n"
 
-// route lists the hosts to log in at, each through the one before; the last is to itself. ProxyJump lists the others in
-// order. A jump host is used as the configuration describes it, except that a ProxyJump of its own is not followed as
-// ssh would; c.ignored records that.
+// route lists the hosts to log in at, each reached through the previous host; the last host is the one at the address
+// to. ProxyJump lists the other hosts in order. A jump host is used as the configuration describes it, except that its
+// own ProxyJump is not followed as ssh would follow it; c.ignored records this.
 func (c *config) route(ctx context.Context, to address) ([]hop, error) {
 	last, said, err := c.resolve(ctx, to)
 	if err != nil {
@@ -85,8 +86,8 @@ func (c *config) route(ctx context.Context, to address) ([]hop, error) {
 }
 
 // resolve determines the settings for a login at a host. ProxyCommand is rejected, because without it the connection
-// would reach another host than the user wants. Other unsupported keywords only make a login fail, or succeed with
-// another key; they are recorded in c.ignored, which is reported with a failure.
+// would lead to a different host than the user intends. Other unsupported keywords only make a login fail, or succeed
+// with another key; they are recorded in c.ignored, which is reported with a failure.
 func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) {
 	said, err := c.ask(ctx, a)
 	if err != nil {
@@ -152,10 +153,10 @@ func (c *config) files(words []string, a address, h hop) []string {
 }
 
 // settings are the output of ssh -G for a host: the values of each keyword, in order. A keyword that may be repeated,
-// such as IdentityFile, has several values; every other one has a single value, which may consist of several words.
+// such as IdentityFile, has several values; every other keyword has a single value, which may consist of several words.
 type settings map[string][]string
 
-// first returns the first value of a keyword; empty if there is none, or if it is "none".
+// first returns the first value of a keyword, or "" if the keyword has no value or the value is "none".
 func (s settings) first(keyword string) string {
 	if values := s[keyword]; len(values) > 0 && !strings.EqualFold(values[0], "none") {
 		return values[0]
@@ -163,7 +164,7 @@ func (s settings) first(keyword string) string {
 	return ""
 }
 
-// jumps returns the hosts in front of this one.
+// jumps returns the jump hosts through which this host is reached.
 func (s settings) jumps() []string {
 	if jumps := s.first("proxyjump"); jumps != "" {
 		return strings.Split(jumps, ",")

@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// The user's configuration has the same meaning as to ssh: the first value counts, also in an included file and below a
-// Match.
+// The user's configuration has the same meaning as for ssh: the first value counts, also in an included file and below
+// a Match.
 func TestSSHConfigOrder(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -44,7 +44,7 @@ func TestSSHConfigIsReadForEachLogin(t *testing.T) {
 	}
 }
 
-// A refused user is told which settings Corral did not follow, because they may be the reason.
+// The error for a refused user names the settings that Corral did not follow, because they may be the reason.
 func TestSSHConfigNotFollowed(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -71,8 +71,8 @@ func TestSSHQuoting(t *testing.T) {
 	})
 }
 
-// The login shell's output before the command is not the command's, and a shell that does not run the command is an
-// error.
+// The login shell's output before the command is not part of the command's output, and it is an error if the shell does
+// not run the command.
 func TestSSHLoginShellTalks(t *testing.T) {
 	t.Parallel()
 	talks := startSSHD(t, `ForceCommand echo welcome; echo "$SSH_ORIGINAL_COMMAND"; echo beware >&2; eval "$SSH_ORIGINAL_COMMAND"`)

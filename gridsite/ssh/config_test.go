@@ -41,7 +41,7 @@ func withSSH(t *testing.T, lines string, answers map[string]string) *config {
 
 const nothing = "identityfile none\nuserknownhostsfile none\nidentityagent SSH_AUTH_SOCK\n"
 
-// A route follows the output of ssh for the site and for each host in front of it.
+// A route is derived from the output of ssh for the site and for each jump host before it.
 func TestRoute(t *testing.T) {
 	c := withSSH(t, "Host *", map[string]string{
 		"hpc": "user ann\nhostname hpc1.example\nport 2022\nproxyjump bob@gate:2200,[::1]\nidentityfile ~/.ssh/%r at %n\nidentityfile none\n" +

@@ -33,7 +33,7 @@ type help struct {
 	acceptHostKey bool
 }
 
-// route reads the hosts on the way to the site, with the site last, from the user's configuration, and the settings
+// route reads from the user's configuration the hosts on the route to the site, with the site last, and the settings
 // that are not followed.
 func (d *dialer) route(ctx context.Context) (path []hop, ignored []string, err error) {
 	c := config{home: d.options.Home}
@@ -41,8 +41,8 @@ func (d *dialer) route(ctx context.Context) (path []hop, ignored []string, err e
 	return path, c.ignored, err
 }
 
-// dial logs in at the hosts of the path in order, each through a channel of the one before. If one of them refuses,
-// dial closes the earlier ones. The error names settings that were not followed, because they may be the reason.
+// dial logs in at the hosts of the path in order, each through a channel of the previous host. If a host refuses, dial
+// closes the earlier connections. The error names settings that were not followed, because they may be the reason.
 func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	path, ignored, err := d.route(ctx)
 	if err != nil {
@@ -72,10 +72,10 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	return c, nil
 }
 
-// login logs in at one host, through the last one of c, within timing.dial. The clock is stopped while a person
-// answers, since people look for their telephones. When the time is over, that cause replaces the error of the
-// connection closed under the login, which is less specific. The credential is the one that the host accepted, or zero
-// if it accepted a person's answer.
+// login logs in at one host, through the last host of c, within timing.dial. The clock is stopped while a person
+// answers, because people may have to look for their telephones. When the time is over, the timeout replaces the error
+// of the connection that was closed during the login, which is less specific. It returns the credential that the host
+// accepted, or a zero credential if the host accepted a person's answer.
 func (d *dialer) login(
 	ctx context.Context, h hop, c *connection, by help,
 ) (*ssh.Client, credential.Credential, error) {
@@ -113,7 +113,8 @@ func (d *dialer) guarded(h hop, c *connection, err error) error {
 	return &gridsite.Unreached{Address: h.address(), Err: err}
 }
 
-// reach connects with a host: directly with the first one, and through a channel of the last one of c with the others.
+// reach connects with a host: directly with the first host, and through a channel of the last host of c with every
+// other host.
 func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, error) {
 	before := len(c.clients)
 	switch {
@@ -130,8 +131,9 @@ func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, err
 }
 
 // greet performs the handshake over conn, in which both sides authenticate. Package ssh has no contexts, so the end of
-// ctx closes conn. The callbacks of both sides explain an error themselves, because package ssh converts theirs to
-// text. The host key comes first: unless the host is trusted, no key was tried.
+// ctx closes conn. The callbacks for the host key and for the user's keys record their errors themselves, because
+// package ssh converts errors to text. An error of the host key is returned first: unless the host is trusted, no key
+// was tried.
 func (d *dialer) greet(
 	ctx context.Context, h hop, conn net.Conn, clock *time.Timer, by help,
 ) (client *ssh.Client, shown credential.Credential, err error) {

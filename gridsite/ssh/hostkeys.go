@@ -25,17 +25,17 @@ type hostKeys struct {
 	hop        hop
 	files      []string
 	callback   ssh.HostKeyCallback
-	algorithms []string              // to request from the host: a key of another type proves nothing
+	algorithms []string              // to request from the host: other types cannot be verified
 	known      []knownhosts.KnownKey // keys of the host itself, not of its authorities
 	refused    *gridsite.HostKeyError
-	accept     bool   // trust a host that no file knows
+	accept     bool   // trust a host whose key is in no file
 	accepted   []byte // the accepted key, which is shown again on an old connection
 }
 
-// readHostKeys reads the existing files for a host. A host may have keys of several types and shows one of those that
-// the client requests. If the client requested another type than in the file, an honest host would seem to have
-// changed, so the known types come first. They are found by checking a key that cannot be known: the error lists the
-// known ones.
+// readHostKeys reads the existing files for a host. A host may have keys of several types and shows a key of a type
+// that the client requests. If the client requested another type than the one in the file, the key of an honest host
+// would seem to have changed, so the known types are requested first. They are determined by checking a key that cannot
+// be known: the error lists the known keys.
 func readHostKeys(h hop, accept bool) (*hostKeys, error) {
 	k := &hostKeys{hop: h, accept: accept}
 	for _, file := range h.knownHosts {
@@ -65,15 +65,15 @@ func readHostKeys(h hop, accept bool) (*hostKeys, error) {
 	return k, nil
 }
 
-// nobodysKey is a key that no file has. Checking it makes package knownhosts return all known keys of a host.
+// nobodysKey is a key that no file contains. Checking it makes package knownhosts return all known keys of a host.
 type nobodysKey struct{}
 
 func (nobodysKey) Type() string                        { return "none" }
 func (nobodysKey) Marshal() []byte                     { return []byte("none") }
 func (nobodysKey) Verify([]byte, *ssh.Signature) error { return errors.New("not a key") }
 
-// isAuthority reports whether a line of a file is that of a certificate authority, which package knownhosts does not
-// reveal. The host itself never shows such a key, so its type does not matter for the request.
+// isAuthority reports whether a line of a file belongs to a certificate authority, which package knownhosts does not
+// report. The host itself never shows such a key, so its type does not matter for the request.
 func isAuthority(known knownhosts.KnownKey) bool {
 	text, _ := os.ReadFile(known.Filename) // an unreadable file has no such line
 	lines := strings.Split(string(text), "\n")
@@ -106,9 +106,9 @@ func unique(words []string) []string {
 	return found
 }
 
-// check is the callback at each login, and at each key renewal of a long connection. The refusal is kept, because
-// package ssh converts the error of a callback to text. People are shown the key within a certificate, because
-// ssh-keygen -l prints that key and a file without the authority can contain it.
+// check is the callback at each login, and at each key renewal of a long connection. It stores the refusal, because
+// package ssh converts the error of a callback to text. For a certificate, the refusal shows the key in the
+// certificate, because ssh-keygen -l prints that key and a file without the authority can contain it.
 func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error {
 	err := k.callback(name, remote, key)
 	var vain error
@@ -140,7 +140,7 @@ func (k *hostKeys) check(name string, remote net.Addr, key ssh.PublicKey) error 
 }
 
 // checkParts checks the parts of a certificate. Its authority or its key may be revoked, and the key may be known even
-// if the certificate is not accepted, for the reason vain.
+// if the certificate is not accepted; vain is the reason why it is not accepted.
 func (k *hostKeys) checkParts(name string, remote net.Addr, cert *ssh.Certificate, vain error) error {
 	var revoked *knownhosts.RevokedError
 	if err := k.callback(name, remote, cert.SignatureKey); errors.As(err, &revoked) {
@@ -152,9 +152,9 @@ func (k *hostKeys) checkParts(name string, remote net.Addr, cert *ssh.Certificat
 	return nil
 }
 
-// remember adds the key of an unknown host to the user's own file, as ssh does after "yes". An incomplete last line is
-// ended first, or the new line would become part of it. A key accepted in this login is not written again when it is
-// shown once more.
+// remember adds the key of an unknown host to the user's own file, as ssh does after "yes". If the last line of the
+// file is incomplete, it is first completed with a newline; otherwise the new line would become part of it. A key that
+// was accepted in this login is not written again when the host shows it again.
 func (k *hostKeys) remember(key ssh.PublicKey) error {
 	if bytes.Equal(k.accepted, key.Marshal()) {
 		return nil
@@ -183,7 +183,7 @@ func (k *hostKeys) remember(key ssh.PublicKey) error {
 // name returns the host's name in known_hosts.
 func (k *hostKeys) name() string { return knownhosts.Normalize(k.hop.address()) }
 
-// places lists where the known keys of the host are, for people.
+// places lists the files and lines that contain the known keys of the host, for people.
 func (k *hostKeys) places() []string {
 	var places []string
 	for _, known := range k.known {
@@ -197,8 +197,9 @@ func place(k knownhosts.KnownKey) string {
 	return fmt.Sprintf("%s:%d %s", k.Filename, k.Line, ssh.FingerprintSHA256(k.Key))
 }
 
-// explain replaces the error of a login by that of the host key, if that was the cause. A host without a key of a known
-// type fails during the negotiation, before the callback; for the user it counts as a changed host.
+// explain replaces the error of a login with the error of the host key, if the host key was the cause. With a host that
+// has no key of a known type, the login fails during the negotiation, before the callback; for the user this counts as
+// a changed host.
 func (k *hostKeys) explain(err error) error {
 	_, negotiation := errors.AsType[*ssh.AlgorithmNegotiationError](err)
 	switch {

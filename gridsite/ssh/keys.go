@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// unlocked are the decrypted keys, by the wire format of their public halves. They stay in memory as long as corrald
-// runs, so that a connection lost at night can be restored without a person; passphrases are not kept.
+// unlocked are the decrypted keys, by the wire format of their public halves. They stay in memory for as long as
+// corrald runs, so that a connection lost at night can be restored without a person; passphrases are not kept.
 type unlocked struct {
 	mu   sync.Mutex
 	keys map[string]ssh.Signer
@@ -45,9 +45,9 @@ func (u *unlocked) put(key ssh.Signer) {
 	u.keys[string(key.PublicKey().Marshal())] = key
 }
 
-// A keyring collects the keys for one login, and their results. Package ssh reports only that none succeeded; the
-// keyring records each key that was offered and each unusable one, for the error. Its ctx is the login's, kept for
-// callbacks of package ssh, which receive none.
+// A keyring collects the keys for one login, and their results. Package ssh reports only that no key succeeded; the
+// keyring records each key that was offered and each unusable key, for the error. Its ctx is the login's context,
+// stored for callbacks of package ssh, which receive no context.
 type keyring struct {
 	dialer   *dialer
 	hop      hop
@@ -56,7 +56,7 @@ type keyring struct {
 	keys     []ssh.Signer
 	tried    []string
 	expired  []credential.Credential // credentials that were not tried
-	used     credential.Credential   // the last one for which the host requested a signature
+	used     credential.Credential   // the last credential for which the host requested a signature
 	problems []error
 	ask      gridsite.Asker // nil: no person is available
 	offered  []string
@@ -101,9 +101,9 @@ func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask grid
 	return k, nil
 }
 
-// add adds a key once: an agent often has a file's key too, and a server ends the login after some unknown keys. A
-// certificate differs from its key on the wire, so both are tried. An expired one is not tried: it would cost a try,
-// and hide the reason for the failure.
+// add adds a key, unless it was added before: an agent often also has the key of a file, and a server ends the login
+// after several unknown keys. A certificate differs from its key on the wire, so both are tried. An expired certificate
+// is not tried: it would use up one of the permitted tries, and hide the reason for the failure.
 func (k *keyring) add(key named) {
 	if held(key.PublicKey(), k.keys) != nil {
 		return
@@ -192,8 +192,8 @@ func (k *keyring) identity(file string, agents []ssh.Signer) (ssh.Signer, error)
 	return nil, err
 }
 
-// publicHalf finds the public key of a key file: in the file, if that is public or encrypted in the current format, or
-// in the file beside it, as written by ssh-keygen.
+// publicHalf finds the public key of a key file: in the key file itself, if it is public or encrypted in the current
+// format, or in the corresponding .pub file, as written by ssh-keygen.
 func publicHalf(file string, content []byte, missing *ssh.PassphraseMissingError) (ssh.PublicKey, error) {
 	if missing != nil && missing.PublicKey != nil { // older formats hide it
 		return missing.PublicKey, nil
@@ -204,7 +204,7 @@ func publicHalf(file string, content []byte, missing *ssh.PassphraseMissingError
 	return readPublicKey(file + ".pub")
 }
 
-// held returns the key with this public half; nil if there is none.
+// held returns the key with this public half, or nil if keys does not contain it.
 func held(public ssh.PublicKey, keys []ssh.Signer) ssh.Signer {
 	for _, key := range keys {
 		if bytes.Equal(key.PublicKey().Marshal(), public.Marshal()) {
@@ -224,8 +224,8 @@ func readPublicKey(file string) (ssh.PublicKey, error) {
 	return key, err
 }
 
-// unlock asks for the passphrase of a key. It is called during a login, after the server has said that it accepts the
-// key. A failure only excludes this key, and marks the login as one in which a person could help.
+// unlock asks for the passphrase of a key. It is called during a login, after the server has indicated that it accepts
+// the key. A failure excludes only this key, and marks the login as one for which a person's help would be useful.
 func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 	key, err := func() (ssh.Signer, error) {
 		if k.ask == nil {
@@ -255,7 +255,7 @@ func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 type named struct {
 	ssh.Signer
 	from  string
-	shut  bool   // it needs a person to open it
+	shut  bool   // a person is needed to open it
 	signs func() // called before each signature; may be nil
 }
 
@@ -270,8 +270,8 @@ func (n named) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) 
 	return n.Signer.Sign(rand, data)
 }
 
-// locked is an encrypted key, which is opened for its first signature. Its public half suffices to ask the server
-// whether it would accept the key.
+// locked is an encrypted key that is opened for its first signature. Its public half suffices to ask the server whether
+// it would accept the key.
 type locked struct {
 	public ssh.PublicKey
 	open   func() (ssh.Signer, error)

@@ -9,17 +9,17 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-// maxLine is Linux's limit for one argument, which is how the login shell receives a remote line.
+// maxLine is Linux's limit for the length of one argument; the login shell receives a remote line as one argument.
 const maxLine = 128<<10 - 1
 
-// remoteLine returns a line for a login shell that becomes exactly this argument vector without leaving a shell
-// process. The login shell may be csh or fish as well as a POSIX shell; they agree on text between single quotes
-// without quotes, backslashes, exclamation marks and control characters. Therefore the command, quoted for a POSIX
-// shell, is sent with these characters in octal, and printf in /bin/sh decodes it.
+// remoteLine returns a line with which a login shell executes exactly this argument vector, without leaving a shell
+// process. The login shell may be csh or fish as well as a POSIX shell; all of them treat text between single quotes in
+// the same way if it contains no quotes, backslashes, exclamation marks or control characters. Therefore the command,
+// quoted for a POSIX shell, is sent with these characters in octal, and printf in /bin/sh decodes it.
 //
 // Before the command begins, the line prints mark on stdout, and mark with its process id on stderr, each on a line of
-// its own. Earlier output is the login shell's, which may lack a final newline. exec keeps the process id, so the id is
-// the command's.
+// its own. Earlier output was printed by the login shell, and may lack a final newline. exec keeps the process id, so
+// the printed id is also the command's.
 func remoteLine(mark string, argv []string) (string, error) {
 	if len(argv) == 0 || slices.ContainsFunc(argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%q: want a command, without a NUL", argv)

@@ -56,7 +56,7 @@ func expectArgs(t *rapid.T, out []byte, want []string) {
 	}
 }
 
-// The line means the same to any installed login shell.
+// The line has the same meaning for every installed login shell.
 func TestSSHQuotingForLoginShells(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"sh", "dash", "bash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish"} {

@@ -17,9 +17,9 @@ import (
 // A link is the connection to a site, if there is one, and the result of the last login.
 //
 // Two tokens serialize logins. The holder of turn may log in without a person, and owns the fields below it. Commands
-// that find no connection wait for turn, so that a hundred of them cause only one login. A login with a person holds
-// the token asking, perhaps for minutes, and takes turn only at its end: meanwhile commands may fail, but none of them
-// waits for the person.
+// that find no connection wait for turn, so that a hundred commands cause only one login. A login with a person's help
+// holds the token asking, perhaps for minutes, and takes turn only at its end: in the meantime commands may fail, but
+// no command waits for the person.
 type link struct {
 	site    site
 	timing  *timing
@@ -37,8 +37,8 @@ type link struct {
 
 var errClosed = errors.New("the connection was closed")
 
-// A connection is a login to the site, and the logins at its jump hosts, in order. Each login depends on those before
-// it: when one ends, all do, and lost is closed.
+// A connection is a login to the site, and the logins at its jump hosts, in order. Each login depends on the previous
+// ones: when one ends, all of them end, and lost is closed.
 type connection struct {
 	path    []hop
 	clients []*ssh.Client           // of the hosts reached so far
@@ -48,29 +48,29 @@ type connection struct {
 
 func (c *connection) site() *ssh.Client { return c.clients[len(c.clients)-1] }
 
-// close begins with the login that holds the socket. The others pass through it, and closing them first could block on
-// a failed network.
+// close begins with the login that holds the socket. All other logins use this socket, and closing them first could
+// block on a failed network.
 func (c *connection) close() {
 	for _, client := range c.clients {
 		_ = client.Close()
 	}
 }
 
-// Connect logs in as described for gridsite.Remote, even during the pause after a failure: a user who requests it has
-// changed something. Run also logs in if necessary.
+// Connect logs in as described for gridsite.Remote, even during the pause after a failure: a user who requests a login
+// has probably fixed the cause. Run also logs in if necessary.
 func (c *Conn) Connect(ctx context.Context, acceptHostKey bool) error {
 	_, err := c.link.connected(ctx, true, help{acceptHostKey: acceptHostKey})
 	return err
 }
 
-// Login logs in with the help of a person. Answers are not kept, but keys stay unlocked, so that a lost connection can
-// be restored without the person.
+// Login logs in with the help of a person. Answers are not stored, but keys stay unlocked, so that a lost connection
+// can be restored without the person.
 func (c *Conn) Login(ctx context.Context, ask gridsite.Asker) error { return c.link.login(ctx, ask) }
 
-// Stands reports whether there is a connection.
+// Stands reports whether the connection is up.
 func (c *Conn) Stands() bool { return c.link.standing() != nil }
 
-// Lost returns a channel that is closed when the current connection ends; nil if there is none.
+// Lost returns a channel that is closed when the current connection ends, or nil if there is no connection.
 func (c *Conn) Lost() <-chan struct{} {
 	if conn := c.link.standing(); conn != nil {
 		return conn.lost
@@ -79,7 +79,7 @@ func (c *Conn) Lost() <-chan struct{} {
 }
 
 // connected returns the connection, and logs in if there is none. During the pause after a failure it returns that
-// failure again, unless atOnce is set: a site in trouble, or one that counts failed logins, must not receive a login
+// failure again, unless atOnce is set: a site in trouble, or a site that counts failed logins, must not receive a login
 // from each of the engine's commands. It does not pause if an expired certificate has been replaced.
 func (l *link) connected(ctx context.Context, atOnce bool, by help) (*connection, error) {
 	select {
@@ -112,7 +112,7 @@ func (l *link) standing() *connection {
 	return nil
 }
 
-// good returns the connection if its credentials are still valid for another login; nil otherwise.
+// good returns the connection if its credentials are still valid for another login, and nil otherwise.
 func (l *link) good() *connection {
 	if c := l.standing(); c != nil && !c.stale() {
 		return c
@@ -120,9 +120,9 @@ func (l *link) good() *connection {
 	return nil
 }
 
-// use makes c the connection, replacing a stale one. It starts two goroutines: one waits for the connection's end and
-// closes the rest of it, the other detects a connection that is dead without having ended. Both end once lost is
-// closed.
+// use makes c the connection, and closes a stale connection that it replaces. It starts two goroutines: one waits for
+// the connection's end and closes the remaining logins, and the other detects that the connection is dead although it
+// has not ended. Both end once lost is closed.
 func (l *link) use(c *connection) {
 	if old := l.current.Swap(c); old != nil {
 		old.close()
@@ -148,8 +148,8 @@ func (l *link) paused() error {
 }
 
 // failed sets the time of the next try. The pause doubles up to maxPause, with jitter so that sites behind one login
-// host are not tried in step. If a person has to act, the pause is the long loginPause, because a server may lock out a
-// user after many failures.
+// host are not tried in step. If a person has to act, the pause is the longer loginPause, because a server may lock out
+// a user after many failures.
 func (l *link) failed(err error) {
 	l.failure = err
 	l.pause = min(max(2*l.pause, l.timing.minPause), l.timing.maxPause)
@@ -170,8 +170,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// keepAlive closes a connection that has stopped answering, so that everything that waits for it fails. A machine that
-// sleeps or loses its network sends no end, and TCP alone would take many minutes to notice.
+// keepAlive closes a connection that no longer answers, so that all operations that wait for it fail. A machine that
+// sleeps or loses its network does not close its connections, and TCP alone would take many minutes to detect this.
 func (c *connection) keepAlive(t *timing) {
 	tick := time.NewTicker(t.keepalive)
 	defer tick.Stop()
@@ -200,9 +200,9 @@ func (l *link) dial(ctx context.Context, by help) (*connection, error) {
 	return l.dialer.dial(ctx, by)
 }
 
-// login logs in with the help of a person, unless there is a good connection. It dials without turn, so that nothing
-// else waits for the person, and takes turn to store the result. If another login has succeeded by then, its connection
-// is kept and this one closed.
+// login logs in with the help of a person, unless there is a good connection. It dials without holding turn, so that no
+// command waits for the person, and takes turn only to store the result. If another login has succeeded by then, the
+// other connection is kept and this one is closed.
 func (l *link) login(ctx context.Context, ask gridsite.Asker) error {
 	select {
 	case l.asking <- struct{}{}:

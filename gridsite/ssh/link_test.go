@@ -7,8 +7,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// deaf is a connection that opens no channel and gives no error. Package ssh's connection behaves like that while it is
-// being lost: the request is registered after the open ones have been failed, and is sent before writing fails.
+// deaf is a connection that opens no channel and returns no error. Package ssh's connection behaves in this way while
+// it is being lost: the request is registered after the open requests have failed, and is sent before writing fails.
 type deaf struct {
 	ssh.Conn
 	asked chan struct{}

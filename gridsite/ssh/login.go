@@ -14,7 +14,7 @@ import (
 )
 
 // methods returns the login methods in the order in which they are tried: keys first, then questions, but only if a
-// person can answer them. Otherwise they would fail, and each costs one of the server's permitted tries.
+// person can answer them. Otherwise the questions would fail, and each uses up one of the server's permitted tries.
 func (k *keyring) methods() []ssh.AuthMethod {
 	methods := []ssh.AuthMethod{ssh.PublicKeys(k.keys...)}
 	if k.ask != nil {
@@ -30,8 +30,8 @@ func (k *keyring) notice(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	return nil, nil
 }
 
-// put asks a person; the clock of the login is stopped meanwhile. Then it restarts with its full time, because the
-// server has just answered.
+// put asks a person. The clock of the login is stopped in the meantime, and then restarts with its full time, because
+// the server has just answered.
 func (k *keyring) put(q gridsite.Question) ([]string, error) {
 	k.clock.Stop()
 	defer k.clock.Reset(k.dialer.timing.dial)
@@ -56,8 +56,8 @@ func (k *keyring) challenge(name, instruction string, prompts []string, echos []
 	return answers, k.unanswered(err)
 }
 
-// password asks for a password, as the last method: a server with keyboard-interactive asks for it there, in its own
-// words.
+// password asks for a password. It is the last method, because a server with keyboard-interactive asks for the password
+// in that way, in its own words.
 func (k *keyring) password() (string, error) {
 	prompt := gridsite.Prompt{Text: k.who() + "'s password: "}
 	answers, err := k.put(gridsite.Question{Name: k.who(), Prompts: []gridsite.Prompt{prompt}})
@@ -67,7 +67,7 @@ func (k *keyring) password() (string, error) {
 	return answers[0], nil
 }
 
-// who returns the user and host of a question, because a login may pass through several hosts.
+// who returns the user and host to display with a question, because a login may involve several hosts.
 func (k *keyring) who() string { return k.hop.user + "@" + k.hop.host }
 
 // unanswered records that a question was not answered.
@@ -80,9 +80,9 @@ func (k *keyring) unanswered(err error) error {
 	return err
 }
 
-// explain adds the methods and keys tried to the error of a login that the server denied. Package ssh has no type for
-// that, only these words. A server that closes the connection before is a different case: sshd does so if there are too
-// many logins, or a firewall rejects the host.
+// explain adds the methods and keys tried to the error of a login that the server denied. Package ssh has no error type
+// for this, only these words. If the server closes the connection earlier, the case is different: sshd does so if there
+// are too many logins, or a firewall rejects this machine.
 func (k *keyring) explain(err error) error {
 	denied := strings.Contains(err.Error(), "unable to authenticate") ||
 		strings.Contains(err.Error(), "Too many authentication failures")

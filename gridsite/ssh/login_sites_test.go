@@ -70,7 +70,7 @@ func TestSSHHostKeys(t *testing.T) {
 	}
 }
 
-// A host with several keys is asked for the known one: another key would prove nothing.
+// A host with several keys is asked for the known key: another key could not be verified.
 func TestSSHHostKeyOfKnownType(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -111,8 +111,8 @@ func TestSSHCertificates(t *testing.T) {
 	}
 }
 
-// A certificate is valid only with its authority, time and key. A host without a valid one is unknown, even if some
-// authority is known.
+// A certificate is valid only with its authority, time and key. A host without a valid certificate is unknown, even if
+// some authority is known.
 func TestSSHHostCertificateDoesNotCount(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -257,7 +257,7 @@ func TestSSHAgent(t *testing.T) {
 	}
 }
 
-// A key that only a person can open is tried after those that need none.
+// A key that only a person can open is tried after the keys for which no person is needed.
 func TestSSHLockedKeyIsLast(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
@@ -306,7 +306,8 @@ func TestSSHProxyJump(t *testing.T) {
 	}
 }
 
-// A command that was cut off has an unknown outcome. While the server is down nothing is done, and then work continues.
+// The outcome of a command that was cut off is unknown. While the server is down nothing is done; afterwards work
+// continues.
 func TestSSHServerRestarts(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)

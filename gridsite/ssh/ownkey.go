@@ -14,9 +14,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// OwnKey returns the public half of a home's key as a line for authorized_keys. If there is no key, it generates one,
-// without a passphrase, because no person can enter one at night. The key is stored where Conn looks for it, readable
-// only by this process's user, and never leaves this machine. If two callers run at once, the first one's key is used.
+// OwnKey returns the public half of the key in a home directory, as a line for authorized_keys. If no key exists, it
+// generates one, without a passphrase, because no person can enter a passphrase at night. The key is stored in the
+// place where Conn looks for it, readable only by this process's user, and never leaves this machine. If two callers
+// run at the same time, the first caller's key is used.
 func OwnKey(home, comment string) (string, error) {
 	dir := filepath.Join(home, ".ssh")
 	file := filepath.Join(dir, "id_ed25519")
@@ -33,8 +34,9 @@ func OwnKey(home, comment string) (string, error) {
 	return publicLine(file, comment)
 }
 
-// makeKey generates a private key. It writes the whole key under another name and then links it to its own, which fails
-// if another process has just done so: a key that was shown to its owner must not be replaced.
+// makeKey generates a private key. It writes the whole key to a temporary file and then links this file to the key's
+// final name. The link fails if another process has just created that file: a key that was shown to its owner must not
+// be replaced.
 func makeKey(dir, file, comment string) error {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // An execution is one command on one channel of the connection. stdout and stderr begin at mark. Its own context ends
-// early for any of four reasons: the caller's context ends, the login shell does not reach the command, stdin fails, or
-// there is too much output. fail records which.
+// early for one of four reasons: the caller's context ends, the login shell does not reach the command, stdin fails, or
+// the output is too long. fail records the reason.
 type execution struct {
 	*channel
 	stdout, stderr *marked
@@ -33,8 +33,8 @@ func startExecution(ctx context.Context, c *channel, mark string) (context.Conte
 }
 
 // perform returns the command's result once the command or the channel has ended. The server sends the exit status as a
-// request, separately from the output. Without a status the connection was lost, and the command's outcome is unknown;
-// with a status but no mark the login shell itself ended, so nothing was done.
+// request, separately from the output. If there is no status, the connection was lost, and the command's outcome is
+// unknown. If there is a status but no mark, the login shell itself ended, so nothing was done.
 func (e *execution) perform(line string, stdin io.Reader) (gridsite.Result, error) {
 	if err := e.exec(line); err != nil {
 		return gridsite.Result{}, err
@@ -58,9 +58,8 @@ func (e *execution) perform(line string, stdin io.Reader) (gridsite.Result, erro
 	return gridsite.Result{Exit: status, Stdout: stdout, Stderr: stderr}, nil
 }
 
-// linger waits until all output has arrived. The exit status may overtake the output on its way through the server. A
-// background process may hold the output open indefinitely, so linger returns when nothing has arrived for
-// gridsite.Linger.
+// linger waits until all output has arrived. The exit status may arrive before the last output. A background process
+// may hold the output open indefinitely, so linger returns when nothing has arrived for gridsite.Linger.
 func (e *execution) linger(copies *sync.WaitGroup) {
 	copied := make(chan struct{})
 	go func() { copies.Wait(); close(copied) }()
@@ -84,7 +83,7 @@ func (e *execution) linger(copies *sync.WaitGroup) {
 // stream.
 func (e *execution) hasBegun() bool { return e.stdout.hasBegun() || e.stderr.hasBegun() }
 
-// printed returns how many bytes of the command's output have arrived.
+// printed returns the number of bytes of the command's output that have arrived.
 func (e *execution) printed() int { return e.stdout.len() + e.stderr.len() }
 
 var errLost = corral.Errorf(corral.Unknown, "the connection was lost before the command ended")
@@ -106,8 +105,8 @@ func (e *execution) end(patience time.Duration) {
 }
 
 // send copies stdin to the command. A command that ends early stops reading, which is not an error. If the source
-// fails, its end is not sent, because the command would take a partial file for a complete one; instead, the command is
-// killed.
+// fails, the end of the input is not sent, because the command would treat a partial file as complete; instead, the
+// command is killed.
 func (e *execution) send(stdin io.Reader) {
 	if stdin != nil {
 		src := &source{r: stdin}
@@ -121,7 +120,7 @@ func (e *execution) send(stdin io.Reader) {
 	_ = e.CloseWrite()
 }
 
-// source records why reading failed.
+// source is a reader that records why reading failed.
 type source struct {
 	r   io.Reader
 	err error
@@ -135,7 +134,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// exitOf waits for the end reported by the server; ended is false if the channel closes without one.
+// exitOf waits for the server's report of the command's end; ended is false if the channel closes without a report.
 func exitOf(requests <-chan *ssh.Request) (status int, ended bool) {
 	for r := range requests {
 		switch r.Type {
@@ -161,7 +160,7 @@ func exitOf(requests <-chan *ssh.Request) (status int, ended bool) {
 	return 0, false
 }
 
-// signals are the signals named in the protocol, without SIG. OpenSSH reports others without a number.
+// signals are the signals named in the protocol, without SIG. OpenSSH reports other signals without a number.
 var signals = map[string]int{
 	"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "ABRT": 6, "FPE": 8, "KILL": 9, "USR1": 10, "SEGV": 11, "USR2": 12,
 	"PIPE": 13, "ALRM": 14, "TERM": 15,
@@ -220,7 +219,7 @@ func (m *marked) len() int {
 	return m.data.Len()
 }
 
-// pid waits for the process id on the line of the mark; it is empty if ctx ends before.
+// pid waits for the process id on the line of the mark; it returns "" if ctx ends first.
 func (m *marked) pid(ctx context.Context) string {
 	select {
 	case <-m.began:

@@ -11,12 +11,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// maxSessions is the number of commands that run concurrently over one connection. OpenSSH's sshd allows 10 by default;
-// the others are for killing cancelled commands.
+// maxSessions is the number of commands that run concurrently over one connection. OpenSSH's sshd allows 10 sessions by
+// default; the other two are used to kill cancelled commands.
 const maxSessions = 8
 
-// sessions are the sessions of the connection, whose number a server limits. Commands wait at the gate; a stream passes
-// the gate like a command and then gives its place back, because it lasts for hours.
+// sessions manages the sessions of the connection, whose number is limited by the server. Commands wait at the gate; a
+// stream passes the gate like a command and then releases its place, because it lasts for hours.
 type sessions struct {
 	site   site
 	link   *link
@@ -33,20 +33,20 @@ type channel struct {
 	on       *connection
 }
 
-// Pauses between two attempts to open a session when the server refuses: it may admit fewer than we expect, and counts
-// an ended session as open for a moment. If none of our commands has a session, refusals are tolerated for
+// Pauses between two attempts to open a session when the server refuses: it may admit fewer sessions than expected, and
+// counts an ended session as open for a moment. If none of our commands has a session, refusals are tolerated for
 // timing.refused.
 const (
 	minRefused = 20 * time.Millisecond
 	maxRefused = time.Second
 )
 
-// open opens a session as soon as one is available. The caller gives its place back with leave or stay.
+// open opens a session as soon as one is available. The caller must release its place with leave or stay.
 //
-// Two failures look similar at first. A server that admits no further session refuses, and open tries again when one of
-// our sessions has ended, or after a pause. A dead connection that was not noticed yet fails in another way: nothing
-// has been done at the site so far, so open reconnects once. If the new connection fails in the same way, the server
-// accepts this user's login and then closes every connection.
+// Two failures look similar at first. If a server admits no further session, it refuses, and open tries again when one
+// of our sessions has ended, or after a pause. A dead connection that has not been detected yet fails in another way:
+// nothing has been done at the site so far, so open reconnects once. If the new connection fails in the same way, the
+// server accepts this user's login and then closes every connection.
 func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
 	select {
 	case s.gate <- struct{}{}:
@@ -98,7 +98,7 @@ func (s *sessions) open(ctx context.Context) (_ *channel, err error) {
 	}
 }
 
-// stay gives back the place of a command whose session remains open, so that no other command waits for its end.
+// stay releases the place of a command whose session remains open, so that no other command waits for its end.
 func (s *sessions) stay() {
 	s.inside.Add(-1)
 	<-s.gate
@@ -161,14 +161,14 @@ func (c *channel) abandon() {
 	_ = c.Close()
 }
 
-// signal asks the server to kill the command.
+// signal requests the server to kill the command.
 func (c *channel) signal() {
 	_, _ = c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
 }
 
-// kill ends a command that is no longer wanted. It asks the server to send a signal. OpenSSH forwards signals only for
-// ordinary users, and older versions for none, so a second command also kills the process group, which the command
-// leads because it replaced the login shell.
+// kill ends a command that is no longer wanted. It requests the server to send a signal. OpenSSH forwards signals only
+// for ordinary users, and older versions do not forward them at all, so a second command also kills the process group.
+// The command leads its process group because it has replaced the login shell.
 func (c *channel) kill(ctx context.Context, pid string) {
 	c.signal()
 	session, err := c.on.session(ctx)

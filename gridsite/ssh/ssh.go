@@ -1,4 +1,5 @@
-// Package ssh is the transport to a site with an sshd: one connection, over which all of the site's commands run.
+// Package ssh implements the transport to a site with an sshd: one connection, over which all of the site's commands
+// run.
 //
 //	Conn ── sessions: which command may have a session, and when
 //	  └─ link: the current connection, and the pause after a failed login
@@ -9,11 +10,12 @@
 // person who requested the login; a lost connection is restored without a person.
 //
 // A command is one line for any login shell of the user's (line.go). Its output begins after a random mark; earlier
-// output is the login shell's. Run (run.go) collects the command's output; Stream (stream.go) passes it on while the
-// command runs.
+// output was printed by the login shell. Run (run.go) collects the command's output; Stream (stream.go) passes it on
+// while the command runs.
 //
 // A command that was not sent is corral.Unavailable, with a *HostKeyError or *LoginError of package gridsite in its
-// chain if a person must act; one that was sent and did not report its end is corral.Unknown. ADR 34 has the reasons.
+// chain if a person must act; a command that was sent and did not report its end is corral.Unknown. ADR 34 explains the
+// reasons.
 package ssh
 
 import (
@@ -56,7 +58,7 @@ type Conn struct {
 	timing   *timing
 }
 
-// A site is the contact by which the user names it. Every error begins with it.
+// A site is the contact with which the user names the site. Every error begins with this contact.
 type site string
 
 // unavailable returns the error for a request that did not reach the site.
@@ -64,15 +66,15 @@ func (s site) unavailable(format string, args ...any) error {
 	return corral.ErrorAt(corral.Unavailable, string(s), format, args...)
 }
 
-// timing has the times that tests shorten: for one login; for an answer of the agent; between two keepalives, and for
-// the answer to one; for a server that admits no session; for a kill; and the pauses between logins, the last of them
-// for the case that a person must act.
+// timing contains the times that tests shorten: for one login; for an answer of the agent; between two keepalives, and
+// for the answer to a keepalive; for a server that admits no session; for a kill; and the pauses between logins, the
+// last of which applies if a person must act.
 type timing struct {
 	dial, agent, keepalive, answer, refused, kill, minPause, maxPause, loginPause time.Duration
 }
 
-// New creates the transport to contact, which is ssh://[user@]host[:port]. It opens no connection. ~/.ssh/config is
-// read for each connection, and also by New, so that the user learns early if it is not supported.
+// New returns the transport to contact, which is ssh://[user@]host[:port]. It opens no connection. ~/.ssh/config is
+// read for each connection, and also by New, so that an unsupported configuration is reported early.
 func New(contact string, options Options) (*Conn, error) {
 	to, err := gridsite.ParseContact(contact)
 	if err != nil {
@@ -104,11 +106,12 @@ func New(contact string, options Options) (*Conn, error) {
 	return c, nil
 }
 
-// Run runs the command through the user's login shell, whichever it is and whatever it prints first. When ctx ends, the
-// command's process group is killed.
+// Run runs the command through the user's login shell, regardless of which shell it is and of its initial output. When
+// ctx ends, the command's process group is killed.
 //
-// A command that was sent but did not report its end is Unknown: it may have done anything. A command that the login
-// shell did not reach within timing.dial is also Unknown, because the shell may still reach it.
+// If a command was sent but did not report its end, the error is of kind Unknown: the command may have had any effect.
+// If the login shell did not reach the command within timing.dial, the error is also Unknown, because the shell may
+// still reach the command.
 func (c *Conn) Run(ctx context.Context, cmd gridsite.Command) (gridsite.Result, error) {
 	mark := rand.Text()
 	line, err := remoteLine(mark, cmd.Argv)
@@ -158,8 +161,8 @@ const (
 		chmod "$2" "$1" && mv -f -- "$1" "$3"`
 )
 
-// Put sends the file to a temporary one beside it, which it renames once it is complete. A lost connection leaves a
-// file named .corral-put-* .
+// Put writes to a temporary file in the same directory, which it renames once it is complete. A lost connection leaves
+// a file named .corral-put-* .
 func (c *Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
 	tmp := filepath.Join(filepath.Dir(path), ".corral-put-"+rand.Text())
 	err := c.script(ctx, r, writeScript, tmp)
@@ -187,7 +190,7 @@ func (c *Conn) script(ctx context.Context, stdin io.Reader, script string, args 
 }
 
 // LocalIP returns the address of this machine on the route to the site or to its first jump host. Pilots of a site in
-// the same network as this machine can connect to it.
+// the same network as this machine can connect to this address.
 func (c *Conn) LocalIP() netip.Addr {
 	if conn := c.link.standing(); conn != nil {
 		return gridsite.LocalIPTo(conn.path[0].address())

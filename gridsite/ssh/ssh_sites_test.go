@@ -21,7 +21,7 @@ func TestSSHForkConformance(t *testing.T) {
 	gridsitetest.Test(t, func(t testing.TB) gridsitetest.Fixture { return gridsitetest.OpenFork(t, conn) })
 }
 
-// A command does not wait forever for an occupied session, however many others wait with it.
+// A command does not wait forever for an occupied session, regardless of the number of other waiting commands.
 func TestSSHSessionTaken(t *testing.T) {
 	t.Parallel()
 	conn := startSSHD(t, "MaxSessions 1").open()

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/ssh"
 )
 
-// An sshd is a real server on a port of its own, with the home directory of a user that is authorized and trusts its
+// An sshd is a real server on a port of its own, with the home directory of a user who is authorized and trusts its
 // key.
 type sshd struct {
 	*gridsitetest.SSHD
@@ -40,7 +40,7 @@ func (d *sshd) hostKey() xssh.PublicKey {
 	return readPublic(d.t, filepath.Join(d.Dir, "hostkey.pub"))
 }
 
-// knows returns a line of known_hosts for the server with a key.
+// knows returns a line for known_hosts with the server's address and a key.
 func (d *sshd) knows(key xssh.PublicKey) string {
 	return knownhosts.Line([]string{d.Address()}, key) + "\n"
 }
@@ -58,14 +58,14 @@ func readPublic(t testing.TB, file string) xssh.PublicKey {
 	return key
 }
 
-// newKey generates a key of the user's, encrypted if there is a passphrase.
+// newKey generates a key for the user, which is encrypted if a passphrase is given.
 func (d *sshd) newKey(name, passphrase string) xssh.PublicKey {
 	d.t.Helper()
 	d.NewKeyFile(d.t, name, passphrase)
 	return readPublic(d.t, d.SSH(name+".pub"))
 }
 
-// encrypt replaces the user's key by an encrypted one that the server accepts.
+// encrypt replaces the user's key with an encrypted key that the server accepts.
 func (d *sshd) encrypt(passphrase string) {
 	d.t.Helper()
 	d.Authorize(d.t, d.NewKey(d.t, passphrase))

@@ -21,8 +21,8 @@ import (
 const maxGreeting = 1 << 20
 
 // stream is a command with a session of its own. It does not count among the concurrent commands, because it lasts for
-// hours. Unlike Run, it passes the command's output on as it arrives; therefore the greeting of the login shell is
-// skipped first, separately on each of the two output streams.
+// hours. Unlike Run, a stream passes the command's output on as it arrives; therefore the greeting of the login shell
+// is skipped first, separately on each of the two output streams.
 type stream struct {
 	*channel
 	timing *timing
@@ -36,8 +36,9 @@ type stream struct {
 	err    error
 }
 
-// lastWords is how long after the exit status the command's stderr may still arrive, because background processes may
-// hold stderr open indefinitely. It is also how long a command may run after the end of its input.
+// lastWords is the time for which the command's stderr is still read after the exit status, because background
+// processes may hold stderr open indefinitely. It is also the time for which a command may run after the end of its
+// input.
 const lastWords = 2 * time.Second
 
 // Stream starts the command over the site's connection, through the user's login shell like Run.
@@ -107,7 +108,7 @@ func (st *stream) begin(line, mark string, said *gridsite.Complaint) error {
 var errGreeting = corral.Errorf(corral.Unavailable,
 	"the login shell printed more than %d bytes of output before the command", maxGreeting)
 
-// skipTo reads lines up to the one that begins with mark, and returns the rest of that line. It gives up after
+// skipTo reads lines up to the line that begins with mark, and returns the rest of that line. It gives up after
 // maxGreeting bytes, in case the greeting has no end.
 func skipTo(r *bufio.Reader, mark string) (rest string, err error) {
 	for read := 0; read < maxGreeting; {
@@ -167,8 +168,8 @@ func (st *stream) Close() error {
 	return nil
 }
 
-// finish ends the command: first by the end of its input, on which Corral's programs leave, and after lastWords by a
-// kill. It runs once, whether the stream was closed or its context ended.
+// finish ends the command: first by ending its input, upon which Corral's programs exit, and after lastWords by a kill.
+// It runs only once, whether the stream was closed or its context ended.
 func (st *stream) finish() {
 	st.once.Do(func() {
 		go st.endInput()

@@ -11,7 +11,7 @@ import (
 
 // Subsystem opens one of the server's subsystems, such as sftp, and returns a stream to it, which lasts until it is
 // closed or ctx ends. The stream uses the site's connection, so it needs no second login, and it does not count among
-// the commands. A server without that subsystem gives a corral.Failed error.
+// the commands. If the server does not provide the subsystem, the error is corral.Failed.
 func (c *Conn) Subsystem(ctx context.Context, name string) (io.ReadWriteCloser, error) {
 	ch, err := c.sessions.open(ctx)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestSSHSilentAgent(t *testing.T) {
 	}
 }
 
-// The wait for a login shell that never reaches the command is shorter than a command or stream may last.
+// The wait for a login shell that never reaches the command is shorter than the time that a command or stream may take.
 func TestSSHBelowABusyShell(t *testing.T) {
 	t.Parallel()
 	for shell, want := range map[string]string{

@@ -74,7 +74,7 @@ func TestSSHSilentServer(t *testing.T) {
 	}
 }
 
-// A server may have too many logins at once.
+// A server may have too many logins at the same time.
 func TestSSHServerHangsUp(t *testing.T) {
 	t.Parallel()
 	address := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { c.Close() })
@@ -115,7 +115,8 @@ func TestSSHServerClosesAcceptedLogin(t *testing.T) {
 	}
 }
 
-// A command's output is complete even on a connection so slow that much of it arrives after the exit status.
+// A command's output is complete even if the connection is so slow that much of the output arrives after the exit
+// status.
 func TestSSHOutputAfterTheExit(t *testing.T) {
 	t.Parallel()
 	g := keepGate(t, &xssh.ServerConfig{NoClientAuth: true})

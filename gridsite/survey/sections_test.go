@@ -23,7 +23,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// The free space is the smaller of the disk's and the quota's.
+// The free space is the minimum of the space on the disk and the space within the quota.
 func TestSpace(t *testing.T) {
 	t.Parallel()
 	const df = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/a 9000000 1 4194304 1% /home"

@@ -1,8 +1,8 @@
-// Package survey asks a site, with one command, for its resources and limits, for every dialect that can report them.
+// Package survey queries a site's resources and limits with one command, for every dialect that can report them.
 //
 // A survey is a shell script: a part shared by all surveys (lib.sh), followed by the dialect's own. It prints sections
-// between random marks. If a section is missing or truncated, the facts contain a note and no guess. The space at the
-// root is read here, because it needs no batch system; the dialect reads its own sections.
+// between random marks. If a section is missing or truncated, the facts contain a note instead of a guess. The space at
+// the root is read here, because it does not depend on the batch system; the dialect reads its own sections.
 package survey
 
 import (
@@ -27,7 +27,7 @@ import (
 //go:embed lib.sh
 var lib string
 
-// Ask runs the script of a dialect at a site and reads the space at root. setup is text that the script needs in front;
+// Ask runs the script of a dialect at a site and reads the space at root. setup is text that must precede the script;
 // the caller reads the other sections.
 func Ask(ctx context.Context, conn gridsite.Conn, root, setup, script string) (Sections, corral.SiteFacts, error) {
 	facts := corral.SiteFacts{At: time.Now().UTC().Truncate(time.Second)}
@@ -46,8 +46,8 @@ func Ask(ctx context.Context, conn gridsite.Conn, root, setup, script string) (S
 	return said, facts, nil
 }
 
-// Sections is the output of a survey: by name, each command's output and end. The sections are independent, so that a
-// command that fails or hangs costs only its own section.
+// Sections is the output of a survey: it maps the name of each section to the output and end of a command. The sections
+// are independent, so that a command that fails or hangs affects only its own section.
 type Sections map[string]section
 
 type section struct {
@@ -56,8 +56,8 @@ type section struct {
 	why  string // its last error message
 }
 
-// parseSections parses the text between the marks. A profile may print anything before, between and after; a section
-// without an end was truncated and counts as missing.
+// parseSections parses the text between the marks. A profile may print any text before, between and after the sections;
+// a section without an end was truncated and counts as missing.
 func parseSections(out []byte, mark string) Sections {
 	all := Sections{}
 	var name string
@@ -90,7 +90,7 @@ func (s Sections) Of(name string) (string, error) {
 	switch {
 	case !ok:
 		return "", fmt.Errorf("no answer")
-	case said.exit == 124: // timeout's own
+	case said.exit == 124: // the exit status of timeout(1)
 		return "", fmt.Errorf("no answer within 20 s")
 	case said.exit != 0 && said.why != "":
 		return "", fmt.Errorf("%s", said.why)
@@ -105,8 +105,8 @@ func Note(f *corral.SiteFacts, what string, why error) {
 	f.Notes = append(f.Notes, gridsite.OneLine(what+" is not known: "+why.Error()))
 }
 
-// surveySpace reads the free space and the remaining quota, and records the smaller. Most sites lack quota(1), which
-// also prints nothing for users without a quota.
+// surveySpace reads the free space and the remaining quota, and records the smaller. Most sites do not have quota(1),
+// which also prints nothing for users without a quota.
 func surveySpace(said Sections, facts *corral.SiteFacts) {
 	out, err := said.Of("space")
 	var device string
@@ -139,8 +139,8 @@ func surveySpace(said Sections, facts *corral.SiteFacts) {
 // dfLine matches the format of POSIX: device, size in KiB, used, free, percent, mount point.
 var dfLine = regexp.MustCompile(`^(\S.*?) +\d+ +\d+ +(-?\d+) +(?:\d+%|-) +/.*$`)
 
-// parseDF parses the output of df -P -k for one path. A negative free space is reserved for root; for users it counts
-// as 0.
+// parseDF parses the output of df -P -k for one path. The free space is negative if only the space reserved for root is
+// left; for users this counts as 0.
 func parseDF(out string) (device string, freeMiB int64, err error) {
 	_, line, _ := strings.Cut(out, "\n")
 	f := dfLine.FindStringSubmatch(line)
@@ -158,8 +158,8 @@ func parseDF(out string) (device string, freeMiB int64, err error) {
 // the grace period; then the same for files. A star marks a value over its limit.
 var quotaLine = regexp.MustCompile(`^ *(\S.*?) +(\d+)\*? +(\d+) +(\d+) +(\d+) +\d+\*? +\d+ +\d+ +\d+ *$`)
 
-// parseQuota returns how many KiB the user, and each group with a quota, may still write to the device; ok is false if
-// there is no limit.
+// parseQuota returns the number of KiB that may still be written to the device under the quotas of the user and of each
+// group; ok is false if there is no limit.
 func parseQuota(out, device string) (leftKiB int64, ok bool, err error) {
 	leftKiB = math.MaxInt64
 	for line := range strings.Lines(out) {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Copy copies the file or directory at from, following a link, to the new path to. If the file system can, the two
-// share their blocks until one of them is changed, so that the copy takes no time. Links below a directory remain
-// links. The owner of the copy may write to it, regardless of the original's mode.
+// Copy copies the file or directory at from, following a link, to the new path to. If the file system supports it, the
+// copy and the original share their blocks until one of them is changed, so that copying takes no time. Links below a
+// directory remain links. The owner of the copy may write to it, regardless of the original's mode.
 func Copy(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {

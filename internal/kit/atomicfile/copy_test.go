@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestCopy: a copy has the content, the age and the permissions of the original and is writable, and writes do not
-// reach the original.
+// TestCopy: a copy has the content, the age and the permissions of the original and is writable, and writes to the copy
+// do not change the original.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockEvery is the interval at which a lock held by another process is retried: the kernel's blocking wait cannot be
-// ended by a context.
+// lockEvery is the interval between two attempts to take a lock that another process holds: the kernel's blocking wait
+// cannot be ended by a context.
 const lockEvery = 20 * time.Millisecond
 
 // Lock waits until this process alone holds the lock of f. The kernel releases the lock when f is closed and when the

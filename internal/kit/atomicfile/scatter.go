@@ -1,5 +1,5 @@
-// Package atomicfile has file operations that the standard library lacks: it replaces a file atomically, waits for a
-// lock, spreads many files over a file system, and removes files that tasks have left read-only.
+// Package atomicfile provides file operations that the standard library lacks: it replaces a file atomically, waits for
+// a lock, spreads many files over a file system, and removes files that tasks have left read-only.
 package atomicfile
 
 import (
@@ -12,10 +12,10 @@ import (
 // topDir is the kernel's FS_TOPDIR_FL, which is missing in package unix; chattr(1) calls it T.
 const topDir = 0x20000
 
-// Scatter declares that directories created in dir from now on are unrelated, so that each should get its own place on
-// the disk. Otherwise ext4 puts all of them close to dir, and if many files were deleted within the last minutes, it
-// checks the inode of each of them before it finds one for a new file: creating the few files of a task then takes
-// milliseconds.
+// Scatter declares that directories created in dir from now on are unrelated, so that each should be placed in a
+// separate area of the disk. Otherwise ext4 puts all of them close to dir, and if many files were deleted in the last
+// few minutes, it checks the inode of each deleted file before it finds an inode for a new file: creating the few files
+// of a task then takes milliseconds.
 //
 // Scatter is a hint. A file system that does not support it returns an error, which the caller may ignore.
 func Scatter(dir string) error {
@@ -27,7 +27,7 @@ func Scatter(dir string) error {
 	})
 }
 
-// Scattered reports whether Scatter has been called for dir. It fails where Scatter would fail.
+// Scattered reports whether Scatter has been called for dir. It fails in the cases in which Scatter would fail.
 func Scattered(dir string) (yes bool, err error) {
 	err = inFlags(dir, func(_, flags int) error {
 		yes = flags&topDir != 0

@@ -2,7 +2,7 @@
 //
 // With version 1 it uses the controllers memory and cpuacct, each in its own hierarchy; with version 2 it uses
 // cpu.stat, which every group has, and memory.peak, if the memory controller is already enabled for groups below this
-// process's. A group may limit the memory of its processes; the kernel then kills them instead of giving them more.
+// process's. A group may limit the memory of its processes; the kernel kills processes that would exceed the limit.
 //
 // Moving a process to a group takes about a millisecond, so the package is meant for long-running processes.
 package cgroup
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// A Parent is this process's own group, in each hierarchy in which it may create groups below it.
+// A Parent is this process's own group, in each hierarchy in which the process may create groups below that group.
 type Parent struct {
 	root string // of the file system
 	mem  place  // hierarchy for peaks of memory; empty: none
@@ -76,7 +76,8 @@ func Open(root string) *Parent {
 	return p
 }
 
-// writable reports whether a group can be created below dir: permissions alone do not show this.
+// writable reports whether a group can be created below dir. It tries to create one, because permissions alone do not
+// show this.
 func writable(dir string) bool {
 	trial, err := below(dir)
 	return err == nil && os.Remove(trial) == nil
@@ -116,8 +117,8 @@ type Group struct {
 }
 
 // Take creates a group and moves a process and its descendants to it. Parents are moved before their children, so that
-// processes forked in the meantime are in the group. Earlier usage does not count. From then on the processes may
-// together use the given memory, in bytes, if it can be limited; 0: any amount.
+// processes forked in the meantime are in the group. Earlier usage does not count. From then on the processes together
+// may use at most the given amount of memory, in bytes, if the group can limit it; 0: any amount.
 func (p *Parent) Take(pid int, memory int64) (*Group, error) {
 	g := &Group{parent: p}
 	var err error
@@ -144,7 +145,7 @@ func (p *Parent) Take(pid int, memory int64) (*Group, error) {
 	return g, nil
 }
 
-// deepest limits how many generations of processes are moved.
+// deepest is the maximum number of generations of descendants that are moved.
 const deepest = 32
 
 func (g *Group) add(pid, generation int) error {

@@ -125,7 +125,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenSweeps: groups of processes that are gone are removed, and those of live processes stay.
+// TestOpenSweeps: groups of processes that have ended are removed, and groups of live processes stay.
 func TestOpenSweeps(t *testing.T) {
 	t.Parallel()
 	gone := exec.Command("true")
@@ -177,8 +177,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestLimit: a group gets its limit, without swap, before a process enters it, in both versions. A kill by the kernel
-// counts only if the group had reached its limit.
+// TestLimit: in both versions the limit of a group, without swap, is set before a process enters the group. A kill by
+// the kernel counts only if the group had reached its limit.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -15,7 +15,7 @@ import (
 type hierarchy struct {
 	dir         string // of this process's own group
 	version     int
-	memory, cpu bool // what its groups can measure
+	memory, cpu bool // whether its groups can measure them
 }
 
 // hierarchies finds the groups in /proc/self/cgroup that are mounted according to /proc/self/mountinfo. Version 1 comes
@@ -77,9 +77,9 @@ func (p place) cpuTime(dir string) time.Duration {
 	return time.Duration(min(usec, math.MaxInt64/1000)) * time.Microsecond
 }
 
-// peak returns the peak memory of a group, minus its cached files after its processes have ended. The kernel counts
-// cached pages of files as memory, up to all that is available; tasks do not need them. If the cache has only grown,
-// the processes used at least the difference at the time of the peak.
+// peak returns the peak memory of a group, minus the size of its cached files after its processes have ended. The
+// kernel counts cached pages of files as memory, up to all available memory; tasks do not need these pages. If the
+// cache has only grown, the processes used at least the difference at the time of the peak.
 func (p place) peak(dir string) int64 {
 	name, files := "memory.peak", "file"
 	if p.version == 1 {
@@ -94,7 +94,8 @@ func (p place) peak(dir string) int64 {
 }
 
 // limit limits the memory of a group, and excludes swap: a group over its limit should be killed, not slowed down. If
-// the kernel does not accept the limit, there is none, and only other means of watching the processes apply.
+// the kernel does not accept the limit, the group has none, and only other methods of watching the processes' memory
+// apply.
 func (p place) limit(dir string, memory int64) {
 	of := [][2]string{{"memory.max", ""}, {"memory.swap.max", "0"}, {"memory.oom.group", "1"}}
 	if p.version == 1 { // the limit that includes swap must not be below the other
@@ -107,7 +108,7 @@ func (p place) limit(dir string, memory int64) {
 }
 
 // refused reports whether the kernel killed a process of a group that had reached its limit. The kernel also kills
-// processes when the machine is short of memory; this does not count.
+// processes when the machine is short of memory; such kills do not count.
 func (p place) refused(dir string) bool {
 	if p.version == 2 {
 		text, _ := os.ReadFile(filepath.Join(dir, "memory.events"))
@@ -119,7 +120,7 @@ func (p place) refused(dir string) bool {
 	return field(string(killed), "oom_kill") > 0 && number(string(most)) >= number(string(limit))/10*9
 }
 
-// number parses a text that is a single number; 0 if it is not one.
+// number parses a text that is a single number, and returns 0 for any other text.
 func number(text string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 {
@@ -128,7 +129,7 @@ func number(text string) int64 {
 	return n
 }
 
-// field returns the number after a name in a text with one such pair on each line; 0 if the name is missing.
+// field returns the number after a name in a text with one name and number on each line, or 0 if the name is missing.
 func field(text, name string) int64 {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {

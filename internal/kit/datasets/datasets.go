@@ -1,6 +1,6 @@
 // Package datasets finds published data for the longer tests: recorded executions of workflows, generated workflows,
-// DAGs of HTCondor's own tests, and traces of batch queues. The data is other people's work and has several hundred MB,
-// so it is not in the repository.
+// DAGs of HTCondor's own tests, and traces of batch queues. The data is other people's work, with a size of several
+// hundred MB, so it is not in the repository.
 //
 // Only files with the build tag soak import this package (internal/archtest): make test needs nothing except the clone.
 package datasets
@@ -27,8 +27,8 @@ const (
 // variable names the folder of all data, if the folder is not beside the clone.
 const variable = "CORRAL_DATA"
 
-// Path returns the path of the data set with a name. If the data is missing, the test fails with a message that names
-// it: make test-more requires the data.
+// Path returns the path of the data set with the given name. If the data is missing, the test fails with a message that
+// names the data set: make test-more requires the data.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	top, err := programs.Root()

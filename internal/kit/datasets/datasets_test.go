@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The data is next to the repository, or where the variable says. If it is missing, the error names the path and both
-// remedies.
+// The data is next to the repository, or in the folder named by the variable. If it is missing, the error names the
+// path and both remedies.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	beside := t.TempDir()

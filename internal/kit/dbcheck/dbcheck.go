@@ -2,8 +2,8 @@
 //
 // Several programs need that result, and only one of them can open the database: corrald checks the database at each
 // start, a backup also checks it, in its own process, `corral doctor` reports the result even if corrald is down, and
-// /metrics exports it as a number. The file also shows that there was a database: one that has disappeared is not
-// replaced by an empty one.
+// /metrics exports it as a number. The file also shows that a database existed: if it has disappeared, corrald does not
+// replace it with an empty database.
 package dbcheck
 
 import (
@@ -61,7 +61,7 @@ func Read(path string) (r Record, found bool, err error) {
 func Write(path string, r Record) error {
 	b, err := json.Marshal(r)
 	if err != nil {
-		return err // unreachable: it has only plain fields
+		return err // unreachable: all fields can be encoded
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(File(path))+"-") // mode 0600
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/dbcheck"
 )
 
-// A written record is read back; a missing record and a malformed one are distinguished.
+// A written record is read back; a missing record is distinguished from a malformed record.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

@@ -1,9 +1,9 @@
 // Package fault wraps the actions of corrald that affect the outside world: commands at sites and in HTCondor pools,
-// downloads, and writes to the database. Each has a point, a name by which a test can make it fail.
+// downloads, and writes to the database. Each action has a point: a name with which a test can make the action fail.
 //
 // Corral's guarantees for crashes are guarantees about these actions: between the intent recorded before an action and
-// the answer recorded after it, anything may happen. So a test simulates it: for every point and every kind of fault it
-// runs corrald through a scenario and compares the result with that of an undisturbed run. Without a plan, as in
+// the answer recorded after it, anything may happen. So a test simulates such faults: for every point and every kind of
+// fault, it runs a scenario with corrald and compares the result with that of an undisturbed run. Without a plan, as in
 // production, an action costs one additional comparison.
 package fault
 
@@ -36,7 +36,7 @@ const (
 // Kinds lists all kinds.
 var Kinds = []Kind{Crash, CrashAfter, Error, Lost, Timeout, Slow}
 
-// aWhile is long for an action, and short for a test.
+// aWhile is the delay of a Slow or Timeout fault: long for an action, and short for a test.
 const aWhile = 2 * time.Second
 
 // An Injected error is the result of an action that a plan makes fail.
@@ -49,7 +49,8 @@ func (e *Injected) Error() string {
 	return fmt.Sprintf("%s: injected fault: %s", e.Point, e.Kind)
 }
 
-// A rule makes actions of a point fail: times actions, beginning with the action number first.
+// A rule makes a number of actions of a point fail, given by times; the field first is the number of the first such
+// action.
 type rule struct {
 	kind  Kind
 	first int
@@ -74,8 +75,8 @@ var planned atomic.Pointer[plan]
 //
 //	POINT=KIND[@N][xM]
 //
-// N is the number of the point's first action to fail, M is how many in a row do; both are 1 by default. An empty text
-// changes nothing. Each fault is logged before it happens.
+// N is the number of the point's first action to fail, and M is the number of consecutive actions that fail; both are 1
+// by default. An empty text changes nothing. Each fault is logged before it happens.
 func Set(text string, lg *slog.Logger) error {
 	if text == "" {
 		return nil
@@ -117,7 +118,7 @@ func parse(text string) (*plan, error) {
 	return p, nil
 }
 
-// next counts an action and returns the fault for it, empty if there is none.
+// next counts an action and returns the fault for it, or "" if there is no fault.
 func (p *plan) next(at Point) Kind {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +140,7 @@ const (
 	Happens = "fault"
 )
 
-// At performs an action. Its error is the action's, or an *Injected.
+// At performs an action. It returns the action's error, or an *Injected.
 func At[T any](ctx context.Context, p Point, act func(context.Context) (T, error)) (T, error) {
 	plan := planned.Load()
 	if plan == nil {

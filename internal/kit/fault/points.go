@@ -5,7 +5,7 @@ type Point string
 
 // Commands at sites, and files that are copied there.
 const (
-	SiteCheck    Point = "site.check"    // whether a directory may become a root
+	SiteCheck    Point = "site.check"    // whether a directory may be used as a root
 	SiteBoot     Point = "site.boot"     // claiming a root
 	SiteAbandon  Point = "site.abandon"  // releasing a claimed root
 	SitePlatform Point = "site.platform" // the platform that packages must be built for

@@ -1,4 +1,4 @@
-// Package heap is a priority queue.
+// Package heap implements a priority queue.
 package heap
 
 import (

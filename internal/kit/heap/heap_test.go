@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Items come out sorted, whatever was removed in between.
+// Items are removed in sorted order, regardless of other removals in between.
 func TestItemsComeOutSorted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h, left := Ordered[int](), []int(nil)

@@ -87,7 +87,7 @@ func Regular(name string, info fs.FileInfo) error {
 }
 
 // ReadFile is os.ReadFile for a regular file of at most limit bytes. For a longer file the error is a *TooLongError
-// wrapped in an *fs.PathError; if the file's size already exceeds the limit, it is not read.
+// wrapped in an *fs.PathError; if the size of the file already exceeds the limit, the file is not read.
 func ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
@@ -112,7 +112,7 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// ReadAll is io.ReadAll for at most limit bytes. If there are more, the error is a *TooLongError.
+// ReadAll is io.ReadAll for at most limit bytes. If r has more bytes, the error is a *TooLongError.
 func ReadAll(r io.Reader, limit int64) ([]byte, error) {
 	return io.ReadAll(Limit(context.Background(), r, limit))
 }
@@ -131,7 +131,7 @@ type limited struct {
 	limit int64
 }
 
-// Read requests one byte more than the limit permits: if it arrives, the input is too long.
+// Read requests one byte more than the limit permits: if this byte arrives, the input is too long.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.ctx.Err() != nil {
 		return 0, context.Cause(l.ctx)

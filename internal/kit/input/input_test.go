@@ -15,7 +15,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// A file that is not a regular one is refused immediately, by name. A pipe's writer would notice that it was opened.
+// A file that is not a regular one is refused immediately, by name. The writer of a pipe would detect that the pipe was
+// opened.
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

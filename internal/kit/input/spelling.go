@@ -1,12 +1,13 @@
 package input
 
-// Nearest finds the word that was probably meant: an unknown command or setting is usually a misspelt one. The distance
-// between two words is that of Levenshtein (1966): the minimum number of letters to insert, delete or replace.
+// Nearest finds the word that was probably meant: an unknown command or setting is usually a misspelt known one. The
+// distance between two words is the Levenshtein distance (1966): the minimum number of letters to insert, delete or
+// replace.
 
-// Nearest returns the element of among that was probably meant by name, or "". If two are equally near, it returns one
-// with the same first letter.
+// Nearest returns the element of among that was probably meant by name, or "". If two elements are equally near, it
+// prefers an element with the same first letter as name.
 func Nearest(among []string, name string) string {
-	best, least := "", 6 // more than two errors make another word
+	best, least := "", 6 // with more than two errors it is a different word
 	for _, candidate := range among {
 		d := 2 * distance(candidate, name)
 		if candidate[:1] != name[:min(1, len(name))] {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Table reads CSV of at most limit bytes whose first line is columns, and calls each for every further record, which is
-// valid only until each returns. It stops at the first error, including an error of each, and returns its line number;
-// line 0 means the whole file.
+// Table reads CSV of at most limit bytes whose first line contains the given columns, and calls each for every further
+// record; a record is valid only until each returns. It stops at the first error, including an error of each, and
+// returns its line number; line 0 means the whole file.
 func Table(r io.Reader, limit int64, columns []string, each func(record []string) error) (line int, err error) {
 	in := csv.NewReader(withoutMark(Limit(context.Background(), r, limit)))
 	in.FieldsPerRecord = len(columns)

@@ -11,7 +11,7 @@ import (
 //
 //	pool ── 198.18.1.0/24 ── head ── 10.82.0.0/24 ── node
 //
-// The head node, whose Addr is the one on the pool's side, does not forward packets.
+// The head node's Addr is its address on the pool's side. The head node does not forward packets.
 func NewHeaded(t testing.TB) (pool, head, node *Host) {
 	t.Helper()
 	pool = hold(t, nil)

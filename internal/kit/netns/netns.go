@@ -1,10 +1,10 @@
-// Package netns gives tests two hosts with firewalls between them: a pool and a node, each in its own network
+// Package netns provides tests with two hosts and firewalls between them: a pool and a node, each in its own network
 // namespace, behind its own router.
 //
 //	pool ── router ── 198.18.0.0/24 ── router ── node
 //
-// A namespace has no name: it is held by a process that ends when the test's process ends for any reason. So nothing is
-// left behind. Root is not needed where users may create namespaces.
+// A namespace has no name: it exists as long as a process that ends when the test's process ends for any reason, so
+// nothing is left behind. The tests need not run as root where users may create namespaces.
 //
 // The addresses are those of RFC 2544, which are reserved for tests and are not routed; a side behind NAT has a private
 // net (10.81, 10.82) to which the other side has no route. A test runs a program on a host with Host.Command. The
@@ -30,7 +30,7 @@ type Topology string
 
 // The effect of a firewall, or of a router with private addresses, on connections between the two sides.
 const (
-	OneNet    Topology = "one net"         // each reaches the other
+	OneNet    Topology = "one net"         // each side reaches the other
 	NodeDrops Topology = "node drops"      // the node's firewall drops unsolicited packets
 	NodeNAT   Topology = "node behind NAT" // the node has a private address
 	PoolNAT   Topology = "pool behind NAT" // the pool has a private address
@@ -59,7 +59,7 @@ func New(t testing.TB, topology Topology) (pool, node *Host) {
 	node = hold(t, pool)
 	poolRouter, nodeRouter := hold(t, pool), hold(t, pool)
 	wire(t, poolRouter, nodeRouter)
-	// Each router has a route to the other's net. A net behind NAT has no route from the other side.
+	// Each router has a route to the other side's network. A network behind NAT cannot be reached from the other side.
 	poolSide := side{prefix: "198.18.1", other: "198.18.2.0/24 via 198.18.0.2"}
 	nodeSide := side{prefix: "198.18.2", other: "198.18.1.0/24 via 198.18.0.1"}
 	if topology == PoolNAT || topology == BothNAT {
@@ -137,7 +137,7 @@ func hold(t testing.TB, first *Host) *Host {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	// The process writes a byte when it is in its namespace; without permission to create one it ends before.
+	// The process writes a byte when it is in its namespace; if it may not create a namespace, it ends before that.
 	if _, err := bufio.NewReader(stdout).ReadByte(); err != nil {
 		said, _ := io.ReadAll(&stderr)
 		t.Fatalf("no network namespace can be made here (%s): run this test as root, "+
@@ -204,7 +204,8 @@ table inet corral {
 }
 END`
 
-// masquerade makes a router do NAT: connections from its net use its own address, and incoming ones are dropped.
+// masquerade makes a router perform NAT: connections from its network use the router's own address, and incoming
+// connections are dropped.
 const masquerade = `nft -f - <<'END'
 table ip corral {
 	chain source {

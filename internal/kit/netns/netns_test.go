@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be a host's program: it listens at the address that follows, or dials it.
+// TestMain lets the test binary act as a program on a host: it listens on the address in its arguments, or dials this
+// address.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 3 {
 		os.Exit(m.Run())

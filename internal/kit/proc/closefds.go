@@ -8,7 +8,7 @@ import (
 )
 
 // CloseOnExec marks all open files except standard input, output and error to be closed in every program that this
-// process starts from now on. They remain open in the process itself.
+// process starts from now on. The files remain open in the process itself.
 func CloseOnExec() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package proc reads /proc: the tree of the processes on this machine, and their memory.
 //
-// Reading all of them takes some ten microseconds for each. There are two measures of a process's memory: the resident
-// set size, which is cheap to read and counts shared memory once for each process that shares it, and the private
-// memory, which the kernel must add up page by page.
+// Reading all processes takes about ten microseconds for each process. There are two measures of a process's memory:
+// the resident set size, which is cheap to read and counts shared memory once for each process that shares it, and the
+// private memory, which the kernel must add up page by page.
 package proc
 
 import (
@@ -83,8 +83,8 @@ func Tree(all []Process, root int) []Process {
 }
 
 // Held returns the memory that the kernel cannot reclaim from a process: it excludes cached files and counts memory
-// shared with other processes in part, so that the sum over all processes is their total memory. ok is false if the
-// kernel does not report it, as before version 5.9, or for a process of another user.
+// shared with other processes proportionally, so that the sum over all processes is their total memory. ok is false if
+// the kernel does not report the value, as before version 5.9, or for a process of another user.
 func Held(id int) (size int64, ok bool) {
 	var buffer [4096]byte
 	return parseRollup(read(id, "smaps_rollup", buffer[:]))

@@ -100,8 +100,8 @@ func TestParseRollup(t *testing.T) {
 	}
 }
 
-// In task 31, process 33 has lost its parent and is still in the task's group, and 35 has its own group. Process 34 has
-// left the group and also lost its parent.
+// In task 31, process 33 has lost its parent and is still in the task's group, and process 35 has a group of its own.
+// Process 34 has left the group and also lost its parent.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	all := []Process{{1, 0, 1, 1}, {30, 1, 30, 1}, {35, 32, 35, 1}, {33, 1, 31, 1}, {32, 31, 31, 1}, {31, 30, 31, 1}, {34, 1, 34, 1},

@@ -35,7 +35,7 @@ func machine(t *testing.T, answer string) (bin string) {
 	return bin
 }
 
-// makeTest asks make what it would do for a target, and returns the standard error and the exit status.
+// makeTest runs make for a target without executing any commands, and returns the standard error and the exit status.
 func makeTest(t *testing.T, bin, target string) (stderr string, status int) {
 	t.Helper()
 	top, err := programs.Root()
@@ -83,7 +83,7 @@ func TestMakeNamesTheGoItNeeds(t *testing.T) {
 	}
 }
 
-// A newer Go is accepted, and so is one that has fetched the required version; make help needs no Go.
+// A newer Go is accepted, and so is a Go that has fetched the required version; make help needs no Go.
 func TestMakeAcceptsNewerGo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ answer, target string }{
@@ -146,7 +146,7 @@ func TestReadmeNamesTheGoItNeeds(t *testing.T) {
 	}
 }
 
-// firstMatch returns what the first group of a pattern matches in a file of the repository.
+// firstMatch returns the text that the first group of a pattern matches in a file of the repository.
 func firstMatch(t *testing.T, file, pattern string) string {
 	t.Helper()
 	top, err := programs.Root()

@@ -1,9 +1,10 @@
 // Package programs links corral, corrald, pilot and corral-slurm for the tests that start them, once for each set of
-// flags: the first test that needs them links them, and tests in other packages reuse them. The Debian package is built
-// for the one test that installs it.
+// flags: the first test that needs the programs links them, and tests in other packages reuse them. The Debian package
+// is built only for the one test that installs it.
 //
-// The Makefile defines how they are linked, and that they are below bin/test in the clone. Checking that they are up to
-// date takes a fraction of a second, so every test does it, and no test runs a program that is older than its source.
+// The Makefile defines how the programs are linked; they are placed below bin/test in the clone. Checking that they are
+// up to date takes a fraction of a second, so every test does so, and no test runs a program that is older than its
+// source.
 package programs
 
 import (
@@ -24,8 +25,8 @@ var (
 // Plain returns the folder with the programs as users build them.
 func Plain() (dir string, err error) { return plain() }
 
-// Tested returns the folder with the programs built like the calling test: with the race detector in corrald if the
-// test has it. The other programs are always built as for users.
+// Tested returns the folder with the programs built like the calling test: corrald contains the race detector if the
+// test does. The other programs are always built as users build them.
 func Tested() (dir string, err error) { return tested() }
 
 // CopyPilot copies the pilot to dir, for tests whose pilots run as a user who may not enter the clone, and returns the
@@ -92,7 +93,7 @@ func build(top, target string, assignments ...string) error {
 }
 
 // environment returns the environment without the variables of an outer make, whose flags are not meant for the inner
-// one.
+// make.
 func environment() (env []string) {
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "MAKE") && !strings.HasPrefix(e, "MFLAGS=") {

@@ -35,8 +35,9 @@ func setUp(script string) (dir string, err error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// Unprivileged returns the user that root runs HTCondor's daemons as in tests, because HTCondor starts no jobs of root:
-// one that every Debian has. It returns "" if the test is not root's; its own user then runs the daemons.
+// Unprivileged returns the user that root runs HTCondor's daemons as in tests, because HTCondor starts no jobs of root.
+// The user exists on every Debian system. If the test does not run as root, Unprivileged returns "": the daemons then
+// run as the test's own user.
 func Unprivileged() (user string) {
 	if os.Getuid() == 0 {
 		return "nobody"

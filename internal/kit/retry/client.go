@@ -16,13 +16,14 @@ import (
 
 // A client made by NewClient retries requests to corrald that received no answer, or were sent too often.
 //
-// The time for retries depends on the request. The first request of a command fails within seconds if corrald does not
-// answer. A command that waits for an event has reached corrald before: its requests (Patiently) tolerate a minute of
-// silence, even if the socket is missing, which corrald removes when it ends in an orderly way. A request that makes a
-// change has a key, so that it can safely be repeated; a Sending remembers whether it may have been carried out.
+// The time for which a request is retried depends on the request. The first request of a command fails within seconds
+// if corrald does not answer. A command that waits for an event has reached corrald before: its requests (Patiently)
+// tolerate a minute of silence, even if the socket is missing, because corrald removes the socket when it ends in an
+// orderly way. A request that makes a change contains a key, so that it can safely be repeated; a Sending records
+// whether it may have been carried out.
 
-// A request is sent up to retries+1 times; the pauses add up to about three seconds. That is enough for a corrald that
-// is restarted quickly, and short for a user whose corrald is not running. A patient request is retried for as long as
+// A request is sent up to retries+1 times; the pauses add up to about three seconds. This is long enough if corrald is
+// restarted quickly, and short for a user whose corrald is not running. A patient request is retried for the time
 // outlast.
 const (
 	retries = 5
@@ -31,12 +32,12 @@ const (
 	outlast = time.Minute
 )
 
-// longestRetry is the longest Retry-After of a 429 that is obeyed. A longer one is an error at once: a command must not
-// seem to hang, regardless of which server sent the header.
+// longestRetry is the longest Retry-After of a 429 that is obeyed. A longer time is an error at once: a command must
+// not seem to hang, regardless of which server sent the header.
 const longestRetry = time.Minute
 
-// NewClient returns a client that retries requests that received no answer, a 503, or a 429, the last after the time
-// given in the answer. It also retries changes: each has an idempotency key.
+// NewClient returns a client that retries requests that received no answer, a 503, or a 429, a 429 after the time given
+// in the answer. The client also retries changes: each change has an idempotency key.
 func NewClient(transport *http.Transport) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: transport},
@@ -55,7 +56,7 @@ func NewClient(transport *http.Transport) *retryablehttp.Client {
 	}
 }
 
-// retryAfter returns how long a 429 asks the client to wait; limited is false for all other answers.
+// retryAfter returns the time for which a 429 asks the client to wait; limited is false for all other answers.
 func retryAfter(resp *http.Response) (wait time.Duration, limited bool) {
 	if resp == nil || resp.StatusCode != http.StatusTooManyRequests {
 		return 0, false
@@ -67,8 +68,7 @@ func retryAfter(resp *http.Response) (wait time.Duration, limited bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-// A Sending records, over all repetitions of a request, how many there were, and whether corrald may have carried out
-// one of them.
+// A Sending records the number of repetitions of a request, and whether corrald may have carried out any of them.
 type Sending struct {
 	wrote  atomic.Bool // this attempt reached the connection
 	unsure atomic.Bool // an attempt that reached the connection was never answered

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// A gone server does not answer before a given time.
+// A gone represents a server that does not answer before a given time.
 type gone struct {
 	until time.Time
 	err   error

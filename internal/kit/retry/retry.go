@@ -1,8 +1,8 @@
 // Package retry waits before a retry, and repeats unanswered requests to corrald.
 //
-// For is the wait: it ends with its context, so that a waiting goroutine does not outlive its purpose. NewClient
-// returns an HTTP client that repeats requests. The context of a request determines for how long: by default some
-// seconds, with Patiently the time that a restart of corrald takes.
+// For waits: the wait ends with its context, so that a waiting goroutine does not outlive its purpose. NewClient
+// returns an HTTP client that repeats requests. The context of a request determines for how long: by default a few
+// seconds, and with Patiently as long as a restart of corrald takes.
 package retry
 
 import (

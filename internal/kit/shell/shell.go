@@ -12,7 +12,7 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Line returns the command line for exactly these words.
+// Line returns the command line that consists of exactly these words.
 func Line(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

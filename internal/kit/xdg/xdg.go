@@ -1,6 +1,6 @@
-// Package xdg determines where Corral keeps its files. Everything follows the XDG base directory variables, so that two
-// set-ups with different variables are independent. If root starts Corral without these variables, it runs as a service
-// of the machine, with its files in the system's directories.
+// Package xdg determines the directories for Corral's files. All directories follow the XDG base directory variables,
+// so that two set-ups with different variables are independent. If root starts Corral without these variables, Corral
+// runs as a service of the machine, with its files in the system's directories.
 package xdg
 
 import (
@@ -68,7 +68,7 @@ func (l Layout) sockets(dir string) Layout {
 	return l
 }
 
-// Below returns a layout with everything below one directory.
+// Below returns a layout with all directories and sockets below one directory.
 func Below(dir string) Layout {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return Layout{State: in("state"), Cache: in("cache"), Data: in("data")}.sockets(in("run"))
@@ -81,7 +81,7 @@ func dir(variable, fallback string) string {
 	return fallback
 }
 
-// Dirs returns the directories that corrald creates, each for its user alone.
+// Dirs returns the directories that corrald creates, each accessible to its user alone.
 func (l Layout) Dirs() []string {
 	dirs := []string{l.State, l.Cache, l.Data}
 	for _, socket := range []string{l.Socket, l.Worker} {
@@ -103,7 +103,7 @@ func (l Layout) Whereabouts() string { return filepath.Join(l.State, "corrald.wh
 func (l Layout) Log() string         { return filepath.Join(l.State, "corrald.log") }
 func (l Layout) Certificate() string { return filepath.Join(l.State, "worker-port") }
 
-// Owners is the folder with a subfolder for each user of a central corrald, with the user's ssh keys.
+// Owners is the folder that contains, for each user of a central corrald, a subfolder with the user's ssh keys.
 func (l Layout) Owners() string { return filepath.Join(l.State, "owners") }
 
 // Downloads is the directory for files that can be downloaded or created again, at some cost.

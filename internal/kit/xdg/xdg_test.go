@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A socket's path is limited, and the system's own message about that does not help.
+// The length of a socket's path is limited, and the system's own message about the limit does not help.
 func TestSocketPathIsTooLong(t *testing.T) {
 	set(t, map[string]string{"HOME": "/home/ann", "XDG_RUNTIME_DIR": "/" + strings.Repeat("long", 25)})
 	if l, err := Find(); err == nil || !strings.Contains(err.Error(), "XDG_RUNTIME_DIR") {

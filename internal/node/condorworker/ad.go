@@ -20,19 +20,20 @@ const workerAttribute = "CorralWorker"
 
 const (
 	// updateMost limits the interval between two updates that a worker sends to the collector, which is otherwise a
-	// twentieth of the worker's time. A restarted pool misses the worker for this long.
+	// twentieth of the worker's time. For this long, a restarted pool does not know about the worker.
 	updateMost = 10 * time.Second
 	updateMin  = 2 * time.Second
 	retireMost = 30 * time.Second // final period without new jobs; at most a tenth of the worker's time
-	// measureShare is the time, for each process of the machine, between two scans of all processes by HTCondor. A scan
-	// takes some 25 µs for each process; on a machine full of workers, they would otherwise do nothing but scan.
+	// measureShare is the time between two scans of all processes by HTCondor, divided by the number of processes on
+	// the machine. A scan takes about 25 µs for each process; on a machine full of workers, the daemons would otherwise
+	// do nothing but scan.
 	measureShare = 40 * time.Millisecond
 )
 
-// offer returns the configuration that the worker offers to the pool. Besides HTCondor's own attributes, its ad states
-// where the worker belongs in corrald's records, so that corrald can count workers by querying the pool, and properties
-// that a workflow may select by: the C library, the speed of a core, the remaining time. CorralDraining is true once
-// drain has been called.
+// offer returns the configuration that the worker offers to the pool. In addition to HTCondor's own attributes, its ad
+// identifies the worker's cluster, site, glidein and attempt in corrald's records, so that corrald can count workers by
+// querying the pool. It also contains properties by which a workflow may select workers: the C library, the speed of a
+// core, the remaining time. CorralDraining is true once drain has been called.
 func offer(o process.Order, now time.Time) condor.GlideinConfig {
 	c, j, end := o.Condor, o.Join, now.Add(o.EndsIn)
 	self, _ := os.Executable() // optional: without it, jobs lack only the path to this program
@@ -67,8 +68,8 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 // FetchCommand is the argument with which HTCondor starts this program to fetch job inputs that are URLs.
 const FetchCommand = "fetch"
 
-// fetch returns the command that fetches URLs. In a pool that corrald runs, where no other worker has other plugins, it
-// also accepts jobs whose URLs it must refuse: a held job shows the reason, an idle one does not.
+// fetch returns the command that fetches URLs. In a pool that corrald runs, where no worker has other plugins, it also
+// accepts jobs whose URLs it must refuse: a held job shows the reason, while an idle job does not.
 func fetch(self string, attached bool) []string {
 	switch {
 	case self == "":

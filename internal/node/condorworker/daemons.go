@@ -42,7 +42,8 @@ type daemons struct {
 	entry    entry
 	toldAt   time.Time // when idleness was last reported
 	draining bool
-	// A drained worker stays until drainBy to tell the pool, which would otherwise continue to match its old ad.
+	// A drained worker stays until drainBy so that its daemons can notify the pool, which would otherwise continue to
+	// match its old ad.
 	drainBy time.Time
 	fault   *process.Word // why the worker leaves on its own; nil: it does not leave
 	killAt  time.Time     // when remaining processes are killed
@@ -82,8 +83,8 @@ func Serve(
 	return last
 }
 
-// watch returns when the master has ended. This is the only way out: a worker that must leave signals the master, and
-// waits for its end like for any other end.
+// watch returns when the master has ended. It returns in no other case: a worker that must leave signals the master,
+// and waits for the master's end as usual.
 func (w *daemons) watch(ctx context.Context, children <-chan os.Signal, drain <-chan struct{}) {
 	stop := ctx.Done()
 	for w.ended == "" {
@@ -105,7 +106,7 @@ func (w *daemons) watch(ctx context.Context, children <-chan os.Signal, drain <-
 // it when the thread that started it ends. The goroutine below locks its thread and never returns, so that the thread
 // lasts as long as the process.
 func (w *daemons) start(secret string) error {
-	// Files that an earlier process of this worker left must not be mistaken for those of this one.
+	// Files that an earlier process of this worker left must not be mistaken for the files of this process.
 	if err := errors.Join(process.AdoptOrphans(), atomicfile.RemoveAll(w.config.Dir)); err != nil {
 		return err
 	}
@@ -159,9 +160,9 @@ func (w *daemons) pace() time.Duration {
 	return lookGap
 }
 
-// step does all work that is due. Faults are checked only in a worker that means to stay: a draining worker ends when
-// its jobs have ended, and a leaving one is killed when its time for an orderly end is over. All information comes from
-// the daemons' log and from the end of the master.
+// step does all work that is due. Faults are checked only while the worker is meant to stay: a draining worker ends
+// when its jobs have ended, and a leaving worker is killed when its time for an orderly end is over. All information
+// comes from the daemons' log and from the end of the master.
 func (w *daemons) step(now time.Time) {
 	if status, ok := process.Reap()[w.master]; ok {
 		w.ended, w.killed = "condor_master "+process.Ending(status), status.Signaled()
@@ -215,7 +216,7 @@ func (w *daemons) drain(now time.Time) {
 	w.signal(syscall.SIGHUP)
 }
 
-// leave ends the daemons at once. Their jobs return to the queue.
+// leave ends the daemons at once. Their jobs are returned to the queue.
 func (w *daemons) leave(now time.Time, why process.Word) {
 	if w.fault != nil {
 		return
@@ -232,8 +233,9 @@ func (w *daemons) signal(s syscall.Signal) {
 	}
 }
 
-// lastWord returns the reason why the worker left, after its master has ended. A master that ended on its own within
-// one update interval of the worker's end is counted as expired: it checks the clock only at this interval.
+// lastWord returns the reason why the worker left, after its master has ended. If the master ended on its own within
+// one update interval of the worker's end, the worker counts as expired: the master checks the clock only at this
+// interval.
 func (w *daemons) lastWord(now time.Time) process.Word {
 	joined := !w.entry.joined.IsZero()
 	switch {
@@ -251,7 +253,7 @@ func (w *daemons) lastWord(now time.Time) process.Word {
 	return process.Word{Error: w.ended + w.because()}
 }
 
-// because returns HTCondor's last complaint, to be appended to a sentence.
+// because returns HTCondor's last error message, to be appended to a sentence.
 func (w *daemons) because() string {
 	words := w.log.Words()
 	if words == "" {

@@ -16,8 +16,8 @@ const (
 )
 
 // An entry is a worker's progress on its way into the pool: its daemons start, contact the pool, and are accepted. Each
-// step has a time limit, which is at most half of the worker's remaining time. An entry only decides; it reads no clock
-// and ends no process.
+// step has a time limit, which is at most half of the worker's remaining time. An entry only makes decisions; it does
+// not read a clock or end processes.
 type entry struct {
 	end    time.Time     // of the worker
 	within time.Duration // time for the next step, which must be complete at by
@@ -38,7 +38,8 @@ func (e *entry) expect(most time.Duration, now time.Time) {
 	e.by = now.Add(e.within)
 }
 
-// note evaluates the daemons' log, and reports whether the pool has just accepted the worker, perhaps again.
+// note evaluates the daemons' log, and reports whether the pool has just accepted the worker, for the first time or
+// again.
 func (e *entry) note(log *condor.GlideinLog, now time.Time) (registered bool) {
 	if log.Asked && !e.asked {
 		e.asked = true
@@ -51,8 +52,8 @@ func (e *entry) note(log *condor.GlideinLog, now time.Time) (registered bool) {
 	return registered
 }
 
-// fault returns why a worker of the pool at collector should leave; nil: it should stay. A single refusal of a worker
-// that has been in the pool may come from a pool that is restarting, so two are required.
+// fault returns the reason why a worker of the pool at collector should leave, or nil if it should stay. A single
+// refusal of a worker that has been in the pool may come from a pool that is restarting, so two are required.
 func (e *entry) fault(log *condor.GlideinLog, collector string, now time.Time) *process.Word {
 	within := e.within.Round(time.Second)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/process"
 )
 
-// The log of a worker's daemons while the worker has an hour left, and the result: the worker stays, or a reason to
-// leave.
+// Each case is the log of a worker's daemons while the worker has an hour left, and the result: the worker stays, or
+// has a reason to leave.
 func TestEntry(t *testing.T) {
 	t.Parallel()
 	type look struct {

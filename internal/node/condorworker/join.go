@@ -28,7 +28,7 @@ const (
 	tryGap   = time.Second     // between two attempts to find a way to the pool
 )
 
-// A Joining finds a supervisor's way into an HTCondor pool in steps. NewJoining finds the installed package; Begin
+// A Joining finds a way into an HTCondor pool for a supervisor, in steps. NewJoining finds the installed package; Begin
 // measures in the background how the pool can reach this node; Found delivers the result; once the owner has set
 // Choice, Order returns orders for workers. Its methods must be called from one goroutine.
 type Joining struct {
@@ -50,7 +50,7 @@ type Way struct {
 	Err    error
 }
 
-// ErrNotInstalled reports that the site does not have the HTCondor package. A setup job may install it.
+// ErrNotInstalled reports that the HTCondor package is not installed at the site. A setup job may install it.
 var ErrNotInstalled = errors.New("is not installed at this site")
 
 // NewJoining finds the order's HTCondor package. ports is the range that the site allows its jobs, zero: any.
@@ -75,8 +75,8 @@ func hasMaster(release string) error {
 	return err
 }
 
-// Due reports whether Begin may be called: corrald, which can test whether it reaches this node, has been reached
-// (linked), or is no longer waited for.
+// Due reports whether Begin may be called: the pilot has reached corrald (linked), which can test whether it reaches
+// this node, or the pilot no longer waits for corrald.
 func (j *Joining) Due(now time.Time, linked bool) bool {
 	return !j.begun && (linked || j.order.Pilot.Attached() || !now.Before(j.linkBy))
 }
@@ -92,7 +92,8 @@ func (j *Joining) Begin(ctx context.Context, callBack broker.CallBack) {
 	j.search.Go(func() { j.found <- negotiate(ctx, c, j.wayBy) })
 }
 
-// Found delivers the Way once. For a nil Joining, that of a pilot for corrald's own cluster, it never delivers.
+// Found returns a channel that delivers the Way once. A nil Joining belongs to a pilot for corrald's own cluster; its
+// channel never delivers.
 func (j *Joining) Found() <-chan Way {
 	if j == nil {
 		return nil
@@ -148,8 +149,8 @@ func request(tag string, p jobfiles.Pilot, ports [2]uint16, callBack broker.Call
 	}
 }
 
-// negotiate retries until by, while another attempt may help: a pool that is being restarted must not cost an attempt
-// the node for which it waited in the batch queue.
+// negotiate retries until by, while another attempt may help: an attempt must not give up the node for which it waited
+// in the batch queue just because the pool is being restarted.
 func negotiate(ctx context.Context, c broker.Config, by time.Time) (w Way) {
 	for {
 		w.Choice, w.Err = broker.Negotiate(ctx, c)
@@ -171,7 +172,7 @@ func NotAtSchedd(context.Context, []string, string) (string, error) {
 const PortsVariable = "GLOBUS_TCP_PORT_RANGE"
 
 // SitePorts returns the lowest and the highest port at which the site lets programs be reached; zero: any. On an error,
-// which describes the expected format, the ports are also zero: a pilot continues without them.
+// which describes the expected format, the ports are also zero: a pilot continues without the range.
 func SitePorts() ([2]uint16, error) { return parsePorts(os.Getenv(PortsVariable)) }
 
 // parsePorts parses LOW,HIGH. Ports below 1024 are reserved.

@@ -60,7 +60,7 @@ func sandbox() (dir string, err error) {
 const parentEvery = time.Second
 
 // leaveWithParent cancels when the parent has ended: a starter that is killed does not end its job, and the run will
-// have the tasks repeated elsewhere.
+// repeat the tasks elsewhere.
 func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
 	parent := os.Getppid()
 	for os.Getppid() == parent && retry.For(ctx, parentEvery) {

@@ -1,12 +1,12 @@
 package condorworker
 
-// A stream worker is the program of a worker job: an HTCondor job that takes the tasks of runs over a connection to
-// corrald as long as there are any. The ad of its slot gives its share of the machine, the ad of its glidein gives
-// corrald's address, and a file that came with the job holds the secret that admits it.
+// A stream worker is the program of a worker job: an HTCondor job that receives the tasks of runs over a connection to
+// corrald as long as there are tasks. Its share of the machine is in the ad of its slot, corrald's address is in the ad
+// of its glidein, and the secret with which it is admitted is in a file that was transferred with the job.
 //
-// HTCondor ends it with SIGTERM when the job is removed, held or evicted; the worker then kills the tasks that run and
-// hands back their results before it leaves. It leaves by itself when it has had nothing to do for a while, which frees
-// its slot, and when corrald has not answered for a long time.
+// HTCondor ends the worker with SIGTERM when the job is removed, held or evicted; the worker then kills the running
+// tasks and returns their results before it leaves. It also leaves when it has been idle for a while, which frees its
+// slot, or when corrald has not answered for a long time.
 
 import (
 	"context"
@@ -27,11 +27,11 @@ import (
 )
 
 const (
-	// idleMost is how long a worker keeps an idle slot. HTCondor needs some seconds to allocate a new one, so staying
-	// between two levels of a workflow is worthwhile.
+	// idleMost is the time for which a worker keeps an idle slot. HTCondor needs several seconds to allocate a new
+	// slot, so staying between two levels of a workflow is worthwhile.
 	idleMost = 20 * time.Second
-	// aloneMost is how long a worker waits for an unreachable corrald, or for its lease if that is longer: by then its
-	// tasks have been killed, and the next corrald can have other workers.
+	// aloneMost is the time for which a worker waits for an unreachable corrald, unless its lease is longer: by then
+	// its tasks have been killed, and a restarted corrald can request other workers.
 	aloneMost = 5 * time.Minute
 	// maxSandbox limits the length of the file that is transferred with the job, in bytes.
 	maxSandbox = 4096

@@ -56,7 +56,7 @@ func TestFilesOfAJobAreLimited(t *testing.T) {
 	}
 }
 
-// Outside an HTCondor job it reports that.
+// Outside an HTCondor job, Run returns an error that names the reason.
 func TestOutsideAJob(t *testing.T) {
 	t.Setenv("_CONDOR_SCRATCH_DIR", "")
 	if err := Run(t.Context(), nil, 1); err == nil || !strings.Contains(err.Error(), "_CONDOR_SCRATCH_DIR is not set") {

@@ -19,7 +19,7 @@ func Task(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// HTCondor holds a job if a file that it should transfer back is missing; so an empty one is created first.
+	// HTCondor holds a job if a file that it should transfer back is missing, so an empty file is created first.
 	if err := os.Mkdir(filepath.Join(dir, parcel.OutDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Package jobfiles holds the two files through which corrald and its jobs at a site communicate when there is no
+// Package jobfiles defines the two files through which corrald and its jobs at a site communicate when there is no
 // connection between them: the order that a setup, pilot or cleanup job finds in its directory, and the report that it
 // leaves there.
 //
@@ -37,8 +37,8 @@ type Order struct {
 	Cleanup *Cleanup `json:"cleanup,omitempty"`
 }
 
-// Setup requests one worker package. The pilot refuses the package by name, before it contacts any mirror, unless one
-// of the trusted keys has signed it.
+// Setup requests one worker package. The setup job refuses the package, and names it, before it contacts any mirror,
+// unless the package was signed with one of the trusted keys.
 type Setup struct {
 	Package    string          `json:"package"` // full name
 	What       string          `json:"what"`
@@ -55,7 +55,7 @@ type Setup struct {
 	Keep []string `json:"keep,omitempty"`
 }
 
-// A Source is a location that is expected to have the package.
+// A Source is a location from which the package can probably be downloaded.
 type Source struct {
 	Mirror corral.MirrorID `json:"mirror_id,omitempty"` // 0: corrald itself
 	URL    string          `json:"url"`                 // http, https or file
@@ -98,7 +98,7 @@ func (p *Pilot) Package() (digest string, ok bool) {
 	return p.Condor.Digest, true
 }
 
-// Condor has the settings for workers of an HTCondor pool, in addition to the token in the file PoolToken.
+// Condor contains the settings for workers of an HTCondor pool, in addition to the token in the file PoolToken.
 type Condor struct {
 	Package   string            `json:"package"`   // the HTCondor package's full name
 	Digest    string            `json:"digest"`    // its digest; a setup job has installed it
@@ -183,7 +183,7 @@ func WriteReport(dir string, r Report) error {
 	return nil
 }
 
-// MaxReason limits the length of a report's reason, in bytes; a longer one is cut.
+// MaxReason limits the length of a report's reason, in bytes; a longer reason is truncated.
 const MaxReason = 1000
 
 // DecodeReport decodes a report and refuses one with an unknown outcome. It puts the reason on one line.

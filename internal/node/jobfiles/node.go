@@ -2,7 +2,7 @@ package jobfiles
 
 import "time"
 
-// A NodeProbe asks a site's node what pilots would find there.
+// A NodeProbe requests a test of the conditions that pilots would find on a site's node.
 type NodeProbe struct {
 	Addresses  []string `json:"addresses"` // of corrald's worker port, as in Pilot
 	CertDigest string   `json:"cert_digest,omitempty"`

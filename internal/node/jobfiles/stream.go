@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A worker job is an HTCondor job whose program takes tasks from corrald while there are any. The definitions below are
-// shared by corrald, which submits the job, the glidein on which it runs, and its program, the pilot.
+// A worker job is an HTCondor job whose program receives tasks from corrald as long as there are tasks. The definitions
+// below are shared by corrald, which submits the job, the glidein on which it runs, and its program, the pilot.
 const (
 	StreamCommand = "stream"      // the pilot's command; its argument is the job's number
-	StreamFile    = "stream.json" // is transferred with the job and contains a Stream
+	StreamFile    = "stream.json" // a file that is transferred with the job; contains a Stream
 	// StreamAttribute names a worker job's stream in the job's ad; other jobs do not have it.
 	StreamAttribute = "CorralStream"
 	// Attributes of a glidein's ad: the addresses of corrald's worker port, separated by blanks, and the digest of its
@@ -17,13 +17,15 @@ const (
 	HomeAttribute, HomeDigestAttribute = "CorralHome", "CorralHomeDigest"
 )
 
-// A Stream is the information that a worker job has before it gets a slot. The rest is in the ad of its glidein.
+// A Stream is the information that a worker job has before it is assigned a slot. All other information is in the ad of
+// its glidein.
 type Stream struct {
 	Tag   string `json:"tag"`
 	Token string `json:"token"`
 }
 
-// StreamWorker returns the name of a worker job's worker, made of the pool worker on which it runs and its number.
+// StreamWorker returns the name of a worker job's worker, which consists of the name of the pool worker on which it
+// runs and the job's number.
 func StreamWorker(glidein string, number int64) string {
 	return glidein + StreamMark + strconv.FormatInt(number, 10)
 }

@@ -2,7 +2,7 @@ package jobfiles
 
 import "testing"
 
-// The name of a worker job's worker contains that of the pool's worker; names of other workers have no mark.
+// The name of a worker job's worker contains the name of the pool's worker; names of other workers contain no mark.
 func TestStreamWorkersAreOnTheirGlideins(t *testing.T) {
 	t.Parallel()
 	for worker, want := range map[string]string{StreamWorker("tag/0", 17): "tag/0", "tag/0": "tag/0", "": ""} {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// minFreeMiB is the disk space that must be free where the job runs: a full disk fails every task in milliseconds,
-	// and a whole workflow could fail on such a node.
+	// minFreeMiB is the disk space that must be free where the job runs: a full disk makes every task fail within
+	// milliseconds, and a whole workflow could fail on such a node.
 	minFreeMiB = 100
 
 	// clockTolerance limits the difference between the node's clock and corrald's. Records contain times from both, and
@@ -37,7 +37,7 @@ func Check(scratch string, memoryMiB int) error {
 	return nil
 }
 
-// CheckClock checks a node's clock; offset is how far corrald's clock is ahead of it, which may be negative.
+// CheckClock checks a node's clock; offset is the time by which corrald's clock is ahead of it, which may be negative.
 func CheckClock(offset time.Duration) error {
 	if offset.Abs() > clockTolerance {
 		return fmt.Errorf("clock: corrald's is %s ahead, more than %s", offset.Round(time.Second), clockTolerance)
@@ -68,8 +68,8 @@ func checkAtLeast(haveMiB, wantMiB int, err error) error {
 	return err
 }
 
-// freeMiB returns how much an ordinary user may still write below dir. The number of blocks in bytes may exceed an
-// int64.
+// freeMiB returns the amount of data, in MiB, that an ordinary user may still write below dir. The size of the blocks
+// in bytes may exceed an int64.
 func freeMiB(dir string) (int, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {

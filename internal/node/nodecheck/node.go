@@ -1,6 +1,6 @@
-// Package nodecheck determines what the machine that this program runs on offers to tasks: memory, free disk, a C
-// library, the speed of a core. Corrald reports it for sites without a batch system, and a pilot checks it before it
-// starts workers: both must measure in the same way. The package does not examine other machines.
+// Package nodecheck determines the resources that the machine on which this program runs offers to tasks: memory, free
+// disk space, a C library, the speed of a core. Corrald reports them for sites without a batch system, and a pilot
+// checks them before it starts workers: both must measure in the same way. The package does not examine other machines.
 package nodecheck
 
 import (
@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// MemoryMiB returns how much memory this process and its children may use: the machine's memory, or less if a control
-// group of the process limits it. sys is the file system that contains proc and sys.
+// MemoryMiB returns the amount of memory, in MiB, that this process and its children may use: the machine's memory, or
+// less if a control group of the process limits it. sys is the file system that contains proc and sys.
 func MemoryMiB(sys fs.FS) (int, error) {
 	info, err := fs.ReadFile(sys, "proc/meminfo")
 	if err != nil {
@@ -56,7 +56,7 @@ func groupLimit(sys fs.FS, group []byte) int {
 	for ; dir != "sys/fs" && dir != "."; dir = path.Dir(dir) {
 		b, err := fs.ReadFile(sys, path.Join(dir, "memory.max"))
 		if err != nil {
-			continue // the root group has none, and without the memory controller no group does
+			continue // the root group has no limit; without the controller no group has
 		}
 		if n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 63); err == nil { // otherwise it is "max"
 			limit = min(limit, int(n>>20))

@@ -10,8 +10,9 @@ import (
 var gpuVariables = []string{"CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "GPU_DEVICE_ORDINAL"}
 
 // GPUs returns the GPUs of this node that a job may use, in the format of CUDA_VISIBLE_DEVICES: those named in its
-// environment, at most the requested number, if one was requested. If the environment names none, the requested number
-// of GPUs is returned, numbered from 0: a batch system that counts GPUs without naming them allocates whole nodes.
+// environment, limited to the requested number if asked is positive. If the environment names none, the requested
+// number of GPUs is returned, numbered from 0: a batch system that counts GPUs without naming them allocates whole
+// nodes.
 func GPUs(getenv func(string) string, asked int) []string {
 	for _, variable := range gpuVariables {
 		names := devices(getenv(variable))
@@ -30,7 +31,7 @@ func GPUs(getenv func(string) string, asked int) []string {
 }
 
 // devices parses a list of GPUs: numbers, ranges of numbers, or names such as GPU-8f2… and MIG-…. CUDA ignores the list
-// from the first negative number on; Slurm writes NoDevFiles if it allocates none.
+// from the first negative number on; Slurm writes NoDevFiles if it allocates no GPUs.
 func devices(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
@@ -57,7 +58,8 @@ func Share(names []string, i, n int) []string {
 	return names[i*len(names)/n : (i+1)*len(names)/n]
 }
 
-// FreeMiB returns how much an ordinary user may still write below dir; 0 if that cannot be determined.
+// FreeMiB returns the amount of data, in MiB, that an ordinary user may still write below dir, or 0 if it cannot be
+// determined.
 func FreeMiB(dir string) int {
 	free, err := freeMiB(dir)
 	if err != nil {

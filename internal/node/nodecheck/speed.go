@@ -14,8 +14,8 @@ const (
 
 // Speed measures one core, in million steps of a fixed loop per second. A step is a 64-bit multiplication and shift, a
 // dependent load from a table of 32 KiB, and a multiplication and an addition of floats: typical work of tasks between
-// cache misses. The best of the rounds that fit into the time counts, so that other processes on the node have little
-// influence.
+// cache misses. The result is that of the fastest round within speedTime, so that other processes on the node have
+// little influence.
 func Speed() float64 {
 	var table [4096]uint64
 	for i := range table {
@@ -38,7 +38,8 @@ func Speed() float64 {
 }
 
 // Libc names the C library of this machine in the notation of a site's platform: glibcX.Y, musl or unknown. Programs
-// are selected by it, so it is the machine's library and not that of this program, which has none.
+// are selected by this name, so it refers to the machine's library, not to a library of this program, which is linked
+// without one.
 func Libc() string {
 	if out, err := exec.Command("getconf", "GNU_LIBC_VERSION").Output(); err == nil {
 		return "glibc" + strings.TrimPrefix(strings.TrimSpace(string(out)), "glibc ")

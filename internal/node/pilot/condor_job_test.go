@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// The token is a file of the same user, so permissions do not hide it; but no job gets it without searching for it.
+// The token is a file of the same user, so permissions do not hide it; but no job receives it without searching for it.
 func TestCondorTokenIsNotExposed(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// executing waits until n of the site's jobs have begun. The schedd reports a job as running once it has sent it, and
-// the job may still fail to start.
+// executing waits until n of the site's jobs have begun. The schedd reports a job as running once it has sent the job,
+// which may still fail to start.
 func (s site) executing(n int) {
 	s.t.Helper()
 	eventually(s.t, strconv.Itoa(n)+" running jobs", func() bool { return len(events[eventlog.Executing](s)) == n })
@@ -244,7 +244,7 @@ func TestCondorDaemonsDoNotOutliveTheirSupervisor(t *testing.T) {
 	}
 }
 
-// The reason that keeps a worker out of the pool is reported as a sentence.
+// The reason why a worker cannot join the pool is reported as a sentence.
 func TestCondorWorkerCannotJoin(t *testing.T) {
 	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")

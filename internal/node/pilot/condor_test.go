@@ -60,7 +60,7 @@ func stop(p *condor.Pool, dir string) error {
 	return errors.Join(p.Stop(ctx), os.RemoveAll(dir))
 }
 
-// condorDigest names the package that stands for the real HTCondor of scripts/htcondor.
+// condorDigest identifies the package that represents the real HTCondor of scripts/htcondor.
 var condorDigest = "sha256:" + strings.Repeat("c0", 32)
 
 // needPool returns the pool, which its first caller starts.
@@ -115,7 +115,7 @@ func soon(t *testing.T) context.Context {
 }
 
 // newCondorSite puts an order for a pilot with one worker of the pool into a directory; change may modify the order. At
-// the test's end no process that was started below the directory may be left.
+// the end of the test, no process that was started below the directory may be left.
 func newCondorSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site {
 	t.Helper()
 	p := needPool(t)
@@ -284,7 +284,8 @@ func (s site) states(cluster int) map[int64]int {
 	return states
 }
 
-// jobIdle is HTCondor's state of a job that waits in its queue; jobHeld is that of a job that waits for its release.
+// jobIdle is HTCondor's state of a job that waits in its queue; jobHeld is the state of a job that waits for its
+// release.
 const jobIdle, jobHeld = 1, 5
 
 func TestCondorWorkerServesUntilIdle(t *testing.T) {

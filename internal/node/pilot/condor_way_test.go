@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// Even if corrald can reach a node, an attached schedd elsewhere may not: jobs must arrive without a direct connection
-// to the node.
+// Even if corrald can reach a node, an attached schedd elsewhere may be unable to: jobs must arrive without a direct
+// connection to the node.
 func TestCondorWorkerOfAnAttachedPoolIsReachedByItsBroker(t *testing.T) {
 	t.Parallel()
 	for name, attached := range map[string]bool{"the pool is ours": false, "it is attached": true} {

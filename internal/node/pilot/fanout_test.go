@@ -76,8 +76,8 @@ func (s site) startBySrun(hosts int) *run {
 	return s.startUnder(argv[0], argv[1:]...)
 }
 
-// ownProgram is the pilot program under a path of this site, which identifies its processes on every node. At the
-// test's end none may be left.
+// ownProgram returns the path of a copy of the pilot program below this site, which identifies the site's processes on
+// every node. At the end of the test, none of these processes may be left.
 func (s site) ownProgram() string {
 	s.t.Helper()
 	own := filepath.Join(s.root, "pilot")
@@ -93,7 +93,8 @@ func (s site) ownProgram() string {
 	return own
 }
 
-// processes returns the processes of a site's own pilot with that verb; "": all of them and their descendants.
+// processes returns the processes of the site's own pilot program that were started with the given verb; "": all its
+// processes and their descendants.
 func (s site) processes(verb string) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -323,7 +324,7 @@ func TestHostsDoNotOutliveTheirSupervisor(t *testing.T) {
 	})
 }
 
-// An unfit node never gets a worker; the others serve, and corrald learns which node is unfit, and why.
+// No worker is started on an unfit node; the other nodes serve, and corrald is notified which node is unfit, and why.
 func TestUnfitNodesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

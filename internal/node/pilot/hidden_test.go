@@ -11,11 +11,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Accounts that belong to no person: one for the pilot and its tasks, and another one. Only root can use them.
+// Two accounts that belong to no person: one for the pilot and its tasks, and another account. Only root can use them.
 const pilotAccount, otherAccount = 65534, 65533
 
 // The secret that admits workers is in the memory of the supervisor and of the workers, where no task can read it,
-// whether it runs under the same account or another one.
+// whether the task runs under the same account or another account.
 func TestPilotMemoryIsPrivate(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

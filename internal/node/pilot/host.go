@@ -27,10 +27,10 @@ const (
 	hostLock    = 20 * time.Second        // to wait for the end of an earlier host of the same worker
 )
 
-// A host runs on every node of a job except the first: it checks the node, keeps one worker process there, and ends the
-// remaining processes. It does for its worker what the supervisor does for the workers on its own node, and decides
-// nothing else: when it returns, the worker has ended, and the supervisor decides whether to start another host. When
-// it has returned, none of its descendants is left, even if the supervisor has died.
+// A host runs on every node of a job except the first: it checks the node, runs one worker process there, and ends the
+// remaining processes. It handles its worker as the supervisor handles the workers on its own node, and makes no other
+// decisions: when a host returns, the worker has ended, and the supervisor decides whether to start another host. When
+// a host has returned, none of its descendants is left, even if the supervisor has died.
 type host struct {
 	lg     *slog.Logger
 	order  process.HostOrder
@@ -46,8 +46,8 @@ type host struct {
 	why     process.Word // the host's own reason to leave
 }
 
-// Host is the program on another node. It returns when none of its processes is left there; the end of ctx means that
-// the site takes the node back.
+// Host is the program that runs on another node. It returns when none of its processes is left there; the end of ctx
+// means that the site reclaims the node.
 func Host(ctx context.Context, lg *slog.Logger, in io.Reader, out io.Writer) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE) // from writing to a lost supervisor; there is still work to do here
@@ -98,8 +98,8 @@ func (h *host) serve(ctx context.Context) process.Word {
 	return last
 }
 
-// takeOrder waits for the order; if ok is false, none will arrive. Empty messages, which only show that the supervisor
-// is running, may precede it.
+// takeOrder waits for the order; if ok is false, no order will arrive. Empty messages, which only show that the
+// supervisor is running, may precede the order.
 func (h *host) takeOrder(ctx context.Context) (ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, hostSilence)
 	defer cancel()
@@ -119,8 +119,8 @@ func (h *host) takeOrder(ctx context.Context) (ok bool) {
 	}
 }
 
-// watch returns the host's last word, when the worker has ended or will not be started. The worker is started once the
-// node has been checked, but not if the host has been asked to leave by then. A signal from the site overrides the
+// watch returns the host's last word, when the worker has ended or will not be started. The worker is started after the
+// node has been checked, unless the host has been asked to leave in the meantime. A signal from the site overrides the
 // worker's last word: the worker may have left because of the same signal.
 func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) process.Word {
 	children := make(chan os.Signal, 1)
@@ -166,7 +166,8 @@ func (h *host) watch(ctx context.Context, checked <-chan error, lock *os.File) p
 }
 
 // step does all work that is due, and reports whether the worker has ended. A suspended supervisor cannot be
-// distinguished from one that the network has cut off; in either case its tasks may soon be repeated elsewhere.
+// distinguished from a supervisor that the network has cut off; in either case the worker's tasks may soon be repeated
+// elsewhere.
 func (h *host) step(now time.Time) (over bool) {
 	h.quiet += min(now.Sub(h.stepped), process.WordGap)
 	h.stepped = now
@@ -187,8 +188,8 @@ func (h *host) step(now time.Time) (over bool) {
 	return over
 }
 
-// obey handles a message of the supervisor; if ok is false, the supervisor has ended. Any message shows that it is
-// running.
+// obey handles a message of the supervisor; if ok is false, the supervisor has ended. Any message shows that the
+// supervisor is running.
 func (h *host) obey(a process.Ask, ok bool) {
 	h.quiet = 0
 	switch {
@@ -223,8 +224,8 @@ func (h *host) pass(s process.Said) {
 	}
 }
 
-// unfit returns the last word of a host whose node cannot have a worker. The host is not restarted: the reason would be
-// the same.
+// unfit returns the last word of a host whose node is not suitable for a worker. The host is not restarted: the reason
+// would be the same.
 func (h *host) unfit(err error) process.Word {
 	return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
 }
@@ -249,8 +250,8 @@ func lockWorker(ctx context.Context, holder, id string) (*os.File, error) {
 	}
 }
 
-// carried returns the variables that a host inherits from the first node: those passed to tasks, and the one by which a
-// site limits ports.
+// carried returns the variables that a host inherits from the first node: the variables passed to tasks, and the
+// variable with which a site limits ports.
 func carried() map[string]string {
 	env := map[string]string{}
 	for _, name := range strings.Fields("PATH LANG CORRAL_JOB_TAG CORRAL_JOB_DIR " + condorworker.PortsVariable) {

@@ -11,11 +11,11 @@ import (
 	"github.com/corral-pilot/corral/internal/node/process"
 )
 
-// Checking a node takes up to a minute. Meanwhile its host sends the supervisor signs of life: otherwise it would be
-// given up before it can report the node's problem.
+// Checking a node takes up to a minute. In the meantime its host sends the supervisor signs of life: otherwise the host
+// would be given up before it can report the node's problem.
 //
-// It does not run in parallel with other tests: a host reaps every child of its process, and here these include the
-// pilots that other tests wait for.
+// It does not run in parallel with other tests: a host reaps every child of its process, and in this process they
+// include the pilots for which other tests wait.
 func TestHostSendsSignsOfLifeDuringChecks(t *testing.T) {
 	in, asks := io.Pipe()
 	words, out := io.Pipe()

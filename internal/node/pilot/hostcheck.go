@@ -24,8 +24,8 @@ const (
 	routeTry  = 5 * time.Second
 )
 
-// check tests what the worker needs on this node: the job's directory, disk space, memory, and a route to its cluster.
-// The error names the missing item, and the node then never gets a worker.
+// check tests the conditions that the worker needs on this node: the job's directory, disk space, memory, and a route
+// to its cluster. The error names the condition that is not met; no worker is then ever started on the node.
 func (h *host) check(ctx context.Context) error {
 	o := &h.order
 	if err := checkVisible(o.Dir, o.Holder); err != nil {
@@ -57,9 +57,9 @@ func checkVisible(dir, holderID string) error {
 	return nil
 }
 
-// checkRoute connects to one of corrald's addresses and closes the connection, which shows whether the network admits
-// workers of this node; the worker itself authenticates later. It retries until within is over: a node's network may
-// come up later than the job.
+// checkRoute connects to one of corrald's addresses and closes the connection, which shows whether the network lets
+// workers on this node connect; the worker itself authenticates later. It retries until within is over: a node's
+// network may become available after the job has started.
 func checkRoute(ctx context.Context, addresses []string, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -90,8 +90,8 @@ func dialAddress(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// join measures how the HTCondor pool reaches this node, which may differ between nodes: the first may have an address
-// that the others lack. The measurements are recorded in the report's log.
+// join measures how the HTCondor pool reaches this node, which may differ between nodes: the first node may have an
+// address that the other nodes do not have. The measurements are recorded in the report's log.
 func (h *host) join(ctx context.Context) error {
 	var ask broker.CallBack
 	if h.order.Linked {
@@ -104,8 +104,8 @@ func (h *host) join(ctx context.Context) error {
 	return err
 }
 
-// callBack is a broker.CallBack: it asks corrald through the supervisor, one request at a time. A late answer has the
-// nonce of another request.
+// callBack is a broker.CallBack: it asks corrald through the supervisor, one request at a time. A late answer is
+// detected by the nonce of an earlier request.
 func (h *host) callBack(ctx context.Context, addresses []string, nonce string) (string, error) {
 	h.pipe.Say(process.Word{CallBack: &process.CallBack{Addresses: addresses, Nonce: nonce}})
 	for {

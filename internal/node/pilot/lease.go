@@ -13,12 +13,12 @@ import (
 )
 
 // leaseDir in a job's directory belongs to the only supervisor that may start workers, and holderFile in it identifies
-// that supervisor. Creating a directory is atomic on every file system that nodes share: one process creates it, all
-// others find it.
+// that supervisor. Creating a directory is atomic on every file system that nodes share: one process creates it, and
+// all others find that it exists.
 const leaseDir, holderFile = "lease", "holder.json"
 
 // A holder is the process that holds a lease. Its id identifies it to corrald, and to the hosts on other nodes; the
-// other fields are for people who inspect a site.
+// other fields are information for people who inspect a site.
 type holder struct {
 	ID      string    `json:"holder"`
 	Host    string    `json:"host"`
@@ -29,9 +29,9 @@ type holder struct {
 	secret string
 }
 
-// errLeased reports that another supervisor holds the lease, or once held it. A lease is never returned: a job that a
-// batch system starts a second time under the same tag must not start workers again, because the first execution may
-// have been declared lost and replaced.
+// errLeased reports that another supervisor holds or once held the lease. A lease is never returned: a job that a batch
+// system starts a second time under the same tag must not start workers again, because the first execution may have
+// been declared lost and replaced.
 var errLeased = errors.New("another pilot has the attempt's lease")
 
 // takeLease takes the lease of the job in dir. The directory is created before the file with the holder, so a second

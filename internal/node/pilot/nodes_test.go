@@ -22,8 +22,8 @@ import (
 
 func init() { atEnd = append(atEnd, stopSSHD, stopSlurm) }
 
-// sshd is a real server that stands for the other nodes of a job, which the tests share; see needSSHD. The folder
-// contains a program ssh: the real one with our own configuration.
+// sshd is a real server, shared by the tests, that represents the other nodes of a job; see needSSHD. The folder
+// contains a program ssh, which runs the real ssh with our own configuration.
 var sshd struct {
 	once sync.Once
 	dir  string

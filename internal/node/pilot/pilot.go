@@ -1,5 +1,5 @@
-// Package pilot is the pilot job, which holds a site's nodes for an attempt, and runs workers there until it must
-// leave.
+// Package pilot implements the pilot job, which holds a site's nodes for an attempt, and runs workers there until it
+// must leave.
 //
 // A job finds its order in its directory and leaves its report there (package jobfiles). The phases of an attempt:
 //
@@ -12,8 +12,8 @@
 //  4. The workers join a cluster, which sends them tasks: corrald's own dispatcher (package embedded) or an
 //     HTCondor pool (condorworker). Workers that die are restarted; hosts that cannot serve are lost, and the
 //     others continue.
-//  5. The pilot leaves when it is asked to, when no work is left, when its walltime ends, or when the site takes
-//     the node back. All its descendants are ended, its scratch directory is removed, and then it reports.
+//  5. The pilot leaves when it is asked to, when no work is left, when its walltime ends, or when the site reclaims the
+//     node. All its descendants are ended, its scratch directory is removed, and then it reports.
 //
 // Other packages share the work: package attempt decides, package process manages the processes and the messages
 // between them, and condorworker handles HTCondor. This package connects them: supervisor, uplink to corrald, host,

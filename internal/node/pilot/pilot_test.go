@@ -41,7 +41,7 @@ func TestWorkersServeUntilDrained(t *testing.T) {
 	if got := within(t, "a result", s.results); got.Status != execution.Done {
 		t.Errorf("result of what ran while draining = %+v, want done", got)
 	}
-	// The report also contains what does not reach corrald in time.
+	// The report also contains the phases that do not reach corrald in time.
 	phases := regexp.MustCompile("(?s) pilot started: .* leaving: drained: asked to drain$")
 	if log := strings.Join(rep.Log, "\n"); !phases.MatchString(log) {
 		t.Errorf("the report's log is %q", log)
@@ -161,7 +161,7 @@ func TestLeavesBeforeItsWalltime(t *testing.T) {
 }
 
 // cutByWalltime runs a task until its pilot's walltime ends. It reports whether the pilot had time to begin the task,
-// and the worker time to report that it was cut.
+// and the worker had time to report that the task was cut.
 func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 	t.Helper()
 	s := newService(t)
@@ -200,8 +200,8 @@ func cutByWalltime(t *testing.T, walltime time.Duration) bool {
 // idle is the idle time after which a pilot leaves.
 const idle = 5 * time.Second
 
-// meet runs one task on each of n workers. The tasks end when all of them have begun, so that no worker is idle before.
-// It returns the time at which the last one ended.
+// meet runs one task on each of n workers. The tasks end when all of them have begun, so that no worker is idle before
+// that. meet returns the time at which the last task ended.
 func (s *service) meet(n int) (last time.Time) {
 	s.t.Helper()
 	met := s.t.TempDir()
@@ -250,8 +250,8 @@ func TestPreemptedBySignal(t *testing.T) {
 	}
 }
 
-// Batch systems can send a notice, to a job's first process or to all. The pilot then finishes the running tasks and
-// begins no new ones.
+// Batch systems can send a notice to a job's first process or to all its processes. The pilot then finishes the running
+// tasks and begins no new tasks.
 func TestDrainsOnNotice(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -279,7 +279,7 @@ func TestDrainsOnNotice(t *testing.T) {
 	}
 }
 
-// Batch systems signal every process of a job: workers then get the signal directly, too.
+// Batch systems signal every process of a job: workers then also receive the signal directly.
 func TestPreemptedBySignalToAll(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -300,7 +300,8 @@ func TestPreemptedByRemovalOfItsDirectory(t *testing.T) {
 	s := newService(t)
 	r := newSite(t, s, nil).start()
 	s.workers(1)
-	// In one step: the pilot must not find half of the directory, and have time to write its report there.
+	// The directory is removed in one step: the pilot must not find half of the directory and have time to write its
+	// report to it.
 	if err := os.Rename(r.dir, filepath.Join(t.TempDir(), "gone")); err != nil {
 		t.Fatal(err)
 	}

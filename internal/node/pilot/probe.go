@@ -31,8 +31,8 @@ type probe struct {
 }
 
 // Probe examines the machine that it runs on, as specified by the probe that it reads from request. It writes to out a
-// jobfiles.Node, or the input of broker.Attend. Corrald starts it at a site before any pilot, to learn what pilots
-// would find there.
+// jobfiles.Node, or the input of broker.Attend. Corrald runs Probe at a site before any pilot, to determine the
+// conditions that pilots would find there.
 func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 	p := probe{Probe: broker.Probe{Hold: defaultHold}}
 	dec := json.NewDecoder(io.LimitReader(request, maxRequest))
@@ -49,7 +49,7 @@ func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
 }
 
 // probeNode examines this node as a pilot would. It tries all of corrald's addresses concurrently, because each address
-// that a firewall blocks costs a full timeout, and reports the first in the list that answered.
+// that a firewall blocks costs a full timeout, and reports the first address in the list that answered.
 func probeNode(ctx context.Context, p jobfiles.NodeProbe, out io.Writer) error {
 	n := jobfiles.Node{Libc: nodecheck.Libc()}
 	n.Host, _ = os.Hostname() // for display

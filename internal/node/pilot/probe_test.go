@@ -78,7 +78,7 @@ func TestProbeRefusesUnknownRequests(t *testing.T) {
 	}
 }
 
-// The node's answer names the address on which the worker port was found, whatever its position in the list.
+// The node's answer names the address at which the worker port was found, regardless of its position in the list.
 func TestProbeOfNode(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")

@@ -14,8 +14,8 @@ import (
 const relayFile = "relay.json"
 
 // Relay connects nodes of the site with corrald, which has started it on the head node and is connected to stdin and
-// stdout. It stores its port number below root, so that the next relay listens on the same port. It ends with its
-// input.
+// stdout. It stores its port number below root, so that the next relay listens on the same port. It ends when its input
+// ends.
 func Relay(ctx context.Context, lg *slog.Logger, root string, stdin io.Reader, stdout io.WriteCloser) error {
 	if _, err := os.Stat(root); err != nil { // no folder is created for a site that was removed or never set up
 		return err

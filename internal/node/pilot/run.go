@@ -22,10 +22,10 @@ const scratchDir = "scratch"
 
 // Run is the pilot job. It returns when the pilot has left: all processes that it started, and their descendants, have
 // ended, its scratch directory has been removed, and the report has been written. The end of ctx means that the site
-// takes the node back; its cause is the report's reason.
+// reclaims the node; ctx's cause becomes the report's reason.
 //
-// A supervisor that finds the job's lease taken changes nothing of the holder's: its outcome is duplicate, and it
-// writes its report to a folder duplicate-ID in the job's directory.
+// If another process has taken the job's lease, a supervisor does not change any of the holder's files: its outcome is
+// duplicate, and it writes its report to a folder duplicate-ID in the job's directory.
 func Run(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, error) {
 	started := time.Now()
 	dir, err := filepath.Abs(dir)

@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 // atEnd stops the services that tests of sites share.
 var atEnd []func() error
 
-// sloth is the delay that a busy machine may cause.
+// sloth is the longest delay that a busy machine is expected to cause.
 const sloth = 2 * time.Minute
 
 const (
@@ -70,8 +70,8 @@ const (
 	token = "the-secret-token"
 )
 
-// lease is the time that a worker may be silent, which a worker on a busy machine sometimes is. A stopped worker counts
-// as hung after two thirds of it.
+// lease is the time for which a worker may be silent, as a worker on a busy machine sometimes is. A stopped worker
+// counts as hung after two thirds of this time.
 const lease = 30 * time.Second
 
 // A service is corrald as a pilot sees it: a worker port with one cluster behind it, and one attempt.
@@ -81,7 +81,7 @@ type service struct {
 	socket     string
 	dispatcher *asked
 	results    chan execution.Result
-	returned   chan struct{} // receives a token each time that jobs come back without a result
+	returned   chan struct{} // receives a token each time jobs are returned without a result
 	stop       func()        // stops the port and the dispatcher; for crashes
 
 	mu      sync.Mutex // guards the fields below
@@ -345,7 +345,7 @@ func (r *run) report(exit int, outcome corral.Outcome, transient bool) jobfiles.
 	return rep
 }
 
-// statOf returns the fields of /proc/PID/stat from the state on; none if the process is gone.
+// statOf returns the fields of /proc/PID/stat from the state on, or nil if the process no longer exists.
 func statOf(pid int) []string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))

@@ -25,12 +25,12 @@ import (
 
 const (
 	tick        = 250 * time.Millisecond // between two checks of clock, job directory and parent
-	hungLeast   = 5 * time.Second        // silence after which a worker hangs, or two thirds of its lease
-	hungCondor  = 30 * time.Second       // likewise in an HTCondor pool, whose jobs depend on no lease
+	hungLeast   = 5 * time.Second        // a worker hangs if it is silent for 2/3 of its lease, at least this long
+	hungCondor  = 30 * time.Second       // the silence in an HTCondor pool, whose jobs depend on no lease
 	maxLogLines = 200
 )
 
-// A supervisor runs one attempt, from its batch job's first node. It connects the parts: words from children, requests
+// A supervisor runs one attempt, from its batch job's first node. It receives all events: words from children, requests
 // from corrald, the passage of time, signals from the site. It passes each event to the roster and the stay (package
 // attempt), and then step carries out their decisions. Its fields belong to the goroutine that called serve; the
 // goroutines of the group, the uplink and the joining send their events through channels.
@@ -49,14 +49,14 @@ type supervisor struct {
 	stay   *attempt.Stay
 	told   attempt.Phase // the phase that the workers were last notified of
 
-	notices <-chan os.Signal // signals by which the batch system announces that it will take the nodes back
+	notices <-chan os.Signal // signals by which the batch system announces that it will reclaim the nodes
 
 	up      *uplink
 	joining *condorworker.Joining // the HTCondor pool; nil: corrald's own cluster
 }
 
 // serve runs the whole pilot job, which began at started. An unfit node ends it before anything is started; a problem
-// that another attempt may not have is reported as transient. Everything started from the watch on is ended before the
+// that another attempt may not have is reported as transient. All activities that were started are ended before the
 // report is made, in this order: the searches, the processes, the scratch directory, the messages to corrald.
 func (s *supervisor) serve(ctx context.Context, started time.Time) jobfiles.Report {
 	p := s.order.Pilot
@@ -162,9 +162,9 @@ func (s *supervisor) watch(ctx context.Context) {
 	}
 }
 
-// step does all work that is due: it buries children, checks for a reason to leave, passes decisions on to the workers,
-// and starts workers that have no process. It starts none while a process of an earlier worker remains, whose tasks the
-// dispatcher may have given to others by now.
+// step does all work that is due: it handles the ends of children, checks for a reason to leave, passes decisions on to
+// the workers, and starts workers that have no process. It starts no worker while a process of an earlier worker
+// remains, because the dispatcher may by now have assigned that worker's tasks to others.
 func (s *supervisor) step(ctx context.Context, now time.Time) {
 	for _, c := range s.group.Collect() {
 		s.bury(c)
@@ -194,9 +194,9 @@ func (s *supervisor) step(ctx context.Context, now time.Time) {
 	}
 }
 
-// look checks conditions that only the supervisor can see. The lease stands for the job's directory: a program that
-// removes it, such as a cleanup job, wants the pilot to end. A pilot in an HTCondor pool does not need a route to
-// corrald.
+// look checks conditions that only the supervisor can check. The lease represents the job's directory: a program that
+// removes the directory, such as a cleanup job, thereby asks the pilot to end. A pilot in an HTCondor pool does not
+// need a route to corrald.
 func (s *supervisor) look() (see attempt.Sight) {
 	_, err := os.Stat(filepath.Join(s.dir, leaseDir))
 	see.DirGone, see.ParentGone = errors.Is(err, fs.ErrNotExist), os.Getppid() != s.parent
@@ -206,14 +206,14 @@ func (s *supervisor) look() (see attempt.Sight) {
 	return see
 }
 
-// following returns the message about a phase for a worker. Workers receive it once, when the phase is decided; a host
-// that sends its hello later receives it then.
+// following returns the message about a phase for a worker. Workers receive the message once, when the phase is
+// decided; a host that sends its hello later receives it at that time.
 func following(p attempt.Phase) process.Ask {
 	return process.Ask{Drain: p == attempt.Draining, Leave: p == attempt.Leaving}
 }
 
-// hungAfter returns how long a worker may be silent. It is killed before corrald's dispatcher, after a whole lease,
-// gives its tasks to others: two processes must not run the same task at once.
+// hungAfter returns the time for which a worker may be silent. A hung worker is killed before corrald's dispatcher
+// assigns its tasks to others, which happens after a whole lease: two processes must not run the same task at once.
 func (s *supervisor) hungAfter() time.Duration {
 	if s.joining == nil && s.up.link != nil {
 		return max(hungLeast, 2*s.up.link.Lease()/3)
@@ -221,9 +221,9 @@ func (s *supervisor) hungAfter() time.Duration {
 	return hungCondor
 }
 
-// reached handles the result of dialling. Being admitted means holding the attempt's lease at corrald, and only then
-// are workers for corrald's own cluster started: without a route they could not serve. The clocks are compared at once,
-// because both machines write times into the same records.
+// reached handles the result of dialling. When the pilot is admitted, it holds the attempt's lease at corrald. Workers
+// for corrald's own cluster are started only after that: without a route they could not serve. The clocks are compared
+// at once, because both machines write times into the same records.
 func (s *supervisor) reached(d dialed) {
 	now := time.Now()
 	switch {
@@ -255,7 +255,7 @@ func (s *supervisor) command(ask corral.Ask) {
 }
 
 // takeWay handles the result of measuring how the HTCondor pool reaches this node. Without a way the pilot fails;
-// another attempt is worthwhile if the reason may pass, or may not apply to another node.
+// another attempt is worthwhile if the reason may be temporary, or may not apply to another node.
 func (s *supervisor) takeWay(w condorworker.Way) {
 	measured := condorworker.Measured(w.Choice)
 	switch {
@@ -281,8 +281,8 @@ func (s *supervisor) say(phase, reason string) {
 	s.up.report(phase, reason)
 }
 
-// A logbook holds the lines of the report's log. It is limited to maxLogLines, because recurring problems are
-// documented by then, and corrald keeps every report.
+// A logbook holds the lines of the report's log. It is limited to maxLogLines, because that many lines document any
+// recurring problem, and corrald keeps every report.
 type logbook struct {
 	lg    *slog.Logger
 	lines []string

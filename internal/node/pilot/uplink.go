@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// redialGap is the pause between the first two attempts to reach corrald; later the link reconnects. It doubles up
-	// to redialMost, because workers of an HTCondor pool may run without corrald for days.
+	// redialGap is the pause between the first two attempts to reach corrald; once connected, the link reconnects
+	// itself. The pause is doubled up to redialMost, because workers of an HTCondor pool may run without corrald for
+	// days.
 	redialGap, redialMost = time.Second, 10 * time.Second
 	reportTime            = 500 * time.Millisecond // for messages to reach corrald; they must not use up the reserve
 	askTime               = 10 * time.Second       // for corrald to report whether it reaches a node
@@ -35,7 +36,7 @@ type uplink struct {
 	link     *link.Link
 	commands <-chan corral.Ask
 	callBack broker.CallBack // makes corrald dial this pilot's nodes
-	ahead    time.Duration   // how far corrald's clock is ahead
+	ahead    time.Duration   // time by which corrald's clock is ahead
 
 	saying  sync.WaitGroup
 	lasting context.Context // for messages that are repeated until corrald has received them; cancelled by hush
@@ -112,7 +113,7 @@ func (u *uplink) loseHost(l corral.LostHost) {
 	})
 }
 
-// ask asks corrald for a host whether it reaches that host. The answer is sent to answers.
+// ask asks corrald, on behalf of a host, whether corrald can reach that host. The answer is sent to answers.
 func (u *uplink) ask(by *process.Child, q process.CallBack, ask broker.CallBack) {
 	u.saying.Go(func() {
 		ctx, cancel := context.WithTimeout(u.lasting, askTime)
@@ -129,8 +130,8 @@ func (u *uplink) ask(by *process.Child, q process.CallBack, ask broker.CallBack)
 	})
 }
 
-// close waits briefly for messages in progress, and ends the link, or the attempt to make one, whose context must have
-// ended.
+// close waits briefly for messages in progress, and ends the link. If the uplink is still dialling, close waits for
+// that; the context of dial must have ended.
 func (u *uplink) close() {
 	for d := range u.dialing {
 		if d.link != nil && d.link != u.link {

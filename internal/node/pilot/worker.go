@@ -16,7 +16,7 @@ import (
 
 // Worker is the worker process. It serves a cluster of either kind, as specified in its order, and leaves at once when
 // ctx ends or the supervisor has ended. It is a separate process because it may fail: it may run out of memory, hang,
-// or be killed by a task. The supervisor survives that, cleans up and starts another.
+// or be killed by a task. The supervisor then continues, cleans up and starts another worker.
 func Worker(ctx context.Context, lg *slog.Logger) error {
 	serve := func(ctx context.Context, o process.Order, drain <-chan struct{}, out *process.Pipe) process.Word {
 		if o.Join != nil {
@@ -44,8 +44,8 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 	return process.Work(ctx, serve)
 }
 
-// shareOf returns the GPUs of this node reserved for the worker, and its share of the free disk space. The job was
-// given GPUs for all workers on the node.
+// shareOf returns the GPUs of this node reserved for the worker, and its share of the free disk space. The job's GPUs
+// are for all workers on the node.
 func shareOf(o process.Order) (gpus []string, diskMiB int) {
 	beside := max(1, o.Beside)
 	gpus = nodecheck.Share(nodecheck.GPUs(os.Getenv, o.GPUs*beside), o.Place, beside)

@@ -14,11 +14,11 @@ import (
 	"github.com/corral-pilot/corral/internal/node/process"
 )
 
-// The functions below are the supervisor's work for its workers. The roster has a worker for each host, for as long as
-// the pilot stays; a child is a process that serves it, or the way to a host that runs one, and s.serves maps children
-// to workers.
+// With the functions below the supervisor manages its workers. The roster contains a worker for each host, for as long
+// as the pilot stays; a child is the worker's process, or the srun or ssh that leads to a host with that process. The
+// map s.serves maps children to workers.
 
-// start starts the workers that are due. A worker on another node gets its order when its host has sent its hello.
+// start starts the workers that are due. A worker on another node receives its order after its host has sent a hello.
 func (s *supervisor) start(now time.Time) {
 	for _, w := range s.roster.Due(now) {
 		c, err := s.startProcess(w, now)
@@ -54,7 +54,7 @@ func scratchOf(dir string, w *attempt.Worker) string {
 }
 
 // workerOrder returns the order for a worker that is started now. It contains the remaining time as a duration, because
-// the clocks of nodes differ. It fails while there is no token for the HTCondor pool.
+// the clocks of nodes differ. It fails while the job has no token for the HTCondor pool.
 func (s *supervisor) workerOrder(w *attempt.Worker, now time.Time) (o process.Order, err error) {
 	o = process.Order{
 		Pilot: *s.order.Pilot, ID: w.ID, Tag: s.order.Tag, Holder: s.me.ID, Secret: s.me.secret,
@@ -67,8 +67,8 @@ func (s *supervisor) workerOrder(w *attempt.Worker, now time.Time) (o process.Or
 	return o, err
 }
 
-// hear handles a word of a worker's process or of a worker's host. Only a host sends a hello, a note or a request to be
-// called back.
+// hear handles a word from a worker's process or from a worker's host. Only a host sends a hello, a note or a request
+// to be called back.
 func (s *supervisor) hear(c *process.Child, w *attempt.Worker, said process.Word) {
 	now := time.Now()
 	switch {
@@ -89,8 +89,9 @@ func (s *supervisor) hear(c *process.Child, w *attempt.Worker, said process.Word
 	}
 }
 
-// greet sends a host its order, unless its clock is wrong. The clock is compared with corrald's, as far as that is
-// known, because both machines write times into the same records. A late host receives the pilot's decision at once.
+// greet sends a host its order, unless its clock is wrong. The host's clock is compared with corrald's, if corrald's is
+// known, because both machines write times into the same records. A late host also receives the decision about the
+// pilot's phase at once.
 func (s *supervisor) greet(c *process.Child, w *attempt.Worker, h process.Hello) {
 	now := time.Now()
 	o, err := s.workerOrder(w, now)
@@ -112,7 +113,7 @@ func (s *supervisor) greet(c *process.Child, w *attempt.Worker, h process.Hello)
 	}
 }
 
-// bury handles the end of a child. A child that sent a reason to leave has left; any other has died.
+// bury handles the end of a child. A child that sent a reason to leave has left; any other child has died.
 func (s *supervisor) bury(c *process.Child) {
 	w := s.serves[c]
 	delete(s.serves, c)
@@ -135,7 +136,7 @@ func (s *supervisor) died(w *attempt.Worker, how string) {
 	}
 }
 
-// lose reports the loss of a host. The others continue; if none is left, the pilot ends and reports it.
+// lose reports the loss of a host. The other hosts continue; if no host is left, the pilot ends and reports the loss.
 func (s *supervisor) lose(l corral.LostHost) {
 	s.log.note("node failed: %s; %s", l, s.roster.Remaining())
 	if s.roster.Serving() > 0 {

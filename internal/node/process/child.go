@@ -105,11 +105,11 @@ func (c *Child) Kill() {
 	}
 }
 
-// hangs adds the time that passed, and reports whether the child has been silent for limit, which is local for a worker
-// on this node. It then resets the count. A late call adds only one WordGap: a machine or batch system that suspends
-// all processes of a job also suspends the child, which must not be killed for that. A host monitors its worker itself,
-// so only the connection to the host is monitored. A worker process may start slowly on a busy machine, and nothing
-// waits for it yet.
+// hangs adds the time that has passed, and reports whether the child has been silent for limit, which is local for a
+// worker on this node. If so, it resets the count. A late call adds only one WordGap: a machine or batch system that
+// suspends all processes of a job also suspends the child, which must not be killed for that. A host monitors its
+// worker itself, so only the connection to the host is monitored. A worker process that has not sent a word never
+// hangs: it may start slowly on a busy machine, and nothing waits for it yet.
 func (c *Child) hangs(passed, local time.Duration) (limit time.Duration, hangs bool) {
 	switch limit = local; {
 	case c.far == nil && !c.spoken, c.ended:
@@ -155,7 +155,7 @@ func (c *Child) close() {
 // gone reports whether the child is finished: it has ended, and all its words have been received.
 func (c *Child) gone() bool { return c.ended && c.silent }
 
-// Obituary describes how a child ended that did not leave voluntarily.
+// Obituary describes the end of a child that did not leave voluntarily.
 func (c *Child) Obituary() string {
 	switch {
 	case c.far != nil && c.Last.Error != "":

@@ -43,7 +43,7 @@ func Reap() map[int]syscall.WaitStatus {
 func KillDescendants() { killStrays(nil) }
 
 // EndDescendants kills the descendants of this process until none is left, for at most attempt.SweepTime. It returns
-// the remaining ones.
+// the descendants that remain.
 func EndDescendants() (left []int) {
 	deadline := time.Now().Add(attempt.SweepTime)
 	for {
@@ -55,8 +55,8 @@ func EndDescendants() (left []int) {
 	}
 }
 
-// killStrays sends SIGKILL to all strays and returns them. It must be called until there are none: a process may fork
-// after it has been listed and before it is killed.
+// killStrays sends SIGKILL to all strays and returns them. It must be called until it finds no strays: a process may
+// fork after it has been listed and before it is killed.
 func killStrays(keep map[int]bool) []int {
 	found := lookAround().strays(os.Getpid(), keep)
 	for _, pid := range found {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The first of two workers, 20 and 30, has died. In the second one's task 31, process 33 has lost its parent, and
+// The first of two workers, 20 and 30, has died. In task 31 of the second worker, process 33 has lost its parent, and
 // process 34 has also left the task's process group.
 func TestStrays(t *testing.T) {
 	t.Parallel()

@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/attempt"
 )
 
-// A Group holds the children of this process. It starts them, merges their words into one channel, detects their ends,
-// and kills the processes that they leave. Its methods must be called from one goroutine, which also receives from
-// Heard; all methods except End return at once.
+// A Group manages the children of this process. It starts them, merges their words into one channel, detects their
+// ends, and kills the processes that they leave behind. Its methods must be called from one goroutine, which also
+// receives from Heard; all methods except End return at once.
 type Group struct {
 	children []*Child
 	dirty    bool      // a child has ended, and may have left strays
@@ -50,11 +50,12 @@ func (g *Group) add(c *Child, err error) (*Child, error) {
 	return c, nil
 }
 
-// Heard delivers the words of the children. Each must be passed to Note.
+// Heard returns the channel for the words of the children. Each word must be passed to Note.
 func (g *Group) Heard() <-chan Said { return g.heard }
 
 // Note records that a child has sent a word, and keeps its last word. If the supervisor has already found a fault and
-// asked the child to leave, the child's own last word does not replace it. Note reports whether there is a word.
+// asked the child to leave, the child's own last word does not replace the fault. Note reports whether s contains a
+// word.
 func (g *Group) Note(s Said) bool {
 	if s.Word == nil {
 		s.By.silent = true
@@ -67,7 +68,7 @@ func (g *Group) Note(s Said) bool {
 	return true
 }
 
-// Collect reaps children and returns those that are finished. They are removed from the group.
+// Collect reaps children, removes those that are finished from the group, and returns them.
 func (g *Group) Collect() (gone []*Child) {
 	ended := Reap()
 	var there []*Child
@@ -88,7 +89,7 @@ func (g *Group) Collect() (gone []*Child) {
 
 // KillHung kills the children that have been silent for too long, and returns them; local is the limit for a worker on
 // this node. A suspended or hanging worker does not kill its tasks when its lease ends, and soon after that the
-// dispatcher gives them to others.
+// dispatcher assigns the tasks to others.
 func (g *Group) KillHung(now time.Time, local time.Duration) (hung []*Child) {
 	passed := now.Sub(g.lookedAt)
 	g.lookedAt = now
@@ -125,7 +126,7 @@ func (g *Group) KillStrays() (none bool) {
 	return !g.dirty
 }
 
-// Empty reports whether there are no children and, according to KillStrays, no remaining processes of ended ones.
+// Empty reports whether the group has no children and, according to KillStrays, no processes of ended children remain.
 func (g *Group) Empty() bool { return len(g.children) == 0 && !g.dirty }
 
 // Tell sends a message to all children.

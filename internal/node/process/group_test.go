@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The report about a silent node says that it is silent, not which signal killed the connection to it.
+// The report about a silent node states that it was silent, not which signal killed the connection to it.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	nobody := exec.Command("sleep", "1000")
@@ -33,8 +33,8 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// The time that a child may be silent depends on its kind and on whether it has ever sent a word. Time in which this
-// process was stopped and could not look does not count.
+// The time that a child may be silent depends on its kind and on whether it has ever sent a word. Time during which
+// this process was stopped and could not check does not count.
 func TestWhichChildrenHang(t *testing.T) {
 	t.Parallel()
 	const local = 5 * time.Second

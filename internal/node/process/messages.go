@@ -10,8 +10,8 @@ import (
 )
 
 // An Ask is a message from a supervisor to a worker or a worker's host: first its order, later a request to drain or to
-// leave. The end of the stream also means leave: the supervisor has ended. A host receives periodic empty messages,
-// which show that the supervisor is running.
+// leave. The end of the stream also means that the receiver must leave: the supervisor has ended. A host receives
+// periodic empty messages, which show that the supervisor is running.
 type Ask struct {
 	Order      *Order      `json:"order,omitempty"`
 	Host       *HostOrder  `json:"host,omitempty"`
@@ -20,7 +20,7 @@ type Ask struct {
 	CalledBack *CalledBack `json:"called_back,omitempty"`
 }
 
-// An Order is the complete configuration of a worker: the pilot's order, and its own part.
+// An Order is the complete configuration of a worker: the pilot's order, and the settings for this worker.
 type Order struct {
 	jobfiles.Pilot
 	ID      string        `json:"id"`
@@ -35,7 +35,7 @@ type Order struct {
 	Join    *Join         `json:"join,omitempty"`   // nil: serve corrald's own dispatcher
 }
 
-// A Join has the settings for a worker of an HTCondor pool that are not in the pilot's order.
+// A Join contains the settings for a worker of an HTCondor pool that are not in the pilot's order.
 type Join struct {
 	Secret  string        `json:"secret"`  // the pool's token
 	Release string        `json:"release"` // HTCondor's folder
@@ -52,13 +52,13 @@ type HostOrder struct {
 	Env       map[string]string `json:"env"` // variables of the first node that tasks and daemons also need on this one
 }
 
-// A Word is a message from a worker to its supervisor; an empty one each second shows that the worker runs. Left makes
-// it the last word, with an Error if there was a fault. An Error without Left describes how the worker died; a restart
-// may help.
+// A Word is a message from a worker to its supervisor; an empty word each second shows that the worker is running. If
+// Left is set, it is the last word, with an Error if there was a fault. An Error without Left describes how the worker
+// died; a restart may help.
 type Word struct {
 	Registered bool `json:"registered,omitempty"` // repeated after each registration
-	// Idle is how long the worker has been idle, 0 when it has work. The worker sends it about every second while it is
-	// idle and connected to its dispatcher.
+	// Idle is the time for which the worker has been idle, 0 if it has jobs. The worker sends it about every second
+	// while it is idle and connected to its dispatcher.
 	Idle  *time.Duration `json:"idle_ns,omitempty"`
 	Left  attempt.Left   `json:"left,omitempty"`
 	Error string         `json:"error,omitempty"`

@@ -21,13 +21,13 @@ import (
 const mark = "corral pilot host"
 
 const (
-	pipeWords  = 64                     // that may wait for the supervisor
+	pipeWords  = 64                     // maximum number that may wait for the supervisor
 	reportTime = 500 * time.Millisecond // for the supervisor to accept the last word
 )
 
 // A Pipe is the lower end of the connection to the supervisor: for a worker it is a socket pair, for a host the stdin
-// and stdout that srun or ssh carry. No method of a Pipe waits long for the supervisor, whatever its state: a worker
-// that waited would not keep its lease.
+// and stdout that srun or ssh carry. No method of a Pipe waits long for the supervisor, whatever the supervisor's
+// state: a worker that waited would lose its lease.
 type Pipe struct {
 	Asks chan Ask // closed when the supervisor has ended
 
@@ -47,8 +47,8 @@ func NewPipe(in io.Reader, out io.Writer) *Pipe {
 	return p
 }
 
-// Say queues a word. The word is dropped if the queue is full: then the supervisor has not read any for a long time.
-// Several goroutines may call Say concurrently.
+// Say queues a word. The word is dropped if the queue is full: in that case the supervisor has not read any words for a
+// long time. Several goroutines may call Say concurrently.
 func (p *Pipe) Say(w Word) {
 	select {
 	case p.words <- w:
@@ -106,7 +106,7 @@ func (p *Pipe) hear(in io.Reader) {
 // Work is the worker process: it receives the order from the process that started it, calls serve, and sends the result
 // as its last word. serve's ctx ends when the worker must leave at once, because the supervisor requested it or has
 // ended, or because ctx ended; drain is closed when the worker should finish its running jobs. In the meantime Work
-// shows the supervisor that the process runs.
+// regularly shows the supervisor that the process is running.
 func Work(ctx context.Context, serve func(context.Context, Order, <-chan struct{}, *Pipe) Word) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE) // from a log that srun or ssh has closed
@@ -137,7 +137,8 @@ func Work(ctx context.Context, serve func(context.Context, Order, <-chan struct{
 	return nil
 }
 
-// supervisorConn opens the end of the socket pair that the supervisor passed, such that tasks do not inherit it.
+// supervisorConn opens the end of the socket pair that the supervisor passed to this process, in such a way that tasks
+// do not inherit it.
 func supervisorConn() (net.Conn, error) {
 	syscall.CloseOnExec(supervisorFD)
 	syscall.CloseOnExec(lockFD)
@@ -164,7 +165,7 @@ func (p *Pipe) obey(drain chan<- struct{}, leave context.CancelFunc) {
 	}
 }
 
-// beat shows that the process runs, until ctx ends.
+// beat regularly shows that the process is running, until ctx ends.
 func (p *Pipe) beat(ctx context.Context) {
 	for more := true; more; more = retry.For(ctx, WordGap) {
 		p.Say(Word{})

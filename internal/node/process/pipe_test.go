@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/attempt"
 )
 
-// A host ends after its last word, even if no reader takes it, and even if an interrupted check has more to say.
+// A host ends after its last word, even if no reader receives it, and even if an interrupted check sends further words.
 func TestLastWordOfAHost(t *testing.T) {
 	t.Parallel()
 	last := Word{Left: attempt.LeftUnable, Error: "no route"}

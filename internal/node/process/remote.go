@@ -16,14 +16,14 @@ import (
 
 const (
 	farStart   = 2 * time.Minute        // for srun or ssh to start a host
-	farSilence = 30 * time.Second       // a host that is silent for this long is lost, or the connection to it is
+	farSilence = 30 * time.Second       // a host that is silent for this long is lost or disconnected
 	farPrinted = 500 * time.Millisecond // for reading the last output of srun or ssh
 	maxPrinted = 300                    // bytes of that output in an obituary
 	lastLines  = 5                      // of that output that are kept
 )
 
-// far extends a child whose other end is a host on another node. Login shells, prologues and srun itself print on both
-// streams: on stdout everything before mark is skipped. stderr is copied to the job's log, and its last lines are the
+// far extends a child whose other end is a host on another node. Login shells, prologues and srun itself print to both
+// streams: on stdout all text before mark is skipped. stderr is copied to the job's log, and its last lines are the
 // only explanation if the connection to the host breaks.
 type far struct {
 	way, node string
@@ -75,8 +75,8 @@ func (f *far) listen() {
 	}
 }
 
-// remember keeps a line that srun, ssh or the node's shell printed, but no line of a host's log, which begins with its
-// time.
+// remember keeps a line that srun, ssh or the node's shell printed. It ignores the lines of a host's log, which begin
+// with a time.
 func (f *far) remember(line string) {
 	if line == "" || strings.HasPrefix(line, "time=") {
 		return
@@ -123,8 +123,8 @@ func skipTo(in *bufio.Reader, line string) {
 // HostCommand is the argument with which srun or ssh starts this program on another node of the job.
 const HostCommand = "host"
 
-// Variables in which the batch system's dialect names a job's nodes, the first node first, and the program that starts
-// others on them.
+// Variables that the batch system's dialect sets: the job's nodes, with the first node first, and the program that
+// starts processes on the other nodes.
 const (
 	nodesVariable  = "CORRAL_NODES"  // names separated by blanks
 	fanoutVariable = "CORRAL_FANOUT" // srun or ssh
@@ -143,8 +143,8 @@ type Fanout struct {
 // nodeName matches valid names of nodes. Other names are never used in a command line.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// FindFanout reads the job's nodes, as given by the batch system, from the environment, and uses the first hosts of
-// them. It may run a command, so it must be called before any code in this process reaps children.
+// FindFanout reads the job's nodes, as set by the batch system, from the environment, and uses only the first nodes, at
+// most as many as hosts. It may run a command, so it must be called before any code in this process reaps children.
 func FindFanout(getenv func(string) string, hosts, cpus int) (Fanout, error) {
 	f := Fanout{Nodes: strings.Fields(getenv(nodesVariable)), way: getenv(fanoutVariable), cpus: cpus}
 	if len(f.Nodes) > hosts {

@@ -15,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The methods below check beforehand, without changes, what a service will need: Make and the service itself run later.
-// An answer may be outdated by then, so neither relies on it.
+// The methods below check in advance, without making changes, whether a service will have the access that it needs.
+// Make and the service itself run later; an answer may be outdated by then, so neither relies on it.
 
 // An Access is a kind of access to a file or directory.
 type Access uint32
@@ -27,8 +27,8 @@ const (
 	Enter Access = unix.X_OK
 )
 
-// May reports whether u has the access. The kernel is asked as u, because modes alone are not conclusive with access
-// lists or network file systems.
+// May reports whether u has the access. The check runs as u, because modes alone are not conclusive with access lists
+// or network file systems.
 func (u User) May(do Access, path string) bool {
 	if !u.Other() {
 		return unix.Faccessat(unix.AT_FDCWD, path, uint32(do), unix.AT_EACCESS) == nil
@@ -52,7 +52,7 @@ func (u User) May(do Access, path string) bool {
 var kernels = []int64{0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x64626720, 0x74726163, 0x73636673, 0x1cd1, 0x62656570,
 	0xcafe4a11, 0x42494e4d}
 
-// MayMake returns the error that would keep Make from creating dir, or u from writing there, and changes nothing.
+// MayMake returns the error that would prevent Make from creating dir, or u from writing to it. It changes nothing.
 func (u User) MayMake(dir string) error {
 	at, info, err := nearest(dir)
 	if err != nil {
@@ -94,8 +94,8 @@ func (u User) mayTake(dir, at string) error {
 	return err
 }
 
-// owns reports whether an open directory already belongs to u. It is an error if the directory neither belongs to u nor
-// is an empty one of root's: a directory of root's may contain anything, and is not given away.
+// owns reports whether an open directory already belongs to u. It returns an error if the directory neither belongs to
+// u nor is an empty directory of root's: other directories of root's may contain anything, and must not be given to u.
 func (u User) owns(fd *os.File) (already bool, err error) {
 	info, err := fd.Stat()
 	if err != nil {

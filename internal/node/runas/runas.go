@@ -1,11 +1,11 @@
 // Package runas lets a service that root started continue permanently as an unprivileged user.
 //
-// While it still is root, the service does what requires root: it gives the user directories and reads files that the
-// user may not read. From then on everything of the service belongs to the user, so root trusts nothing that the user
-// can write.
+// While it is still root, the service performs the actions that require root: it gives directories to the user and
+// reads files that the user may not read. After that all files and processes of the service belong to the user, so root
+// must not trust any file to which the user can write.
 //
-// The order of calls is Find, Make for each directory, Own for files that are already open, then Become. Run is for a
-// program that root starts for the user without waiting for it, as `corral up` starts corrald.
+// The order of calls is Find, Make for each directory, Own for files that are already open, then Become. Run is used
+// for a program that root starts for the user without waiting for its end, as `corral up` starts corrald.
 package runas
 
 import (
@@ -32,9 +32,9 @@ type User struct {
 	groups   []int
 }
 
-// Find returns the user that a service must run as if it requests name. It is the zero User if name is empty, or is the
-// user of this process. Only root can request to run as another user; otherwise the error is Forbidden, or Invalid for
-// an unknown user or root itself.
+// Find returns the user that a service must run as if it requests name. The result is the zero User if name is empty or
+// is the user of this process. Only root can request to run as another user; otherwise the error is Forbidden, or
+// Invalid for an unknown user or root itself.
 func Find(name string) (User, error) {
 	if name == "" {
 		return User{}, nil
@@ -48,7 +48,7 @@ func Find(name string) (User, error) {
 		return User{}, err
 	}
 	me := os.Geteuid()
-	// Only root can become another user, and a service that remains root's has requested the wrong name.
+	// Only root can become another user, and a service that would continue as root has requested the wrong name.
 	switch {
 	case me != 0 && u.uid != me:
 		return User{}, corral.Errorf(corral.Forbidden, "only root can run it as %s", name)
@@ -81,8 +81,8 @@ func ids(u *user.User) (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// Owner returns the name of the file's owner, "" if that is the user of this process or the file does not exist. It
-// does not follow links: the owner of the link itself counts.
+// Owner returns the name of the file's owner, or "" if the owner is the user of this process or the file does not
+// exist. It does not follow links: the owner of the link itself counts.
 func Owner(file string) (string, error) {
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,14 +110,15 @@ func Name(uid int) string {
 	return "user " + strconv.Itoa(uid)
 }
 
-// Is reports whether u is a user other than that of this process, and has this id.
+// Is reports whether u is not the user of this process, and has this id.
 func (u User) Is(uid int) bool { return u.Other() && u.uid == uid }
 
-// Other reports whether u is a user other than that of this process.
+// Other reports whether u is not the user of this process.
 func (u User) Other() bool { return u.uid != 0 }
 
 // Make creates the directory for u alone, and its missing ancestors, which every user may enter. An existing directory
-// must belong to u, or be empty: then it is given to u. An error explains what keeps u out, and how to fix it.
+// must belong to u or be empty; an empty directory is given to u. An error explains why u has no access, and how to fix
+// this.
 func (u User) Make(dir string) error {
 	if !u.Other() {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -138,7 +139,7 @@ func (u User) Make(dir string) error {
 }
 
 // take gives an empty directory to u. It works on the open directory, and does not follow links: between two uses of
-// the name, the user could replace it with a link to a directory of root's.
+// the name, the user could replace the directory with a link to a directory of root's.
 func (u User) take(dir string) error {
 	fd, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -202,8 +203,8 @@ func (u User) Run(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c}
 }
 
-// Own gives an open file to u. It refuses a file that u may have put in its place: a hard link to another file, which u
-// would then own as well.
+// Own gives an open file to u. It refuses a file that u may have substituted: a hard link to another file, which u
+// would then also own.
 func (u User) Own(file *os.File) error {
 	if !u.Other() {
 		return nil
@@ -245,7 +246,8 @@ func (u User) Become() error {
 	return u.setEnvironment()
 }
 
-// stays checks that root's rights are gone, by trying to regain them: a saved user id would permit it.
+// stays checks that this process no longer has root's rights, by trying to regain them: a saved user id would permit
+// this.
 func stays() error {
 	if syscall.Setuid(0) == nil || syscall.Setgid(0) == nil {
 		return errors.New("root's rights can be regained")
@@ -256,7 +258,7 @@ func stays() error {
 // setEnvironment sets u as the user, and unsets a TMPDIR that u cannot write to.
 func (u User) setEnvironment() error {
 	temporary := os.Getenv("TMPDIR")
-	// The kernel is asked as the new user of the process.
+	// By now the kernel checks the access of the new user.
 	if temporary != "" && unix.Access(temporary, unix.W_OK|unix.X_OK) != nil {
 		_ = os.Unsetenv("TMPDIR")
 	}

@@ -18,7 +18,7 @@ import (
 // somebody is a user other than the current one.
 var somebody = map[bool]string{true: "nobody", false: "root"}[asRoot()]
 
-// TestMain lets this program become somebody and print what is left of its privileges.
+// TestMain lets this program become somebody and print its remaining privileges.
 func TestMain(m *testing.M) {
 	if os.Getenv("RUNAS_BECOME") != "" {
 		os.Exit(become())
@@ -174,8 +174,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// Root does not give away a directory if that is unsafe, and says why; for the current user these conditions do not
-// matter.
+// Root does not give a directory to another user if this is unsafe, and reports the reason; for the current user these
+// conditions do not matter.
 func TestMakeRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -19,8 +19,8 @@ import (
 // jobsDir is the folder below a site's root for the jobs' directories, each named by the job's tag.
 const jobsDir = "jobs"
 
-// mark is the file in a root that states the owner, and what was created for it. It is removed last, together with the
-// root.
+// mark is the file in a root that names the owner, and lists the directories that were created for it. It is removed
+// last, together with the root.
 const mark = ".corral-site"
 
 // Cleanup removes everything below the site's root except the root's mark and the job's own directory, root/jobs/TAG:
@@ -35,8 +35,8 @@ func Cleanup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report,
 	})
 }
 
-// sweep carries out a cleanup order. It refuses a tag that is not a plain file name, with which the sweeper would keep
-// the wrong directory.
+// sweep carries out a cleanup order. It refuses a tag that is not a plain file name, because the sweeper would then
+// keep the wrong directory.
 func sweep(ctx context.Context, lg *slog.Logger, o jobfiles.Order) jobfiles.Report {
 	if o.Tag != filepath.Base(o.Tag) || o.Tag == ".." || o.Tag == "." {
 		return jobfiles.Report{Outcome: corral.OutcomeFailed, Reason: fmt.Sprintf("tag %q is not a file name", o.Tag)}
@@ -101,8 +101,8 @@ func (s *sweeper) remove(name string) {
 	}
 }
 
-// unlockTree adds write permission to the directories at and below name. An error here occurs again, with its reason,
-// on removal.
+// unlockTree adds write permission to the directories at and below name. Errors are ignored here, because the removal
+// reports them with their reason.
 func (s *sweeper) unlockTree(name string) {
 	info, err := s.root.Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -121,7 +121,7 @@ func (s *sweeper) unlockTree(name string) {
 }
 
 // note records an item that remains. It sets busy if a later cleanup may succeed: the item is mounted or open, a
-// process was still writing there, or the time was over.
+// process was still writing there, or the time limit was reached.
 func (s *sweeper) note(name string, err error) {
 	s.left = append(s.left, name+": "+err.Error())
 	s.busy = s.busy || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ENOTEMPTY) ||

@@ -13,8 +13,9 @@ import (
 )
 
 // Setup installs the worker package named in the order below the site's root. The report lists each mirror that was
-// tried, with the result, from which corrald learns which mirrors to use. A failure is transient if another attempt at
-// the same site may succeed, for example after a network error; a package that no mirror has remains missing.
+// tried, with the result, from which corrald determines which mirrors to use. A failure is transient if another attempt
+// at the same site may succeed, for example after a network error; a package that is on no mirror will still be missing
+// at the next attempt.
 func Setup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, error) {
 	return perform(dir, func(o jobfiles.Order) jobfiles.Report {
 		if o.Setup == nil {
@@ -24,8 +25,8 @@ func Setup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, e
 	})
 }
 
-// install carries out a setup order. It tries the mirrors in order, and stops at the first that delivers the right
-// bytes. If the package is already installed, it tries none.
+// install carries out a setup order. It tries the mirrors in order, and stops at the first mirror that delivers the
+// right bytes. If the package is already installed, it tries no mirror.
 func install(ctx context.Context, lg *slog.Logger, o jobfiles.Order) jobfiles.Report {
 	p, err := signed(o.Setup)
 	if err != nil { // before any mirror is contacted
@@ -73,8 +74,8 @@ func told(sources []jobfiles.Source, tries []staging.Try) []jobfiles.Try {
 }
 
 // prune reduces the site's cache to its limit. It keeps the package that was just installed, and those that other
-// pilots need according to the order. A failure is logged and does not fail the setup: the site then only holds more
-// than it should.
+// pilots need according to the order. A failure is logged and does not make the setup fail: the only effect is that the
+// cache is larger than its limit.
 func prune(lg *slog.Logger, o jobfiles.Order, keep string) (log []string) {
 	if o.Setup.CacheBytes == 0 {
 		return nil

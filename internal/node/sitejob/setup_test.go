@@ -80,7 +80,7 @@ func TestSetupFailureIsTransientOnlyIfItMayPass(t *testing.T) {
 	}
 }
 
-// orderFor asks for a package that is signed with a key that the order trusts.
+// orderFor returns an order for a package, signed with a key that the order trusts.
 func orderFor(t *testing.T, p packages.Package, urls ...string) *jobfiles.Setup {
 	t.Helper()
 	signer, err := packages.LoadSigner(filepath.Join(t.TempDir(), "key"))

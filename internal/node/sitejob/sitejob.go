@@ -2,9 +2,9 @@
 // root, before any pilot needs it. The cleanup job removes everything below that root, when the site is removed.
 //
 // Both work like all of corrald's jobs at a site: the job finds its order in its directory, carries it out, and leaves
-// its report there (package jobfiles), so that corrald learns the outcome from a file, even if the batch system forgets
-// it. Neither starts a process, and neither needs a connection to corrald. Both may be repeated: setup finds the
-// package installed, cleanup finds nothing left.
+// its report there (package jobfiles), so that corrald can read the outcome from a file, even if the batch system no
+// longer knows it. Neither starts a process, and neither needs a connection to corrald. Both may be repeated: a second
+// setup finds that the package is installed, and a second cleanup finds nothing left.
 package sitejob
 
 import (

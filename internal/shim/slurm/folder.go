@@ -18,11 +18,11 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-// Note is the file in a folder that identifies the run of its commands.
+// Note is the file in a folder that identifies the run of the folder's commands.
 const Note = ".corral-shim.json"
 
-// numbersPerRun is how many job numbers each run reserves, so that no two jobs of a corrald share a number: programs
-// name files by it.
+// numbersPerRun is the number of job numbers that each run reserves, so that no two jobs of a corrald share a number:
+// programs use job numbers in the names of files.
 const numbersPerRun = api.MaxOpenTasks + 1
 
 // A Folder is a folder of links with the names of Slurm's commands, and the open run of the jobs submitted with them.
@@ -32,15 +32,15 @@ type Folder struct {
 	Cluster string       `json:"cluster"` // its name, which is also the name of the only partition
 	Key     string       `json:"key"`     // idempotency key of the run: a repeated request returns the same run
 	Run     corral.RunID `json:"run"`     // 0: not yet known
-	Dir     string       `json:"dir"`     // of the run, on corrald's host; unlike the run's number it is never reused
+	Dir     string       `json:"dir"`     // of the run, on corrald's host; never reused, unlike the run's number
 }
 
-// Base returns the number that, added to a task's number, gives the number of its job.
+// Base returns the number that must be added to a task's number to obtain the number of its job.
 func (f Folder) Base() int64 { return int64(f.Run) * numbersPerRun }
 
 // Open reads a folder's note.
 func Open(path string) (Folder, error) {
-	// The path is not read from the note: folders are moved, and file systems mounted elsewhere.
+	// The path is not read from the note: a folder may be moved, or its file system mounted elsewhere.
 	f := Folder{Path: path}
 	b, err := input.ReadFile(filepath.Join(path, Note), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +55,7 @@ func Open(path string) (Folder, error) {
 	return f, nil
 }
 
-// Has reports whether a run belongs to the folder. A corrald without its earlier database reuses the numbers of runs.
+// Has reports whether a run belongs to the folder. A corrald that has lost its database reuses the numbers of runs.
 func (f Folder) Has(r corral.Run) bool { return f.Dir == "" || f.Dir == r.Dir }
 
 // Gone returns the error for a folder whose run is no longer known to corrald.
@@ -64,8 +64,9 @@ func (f Folder) Gone() error {
 		"`corral shim close %s`, and create it again", f.Run, f.Path)
 }
 
-// Found returns the folder of a command that was called by a name, as given in argv[0]; getenv returns variables. A
-// name without a slash was found on PATH. In a job, CORRAL_SHIM names the folder, however the script was called.
+// Found returns the folder of a command, given the name in argv[0] by which it was called; getenv returns environment
+// variables. A name without a slash was found on PATH. In a job, CORRAL_SHIM names the folder, regardless of how the
+// script was called.
 func Found(name string, getenv func(string) string) (Folder, error) {
 	// os.Executable would return the target of the links.
 	var dirs []string
@@ -90,7 +91,7 @@ func Found(name string, getenv func(string) string) (Folder, error) {
 }
 
 // Claim reserves a folder for a server and a cluster; a folder that is already reserved is returned unchanged. The
-// note, with the key of the run, is written before the run is requested.
+// note, which contains the key of the run, is written before the run is requested.
 func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return f, false, err
@@ -109,8 +110,8 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 		}
 	}
 	f = Folder{Path: path, Server: server, Cluster: cluster, Key: "shim-" + rand.Text()}
-	// Two commands may get here at the same time. Only one of the links succeeds; the other command uses the note of
-	// the first, and requests the same run.
+	// Two commands may reach this point at the same time. Only one of the links succeeds; the other command uses the
+	// note of the first, and requests the same run.
 	fresh, err := os.CreateTemp(path, Note+".*")
 	if err != nil {
 		return f, false, corral.ErrorAt(corral.Invalid, path, "%w", err)
@@ -130,7 +131,7 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 
 // Link records the run and creates missing links to a program.
 func (f Folder) Link(program string) error {
-	// It is written only when it changes: repeating the command does not disturb commands that are reading it.
+	// The note is written only when it changes: repeating the command does not disturb commands that are reading it.
 	b, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ func (f Folder) Link(program string) error {
 		if to, err := os.Readlink(link); err == nil && to == program {
 			continue
 		}
-		_ = os.Remove(link) // perhaps a link to a program that was installed elsewhere before
+		_ = os.Remove(link) // it may lead to the place where the program was installed before
 		if err := os.Symlink(program, link); err != nil {
 			return corral.ErrorAt(corral.Invalid, f.Path, "linking %s: %w", name, err)
 		}
@@ -162,7 +163,7 @@ func (f Folder) Remove() error {
 			return corral.ErrorAt(corral.Invalid, f.Path, "%w", err)
 		}
 	}
-	// A PATH that begins with the folder then leads to the system's own commands again, if there are any.
+	// With a PATH that begins with the folder, the system's own commands are then found again, if they exist.
 	_ = os.Remove(f.Path) // fails if the folder contains other files
 	return nil
 }

@@ -61,7 +61,8 @@ func TestClaimRefusesForeignFiles(t *testing.T) {
 	}
 }
 
-// In a job the folder is known, however its commands were found; elsewhere the command must be in one.
+// In a job the folder is known, regardless of how its commands were found; elsewhere the command must be in a shim's
+// folder.
 func TestFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

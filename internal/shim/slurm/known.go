@@ -1,7 +1,7 @@
 package slurm
 
 // Users and clusters named in a command must be known, as in Slurm: a misspelt name is an error, not an empty list. The
-// only cluster is the folder's, and users are those of this machine.
+// only known cluster is the folder's, and the known users are those of this machine.
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// openOf is open for a command with an option for clusters, such as -M.
+// openOf does the work of open for a command with an option for clusters, such as -M.
 func openOf(c *call, clusters string) error {
 	if err := c.open(); err != nil {
 		return err
@@ -60,8 +60,8 @@ func strangers(users []string) []string {
 	})
 }
 
-// known reports whether a user exists. Users of a directory service are not in /etc/passwd, which is all that a static
-// program reads; getent, a program of the C library, finds them.
+// known reports whether a user exists. A static program reads only /etc/passwd, which does not contain the users of a
+// directory service; getent, a program of the C library, finds them.
 func known(name string) bool {
 	_, err := user.Lookup(name)
 	if err != nil {

@@ -3,10 +3,10 @@
 //
 // All jobs of a Folder are tasks of one open run. A command finds its folder by the name under which it was called,
 // parses its options (packages submission and job implement Slurm's syntax), and sends corrald one or two requests. It
-// keeps no state itself. A job's additional data travels with its task: package step, the counterpart of sbatch, runs
-// the job on a worker.
+// stores no state of its own. A job's additional data travels with its task: package step, the counterpart of sbatch,
+// runs the job on a worker.
 //
-// The invariant: a feature of Slurm that Corral does not have is refused by name, before anything is changed.
+// The invariant: if a feature of Slurm is not supported by Corral, it is refused by name, before anything is changed.
 package slurm
 
 import (
@@ -33,17 +33,17 @@ type Stdio struct {
 	Out, Err io.Writer
 }
 
-// A call is one execution of a command. It begins with the command line from the shell; open sets its folder and its
-// client, once the command line has been checked: errors in it are reported without contacting corrald.
+// A call is one execution of a command. It begins with the command line from the shell. After the command line has been
+// checked, open sets the folder and the client: errors in the command line are reported without contacting corrald.
 type call struct {
 	Stdio
 	ctx    context.Context // it does not end: an interrupt ends the process
 	name   string          // the command's name, without its folder
 	args   []string
-	at     string // the name under which it was called, by which the folder is found
+	at     string // the name by which it was called, which leads to the folder
 	folder Folder
 	client *api.Client
-	over   bool   // the folder's run has ended: tasks that have not begun never will
+	over   bool   // the folder's run has ended: no more tasks will begin
 	title  string // the cluster if it was named: its name is printed above lists
 }
 
@@ -70,8 +70,9 @@ func Main(words []string, std Stdio) int {
 			c.name, strings.Join(Names(), ", "))
 		return 1
 	}
-	// A command that has printed everything itself, or passes on how a job ended, returns an exit. Everything else is
-	// an error, in Slurm's wording if Slurm has one, always with exit status 1: clients check for no other.
+	// A command that has printed all its output itself, or passes on a job's exit status, returns an exit. Anything
+	// else is an error, in Slurm's wording if Slurm has such an error, always with exit status 1: clients check for no
+	// other status.
 	err := command(c)
 	var code exit
 	switch {
@@ -104,14 +105,15 @@ func (c *call) open() (err error) {
 	return err
 }
 
-// patience is how long a command retries a corrald that does not answer: it may have been killed, and be restarted.
+// patience is the time for which a command repeats its request if corrald does not answer: corrald may have been
+// killed, and may soon be restarted.
 const patience = 5 * time.Minute
 
-// tellAfter is the pause after which a command prints that it is waiting for corrald.
+// tellAfter is the length of a pause between requests from which on a command prints that it is waiting for corrald.
 const tellAfter = time.Second
 
-// untilAnswered repeats a request until corrald answers. Requests that make changes have a key, so that they take
-// effect once.
+// untilAnswered repeats a request until corrald answers. Requests that make changes contain a key, so that they take
+// effect only once.
 func untilAnswered[T any](c *call, ask func() (T, error)) (T, error) {
 	gap, told := 50*time.Millisecond, false
 	for end := time.Now().Add(patience); ; {

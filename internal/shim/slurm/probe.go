@@ -1,11 +1,11 @@
 package slurm
 
 // Only workers know whether they see a directory. Each step checks this before it starts, and ends if its job's
-// directory is missing or is another one. So no harm is done, but a thousand jobs would fail one by one where a single
-// error of sbatch would do. Therefore, before the first job on a file system is created, the workers check it: as many
-// tasks as there are workers run for a few milliseconds. Each exits with success and prints its result, so that the run
-// does not fail because of it. A file system that was seen once is not checked again; the record belongs to the folder,
-// so other shims check for themselves.
+// directory is missing or is a different directory. So no harm is done, but a thousand jobs would fail one by one where
+// a single error of sbatch would be enough. Therefore, before the first job on a file system is created, the workers
+// check whether they see it: as many tasks as there are workers run for a few milliseconds. Each of these tasks exits
+// with success and prints its result, so that it does not make the run fail. A file system that was seen once is not
+// checked again; the record is kept in the folder, so other shims make their own checks.
 
 import (
 	"cmp"
@@ -30,15 +30,15 @@ const (
 	seenNote = ".corral-seen"
 
 	probeName = "probe"          // name of the tasks that check
-	mostProbe = 8                // workers that are asked
-	probeWait = 2 * time.Minute  // for free workers: HTCondor needs some time to give them a job
+	mostProbe = 8                // maximum number of workers that check
+	probeWait = 2 * time.Minute  // for free workers: HTCondor needs some time to assign jobs to them
 	busyWait  = 10 * time.Second // for workers that were free but have become busy
 	lookEvery = time.Second
 )
 
 // sight refuses a job whose directory no worker sees, as far as that can be determined: each step checks again. For
-// each file system of this machine, the workers check, with tasks of the run that start no job, until one of them sees
-// it.
+// each file system of this machine, the workers repeat the check, with tasks of the run that start no job, until one
+// worker sees the file system.
 func (c *call) sight(o step.Order) error {
 	system := fileSystem(o.Place)
 	note := filepath.Join(c.folder.Path, seenNote)
@@ -60,7 +60,7 @@ func (c *call) sight(o step.Order) error {
 	case undecided:
 		return nil
 	}
-	// Short lines are appended atomically, even when other processes append at the same time.
+	// Short lines are appended atomically, even if other processes append at the same time.
 	f, err := os.OpenFile(note, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil // the workers are asked again next time
@@ -93,14 +93,14 @@ type probe struct {
 type sighting uint8
 
 const (
-	undecided sighting = iota // also if no possible result would decide it
+	undecided sighting = iota // also if no possible result would decide the question
 	isSeen
 	notSeen
 )
 
-// judge reports whether a worker sees a job's directory, or whether none of them does, and why not. One worker that
-// sees it is enough to accept the job, and so is one that was not asked or could not reply: the job then checks for
-// itself.
+// judge reports whether a worker sees a job's directory, or whether no worker sees it, and why not. One worker that
+// sees the directory is enough to accept the job. The job is also accepted if a worker was not asked or could not
+// reply: the job then makes the check itself.
 func judge(probes []probe, workers []corral.Worker) (seen sighting, why string) {
 	blind := map[string]bool{}
 	for _, p := range probes {
@@ -125,7 +125,7 @@ func fileSystem(p step.Place) string {
 }
 
 // look runs as many tasks as there are workers to check a job's directory, and returns their results after some time.
-// Tasks that have not finished by then do so later, and nothing waits for them.
+// Tasks that have not finished by then finish later, and nothing waits for them.
 func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	added, err := c.probe(o, len(workers))
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	}
 	probes, start := make([]probe, added.Count), time.Now()
 	for {
-		// In this order, the list of tasks shows as begun any probe that keeps a worker busy.
+		// The workers are requested before the tasks, so that any probe that keeps a worker busy is listed as begun.
 		workers, err := c.workers()
 		if err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	}
 }
 
-// hear records the progress of a probe. Its output is requested once.
+// hear records the progress of a probe. The probe's output is requested only once.
 func (p *probe) hear(c *call, t api.Task) {
 	if p.over {
 		return
@@ -188,8 +188,8 @@ func (p *probe) hear(c *call, t api.Task) {
 
 // probe adds n tasks that check a job's directory.
 func (c *call) probe(o step.Order, n int) (api.AddedTasks, error) {
-	// It uses the job's own order, so that a step checks exactly the same directory. But there may be more probes than
-	// tasks in the job's array.
+	// It uses the job's own order, so that a step checks exactly the same directory. The array is removed, because
+	// there may be more probes than tasks in the job's array.
 	o.Probe, o.Array = true, ""
 	note, err := o.Encode()
 	if err != nil {

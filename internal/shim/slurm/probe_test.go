@@ -36,7 +36,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A worker that cannot begin a probe immediately gets none.
+// A worker that cannot begin a probe immediately is not sent one.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

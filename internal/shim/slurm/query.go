@@ -1,7 +1,8 @@
 package slurm
 
-// The commands below only read. Package job parses the selection, and prints the result; this file fetches the jobs,
-// and as few as possible: clients ask about a few of ten thousand jobs, and about all of them every few seconds.
+// The commands below change nothing. Package job parses the selection, and prints the result; this file fetches the
+// jobs. It fetches as few jobs as possible: clients ask about a few of ten thousand jobs, and ask about all of them
+// every few seconds.
 
 import (
 	"cmp"
@@ -43,11 +44,12 @@ func squeue(c *call) error {
 	return q.Write(c.Out, jobs, now)
 }
 
-// minJobAge is how long squeue and scontrol list a job that has ended and is not named: Slurm's default.
+// minJobAge is the time for which squeue and scontrol continue to list a job that has ended, unless it is named:
+// Slurm's default.
 const minJobAge = 300 * time.Second
 
 // tellOther prints the version or the usage of a command. The version is Slurm's, because clients choose their options
-// by it.
+// accordingly.
 func (c *call) tellOther(what string) error {
 	if what == "version" {
 		fmt.Fprintln(c.Out, "slurm-wlm", release)
@@ -59,10 +61,10 @@ func (c *call) tellOther(what string) error {
 }
 
 // chosen requests only the jobs that a filter can select, in the order of their numbers. If the filter names no jobs,
-// those that ended before since are omitted.
+// jobs that ended before since are omitted.
 func (c *call) chosen(f job.Filter, since time.Time) ([]job.Job, error) {
 	if len(f.Jobs) == 0 {
-		// A skipped task may be a waiting job, and is always requested.
+		// Skipped tasks are always requested, because a skipped task may be a waiting job.
 		jobs, err := c.jobs(api.TaskQuery{States: statesOf(f.States), Since: since})
 		return slices.DeleteFunc(jobs, func(j job.Job) bool {
 			return j.State.Over() && !j.Times.Ended.IsZero() && j.Times.Ended.Before(since)

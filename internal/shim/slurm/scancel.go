@@ -1,7 +1,7 @@
 package slurm
 
-// scancel determines which of the selected jobs have not ended, and has corrald cancel them. Jobs that end in between
-// are not affected. Like Slurm, it prints nothing about jobs that have already ended.
+// scancel determines which of the selected jobs have not ended, and requests corrald to cancel them. Jobs that end in
+// the meantime are not affected. Like Slurm, it prints nothing about jobs that have already ended.
 
 import (
 	"cmp"
@@ -17,7 +17,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A cancellation is the selection of scancel: jobs by number, and filters for these or for all jobs.
+// A cancellation is the selection made by a call of scancel: the numbers of jobs, and filters that apply to these or to
+// all jobs.
 type cancellation struct {
 	jobs                           []notation.JobID
 	name, user, partition, account []string
@@ -40,7 +41,7 @@ func (k cancellation) matches(j job.Job) bool {
 		(len(k.states) == 0 || slices.Contains(k.states, j.State))
 }
 
-// scancel has corrald cancel jobs: waiting ones never start, and running ones are killed.
+// scancel requests corrald to cancel jobs: waiting jobs never start, and running jobs are killed.
 func scancel(c *call) error {
 	k, err := parseCancel(c.args)
 	if err != nil {
@@ -63,7 +64,7 @@ func scancel(c *call) error {
 func (k cancellation) carryOut(c *call) (wrong, err error) {
 	var found []job.Job
 	if len(k.jobs) == 0 {
-		// A skipped task is a job that waits in vain.
+		// A skipped task is a job whose condition can no longer be met.
 		found, err = c.jobs(api.TaskQuery{States: append(slices.Clone(living), corral.TaskSkipped)})
 	} else {
 		found, wrong, err = c.named(k.jobs)
@@ -88,13 +89,13 @@ func (k cancellation) carryOut(c *call) (wrong, err error) {
 	return wrong, err
 }
 
-// named returns the jobs of a list, and an error in Slurm's wording for those that do not exist.
+// named returns the jobs of a list, and an error in Slurm's wording for the entries without a job.
 func (c *call) named(list []notation.JobID) (found []job.Job, wrong error, err error) {
 	all, err := c.expand(list)
 	if err != nil {
 		return nil, nil, err
 	}
-	// As in Slurm, the existing jobs are cancelled even so.
+	// As in Slurm, the existing jobs are nevertheless cancelled.
 	var words []error
 	for i, jobs := range all {
 		if found = append(found, jobs...); len(jobs) == 0 {

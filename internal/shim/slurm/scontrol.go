@@ -1,8 +1,8 @@
 package slurm
 
-// Only few of scontrol's commands concern a user's own jobs: clients call "show jobid" when sacct has no answer yet,
-// users call "requeue", and scripts read lists of nodes with "show hostnames". All others are for the operators of a
-// shared cluster.
+// Only a few of scontrol's commands concern a user's own jobs: clients call "show jobid" if sacct does not list a job
+// yet, users call "requeue", and scripts read lists of nodes with "show hostnames". All others are for the operators of
+// a shared cluster.
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ type control struct {
 	oneLine  bool
 }
 
-// parseControl parses scontrol's command line. Its other commands are unsupported.
+// parseControl parses scontrol's command line. All other commands of scontrol are unsupported.
 func parseControl(words []string) (k control, err error) {
 	given, rest, err := controlling.Parse(words)
 	if err != nil {
@@ -98,7 +98,7 @@ var hostVerbs = []string{"hostnames", "hostlist", "hostlistsorted"}
 
 const shortestVerb = 5
 
-// hostVerb returns the first of them that begins with word, in any case.
+// hostVerb returns the first of the hostVerbs that begins with word, in upper or lower case.
 func hostVerb(word string) string {
 	for _, verb := range hostVerbs {
 		if n := len(word); n >= shortestVerb && n <= len(verb) && strings.EqualFold(verb[:n], word) {
@@ -142,7 +142,7 @@ func scontrol(c *call) error {
 	for i := range k.jobs {
 		id := &k.jobs[i]
 		filter := job.Filter{Jobs: k.jobs[i : i+1]}
-		if id.Job == 0 { // no job has this number: it means all jobs
+		if id.Job == 0 { // no job has the number 0: it selects all jobs
 			id, filter.Jobs = nil, nil
 		}
 		jobs, err := c.chosen(filter, time.Now().Add(-minJobAge))
@@ -174,7 +174,7 @@ func (c *call) requeue(ids []notation.JobID) error {
 			switch {
 			case j.State == job.Pending:
 				return fmt.Errorf("Job is pending execution for job %s", ids[i]) // Slurm's wording
-			case j.State == job.Completed && time.Since(j.Times.Ended) >= minJobAge: // its script is not kept longer
+			case j.State == job.Completed && time.Since(j.Times.Ended) >= minJobAge: // Slurm keeps its script no longer
 				return fmt.Errorf("%w for job %s", job.ErrNoJob, ids[i])
 			}
 			if err := again(c, j); err != nil {
@@ -185,7 +185,7 @@ func (c *call) requeue(ids []notation.JobID) error {
 	return nil
 }
 
-// again restarts one job. Repetitions are harmless: the requested state has then been reached.
+// again restarts one job. Repeating the call is harmless, because the job is then already in the requested state.
 func again(c *call, j job.Job) error {
 	number := j.ID - int(c.folder.Base())
 	id := strconv.Itoa(number)

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
-// launching parses srun's command line. Unknown options are refused; most known ones request what a single task has in
-// any case, or what no client needs.
+// launching parses srun's command line. Unknown options are refused; most known options request properties that a
+// single task has anyway, or features that no client needs.
 var launching = notation.Getopt{Command: "srun", Ordered: true, Options: notation.Options(
 	"account|A= chdir|D= cpu-bind= cpus-per-task|c= distribution|m= exact exclusive? export= gpus|G= gres= hint= " +
 		"immediate|I? jobid= job-name|J= kill-on-bad-exit|K? mem= mem-bind= mem-per-cpu= mpi= nodes|N= ntasks|n= " +
@@ -25,13 +25,14 @@ type launch struct {
 	command   []string
 }
 
-// srun runs one task in place: inside a job it need not wait.
+// srun runs one task in place: inside a job it need not wait for resources.
 func srun(c *call) error {
 	l, err := parseRun(c.args)
 	if err != nil {
 		return err
 	}
-	// Slurm would submit a job, and forward its output. Clients do not do that: they already have a job.
+	// Slurm would submit a job, and forward the job's output. Clients do not call srun in this way: they already run in
+	// a job.
 	if os.Getenv("SLURM_JOB_ID") == "" || os.Getenv(step.FolderVariable) == "" {
 		return &notation.Unsupported{What: "srun outside of a job", Why: "submit the command with " +
 			"`sbatch --wait --wrap='COMMAND'`"}

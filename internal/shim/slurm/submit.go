@@ -2,9 +2,10 @@ package slurm
 
 // sbatch processes a job in this order: its command line, the environment and the script are parsed and checked
 // (package submission); the result becomes an order for the worker, and a Spec for commands that list jobs;
-// dependencies are resolved; the workers check whether they see its directory, once for each file system. Only then is
-// a task created. So errors in a job are reported before any part of it exists, and the single request that creates it
-// has a key: if it is repeated after corrald was killed before it could answer, no second job is created.
+// dependencies are resolved; the workers check whether they see the job's directory, once for each file system. Only
+// then is a task created. So errors in a job are reported before any part of the job exists. The single request that
+// creates the job contains a key: if corrald is killed before it can answer and the request is repeated, no second job
+// is created.
 
 import (
 	"cmp"
@@ -29,7 +30,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/submission"
 )
 
-// sbatch submits a job to corrald. All possible errors are detected before that.
+// sbatch submits a job to corrald. All errors that can be detected are reported before the submission.
 func sbatch(c *call) error {
 	sub, err := c.read()
 	if err != nil {
@@ -95,13 +96,13 @@ func (c *call) read() (*submission.Submission, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
-	// There is no other way to read the mask. No other code in this process creates files at this time.
+	// The mask can be read only by setting it. No other code in this process creates files at this time.
 	mask := syscall.Umask(0)
 	syscall.Umask(mask)
 	return cmd.Submission(submission.Caller{Environ: os.Environ(), Directory: dir, Umask: mask}, script)
 }
 
-// script reads a script by name, or from standard input. It may be a pipe.
+// script reads a script by name, or from standard input. The file may be a pipe.
 func (c *call) script(name string) (string, error) {
 	// More than the maximum length of a script is never read.
 	from := c.In
@@ -125,7 +126,8 @@ func (c *call) script(name string) (string, error) {
 	return string(b), err
 }
 
-// await waits for jobs and returns the highest of their exit statuses, like sbatch --wait; a killed job counts as 1.
+// await waits for jobs and returns the highest of their exit statuses, like sbatch --wait; the status of a killed job
+// counts as 1.
 func (c *call) await(added api.AddedTasks) error {
 	tasks, err := untilAnswered(c, func() ([]api.Task, error) {
 		return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), 0)
@@ -133,7 +135,8 @@ func (c *call) await(added api.AddedTasks) error {
 	if err != nil {
 		return err
 	}
-	// An array ends once for each task. A task that could not be started has no reason in its output.
+	// Each task of an array has its own status. The output of a task that could not be started does not contain the
+	// reason.
 	worst := 0
 	for _, t := range tasks {
 		if unable(t) {
@@ -154,8 +157,8 @@ func (c *call) await(added api.AddedTasks) error {
 // task returns the task for a submission.
 func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	who := whoever()
-	// Clients that know the cluster from sinfo name it as their partition. "default" is used where a partition must be
-	// given.
+	// Clients that read the cluster's name from sinfo specify it as the partition. "default" is used by clients that
+	// require a partition.
 	if p := sub.Labels.Partition; p != "" && p != c.folder.Cluster && p != "default" {
 		return t, errors.New("Invalid partition name specified") // Slurm's wording
 	}
@@ -183,7 +186,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.Placing.Nice)), // Slurm has a wider range
 		Resources: resources(sub), After: after,
 	}
-	// All tasks of an array share one order: a step learns its element from its worker.
+	// All tasks of an array share one order: the worker passes each step the index of its element.
 	if sub.Array != nil {
 		t.Elements, t.AtOnce = len(sub.Array.Tasks), sub.Array.AtOnce
 	}
@@ -192,12 +195,13 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	return t, nil
 }
 
-// killWait is how long a job may clean up when it must end: Slurm's default.
+// killWait is the time that a job has to clean up when it must end: Slurm's default.
 const killWait = 30 * time.Second
 
 // resources returns the resources that a job requests from a worker.
 func resources(sub *submission.Submission) corral.Resources {
-	// 0 means that no memory was requested: the job then gets a share of its worker's memory in proportion to its CPUs.
+	// 0 means that no memory was requested: the job then receives a share of its worker's memory in proportion to its
+	// CPUs.
 	s := sub.Size
 	return corral.Resources{CPUs: s.CPUs, MemoryMiB: int(s.Total()), DiskMiB: int(sub.DiskMiB), GPUs: s.GPUs}
 }
@@ -205,7 +209,7 @@ func resources(sub *submission.Submission) corral.Resources {
 // whoever returns the calling user.
 func whoever() job.User {
 	me := job.User{UID: os.Getuid(), GID: os.Getgid()}
-	// A user of a directory service is not in /etc/passwd, which is all that a static program reads.
+	// A static program reads only /etc/passwd, which does not contain the users of a directory service.
 	me.Name, me.Group = os.Getenv("USER"), strconv.Itoa(me.GID)
 	if u, err := user.Current(); err == nil {
 		me.Name = u.Username
@@ -241,7 +245,8 @@ func (c *call) order(sub *submission.Submission, who job.User) (o step.Order, er
 		return o, fmt.Errorf("finding this machine's name: %w", err)
 	}
 	o.Place.Directory = sub.Directory
-	// The directory's inode number is included, by which a worker distinguishes it from another of the same name.
+	// The order includes the directory's inode number, with which a worker distinguishes it from another directory of
+	// the same name.
 	if o.Place.Mark = step.MarkOf(sub.Directory); o.Place.Mark == 0 {
 		return o, fmt.Errorf("the job's directory %s does not exist or is not a directory", sub.Directory)
 	}
@@ -249,9 +254,10 @@ func (c *call) order(sub *submission.Submission, who job.User) (o step.Order, er
 	return o, err
 }
 
-// softLimits returns the calling shell's limits for the given resources: this process has raised some of its own.
+// softLimits returns the calling shell's limits for the given resources, because this process has raised some of its
+// own limits.
 func softLimits(names []string) (map[string]uint64, error) {
-	// Go raises the limit of open files for itself at startup, and does not reveal the previous value.
+	// Go's runtime raises the limit of open files at startup, and does not provide the previous value.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", os.Getppid()))
 	if err != nil {
 		if text, err = os.ReadFile("/proc/self/limits"); err != nil {
@@ -267,7 +273,8 @@ func softLimits(names []string) (map[string]uint64, error) {
 	return soft, nil
 }
 
-// shortened truncates a command line for display. Each list of jobs contains it, and some contain a whole program.
+// shortened truncates a command line for display. Each list of jobs contains the command line, and some command lines
+// contain a whole program.
 func shortened(line string) string {
 	const most = 2000
 	if len(line) > most {
@@ -278,7 +285,7 @@ func shortened(line string) string {
 
 // spec returns the displayed data of the job.
 func (c *call) spec(sub *submission.Submission, who job.User) job.Spec {
-	// Names remain patterns: each task of an array has its own files.
+	// File names remain patterns: each task of an array has its own files.
 	at := func(name string) string {
 		if name == "" || filepath.IsAbs(name) {
 			return name

@@ -1,7 +1,7 @@
 package slurm
 
 // Jobs are converted to tasks as follows: a job's number is its task's number plus the folder's base; an array is a
-// series of tasks with the same attributes, and its number is that of the first. So the jobs named in a command
+// series of tasks with the same attributes, and its number is that of its first task. So the jobs named in a command
 // correspond to numbers of tasks, and only these are requested.
 
 import (
@@ -52,7 +52,7 @@ func (f Folder) shown(t api.Task) job.Task {
 	}
 }
 
-// over returns when a task ended in any way.
+// over returns the time at which a task ended, in whatever way.
 func over(t api.Task) time.Time {
 	if !t.OverAt.IsZero() {
 		return t.OverAt.Local()
@@ -70,13 +70,13 @@ func node(worker string) string {
 	}, worker)
 }
 
-// killedBy is the prefix of the reason for a task that a signal ended.
+// killedBy is the prefix of the reason for a task that was ended by a signal.
 const killedBy = "killed by "
 
-// exitOf returns how a task's process ended, as far as its worker has reported it. Package job interprets it as Slurm
-// would.
+// exitOf returns the status or signal with which a task's process ended, as far as its worker has reported it. Package
+// job interprets it as Slurm would.
 func exitOf(t api.Task) (code notation.ExitCode) {
-	// For a process that a signal ended, the worker names the signal in the reason, without a status.
+	// For a process that was ended by a signal, the worker names the signal in the reason, and reports no status.
 	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
 		code.Status = *t.ExitStatus // also for a process that handled the signal that asked it to end
 		return code
@@ -100,7 +100,7 @@ func (f Folder) numberOf(id int) (number int, ok bool) {
 // living are the states of tasks that have not ended.
 var living = []corral.TaskState{corral.TaskWaiting, corral.TaskReady, corral.TaskRunning}
 
-// expand returns the jobs for each entry of a list; none if the entry matches no job.
+// expand returns the jobs for each entry of a list: an empty list if the entry matches no job.
 func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 	var numbers []int
 	for _, id := range list {
@@ -108,8 +108,8 @@ func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 			numbers = append(numbers, n)
 		}
 	}
-	// The first request returns single jobs, and the first task of each array, which names the others. A second request
-	// fetches all of these.
+	// The first request returns single jobs, and the first task of each array, which names the array's other tasks. A
+	// second request fetches all tasks of these arrays.
 	found := make([][]job.Job, len(list))
 	if len(numbers) == 0 {
 		return found, nil
@@ -145,7 +145,8 @@ func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 func byID(j job.Job, id int) int { return cmp.Compare(j.ID, id) }
 
 // members returns the ids of the jobs for each entry of a list. firsts contains the existing jobs with the numbers in
-// the list: an entry means that job alone, or tasks of its array. arrays reports whether there are arrays.
+// the list: an entry refers to that job alone, or to tasks of its array. arrays reports whether the list refers to any
+// arrays.
 func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays bool, err error) {
 	// Each task names all tasks of its array: no further request is needed.
 	known := map[string]*notation.Array{}
@@ -189,7 +190,7 @@ func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays boo
 // waits returns the conditions that a job waits for.
 func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 	for _, d := range sub.Placing.Dependencies.List {
-		// Jobs submitted at the same time may miss each other, because each checks before it exists itself.
+		// Jobs submitted at the same time may not wait for each other, because each is checked before it exists itself.
 		if d.When == notation.Singleton {
 			earlier, err := c.jobs(api.TaskQuery{States: living})
 			if err != nil {

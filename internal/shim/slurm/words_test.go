@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/submission"
 )
 
-// The command that srun runs, or its error.
+// Each case is a command line of srun, and the command that srun runs or its error.
 func TestParseRun(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -46,7 +46,7 @@ func TestParseRun(t *testing.T) {
 	}
 }
 
-// The jobs that the words of a list select: job 5 is a single one, and 10 is an array of three.
+// Each case is a list of words, and the jobs that they select: job 5 is a single job, and job 10 is an array of three.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	firsts := []job.Job{
@@ -68,7 +68,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// The jobs that scancel selects, or the reason why it selects none.
+// Each case is a command line of scancel, and the jobs that it selects, or the reason why it selects none.
 func TestParseCancel(t *testing.T) {
 	t.Parallel()
 	for line, says := range map[string]string{
@@ -87,7 +87,7 @@ func TestParseCancel(t *testing.T) {
 	}
 }
 
-// The limits that sbatch may pass on are those that a step knows and that the kernel reports.
+// The limits that sbatch may pass on are the limits that a step supports and that the kernel reports.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("/proc/self/limits")

@@ -18,10 +18,11 @@ type field struct {
 	name  string            // as shown in the header
 	width int               // left-aligned if negative
 	value func(*row) string // for the job
-	step  func(*row) string // for its script; nil: the same
+	step  func(*row) string // for its script; nil: same as value
 }
 
-// empty is the value for a step of a field that only jobs have.
+// empty returns no text: it is used for values that are not measured, and for a step's values of fields that only jobs
+// have.
 var empty = fixed("")
 
 // fields are the fields of sacct. Values that Corral does not measure are empty, as in a Slurm that does not measure
@@ -38,7 +39,7 @@ var fields = []field{
 	{"ConsumedEnergy", 14, empty, fixed("0")}, {"Container", 19, empty, nil},
 	{"CPUTime", 10, func(r *row) string { return notation.FullClock(cpuTime(r)) }, nil},
 	{"CPUTimeRAW", 10, func(r *row) string { return whole(cpuTime(r)) }, nil},
-	// Of srun's steps, which are not distinguished.
+	// Slurm shows the exit code of srun's steps here; the shim does not distinguish steps.
 	{"DerivedExitCode", 15, fixed("0:0"), empty},
 	{"Elapsed", 10, func(r *row) string { return notation.FullClock(r.elapsed()) }, nil},
 	{"ElapsedRaw", 10, func(r *row) string { return whole(r.elapsed()) }, nil},
@@ -49,14 +50,14 @@ var fields = []field{
 	{"Flags", 19, func(r *row) string { return "SchedMain,StartRecieved" }, empty},
 	{"GID", 6, func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }, empty},
 	{"Group", 9, func(r *row) string { return r.Spec.User.Group }, empty},
-	// In the notation for users.
+	// The id is shown in the notation for users.
 	{"JobID", -12, (*row).id, func(r *row) string { return r.id() + ".batch" }},
 	{"JobIDRaw", -12, (*row).raw, func(r *row) string { return r.raw() + ".batch" }},
 	{"JobName", 10, func(r *row) string { return r.Name }, fixed("batch")}, {"Layout", 9, empty, fixed("Unknown")},
 	{"MaxDiskRead", 12, empty, nil}, {"MaxDiskWrite", 12, empty, nil}, {"MaxRSS", 10, empty, nil},
 	{"MaxVMSize", 10, empty, nil}, {"McsLabel", 12, empty, nil}, {"MinCPU", 10, empty, nil},
 	{"NCPUS", 10, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
-	// More nodes are refused.
+	// sbatch refuses jobs with more nodes.
 	{"NNodes", 8, fixed("1"), nil},
 	{"NodeList", 15, func(r *row) string { return cmp.Or(r.Node, "None assigned") }, nil},
 	{"NTasks", 8, empty, fixed("1")},
@@ -99,7 +100,7 @@ func nodesGiven(r *row) string {
 
 func cpuTime(r *row) time.Duration { return r.elapsed() * time.Duration(r.Spec.Size.CPUs) }
 
-// waited returns how long the job waited after it became eligible.
+// waited returns the time for which the job waited after it became eligible.
 func waited(r *row) time.Duration {
 	from, to := r.Times.Eligible, r.start()
 	if to.IsZero() {
@@ -126,7 +127,7 @@ func stepTRES(r *row) string {
 	return text + "node=1"
 }
 
-// allocated restricts tres to jobs that have begun.
+// allocated returns tres for jobs that have begun, and an empty text for others.
 func allocated(tres func(*row) string) func(*row) string {
 	return func(r *row) string {
 		if r.Node == "" {
@@ -153,7 +154,7 @@ func exitCode(r *row) string {
 }
 
 func stepExitCode(r *row) string {
-	if r.State == NodeFail { // no worker reported its end
+	if r.State == NodeFail { // no worker reported the script's end
 		return ""
 	}
 	return r.Exit.String()
@@ -186,10 +187,10 @@ func acctStart(r *row) string {
 	return begun(r)
 }
 
-// begun returns when a job began. sacct writes Unknown for a job that did not.
+// begun returns the time at which a job began. sacct writes Unknown for a job that did not begin.
 func begun(r *row) string { return moment(r.Times.Started, "Unknown") }
 
-// An Acct is a call of sacct.
+// An Acct is a parsed call of sacct.
 type Acct struct {
 	Filter
 	listing
@@ -201,7 +202,7 @@ type Acct struct {
 	until    string  // -E
 }
 
-// A shown field may have its own width.
+// A shown is a field to be displayed, which may have a width of its own.
 type shown struct {
 	*field
 	width int
@@ -225,7 +226,7 @@ var sacct = &command{
 	why:     "sacct shows the fields named with -o",
 }
 
-// ParseAcct parses a command line of sacct, without its name; the environment has its defaults.
+// ParseAcct parses a command line of sacct, without its name; defaults are read from the environment.
 func ParseAcct(words []string, getenv func(string) string, me string) (*Acct, error) {
 	a := &Acct{Filter: Filter{me: me}, sheet: sheet{delimiter: "|"}}
 	err := a.read(sacct, words, a.option)
@@ -302,7 +303,7 @@ func width(text string) (int, bool) {
 	return n, err == nil
 }
 
-// spans returns a line of the shown fields.
+// spans returns a line with the given texts of the shown fields.
 func (a *Acct) spans(text func(shown) string) []span {
 	line := make([]span, len(a.format))
 	for i, f := range a.format {

@@ -26,7 +26,7 @@ type Filter struct {
 
 // option handles an option that squeue and sacct share.
 func (f *Filter) option(g notation.Given) (err error) {
-	list := strings.Split(g.Value, ",") // all of these options have lists
+	list := strings.Split(g.Value, ",") // the arguments of all these options are lists
 	switch g.Name {
 	case "jobs":
 		f.Jobs, err = notation.ParseJobIDs(strings.TrimPrefix(g.Value, "="))
@@ -50,11 +50,11 @@ func (f *Filter) option(g notation.Given) (err error) {
 	return err
 }
 
-// Users returns the users whose jobs are selected, by name or number; none: all users.
+// Users returns the names or numbers of the users whose jobs are selected; an empty list selects all users.
 func (f *Filter) Users() []string { return f.users }
 
 // states parses the states of -t, in any case and with Slurm's abbreviations. An unknown state is refused with a list
-// of the known ones.
+// of the known states.
 func (f *Filter) states(list []string) error {
 	for _, text := range list {
 		if strings.EqualFold(text, "all") {
@@ -85,7 +85,7 @@ func (j *Job) is(id notation.JobID) bool {
 	return j.ID == id.Job || j.ArrayID == id.Job
 }
 
-// tasks reports whether tasks of arrays were selected by number: then each has its own line.
+// tasks reports whether tasks of arrays were selected by number: in that case each task has its own line.
 func (f *Filter) tasks() bool {
 	return slices.ContainsFunc(f.Jobs, func(id notation.JobID) bool { return id.Tasks != nil })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A Partition is a partition of sinfo: a cluster, with its workers as nodes.
+// A Partition is a partition as shown by sinfo: a cluster, with its workers as nodes.
 type Partition struct {
 	Name      string
 	TimeLimit time.Duration // 0: none
@@ -60,13 +60,15 @@ func (n Node) compact() string {
 	}
 }
 
-// A group is a line of sinfo: nodes of a partition with the same values in all columns that describe single nodes.
+// A group is a line of sinfo's output: nodes of a partition with the same values in all columns that describe single
+// nodes.
 type group struct {
 	*Partition
 	nodes []Node
 }
 
-// first returns a node of the group, all of which look alike; for a partition without nodes it is empty.
+// first returns a node of the group, whose nodes all have the same values; for a partition without nodes it returns an
+// empty Node.
 func (g *group) first() Node {
 	if len(g.nodes) == 0 {
 		return Node{}
@@ -74,7 +76,7 @@ func (g *group) first() Node {
 	return g.nodes[0]
 }
 
-// count adds up a quantity of the nodes: busy, idle and other.
+// count returns the sums of the numbers that of returns for each node: busy, idle and other.
 func (g *group) count(of func(Node) (busy, idle, other int)) (busy, idle, other int) {
 	for _, n := range g.nodes {
 		b, i, o := of(n)
@@ -101,12 +103,12 @@ func cpusOf(n Node) (busy, idle, other int) {
 	return n.Busy, n.CPUs - n.Busy, 0
 }
 
-// An infoColumn is a column of sinfo. Columns that are sums do not distinguish nodes.
+// An infoColumn is a column of sinfo. Nodes that differ only in columns with sums share a line.
 type infoColumn struct {
 	letter byte // in -o
 	name   string
 	header string
-	sums   bool // over the nodes of a line
+	sums   bool // the value is a sum over the nodes of a line
 	value  func(*group) string
 }
 
@@ -115,7 +117,7 @@ func same(text string) func(*group) string { return func(*group) string { return
 
 // infoColumns are the columns of sinfo.
 var infoColumns = []infoColumn{
-	// If the cluster is down, sinfo gets no answer.
+	// If the cluster is down, sinfo receives no answer and shows no partition.
 	{'a', "available", "AVAIL", false, same("up")},
 	{'A', "nodeai", "NODES(A/I)", true, func(g *group) string {
 		busy, idle, _ := g.count(nodesOf)
@@ -124,7 +126,7 @@ var infoColumns = []infoColumn{
 	{'B', "maxcpuspernode", "MAX_CPUS_PER_NODE", false, same("UNLIMITED")},
 	{'c', "cpus", "CPUS", false, func(g *group) string { return strconv.Itoa(g.first().CPUs) }},
 	{'C', "cpusstate", "CPUS(A/I/O/T)", true, func(g *group) string { return fourfold(g.count(cpusOf)) }},
-	// Workers do not report it.
+	// Workers do not report their disk space.
 	{'d', "disk", "TMP_DISK", false, same("0")},
 	{'D', "nodes", "NODES", true, func(g *group) string { return strconv.Itoa(len(g.nodes)) }},
 	{'E', "reason", "REASON", false, same("none")},
@@ -144,12 +146,12 @@ var infoColumns = []infoColumn{
 	{'n', "nodehost", "HOSTNAMES", false, func(g *group) string { return g.first().Name }},
 	{'N', "nodelist", "NODELIST", true, func(g *group) string { return g.names() }},
 	{'p', "prioritytier", "PRIO_TIER", false, same("1")},
-	// It is the default partition, because it is the only one.
+	// The asterisk marks the default partition, because it is the only partition.
 	{'P', "partition", "PARTITION", false, func(g *group) string { return g.Name + "*" }},
 	{'r', "root", "ROOT", false, same("no")},
-	// Without the asterisk.
+	// This column shows the name without the asterisk.
 	{'R', "partitionname", "PARTITION", false, func(g *group) string { return g.Name }},
-	// In nodes.
+	// The size of a job is its number of nodes.
 	{'s', "size", "JOB_SIZE", false, same("1-infinite")},
 	{'S', "allocnodes", "ALLOCNODES", false, same("all")},
 	{'t', "statecompact", "STATE", false, func(g *group) string { return g.compact() }},
@@ -157,7 +159,7 @@ var infoColumns = []infoColumn{
 	{'w', "weight", "WEIGHT", false, same("1")},
 	{'X', "sockets", "SOCKETS", false, same("1")},
 	{'Y', "cores", "CORES", false, func(g *group) string { return strconv.Itoa(g.first().CPUs) }},
-	// As a single socket.
+	// A worker is shown as a single socket.
 	{'z', "socketcorethread", "S:C:T", false, func(g *group) string { return fmt.Sprintf("1:%d:1", g.first().CPUs) }},
 	{'Z', "threads", "THREADS", false, same("1")},
 }
@@ -205,7 +207,7 @@ const (
 	infoSummary   = "%9P %.5a %.10l %.16F %N"
 )
 
-// An Info is a call of sinfo.
+// An Info is a parsed call of sinfo.
 type Info struct {
 	listing
 	format     []place[infoColumn]
@@ -228,7 +230,7 @@ var sinfo = &command{
 	why:     "sinfo shows workers once, in the columns of -o",
 }
 
-// ParseInfo parses a command line of sinfo, without its name; the environment has its defaults.
+// ParseInfo parses a command line of sinfo, without its name; defaults are read from the environment.
 func ParseInfo(words []string, getenv func(string) string) (*Info, error) {
 	o, format := &Info{}, ""
 	err := o.read(sinfo, words, func(g notation.Given) (err error) {
@@ -311,7 +313,7 @@ func (o *Info) Write(w io.Writer, partitions []Partition, now time.Time) error {
 	return err
 }
 
-// groups combines nodes of a partition that look alike. A partition without nodes also has a line.
+// groups combines nodes of a partition that have the same values. A partition without nodes also has a line.
 func (o *Info) groups(p *Partition) []*group {
 	var list []*group
 	looks := map[string]*group{}
@@ -337,7 +339,7 @@ func (o *Info) groups(p *Partition) []*group {
 	return list
 }
 
-// look returns the values by which nodes are distinguished: all columns that are not sums.
+// look returns the values that distinguish nodes: those of all columns that are not sums.
 func (o *Info) look(g *group) string {
 	var b strings.Builder
 	for _, p := range o.format {

@@ -1,6 +1,6 @@
-// Package job shows tasks of an open run as Slurm's jobs. It converts tasks from Corral's API to Jobs, selects the jobs
-// for a command, and prints them exactly like squeue, sacct, sinfo, scontrol and sacctmgr, because programs parse the
-// output.
+// Package job displays the tasks of an open run as Slurm's jobs. It converts tasks from Corral's API to Jobs, selects
+// the jobs for a command, and prints them exactly like squeue, sacct, sinfo, scontrol and sacctmgr, because programs
+// parse the output.
 package job
 
 import (
@@ -13,7 +13,7 @@ import (
 type Job struct {
 	ID        int               // JobIDRaw
 	ArrayID   int               // the array's id, which is the ID of its first task; 0: not in an array
-	ArrayTask int               // number in the array, as in --array
+	ArrayTask int               // number of the task in the array, as in --array
 	Name      string            // several jobs may share it
 	Spec      *Spec             // tasks of an array may share it; never changed
 	State     State             // as in squeue -t
@@ -21,11 +21,12 @@ type Job struct {
 	Exit      notation.ExitCode // of the script
 	Node      string            // worker; empty before it starts
 	Restarts  int               // number of restarts
-	Priority  int64             // of waiting jobs; a higher one starts first
-	Times     Times             // as far as they are known
+	Priority  int64             // jobs with a higher priority start first
+	Times     Times             // times that are not known yet are zero
 }
 
-// Times are zero if they are not known yet: the start of a job that waits for others cannot be predicted.
+// Times contains the times of a job's events. A time that is not known yet is zero: the start of a job that waits for
+// others cannot be predicted.
 type Times struct{ Submitted, Eligible, Started, Ended time.Time }
 
 // A Spec is the information about a job at its submission, which never changes. It is stored in an attribute of a task;
@@ -44,7 +45,7 @@ type Spec struct {
 	Dependency string        // conditions as in "afterok:12,afterany:13_*"
 	KillOrphan bool          // cancelled, instead of pending forever, when its dependencies can no longer be met
 	Requeue    bool          // restarted if its worker is lost
-	Nice       int           // how much its priority is lowered
+	Nice       int           // the amount by which its priority is lowered
 }
 
 // A User is the user who submitted a job, on the machine of the submission.

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A recorded is a command with the output that the Slurm 22.05 of scripts/slurm printed for it at one time.
+// A recorded is a command with the output that the Slurm 22.05 of scripts/slurm printed for it at one moment.
 type recorded struct {
 	words  []string
 	output string
@@ -24,7 +24,7 @@ type recorded struct {
 }
 
 // A scene contains the output of many Slurm commands about some twenty jobs at one time. The first two commands print
-// everything about the jobs.
+// all data about the jobs.
 type scene struct {
 	commands []recorded
 	jobs     []job.Job
@@ -151,8 +151,9 @@ func files(name, directory, submit string) job.Files {
 	return f
 }
 
-// unknowable matches Slurm's output that the shim cannot know, or that only Slurm has: when and by which scheduler a
-// job was last considered, the session that submitted it, its CPUs on a node, and the node that may be next.
+// unknowable matches parts of Slurm's output that the shim cannot determine, or that exist only in Slurm: the time of
+// the last scheduling of a job and its scheduler, the session that submitted the job, its CPUs on a node, and the node
+// that may be next.
 var unknowable = []struct{ pattern, instead string }{
 	{`LastSchedEval=\S+ Scheduler=\S+`, "LastSchedEval= Scheduler="},
 	{`AllocNode:Sid=\S+`, "AllocNode:Sid="},
@@ -170,7 +171,7 @@ func known(text string) string {
 	return text
 }
 
-// run does what a command does, on its standard output.
+// run returns the standard output that the shim prints for a command.
 func (s scene) run(c recorded) (string, error) {
 	var b strings.Builder
 	getenv := func(string) string { return "" }
@@ -213,7 +214,7 @@ func (s scene) run(c recorded) (string, error) {
 	return "", fmt.Errorf("no command %q", c.words)
 }
 
-// scontrol does the few subcommands of a shim's scontrol.
+// scontrol runs the few subcommands of a shim's scontrol.
 func (s scene) scontrol(words []string, at time.Time) (string, error) {
 	oneLine := words[0] == "-o"
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-o" })
@@ -243,7 +244,7 @@ func TestAsSlurm(t *testing.T) {
 				continue
 			}
 			want := c.output
-			if c.words[0] == "sacct" { // its database lists jobs in the order in which it learned of them
+			if c.words[0] == "sacct" { // its database lists jobs in the order of their registration
 				want, got = sorted(want), sorted(got)
 			}
 			if diff := cmp.Diff(known(want), known(got)); diff != "" {
@@ -269,7 +270,7 @@ func differs(line string) string {
 	return ""
 }
 
-// The fields of sacct are as wide as Slurm's: testdata/fields.txt has the table head of all of them.
+// The fields of sacct are as wide as Slurm's: testdata/fields.txt contains the table header with all fields.
 func TestFields(t *testing.T) {
 	content, err := os.ReadFile("testdata/fields.txt")
 	if err != nil {

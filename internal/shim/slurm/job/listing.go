@@ -17,7 +17,7 @@ import (
 type command struct {
 	notation.Getopt
 	stray   string // its message for a word that is not an option
-	loose   string // option whose argument may also follow in the next word, although it is optional for getopt
+	loose   string // option with an optional argument that may also be in the next word
 	refused string // unsupported options, separated by blanks
 	why     string // why they are unsupported
 }
@@ -29,7 +29,7 @@ type listing struct {
 	Other    string // "version", "help", "usage" or "helpformat": only this is requested
 }
 
-// read parses a command line. It passes options that are not common to all commands to take, in order.
+// read parses a command line. It calls take, in order, for each option that is not common to all commands.
 func (l *listing) read(c *command, words []string, take func(notation.Given) error) error {
 	given, rest, err := c.Parse(words)
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *listing) top(b *strings.Builder, now time.Time) {
 	}
 }
 
-// A place is the position of a column of type C in a line, with the text before it.
+// A place is the position of a column of type C in a line, together with the text before it.
 type place[C any] struct {
 	before string // text between it and the previous column
 	column *C

@@ -24,45 +24,45 @@ type column struct {
 // fixed returns the value of a column that is the same for all jobs.
 func fixed(text string) func(*row) string { return func(*row) string { return text } }
 
-// columns are the columns of squeue. For features that Corral does not have, they show Slurm's values for jobs that do
-// not use them.
+// columns are the columns of squeue. For features that Corral does not support, they show the values that Slurm shows
+// for jobs that do not use these features.
 var columns = []column{
 	{'a', "account", "ACCOUNT", func(r *row) string { return cmp.Or(r.Spec.Account, null) }},
-	// For a waiting array, the array's id.
+	// For a waiting array this is the array's id.
 	{'A', "jobid", "JOBID", (*row).raw},
-	// The host of the script.
+	// This is the host on which the script runs.
 	{'B', "batchhost", "EXEC_HOST", func(r *row) string { return cmp.Or(r.Node, "n/a") }},
 	{'c', "mincpus", "MIN_CPUS", func(r *row) string { return strconv.Itoa(max(1, r.Spec.Size.CPUsPerTask)) }},
 	{'C', "numcpus", "CPUS", func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }},
 	{'d', "mintmpdisk", "MIN_TMP_DISK", fixed("0")},
-	// More nodes are refused.
+	// sbatch refuses jobs with more nodes.
 	{'D', "numnodes", "NODES", fixed("1")},
 	{'e', "endtime", "END_TIME", func(r *row) string { return moment(r.end(), "N/A") }},
-	// Only conditions that are not yet met.
+	// Only conditions that are not yet met are shown.
 	{'E', "dependency", "DEPENDENCY", (*row).dependency},
 	{'f', "feature", "FEATURES", fixed(null)},
 	// %F_%K is also a job's id.
 	{'F', "arrayjobid", "ARRAY_JOB_ID", (*row).array},
 	{'g', "groupname", "GROUP", func(r *row) string { return r.Spec.User.Group }},
 	{'G', "groupid", "GROUP", func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }},
-	// Workers are shared.
+	// Several jobs share a worker.
 	{'h', "oversubscribe", "OVER_SUBSCRIBE", fixed("OK")},
 	{'H', "sockets", "SOCKETS_PER_NODE", fixed("*")},
-	// The size of Slurm's buffer.
+	// The text is cut to the size of Slurm's buffer.
 	{'i', "jobarrayid", "JOBID", func(r *row) string { return cut(r.id(), 31) }},
 	{'I', "cores", "CORES_PER_SOCKET", fixed("*")},
 	{'j', "name", "NAME", func(r *row) string { return r.Name }},
 	{'J', "threads", "THREADS_PER_CORE", fixed("*")},
 	{'k', "comment", "COMMENT", func(r *row) string { return cmp.Or(r.Spec.Comment, null) }},
-	// Or all waiting ones.
+	// For a waiting array these are the numbers of all waiting tasks.
 	{'K', "arraytaskid", "ARRAY_TASK_ID", (*row).arrayTask},
 	{'l', "timelimit", "TIME_LIMIT", func(r *row) string { return r.limit(notation.Clock) }},
 	{'L', "timeleft", "TIME_LEFT", (*row).left},
 	{'m', "minmemory", "MIN_MEMORY", (*row).memory},
-	// Until now, or until its end.
+	// The time is counted until now, or until the job's end.
 	{'M', "timeused", "TIME", func(r *row) string { return notation.Clock(r.elapsed()) }},
 	{'n', "reqnodes", "REQ_NODES", fixed("")},
-	// Unlike %R, it is never a reason.
+	// Unlike %R, this column never shows a reason.
 	{'N', "nodelist", "NODELIST", func(r *row) string { return r.Node }},
 	{'o', "command", "COMMAND", func(r *row) string { return cmp.Or(r.Spec.Command.Line, null) }},
 	{'O', "contiguous", "CONTIGUOUS", fixed("0")},
@@ -71,9 +71,9 @@ var columns = []column{
 	{'q', "qos", "QOS", func(r *row) string { return cmp.Or(r.Spec.QOS, "normal") }},
 	{'Q', "prioritylong", "PRIORITY", func(r *row) string { return strconv.FormatInt(r.Priority, 10) }},
 	{'r', "reason", "REASON", func(r *row) string { return string(r.Reason) }},
-	// The last of the default columns.
+	// This is the last of the default columns.
 	{'R', "reasonlist", "NODELIST(REASON)", (*row).where},
-	// Of obsolete machines.
+	// Only obsolete machines have this value.
 	{'s', "selectjobinfo", "", fixed("")},
 	{'S', "starttime", "START_TIME", func(r *row) string { return moment(r.start(), "N/A") }},
 	{'t', "statecompact", "ST", func(r *row) string { return r.State.Code() }},
@@ -90,7 +90,7 @@ var columns = []column{
 	{'Y', "schednodes", "SCHEDNODES", fixed(null)},
 	{'z', "sct", "S:C:T", fixed("*:*:*")},
 	{'Z', "workdir", "WORK_DIR", func(r *row) string { return r.Spec.Files.Directory }},
-	// In the format of wait(2).
+	// The value is in the format of wait(2).
 	{0, "exit_code", "EXIT_CODE", func(r *row) string { return strconv.Itoa(r.Exit.Status<<8 | r.Exit.Signal) }},
 	{0, "maxcpus", "MAX_CPUS", func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }},
 	{0, "numtasks", "TASKS", func(r *row) string { return strconv.Itoa(r.Spec.Size.Tasks) }},
@@ -107,7 +107,7 @@ func cut(text string, length int) string { return text[:min(len(text), length)] 
 // isTime reports whether the column contains durations, which are never truncated.
 func (c *column) isTime() bool { return c.letter == 'l' || c.letter == 'L' || c.letter == 'M' }
 
-// A Queue is a call of squeue.
+// A Queue is a parsed call of squeue.
 type Queue struct {
 	Filter
 	listing
@@ -136,8 +136,8 @@ var squeue = &command{
 	why:     "squeue shows jobs once, as lines of text",
 }
 
-// ParseQueue parses a command line of squeue, without its name; the environment has its defaults. me is the user for
-// --me.
+// ParseQueue parses a command line of squeue, without its name; defaults are read from the environment. me is the user
+// for --me.
 func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, error) {
 	q := &Queue{Filter: Filter{me: me}}
 	if err := q.read(squeue, words, q.option); err != nil {
@@ -239,7 +239,7 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	return err
 }
 
-// titled returns the title of the list for a cluster that was named.
+// titled returns the title line of a list, which is empty if no cluster was named.
 func titled(cluster string, noHeader bool) string {
 	if cluster == "" || noHeader {
 		return ""
@@ -247,7 +247,7 @@ func titled(cluster string, noHeader bool) string {
 	return "CLUSTER: " + cluster + "\n"
 }
 
-// order sorts rows like squeue: by partition, state and priority, unless -S gives letters of columns, with a minus for
+// order sorts rows like squeue: by partition, state and priority, unless -S lists letters of columns, with a minus for
 // descending order.
 func (q *Queue) order(list []row) {
 	by := q.sort

@@ -11,13 +11,13 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// null is how Slurm's commands write a missing value.
+// null is the text that Slurm's commands print for a missing value.
 const null = "(null)"
 
 // A row is a line of output: a job, or all similar tasks of an array that have not started.
 type row struct {
 	*Job
-	tasks []int     // numbers of the tasks if the row stands for unstarted tasks of an array
+	tasks []int     // numbers of the tasks, if the row represents unstarted tasks of an array
 	now   time.Time // time up to which running jobs have run
 }
 
@@ -65,7 +65,7 @@ func (r *row) raw() string {
 	return strconv.Itoa(r.ID)
 }
 
-// family returns the array's id, or else the job's.
+// family returns the array's id, or the job's own id if the job is not in an array.
 func (r *row) family() int {
 	if r.ArrayID != 0 {
 		return r.ArrayID
@@ -86,7 +86,7 @@ func (r *row) arrayTask() string {
 	return strconv.Itoa(r.ArrayTask)
 }
 
-// elapsed returns how long the job has run.
+// elapsed returns the time for which the job has run.
 func (r *row) elapsed() time.Duration {
 	switch t := r.Times; {
 	case t.Started.IsZero(): // it has not begun
@@ -109,7 +109,7 @@ func (r *row) limit(write func(time.Duration) string) string {
 	return write(r.Spec.TimeLimit)
 }
 
-// left returns how long a job may still run: for a waiting job its whole limit.
+// left returns the time for which a job may still run: for a waiting job this is its whole limit.
 func (r *row) left() string {
 	left := r.Spec.TimeLimit - r.elapsed()
 	switch {
@@ -121,7 +121,7 @@ func (r *row) left() string {
 	return notation.Clock(left)
 }
 
-// end returns when the job ended, or when its limit ends it.
+// end returns the time at which the job ended, or at which it will reach its limit.
 func (r *row) end() time.Time {
 	if r.State == Running && r.Spec.TimeLimit != 0 {
 		return r.Times.Started.Add(r.Spec.TimeLimit)
@@ -129,7 +129,7 @@ func (r *row) end() time.Time {
 	return r.Times.Ended
 }
 
-// start returns when the job began to run. A job cancelled before its start counts as begun at that time.
+// start returns the time at which the job began to run. A job cancelled before its start counts as begun at that time.
 func (r *row) start() time.Time {
 	if r.Times.Started.IsZero() {
 		return r.Times.Ended
@@ -151,7 +151,7 @@ func (r *row) dependency() string {
 	switch {
 	case r.Spec.Dependency == "":
 		return null
-	case r.Reason == ForDependency: // some may be met: corrald does not report which
+	case r.Reason == ForDependency: // some may be met, but corrald does not report which
 		suffix = "(unfulfilled)"
 	case r.Reason == NeverSatisfied:
 		suffix = "(failed)"
@@ -170,7 +170,7 @@ func (r *row) dependency() string {
 	return b.String()
 }
 
-// where is squeue's last column: the node, or the reason why there is none or why the job failed.
+// where returns the value of squeue's last column: the node, or the reason why the job has no node or why it failed.
 func (r *row) where() string {
 	if r.State == Pending || r.Reason.blames() {
 		return "(" + string(r.Reason) + ")"
@@ -199,7 +199,7 @@ func (r *row) tres() string {
 	return text
 }
 
-// file expands the pattern of a file's name, as far as the values are known: several tasks have several files.
+// file expands the pattern of a file's name, as far as the values are known: the tasks in a row have different files.
 func (r *row) file(pattern string) string {
 	values := map[byte]string{
 		'j': strconv.Itoa(r.ID), 'A': r.array(), 'x': r.Name, 'u': r.Spec.User.Name, 'a': strconv.Itoa(r.ArrayTask),
@@ -217,7 +217,7 @@ func (r *row) file(pattern string) string {
 	return notation.Expand(pattern, values)
 }
 
-// pattern returns a file in squeue's notation: with its pattern, unless it has a default name.
+// pattern returns the name of a file in squeue's notation: the pattern itself, unless it is a default name.
 func (r *row) pattern(name string) string {
 	if base := filepath.Base(name); base == "slurm-%j.out" || base == "slurm-%A_%a.out" {
 		return filepath.Join(filepath.Dir(name), "slurm-"+r.raw()+".out")
@@ -225,7 +225,7 @@ func (r *row) pattern(name string) string {
 	return name
 }
 
-// stderr returns the file for standard error, which may be that for standard output.
+// stderr returns the file for standard error, which may be the same as the file for standard output.
 func (r *row) stderr() string {
 	if r.Spec.Files.Error == "" {
 		return r.file(r.Spec.Files.Output)

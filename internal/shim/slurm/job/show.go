@@ -37,7 +37,7 @@ func Show(jobs []Job, id *notation.JobID, details, oneLine bool, now time.Time) 
 	return b.String(), nil
 }
 
-// show returns scontrol's lines for a job. Values that are the same for all of Corral's jobs are constants.
+// show returns scontrol's lines for a job. Values that are the same for all of Corral's jobs are written as constants.
 func show(r *row, details bool) []string {
 	s, t := r.Spec, r.Times
 	lines := []string{
@@ -120,7 +120,7 @@ func showRest(r *row, details bool) []string {
 	)
 }
 
-// evaluated returns the best known time of the job's last scheduling.
+// evaluated returns the time at which the job was last considered for scheduling, as far as it is known.
 func evaluated(r *row) string {
 	if r.Times.Started.IsZero() {
 		return moment(r.Times.Submitted, "Unknown")
@@ -141,7 +141,7 @@ type Association struct {
 	DefaultAccount, Admin  string // of the user; Admin is "None" or one of Slurm's admin levels
 }
 
-// A userColumn is a column of sacctmgr for users.
+// A userColumn is a column of sacctmgr's list of users.
 type userColumn struct {
 	name  string
 	width int

@@ -19,8 +19,8 @@ const (
 	Completing State = "COMPLETING" // it was cancelled, and is cleaning up
 )
 
-// codes lists all states of Slurm with their codes, in the order in which squeue lists them for an unknown one.
-// Corral's jobs never have the states given as literals.
+// codes lists all states of Slurm with their codes, in the order in which squeue lists them if a state is unknown.
+// Corral's jobs are never in the states that are written as literals.
 var codes = []struct {
 	state State
 	code  string
@@ -62,8 +62,8 @@ type Reason string
 const (
 	None           Reason = "None"
 	ForDependency  Reason = "Dependency"               // the condition is not met yet
-	ForResources   Reason = "Resources"                // it is the next to get a worker
-	ForPriority    Reason = "Priority"                 // it follows that one
+	ForResources   Reason = "Resources"                // it is next in line for a worker
+	ForPriority    Reason = "Priority"                 // other jobs precede it
 	ForArray       Reason = "JobArrayTaskLimit"        // the limit of its array is reached
 	NeverSatisfied Reason = "DependencyNeverSatisfied" // the condition can no longer be met
 	NonZeroExit    Reason = "NonZeroExitCode"

@@ -18,13 +18,13 @@ type Task struct {
 	Cause      string            // corral.CauseMemory and the like
 	Exit       notation.ExitCode // of its last attempt, if a worker has reported it
 	Worker     string            // of its last attempt
-	Begun      int               // number of attempts given to a worker
+	Begun      int               // number of attempts assigned to a worker
 	Times      Times             // Eligible may be zero: Job fills it in
 	Attributes map[string]string // a Spec, encoded by Attributes
 }
 
-// A Reader converts tasks to jobs. It caches the texts that it has parsed, and remembers whether a job already waits
-// for resources: the others wait for that one. The zero value is ready to use.
+// A Reader converts tasks to jobs. It caches the texts that it has parsed, and records whether it has already returned
+// a job that waits for resources: later jobs wait because of their priority. The zero value is ready to use.
 type Reader struct {
 	specs  map[string]*Spec           // text of Attributes :: parsed
 	arrays map[string]*notation.Array // argument of --array :: parsed
@@ -69,7 +69,7 @@ func (r *Reader) Job(t Task) Job {
 	return j
 }
 
-// waitsFor returns the reason why a job has not begun.
+// waitsFor returns the reason why a job with this state has not begun.
 func (r *Reader) waitsFor(state corral.TaskState, spec *Spec) Reason {
 	switch {
 	case state == corral.TaskWaiting && spec.Dependency != "":
@@ -99,7 +99,7 @@ func (j *Job) fail(t Task) {
 	case corral.CauseLostWorker:
 		j.State, j.Reason, j.Exit = NodeFail, NodeDown, notation.ExitCode{}
 	case corral.CauseNever:
-		if !j.Spec.KillOrphan { // it stays where users look for waiting jobs
+		if !j.Spec.KillOrphan { // it stays in the list of waiting jobs
 			j.State, j.Reason, j.Exit = Pending, NeverSatisfied, notation.ExitCode{}
 			j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 			return
@@ -224,7 +224,7 @@ func (s *Spec) Attributes() map[string]string {
 }
 
 // ParseSpec decodes the result of Attributes. Fields that it cannot parse are zero: users may add tasks to a shim's run
-// themselves, and want to see them.
+// themselves, and expect to see those tasks.
 func ParseSpec(attributes map[string]string) *Spec {
 	values := map[string]string{}
 	for line := range strings.Lines(attributes[Attribute]) {

@@ -133,7 +133,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// Whatever a command's words and a task's attributes are, the output consists of whole lines.
+// For any words of a command and any attributes of a task, the output consists of whole lines.
 func FuzzCommands(f *testing.F) {
 	f.Add("-t\nall", "user=me\ncpus=x", "9-1")
 	for _, words := range []string{

@@ -1,7 +1,7 @@
 package job
 
-// sacct shows the jobs of a period. If states are given, its options name a moment instead, because a job is in a state
-// at a given time.
+// sacct shows the jobs of a period. If states are given, -S specifies a moment instead, because a job is in a state at
+// a particular time.
 
 import (
 	"time"

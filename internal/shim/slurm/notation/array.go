@@ -11,8 +11,8 @@ import (
 // ErrArray is Slurm's error for an invalid list of an array's tasks.
 var ErrArray = errors.New("Invalid job array specification") // Slurm's wording
 
-// ParseArray parses the argument of --array: "0-9:2,15". Numbers up to highest are allowed. A suffix "%4" lets four of
-// the tasks run at a time. An empty text means that there is no array.
+// ParseArray parses the argument of --array: "0-9:2,15". Numbers up to highest are allowed. With a suffix "%4", four of
+// the tasks may run at a time. An empty text means that there is no array.
 func ParseArray(text string, highest int) (*Array, error) {
 	list, throttle, _ := strings.Cut(text, "%")
 	atOnce, _ := number(throttle) // 0: no limit, as in Slurm for anything except a number
@@ -79,7 +79,7 @@ func parseRange(text string) (first, last, step int, err error) {
 	return int(a), int(b), int(c), nil
 }
 
-// Numbers formats ascending numbers like a list of tasks: "0-9,15".
+// Numbers formats ascending numbers as a list of tasks: "0-9,15".
 func Numbers(list []int) string {
 	var b strings.Builder
 	for i := 0; i < len(list); {

@@ -8,7 +8,7 @@ import (
 // ErrDependency is Slurm's error for an invalid condition.
 var ErrDependency = errors.New("Job dependency problem") // Slurm's wording
 
-// maxDependencies limits how many jobs one job may wait for.
+// maxDependencies is the maximum number of jobs for which one job may wait.
 const maxDependencies = 10_000
 
 // ParseDependencies parses the argument of --dependency: conditions such as "afterok:12:13_4", separated by commas if
@@ -17,7 +17,7 @@ func ParseDependencies(text string) (Dependencies, error) {
 	if text == "" || text == "0" { // no condition
 		return Dependencies{}, nil
 	}
-	d := Dependencies{Any: strings.Contains(text, "?")} // a single ? makes every comma a ?, too
+	d := Dependencies{Any: strings.Contains(text, "?")} // a single ? turns every comma into a ?
 	jobs := 0
 	for condition := range strings.SplitSeq(strings.ReplaceAll(text, "?", ","), ",") {
 		one, err := parseDependency(condition)
@@ -70,7 +70,7 @@ func parseDependency(text string) (Dependency, error) {
 }
 
 // Text formats conditions as squeue shows them, with a suffix such as "(unfulfilled)" after each. A whole array has
-// "_*" after its id; array must report which jobs are arrays.
+// "_*" after its id; array must report whether a job is an array.
 func (d Dependencies) Text(suffix string, array func(job int) bool) string {
 	separator := ","
 	if d.Any {

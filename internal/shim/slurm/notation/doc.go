@@ -2,12 +2,12 @@
 // tasks, ids of jobs, dependencies, signals, file names with %, exit codes and the #SBATCH lines of scripts.
 //
 // It refuses input in one of two ways: with an error in Slurm's wording, without a prefix, or with an *Unsupported,
-// which names a feature of Slurm that Corral does not have. The package is independent of the existing jobs.
+// which names a feature of Slurm that Corral does not support. The package is independent of the existing jobs.
 package notation
 
 import "fmt"
 
-// An Unsupported is a feature of Slurm that Corral does not have.
+// An Unsupported is the error for a feature of Slurm that Corral does not support.
 type Unsupported struct {
 	What string // as the user wrote it: "--exclusive", "--array=0-9%2"
 	Why  string // a clause: "a job's worker runs others beside it"

@@ -6,7 +6,7 @@ import (
 )
 
 // ParseExport parses the argument of --export: ALL, NONE, NIL, or a list of NAME and NAME=VALUE, optionally with ALL. A
-// value that contains a comma is quoted, and keeps its quotes.
+// value that contains a comma must be quoted; the quotes remain part of the value.
 func ParseExport(text string) Export {
 	switch strings.ToUpper(text) {
 	case "", "ALL":

@@ -23,8 +23,8 @@ const (
 	Optional
 )
 
-// Options parses a compact list of options: "all|a name|n= jobs|j?" has one without an argument, one with an argument,
-// and one with an optional argument.
+// Options parses a compact list of options: "all|a name|n= jobs|j?" contains an option without an argument, an option
+// with an argument, and an option with an optional argument.
 func Options(list string) []Option {
 	var options []Option
 	for text := range strings.FieldsSeq(list) {
@@ -67,18 +67,18 @@ func Message(command string, err error) string {
 // abbreviated long options.
 type Getopt struct {
 	Command string   // the prefix of its messages
-	Options []Option // in the order in which ambiguous ones are listed
-	Ordered bool     // options end at the first word that is not one: the rest belongs to another command
+	Options []Option // in the order in which ambiguous options are listed
+	Ordered bool     // options end at the first word that is not an option
 }
 
-// Parse parses words, without the command's name. It returns the options in order, by their long names; rest has all
-// other words.
+// Parse parses words, without the command's name. It returns the options in order, by their long names; rest contains
+// all other words.
 func (g Getopt) Parse(words []string) (given []Given, rest []string, err error) {
 	for len(words) > 0 {
 		word := words[0]
 		words = words[1:]
 		switch {
-		case word == "--": // the following words are not options, whatever they look like
+		case word == "--": // none of the following words is an option
 			return given, append(rest, words...), nil
 		case strings.HasPrefix(word, "--"):
 			given, words, err = g.long(given, word, words)
@@ -143,7 +143,7 @@ func (g Getopt) find(word, name string) (Option, error) {
 	return Option{}, g.usage("option '%s' is ambiguous; possibilities:%s", word, names.String())
 }
 
-// short parses letters after a single hyphen, the last of which may have an argument.
+// short parses letters after a single hyphen; the last letter may have an argument.
 func (g Getopt) short(given []Given, letters string, rest []string) ([]Given, []string, error) {
 	for i := range len(letters) {
 		option, ok := g.letter(letters[i])

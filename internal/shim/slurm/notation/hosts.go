@@ -29,7 +29,7 @@ func Hosts(list string) ([]string, error) {
 	return hosts, nil
 }
 
-// expandHosts expands one entry, which may contain one pair of brackets at any place.
+// expandHosts expands one entry, which may contain one pair of brackets at any position.
 func expandHosts(one string) ([]string, error) {
 	prefix, rest, ok := strings.Cut(one, "[")
 	if !ok {
@@ -56,7 +56,7 @@ func expandHosts(one string) ([]string, error) {
 	return hosts, nil
 }
 
-// A hostRun is a series of hosts that one entry of a list names: those from first to last, or a single host whose name
+// A hostRun is a series of hosts named by one entry of a list: those from first to last, or a single host whose name
 // does not end with a number.
 type hostRun struct {
 	prefix      string
@@ -117,7 +117,7 @@ func runOf(name string) hostRun {
 	return hostRun{prefix, int(n), int(n), len(name) - len(prefix)}
 }
 
-// take adds the next run, if it continues this one and its numbers have the same width.
+// take appends the next run to r if it continues r and its numbers have the same width. It reports whether it did so.
 func (r *hostRun) take(next hostRun) bool {
 	if r.width == 0 || next.width == 0 || r.prefix != next.prefix || next.first != r.last+1 {
 		return false

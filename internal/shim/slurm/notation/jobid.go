@@ -13,7 +13,7 @@ const MaxTask = 99_999
 // ErrJobID is Slurm's error for an invalid list of jobs.
 var ErrJobID = errors.New("Invalid job id") // Slurm's wording
 
-// ParseJobIDs parses a list of jobs: "12,13_4,14_[1-4,7],15_*". A step ("12.batch", "12.0") stands for its job.
+// ParseJobIDs parses a list of jobs: "12,13_4,14_[1-4,7],15_*". A step ("12.batch", "12.0") is treated as its job.
 func ParseJobIDs(text string) ([]JobID, error) {
 	var ids []JobID
 	tasks := 0

@@ -10,7 +10,7 @@ import (
 var ErrMemory = errors.New("invalid memory specification")
 
 // ParseMemory parses a size in MiB, or with a unit: 500, 500M, 2G, 1048576K, 1T. A fraction of a MiB is rounded up, and
-// 0 stands for the whole memory of a node.
+// 0 means the whole memory of a node.
 func ParseMemory(text string) (mib int64, err error) {
 	text = strings.TrimPrefix(strings.TrimLeft(text, " "), "+")
 	digits := strings.TrimRight(text, "kKmMgGtTbB")

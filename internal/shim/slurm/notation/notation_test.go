@@ -16,7 +16,7 @@ import (
 )
 
 // testdata contains the answers of Slurm 22.05's own sbatch to each text: a text, a tab, and the value that squeue then
-// showed, or "!" and sbatch's error. These are the texts that we treat differently, and the reasons.
+// showed, or "!" and sbatch's error. otherwise contains the texts that the shim treats differently, and the reasons.
 var otherwise = map[string]string{
 	"999999999": "years that overflow in Slurm", "99999999": "likewise", "12345678901": "likewise",
 	"99999999999": "more than there is", "0-3%2": "",
@@ -238,7 +238,7 @@ func TestParseMoment(t *testing.T) {
 	}
 }
 
-// No input crashes a parser or makes it write text that it cannot read.
+// No input crashes a parser or makes it produce a text that it cannot parse.
 func FuzzNotation(f *testing.F) {
 	for _, file := range []string{"times", "memory", "arrays", "dependencies", "signals", "patterns"} {
 		content, err := os.ReadFile("testdata/" + file + ".txt")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxWidth limits the width to which a number in a file's name is padded.
+// maxWidth is the maximum width to which a number in a file's name is padded.
 const maxWidth = 10
 
 // Expand expands a file's name: %j is the job's id, %A the array's, %a the task's number in the array, %x the job's

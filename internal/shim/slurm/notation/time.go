@@ -11,7 +11,7 @@ import (
 var ErrTime = errors.New("invalid time specification")
 
 // ParseLimit parses a time limit: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS and so on, rounded up to
-// minutes like in Slurm. The result is 0 if there is no limit ("UNLIMITED", "INFINITE", "-1", and 0).
+// minutes as in Slurm. The result is 0 if there is no limit ("UNLIMITED", "INFINITE", "-1", and 0).
 func ParseLimit(text string) (time.Duration, error) {
 	switch strings.ToUpper(text) {
 	case "-1", "INFINITE", "UNLIMITED": // upper or lower case
@@ -45,10 +45,10 @@ func ParseLimit(text string) (time.Duration, error) {
 	return time.Duration((seconds+59)/60) * time.Minute, nil
 }
 
-// maxSeconds is the longest accepted time, some hundred years.
+// maxSeconds is the longest accepted time, more than a hundred years.
 const maxSeconds = 1 << 32
 
-// number parses at most eleven digits, which do not overflow when days are converted to seconds.
+// number parses at most eleven digits, so that the conversion of days to seconds does not overflow.
 func number(text string) (int64, bool) {
 	if text == "" || len(text) > 11 {
 		return 0, false
@@ -89,18 +89,18 @@ func FullClock(d time.Duration) string {
 // Moment formats a time in its own zone: 2026-11-26T10:15:00.
 func Moment(t time.Time) string { return t.Format("2006-01-02T15:04:05") }
 
-// layouts are the layouts of ParseMoment; without a date, today is assumed, and without a year, the current one.
+// layouts are the layouts of ParseMoment; without a date, today is assumed, and without a year, the current year.
 var layouts = []string{
 	"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "01/02/06-15:04:05", "01/02/06-15:04", "01/02/06",
 	"01/02-15:04:05", "01/02-15:04", "01/02", "01.02.06", "01.02", "010206", "0102",
 	"15:04:05", "15:04", "3:04PM", "3:04 PM",
 }
 
-// daytimes are the hours with names.
+// daytimes maps the names of times of day to hours.
 var daytimes = map[string]int{"midnight": 0, "noon": 12, "elevenses": 11, "fika": 15, "teatime": 16}
 
 // ParseMoment parses a time like sacct's -S and -E: "now", "now-2days", "today", "2026-11-26T10:15", "11/26", "10:15".
-// A time without a date means today, even if it has passed.
+// A time without a date refers to today, even if it has passed.
 func ParseMoment(text string, now time.Time) (time.Time, error) {
 	word := strings.ToLower(strings.TrimSpace(text))
 	year, month, day := now.Date()

@@ -6,7 +6,7 @@ import "time"
 type Array struct {
 	Text   string // as the user wrote it
 	Tasks  []int  // all of them, so at most MaxTask+1 entries
-	AtOnce int    // how many of them may run at a time; 0: any number
+	AtOnce int    // maximum number of tasks that may run at a time; 0: any number
 }
 
 // A JobID names a single job, a whole array, or some of an array's tasks.
@@ -17,7 +17,7 @@ type JobID struct {
 
 // Dependencies is the argument of --dependency. The zero value has no conditions.
 type Dependencies struct {
-	Any  bool         // one of them is enough: they were separated by ?
+	Any  bool         // one condition is enough: they were separated by ?
 	List []Dependency // in the given order
 }
 
@@ -30,12 +30,12 @@ type Dependency struct {
 // A DependencyKind is the event that a job waits for.
 type DependencyKind string
 
-// The kinds that a job can wait for. All of the other jobs must have:
+// The kinds of events for which a job can wait. All of the other jobs must have:
 const (
 	After      DependencyKind = "after"      // started, or were cancelled
 	AfterAny   DependencyKind = "afterany"   // ended
 	AfterOK    DependencyKind = "afterok"    // ended with status 0; otherwise the dependent job never starts
-	AfterNotOK DependencyKind = "afternotok" // ended otherwise; otherwise the dependent job never starts
+	AfterNotOK DependencyKind = "afternotok" // ended with any other result; otherwise the dependent job never starts
 	Singleton  DependencyKind = "singleton"  // ended, for all earlier jobs with the same name and user
 )
 

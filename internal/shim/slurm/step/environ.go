@@ -12,10 +12,10 @@ import (
 )
 
 // environ returns the environment of a job's script: the variables exported at submission, overridden by those that
-// Slurm sets. The worker's own variables are used only if the job has none: for example the directory for temporary
-// files, and the GPUs that it may use. began is when the job began.
+// Slurm sets. Some of the worker's own variables are used if the job does not set them, for example the directory for
+// temporary files, and the GPUs that the job may use. began is the time at which the job began.
 func (o Order) environ(i instance, worker []string, began time.Time) []string {
-	// Later ones override earlier ones: first the worker's, then the caller's, then Slurm's.
+	// Later variables override earlier ones: first the worker's are set, then the caller's, then Slurm's.
 	vars := map[string]string{}
 	set := func(all []string, which func(name string) bool) {
 		for _, kv := range all {
@@ -33,7 +33,7 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 	if temporary != "" && vars["TMPDIR"] == temporary {
 		vars[scratch] = temporary
 	}
-	// Slurm logs the user in: these are set even if nothing is exported.
+	// Slurm logs the user in: these variables are set even if no variables are exported.
 	for name, value := range map[string]string{"USER": o.Facts.User, "LOGNAME": o.Facts.User, "SHELL": "/bin/sh"} {
 		vars[name] = cmp.Or(vars[name], value)
 	}
@@ -46,7 +46,7 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 	return all
 }
 
-// gpus is the variable that names the GPUs that a program may use: only the worker knows its value.
+// gpus is the name of the variable that lists the GPUs that a program may use: only the worker knows its value.
 const gpus = "CUDA_VISIBLE_DEVICES"
 
 // others are variables of the caller that would refer to another job if sbatch was called inside a job.
@@ -56,13 +56,14 @@ var others = []string{
 	FolderVariable, scratch,
 }
 
-// FolderVariable is the variable by which a job's commands find the folder of their shim.
+// FolderVariable is the name of the variable with which a job's commands find the folder of their shim.
 const FolderVariable = "CORRAL_SHIM"
 
-// scratch is the variable that names a job's own directory for temporary files, which is removed with the job.
+// scratch is the name of the variable that contains the path of a job's own directory for temporary files, which is
+// removed with the job.
 const scratch = "CORRAL_SCRATCH"
 
-// passed are the variables of the worker that a job receives unless it has its own.
+// passed are the variables of the worker that a job receives unless it sets them itself.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", gpus, corral.RunVariable, corral.IDVariable,
 }
@@ -128,7 +129,7 @@ func (o Order) toldOfArray(i instance) map[string]string {
 	if n == 0 {
 		return nil
 	}
-	// Slurm gives a step even for lists without one: the difference of the first two numbers.
+	// Slurm sets a step even for lists without a constant step: the difference between the first two numbers.
 	step := 1
 	if n > 1 {
 		step = i.tasks[1] - i.tasks[0]

@@ -11,8 +11,8 @@ import (
 // killAll kills the descendants of this process, and returns when none is left. Every orphaned descendant becomes this
 // process's child, so nothing of the job is left when this process has no children.
 func killAll() {
-	// Usually there is nothing, which one call shows. Scanning the machine's processes takes a hundred times as long,
-	// and is repeated while processes remain that may have started more in the meantime.
+	// Usually no process is left, which a single call shows. Scanning the machine's processes takes a hundred times as
+	// long, and is repeated while processes remain that may have started others in the meantime.
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		switch {

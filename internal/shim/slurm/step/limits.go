@@ -17,7 +17,7 @@ type resource struct {
 	label  string
 }
 
-// resources are the resources whose limits a job inherits from the submitting process.
+// resources maps names to the resources whose limits a job inherits from the submitting process.
 var resources = map[string]resource{
 	"CPU": {unix.RLIMIT_CPU, "Max cpu time"}, "FSIZE": {unix.RLIMIT_FSIZE, "Max file size"},
 	"DATA": {unix.RLIMIT_DATA, "Max data size"}, "STACK": {unix.RLIMIT_STACK, "Max stack size"},
@@ -66,8 +66,7 @@ func lower(soft map[string]uint64) (back func(), err error) {
 			return back, fmt.Errorf("reading the limit %s: %w", name, err)
 		}
 		was[r.number] = limit
-		// A worker may have lower limits than the machine where sbatch was called. Exceeding the hard limit requires
-		// root.
+		// A worker may have lower limits than the machine where sbatch was called. Only root can exceed the hard limit.
 		limit.Cur = min(soft[name], limit.Max)
 		if err := syscall.Setrlimit(r.number, &limit); err != nil {
 			back()

@@ -1,13 +1,13 @@
 // Package step runs one batch job of the Slurm shim on its worker: the script passed to sbatch.
 //
-// The worker starts it as the program of a task (pilot step). It finds its Order in a file, which sbatch has written
-// and corrald has stored: the script and the meaning of its options. It enters the directory, opens the files of the
-// job's streams, runs the script with the job's environment and limits, and ends like the script. The worker handles
-// the task's time limit, memory and cancellation; a step only sends the warning signal that its user requested before
-// the time limit.
+// The worker starts a step as the program of a task (pilot step). The step reads its Order from a file, which sbatch
+// has written and corrald has stored: the script and the meaning of its options. It enters the job's directory, opens
+// the files of the job's streams, runs the script with the job's environment and limits, and ends with the script's
+// status. The worker handles the task's time limit, memory and cancellation; a step only sends the warning signal that
+// its user requested before the time limit.
 //
-// The invariant: a job ends when its script ends. Then all descendants of the script are killed, including those that
-// have left the script's process group, and nothing waits for them.
+// The invariant: a job ends when its script ends. At that time all descendants of the script are killed, including
+// those that have left the script's process group, and nothing waits for them.
 package step
 
 import (
@@ -26,7 +26,7 @@ import (
 // MaxOrder limits the size of an order, which corrald stores for a task.
 const MaxOrder = 1 << 20
 
-// An Order is a job as sbatch passes it to its worker.
+// An Order is the description of a job that sbatch passes to the worker.
 type Order struct {
 	Script      Script   `json:"script"`
 	Environment []string `json:"environment"` // KEY=VALUE, without the variables that the step adds
@@ -36,9 +36,9 @@ type Order struct {
 	Facts       Facts    `json:"facts"`
 	Array       string   `json:"array,omitempty"` // as in --array; empty: a single job
 	Folder      string   `json:"folder"`          // the shim's folder, with sbatch and the other commands
-	Base        int64    `json:"base"`            // a job's number is its task's number plus this
+	Base        int64    `json:"base"`            // to be added to a task's number to obtain the job's number
 	Probe       bool     `json:"probe,omitempty"` // only check whether the job could start here
-	Wide        bool     `json:"wide,omitempty"`  // set only in files: each text has one character per byte
+	Wide        bool     `json:"wide,omitempty"`  // set only in files: texts are encoded with one character per byte
 }
 
 // A Script is a program with an interpreter line.
@@ -48,7 +48,7 @@ type Script struct {
 	Args []string `json:"args,omitempty"`
 }
 
-// A Place is where a job runs.
+// A Place is the directory in which a job runs.
 type Place struct {
 	Directory string `json:"directory"` // absolute
 	Mark      uint64 `json:"mark"`      // MarkOf the directory where sbatch ran; 0: not checked
@@ -72,7 +72,7 @@ type Limits struct {
 	Warning *notation.Warning `json:"warning,omitempty"` // a signal before the time limit
 }
 
-// Facts are the properties of a job that it can read from its environment.
+// Facts are the properties of a job that the job can read from its environment.
 type Facts struct {
 	Name      string `json:"name"`
 	User      string `json:"user"`
@@ -103,8 +103,8 @@ func (o Order) texts(change func(string) string) Order {
 	return o
 }
 
-// wide converts each byte of a text to a character, and narrow reverses this. narrow omits characters that cannot come
-// from a byte.
+// wide converts each byte of a text to a character, and narrow reverses this. narrow omits characters that do not
+// represent a byte.
 func wide(text string) string {
 	runes := make([]rune, len(text))
 	for i := range len(text) {

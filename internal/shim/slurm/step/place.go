@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// MarkOf identifies a directory, to distinguish it from a directory with the same name on another machine. It is the
-// inode number, which is the same wherever the file system is mounted, or 0 if the directory does not exist.
+// MarkOf identifies a directory, to distinguish it from a directory with the same name on another machine. It returns
+// the inode number, which is the same wherever the file system is mounted, or 0 if the directory does not exist.
 func MarkOf(dir string) uint64 {
 	var st syscall.Stat_t
 	if syscall.Stat(dir, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
@@ -39,7 +39,7 @@ func (p Place) visible(host string) error {
 	return nil
 }
 
-// An instance identifies one of an order's jobs, and where it runs.
+// An instance identifies one of an order's jobs, and the host on which it runs.
 type instance struct {
 	id      int64 // of this job
 	arrayID int64 // of its array; its own id if it is not in an array
@@ -76,7 +76,7 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 	if err != nil {
 		return i, err
 	}
-	// Slurm's names of nodes are short, and clients split them at dots.
+	// Slurm uses short names for nodes, and clients split the names at dots.
 	i.host, err = os.Hostname()
 	i.host, _, _ = strings.Cut(i.host, ".")
 	return i, err

@@ -21,16 +21,16 @@ import (
 // Command is the argument with which the pilot program runs a step.
 const Command = "step"
 
-// ExitUnable is the exit status of a step whose job could not be started on its worker. A probe does not use it,
-// because its run would then fail.
+// ExitUnable is the exit status of a step whose job could not be started on its worker. A probe does not use this
+// status, because it would make the run fail.
 const ExitUnable = 126
 
 // Blind is the prefix of a probe's output if its worker does not see the job's directory; the reason follows. If the
 // worker sees it, the probe prints nothing.
 const Blind = "blind: "
 
-// Run runs the job whose order the worker names, and returns how its process ended. An error means that the job was not
-// started; it is a sentence for the user.
+// Run runs the job whose order is in the file named by the worker, and returns the status with which the job's process
+// ended. An error means that the job was not started; its text is a sentence for the user.
 func Run() (syscall.WaitStatus, error) {
 	runtime.LockOSThread() // the kernel kills the script when the thread that started it ends
 	o, err := Read(os.Getenv(corral.NoteVariable))
@@ -81,7 +81,7 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() // the others stay open: this process may write to them at the end
+	defer in.Close() // the output files stay open: this process may write to them at the end
 	p.stderr = serr
 	if p.script, err = p.order.Script.write(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p *process) open() (in, out, serr *os.File, err error) {
 	if in, err = os.Open(input); err != nil {
 		return nil, nil, nil, fmt.Errorf("the job's standard input: %w", err)
 	}
-	// Two streams may be the same file under different names, and several tasks of an array may share one.
+	// Two streams may be the same file under different names, and several tasks of an array may share a file.
 	mode := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	if !s.Append {
 		mode |= os.O_TRUNC
@@ -144,7 +144,7 @@ func (p *process) open() (in, out, serr *os.File, err error) {
 	return in, out, serr, nil
 }
 
-// write writes the script to a file in the task's own directory, with which it is removed.
+// write writes the script to a file in the task's own directory; the file is removed together with that directory.
 func (s Script) write() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -164,7 +164,7 @@ func (p *process) wait() syscall.WaitStatus {
 	go p.warn(ended)
 	var status syscall.WaitStatus
 	// The worker measures the job's resource usage, including this process and all its descendants.
-	for { // orphaned descendants of the script are reaped, too
+	for { // this also reaps orphaned descendants of the script
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		if pid == p.pid || err != nil && !errors.Is(err, syscall.EINTR) {
 			break
@@ -207,9 +207,9 @@ func (p *process) warn(ended <-chan struct{}) {
 	}
 }
 
-// early is how soon after its start a script may have missed a signal that its step received: the signal was sent
-// before the script existed. The script may receive the signal twice, which is harmless because it has nothing to clean
-// up so soon.
+// early is the time after a script's start within which it may have missed a signal that its step received, because the
+// signal was sent before the script existed. The script may receive the signal twice, which is harmless because it has
+// nothing to clean up so soon.
 const early = 200 * time.Millisecond
 
 // end notes in the job's output why the job was asked to end.
@@ -217,8 +217,8 @@ func (p *process) end() {
 	if time.Since(p.started) < early {
 		_ = syscall.Kill(p.pid, syscall.SIGTERM)
 	}
-	// The worker does not report the reason. But it measures the time limit from the start of this process, so an
-	// earlier signal has another reason.
+	// The worker does not report the reason. But the worker measures the time limit from the start of this process, so
+	// an earlier signal has another reason.
 	why := ""
 	if limit := p.order.Limits.Time; limit > 0 && age() >= limit {
 		why = " DUE TO TIME LIMIT"
@@ -227,7 +227,7 @@ func (p *process) end() {
 		p.instance.id, p.instance.host, time.Now().Format("2006-01-02T15:04:05"), why)
 }
 
-// age returns how long this process has run, rounded up by at most a hundredth of a second.
+// age returns the time for which this process has run, rounded up by at most a hundredth of a second.
 func age() time.Duration {
 	var now unix.Timespec
 	began, ok := proc.Began(os.Getpid())
@@ -237,16 +237,16 @@ func age() time.Duration {
 	return time.Duration(now.Nano()) - began
 }
 
-// End ends this process like the job's script: with its status, or by its signal.
+// End ends this process in the same way as the job's script: with the script's status, or by the same signal.
 func End(status syscall.WaitStatus) {
-	// The worker distinguishes a status from a signal, and so does Slurm: "137:0" is a script whose program was killed,
-	// "0:9" one that was killed itself. Clients regard the first as a failure of the program, and the second as a
-	// failure of the machine.
+	// The worker distinguishes a status from a signal, and so does Slurm: "137:0" means that a program in the script
+	// was killed, and "0:9" that the script itself was killed. Clients regard the first as a failure of the program,
+	// and the second as a failure of the machine.
 	if !status.Signaled() {
 		os.Exit(status.ExitStatus())
 	}
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
-	// Go handles most signals; a shell that has just started handles none.
+	// Go's runtime handles most signals, whereas a shell that has just started handles none.
 	kill := fmt.Sprintf("kill -%d $$", status.Signal())
 	_ = syscall.Exec("/bin/sh", []string{"sh", "-c", kill}, os.Environ())
 	os.Exit(128 + int(status.Signal()))

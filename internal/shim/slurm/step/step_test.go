@@ -117,7 +117,7 @@ func TestTaskOfAnArray(t *testing.T) {
 	}
 }
 
-// A step ends like its script.
+// A step ends with the same status or signal as its script.
 func TestEndOfAStep(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
@@ -130,7 +130,7 @@ func TestEndOfAStep(t *testing.T) {
 	}
 }
 
-// A script's leftover processes are killed and not waited for, wherever they went.
+// A script's leftover processes are killed, not waited for, regardless of their sessions and process groups.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	o := order(t, `setsid sh -c 'echo $$ >a; exec sleep 1000' & (sleep 1000 & echo $! >b) ; while ! test -s a; do :; done`)
@@ -160,7 +160,8 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// When its time limit is reached or it is cancelled, the worker asks its group to end; its output contains the reason.
+// When a job's time limit is reached or the job is cancelled, the worker asks its process group to end; the job's
+// output contains the reason.
 func TestAskedToEnd(t *testing.T) {
 	t.Parallel()
 	for limit, says := range map[time.Duration]string{
@@ -251,7 +252,7 @@ func TestSoftLimits(t *testing.T) {
 	}
 }
 
-// The job's environment is that of the order; the worker's variables are used only where the order has none.
+// The job's environment is taken from the order; the worker's variables are used only where the order sets none.
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	o := order(t, "")

@@ -24,12 +24,12 @@ type draft struct {
 	gpuTasks      int // gpus per task
 }
 
-// text stores an argument unchanged.
+// text returns a parser that stores an argument unchanged.
 func text(field func(*draft) *string) func(*draft, string) error {
 	return func(d *draft, value string) error { *field(d) = value; return nil }
 }
 
-// answer sets a flag.
+// answer returns a parser that sets a flag.
 func answer(field func(*draft) *bool) func(*draft, string) error {
 	return func(d *draft, _ string) error { *field(d) = true; return nil }
 }
@@ -43,7 +43,7 @@ type errNumber struct{ value string }
 
 func (e errNumber) Error() string { return fmt.Sprintf("Invalid numeric value %q for", e.value) }
 
-// count stores a positive number.
+// count returns a parser that stores a positive number.
 func count(field func(*draft) *int) func(*draft, string) error {
 	return func(d *draft, value string) error {
 		n, err := positive(value)
@@ -61,7 +61,7 @@ func positive(value string) (int, error) {
 	return n, nil
 }
 
-// parsed stores the result of parsing an argument.
+// parsed returns a parser that stores the result of parsing an argument.
 func parsed[T any](field func(*draft) *T, parse func(string) (T, error)) func(*draft, string) error {
 	return func(d *draft, value string) (err error) {
 		if *field(d), err = parse(value); err != nil {
@@ -71,11 +71,11 @@ func parsed[T any](field func(*draft) *T, parse func(string) (T, error)) func(*d
 	}
 }
 
-// errInvalid stands for "Invalid --option specification", to which the caller adds the option.
+// errInvalid represents the error "Invalid --option specification"; the caller adds the option.
 var errInvalid = errors.New("invalid specification")
 
-// memory returns the parser for one of the three memory options. The last one given counts, because they exclude each
-// other in Slurm.
+// memory returns the parser for one of the three memory options. The last of these options counts, because they exclude
+// each other in Slurm.
 func memory(of string) func(*draft, string) error {
 	return func(d *draft, value string) error {
 		n, err := notation.ParseMemory(value)
@@ -121,7 +121,7 @@ func (d *draft) killInvalid(value string) error {
 	return nil
 }
 
-// openMode parses --open-mode: whether output files are truncated, or appended to. A requeued job appends by default.
+// openMode parses --open-mode: output files are either truncated or appended to. A requeued job appends by default.
 func (d *draft) openMode(value string) error {
 	d.Stdio.Append = value == "a" || value == "append"
 	if !d.Stdio.Append && value != "t" && value != "truncate" {
@@ -130,7 +130,7 @@ func (d *draft) openMode(value string) error {
 	return nil
 }
 
-// nice defaults to 100 if there is no value, as in Slurm.
+// nice parses --nice, whose default value is 100, as in Slurm.
 func (d *draft) nice(value string) error {
 	if value == "" {
 		value = "100"
@@ -143,10 +143,10 @@ func (d *draft) nice(value string) error {
 	return nil
 }
 
-// topPriority is Slurm's highest priority, that of "TOP".
+// topPriority is Slurm's highest priority, which is also the value of "TOP".
 const topPriority = 1<<32 - 3
 
-// priority is stored as a negative niceness: without the option both are 0.
+// priority parses --priority and stores it as a negative niceness: without the option both are 0.
 func (d *draft) priority(value string) error {
 	if strings.EqualFold(value, "TOP") {
 		d.Placing.Nice = -topPriority
@@ -160,7 +160,7 @@ func (d *draft) priority(value string) error {
 	return nil
 }
 
-// nodes accepts "1", "1-4" or "4-4": only the minimum matters.
+// nodes parses --nodes: "1", "1-4" or "4-4". Only the minimum matters.
 func (d *draft) nodes(value string) error {
 	least, most, ranged := strings.Cut(value, "-")
 	if !ranged {
@@ -235,8 +235,8 @@ func (d *draft) gres(value string) error {
 // AllRlimits are the limits of processes that sbatch supports, by their names without RLIMIT_.
 var AllRlimits = []string{"AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK"}
 
-// propagate parses --propagate: which limits of the submitting process the job inherits. Names are accepted with or
-// without RLIMIT_, in any case.
+// propagate parses --propagate, which lists the limits of the submitting process that the job inherits. Names are
+// accepted with or without RLIMIT_, in any case.
 func (d *draft) propagate(value string) error {
 	switch strings.ToUpper(value) {
 	case "", "ALL":

@@ -10,7 +10,7 @@ import (
 // An option is an option of sbatch. Exactly one of set, ignored and refused defines its effect.
 type option struct {
 	notation.Option
-	env     string                       // variables that have its value: SBATCH_…, separated by blanks
+	env     string                       // variables that contain its value: SBATCH_…, separated by blanks
 	set     func(*draft, string) error   // stores its value
 	ignored string                       // why the option has no effect
 	refused string                       // why the option, which would change the result for the user, is not supported
@@ -27,7 +27,8 @@ const (
 	noOther   = "there is one cluster"
 )
 
-// need creates an option with an argument, flag one without, and maybe one with an optional argument.
+// need returns an option with an argument, flag an option without an argument, and maybe an option with an optional
+// argument.
 func need(long string, short byte, o option) option { return with(long, short, notation.Required, o) }
 func flag(long string, short byte, o option) option { return with(long, short, notation.NoArgument, o) }
 func maybe(long string, o option) option            { return with(long, 0, notation.Optional, o) }
@@ -37,7 +38,7 @@ func with(long string, short byte, a notation.Argument, o option) option {
 	return o
 }
 
-// options lists every option of sbatch 22.05, in its order.
+// options lists every option of sbatch 22.05, in sbatch's own order.
 var options = []option{
 	need("account", 'A', option{env: "SBATCH_ACCOUNT", set: text(func(d *draft) *string { return &d.Labels.Account })}),
 	need("acctg-freq", 0, option{env: "SBATCH_ACCTG_FREQ", ignored: "workers choose their own measuring interval"}),

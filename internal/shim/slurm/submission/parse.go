@@ -41,7 +41,7 @@ func ParseCommand(words []string) (*Command, error) {
 		return nil, err
 	}
 	d := draft{}
-	for _, g := range given { // all of them, so that errors are reported before a script is read
+	for _, g := range given { // all options, so that errors are reported before a script is read
 		if err := d.apply(g, ""); err != nil {
 			return nil, err
 		}
@@ -61,8 +61,8 @@ func ParseCommand(words []string) (*Command, error) {
 	return c, nil
 }
 
-// Submission adds the options from the environment, which override those in the script; the command line overrides
-// both. The script is empty for --wrap.
+// Submission adds the options from the environment and from the script. The environment overrides the script, and the
+// command line overrides both. The argument script is empty for --wrap.
 func (c *Command) Submission(caller Caller, script string) (*Submission, error) {
 	d := draft{}
 	d.Limits.Requeue, d.Limits.Rlimits, d.Limits.Umask = true, AllRlimits, caller.Umask
@@ -145,7 +145,7 @@ func (d *draft) readEnvironment(environ []string) error {
 	return nil
 }
 
-// apply applies one option, which comes from the given variable unless that is empty. Errors name the option.
+// apply applies one option, which was set by the given variable unless variable is empty. Errors name the option.
 func (d *draft) apply(g notation.Given, variable string) error {
 	o := byName[g.Name]
 	what := show(g)

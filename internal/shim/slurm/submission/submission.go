@@ -1,4 +1,4 @@
-// Package submission parses the options of sbatch from the command line, the environment, and the script, each of which
+// Package submission parses the options of sbatch from the command line, the environment, and the script; each of these
 // overrides the next. It has no side effects: the caller reads the files, and submits the job.
 package submission
 
@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
 
-// A Submission is a job as requested by sbatch's user, complete and checked. The caller must check what depends on
-// existing jobs (dependencies) or on the cluster (partitions, sizes).
+// A Submission is a job as requested by sbatch's user, complete and checked. The caller must check the parts that
+// depend on existing jobs (dependencies) or on the cluster (partitions, sizes).
 type Submission struct {
 	Name   string   // -J, or the name of the program
 	Script string   // its text, which begins with #!

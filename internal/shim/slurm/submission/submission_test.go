@@ -34,7 +34,7 @@ func sbatch(words []string, caller submission.Caller, script string) (*submissio
 	return c.Submission(caller, script)
 }
 
-// These are the command lines for which our answer differs from Slurm's, with the reasons.
+// otherwise contains the command lines for which the shim's answer differs from Slurm's, with the reasons.
 var otherwise = map[string]string{
 	"--nice=x --wrap true": "Slurm takes it for 0", "--priority=x --wrap true": "likewise",
 	"--gpus=x: --wrap true": "refused by name", "--gres=foo --wrap true": "likewise",
@@ -116,7 +116,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// --priority and --nice share one number, of which lower values are preferred. TOP precedes all others.
+// --priority and --nice set the same number, of which lower values are preferred. TOP precedes all other values.
 func TestNice(t *testing.T) {
 	for line, want := range map[string]int{
 		"": 0, "--nice": 100, "--nice=-7": -7, "--nice=2147483647": 2147483647, "--priority=7": -7, "--priority=0": 0,
@@ -185,7 +185,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// Whatever the words and the script are, a submission is complete or refused with a message.
+// For any words and any script, a submission is complete or refused with a message.
 func FuzzSubmission(f *testing.F) {
 	f.Add("-J\na b\n--mem=1G\nscript\narg", "#!/bin/sh\n#SBATCH -c 2 --array=1-3\n", "SBATCH_PARTITION=x\nHOME=/h")
 	f.Add("--wrap=true\n-d\nafterok:1,singleton", "", "SBATCH_MEM_PER_CPU=1")

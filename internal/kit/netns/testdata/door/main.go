@@ -1,6 +1,6 @@
 // Command door lets other processes on this machine start shells on a host of package netns, as a site's login node
 // does on its batch nodes. `door serve SOCKET` runs on the host; `door enter SOCKET ARGS…` runs anywhere: it acts like
-// /bin/sh ARGS… on the host, with its own input, output, environment, directory and exit status.
+// /bin/sh ARGS… on the host, with the caller's input, output, environment, directory and the shell's exit status.
 //
 // Entering a network namespace requires rights in the user namespace that owns it, which a batch system's user does not
 // have. A shell started on the other side requires none: the two sides share the file system, and a socket in it passes
