@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Requests converts pilots of a plan to requests for glideins, numbered from first. Times count from BeganAt; a pilot
-// that is due at once has none.
+// Requests converts pilots of a plan to requests for glideins, numbered from first. Times are relative to BeganAt; the
+// request for a pilot that is due at once has no start time.
 func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein {
 	all := make([]api.NewGlidein, len(pilots))
 	for i, q := range pilots {
@@ -46,9 +46,9 @@ func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue
 // asking holds the parameters of a request for pilots, besides the plan.
 type asking struct {
 	at      map[string]corral.SiteID // sites that the pilots name
-	first   int                      // number of the first pilot
+	first   int                      // the number of the first pilot
 	machine corral.SiteQueue
-	why     string // suffix of "pilot 1 of plan 2" in the history of each; may be empty
+	why     string // a suffix for "pilot 1 of plan 2" in the history of each pilot; may be empty
 }
 
 // ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves their cost.
