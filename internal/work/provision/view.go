@@ -174,7 +174,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 			continue
 		}
 		before, follows := of[g.Follows]
-		follows = follows && v.Pilots[before].Phase != revision.Gone // after the end of the other pilot it holds nothing
+		follows = follows && v.Pilots[before].Phase != revision.Gone // after the other pilot's end it holds nothing
 		of[g.ID] = len(v.Pilots)
 		v.Pilots = append(v.Pilots, q)
 		for i := range v.Problem.Sites {

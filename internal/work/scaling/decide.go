@@ -25,7 +25,7 @@ type View struct {
 type Coming struct {
 	Room
 	Own     corral.GlideinID // the scale's glidein for the worker, if that glidein waits at its site and may be withdrawn
-	SpareAt time.Time        // since when no job has needed the worker; zero: a job needed it at the last check
+	SpareAt time.Time        // since when no job has needed the worker; zero: needed at the last check
 }
 
 // A Site is a site at which workers may be requested.

@@ -199,8 +199,8 @@ func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
 	}
 }
 
-// given records the amount of a resource that a worker received, if that is less than requested, or if the worker
-// received the full request although it exceeds the known maximum of the site.
+// given records the amount of a resource that a worker received, if that is less than requested. It discards the known
+// maximum of the site if the worker received the full request although the request exceeds that maximum.
 func given(most, less *int, asked, got int) {
 	if got < asked {
 		*less = min(*less, got)
