@@ -129,7 +129,7 @@ func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	return corral.Lack{Why: why}
 }
 
-// stagings reports whether a package was installed at the site and has been found by all pilots since. If not, it
+// stagings reports whether a package was installed at the site and no pilot has failed to find it since. If not, it
 // returns the setup jobs for the package that count for g; earlier jobs do not count, because a package whose setup
 // failed before the glidein was requested may work by now.
 func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, done bool) {
