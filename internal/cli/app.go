@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 	if err == nil {
 		return 0
 	}
-	if end, ok := errors.AsType[taskExit](err); ok { // its report has been printed, and any signals were meant for the task
+	if end, ok := errors.AsType[taskExit](err); ok { // its report has been printed; any signals were meant for the task
 		return end.exitCode()
 	}
 	var s signalError
@@ -140,7 +140,7 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 	if len(c.Subcommands) == 0 {
 		act := c.Action
 		c.Action = func(ctx *cli.Context) error {
-			if err := checkLine(ctx); err != nil { // not in Before, so that errors about the values of flags are reported first
+			if err := checkLine(ctx); err != nil { // not in Before, so that errors about flag values are reported first
 				return err
 			}
 			return act(ctx)

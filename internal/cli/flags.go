@@ -21,7 +21,7 @@ func keyFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:  "key",
 		Usage: "idempotency `KEY`: repeating the command with the same key has no further effect and prints the same",
-		// runs before the action of the command
+		// This function is called before the action of the command.
 		Action: func(_ *cli.Context, key string) error { return api.CheckKey("--key", key) },
 	}
 }
