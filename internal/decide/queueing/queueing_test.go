@@ -80,7 +80,7 @@ func TestWaitsOfUnknownLength(t *testing.T) {
 			t.Errorf("with one that ended as %s (-want +got):\n%s", o, diff)
 		}
 	}
-	for _, o := range []corral.Outcome{corral.OutcomeRemoved, corral.OutcomeFailed} { // ended in the queue, for example because it waited too long
+	for _, o := range []corral.Outcome{corral.OutcomeRemoved, corral.OutcomeFailed} { // in the queue: it waited too long, for example
 		censored := gaveUp(2)
 		censored.Outcome = o
 		if got := queueing.Stats(append(waits, censored), noon); got[0].Censored != 1 {

@@ -28,7 +28,7 @@ type theirJob struct {
 	of       corral.Job
 	walltime time.Duration
 	arrived  time.Time
-	hidden   time.Duration // time for which it is hidden after its arrival; with the age of an answer, less than Visibility
+	hidden   time.Duration // after its arrival; plus the age of an answer, less than Visibility
 	started  time.Time
 	ended    time.Time
 	deaf     bool // the job does not end on request, for example because a process hangs

@@ -51,8 +51,8 @@ func (f *faulty) fault(what string, ways ...string) string {
 	return rapid.SampledFrom(append(mostly, ways...)).Draw(f.T, what)
 }
 
-// step performs one step of the engine, and returns the number of things that it did. It ends early whenever the engine
-// would: at the first error, or when corrald itself ends.
+// step performs one step of the engine, and returns the number of actions and changes. It ends early whenever the
+// engine would: at the first error, or when corrald itself ends.
 func (f *faulty) step() (did int) {
 	if f.site.clock.Before(f.site.silent) {
 		return f.giveUp()

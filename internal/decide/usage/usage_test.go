@@ -27,8 +27,8 @@ func TestSum(t *testing.T) {
 	work := []usage.Work{
 		{Attempt: 1, User: "ann", Site: "hpc", Workflow: "fold", Used: 20 * hour, Lost: 4 * hour},
 		{Attempt: 1, User: "bob", Site: "hpc", Workflow: "map", Used: 6 * hour},
-		{Attempt: 2, User: "bob", Site: "grid", Workflow: "map", Used: 3 * hour}, // according to its own clock; only 2 hours were held
-		{Attempt: 3, User: "bob", Site: "grid", Workflow: "map", Used: 9 * hour}, // an attempt whose start was not observed
+		{Attempt: 2, User: "bob", Site: "grid", Workflow: "map", Used: 3 * hour}, // by its own clock; 2 hours were held
+		{Attempt: 3, User: "bob", Site: "grid", Workflow: "map", Used: 9 * hour}, // its start was not observed
 		{Attempt: 0, User: "ann", Workflow: "fold", Used: hour},
 	}
 	all := usage.Window{Since: at(-1), Until: at(24)}
