@@ -207,7 +207,7 @@ func writtenFlag(c *cli.Context, name string) string {
 	return dashed(name)
 }
 
-// notValue returns an error that says which values a flag accepts.
+// notValue returns an error that lists the values that a flag accepts.
 func notValue(flags []cli.Flag, name, value string, err error) error {
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 	if i < 0 {

@@ -50,7 +50,7 @@ func (v clusterVerbs) createCommand() *cli.Command {
 	}
 }
 
-// awaitNew shows a new cluster once it is ready, or explains what to do with one that fails.
+// awaitNew shows a new cluster once it is ready, or explains what the user can do with a cluster that failed.
 func (v clusterVerbs) awaitNew(c *cli.Context, cl *api.Client, k corral.Cluster) error {
 	k, err := awaitCluster(c, cl, k, corral.ClusterReady)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 // follow, up to and including the word to complete.
 const completeWord = "__complete"
 
-// completions contains the scripts that connect the completion of each shell to this program. If the program prints
-// nothing, the shell completes file names.
+// completions contains the scripts that connect the completion of each shell to this program. If the program prints no
+// completions, the shell completes file names.
 var completions = map[string]string{
 	"bash": `_corral() {
 	local IFS=$'\n'
@@ -151,7 +151,8 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 }
 
 // argumentsOf returns the possible next arguments of the command at the end of the line. The name of the argument in
-// the help, SITE for example, is the kind of object to look up, so that a new verb is completed as soon as it has help.
+// the help, such as SITE, is the kind of object to look up, so that completion works for a new verb as soon as the verb
+// has help.
 func argumentsOf(ctx context.Context, l *line) []string {
 	kinds := strings.Fields(l.path[len(l.path)-1].ArgsUsage)
 	if len(kinds) == 0 {

@@ -120,7 +120,7 @@ func scheduleOutFlag() cli.Flag {
 
 // A planInput is the plan that the first argument of a command specifies.
 type planInput struct {
-	row      corral.Plan // contains only the document if the file contains nothing else
+	row      corral.Plan // contains only the document if the file has no other content
 	document *plan.Plan  // with its schedule
 	foreign  bool        // the schedule belongs to another plan
 	nearest  bool        // the goal is out of reach; the document is the nearest feasible plan

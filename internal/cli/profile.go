@@ -62,7 +62,7 @@ func (v profileVerbs) profile(c *cli.Context) error {
 	return v.showClasses(merged)
 }
 
-// showClasses prints a line for each kind of task, and remarks on unusual ones.
+// showClasses prints a line for each kind of task, and remarks on unusual kinds.
 func (v profileVerbs) showClasses(merged *profile.Profile) error {
 	if err := classTable.list(v.printer, merged.Classes()); err != nil || v.quiet {
 		return err

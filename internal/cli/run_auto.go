@@ -2,8 +2,8 @@ package cli
 
 // run --auto combines plan, provision and run: corrald makes a plan for the workflow, requests the plan's pilots, and
 // runs the workflow with the plan's clustering and label. Because of the label, corrald releases the plan's pilots at
-// the end of the run, so that nothing depends on this command, which may be killed at any time. corrald revises the
-// plan while the run is in progress; this command only shows the revisions.
+// the end of the run, so that the release does not depend on this command, which may be killed at any time. corrald
+// revises the plan while the run is in progress; this command only shows the revisions.
 
 import (
 	"context"

@@ -36,7 +36,7 @@ func (h health) wait(now time.Time, own, busy bool) time.Duration {
 	return h.checked.Add(every).Sub(now)
 }
 
-// diagnose describes the problem of a pool of ours, or returns "" if there is none. The master restarts the other
+// diagnose describes the problem of a pool of ours, or returns "" if there is no problem. The master restarts the other
 // daemons; dead means that the master itself is missing.
 func diagnose(h condor.Health, err error) (wrong string, dead bool) {
 	switch {

@@ -133,7 +133,7 @@ func scheddAt(c corral.Cluster, ad classad.Ad) string {
 	return at.String()
 }
 
-// diagnose describes the pool's problem, or returns "" if there is none. It checks only what corrald needs: the
+// diagnose describes the pool's problem, or returns "" if there is no problem. It checks only what corrald needs: the
 // collector, and the schedd that accepts the cluster's jobs.
 func (r remote) diagnose(ctx context.Context) string {
 	ads, err := r.schedds(ctx, r.c.Schedd)

@@ -82,7 +82,8 @@ func (w *watch) check(ctx context.Context, c corral.Cluster, tools condor.Tools)
 	return w.note(ctx, wrong)
 }
 
-// heal checks a pool of ours and restarts it if its master has died. It returns the problem, or "" if there is none.
+// heal checks a pool of ours and restarts it if its master has died. It returns a description of the problem, or "" if
+// there is no problem.
 func (w *watch) heal(ctx context.Context, pool *condor.Pool) (wrong string) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

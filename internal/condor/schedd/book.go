@@ -12,8 +12,8 @@ import (
 // from before a restart of corrald. It interprets facts and has no side effects: touched lists the jobs with news for
 // the run, and leaving lists the jobs to be removed from the schedd.
 //
-// Facts come from the event log (events.go) and from the schedd's queue (lookup.go). Each fact may arrive twice or
-// late.
+// Facts are obtained from the event log (events.go) and from the schedd's queue (lookup.go). Each fact may arrive twice
+// or late.
 type book struct {
 	jobs    map[string]*job         // :: key → job
 	byID    map[eventlog.JobID]*job // the jobs believed to be in the schedd

@@ -131,7 +131,7 @@ func (q *Queue) Cancel(run corral.RunID, jobs ...int64) {
 // Withdraw removes the given jobs that no worker has started from the schedd, and returns them to the run.
 func (q *Queue) Withdraw(run corral.RunID, seqs []int64) { q.ask(run, request{withdraw: seqs}) }
 
-// Expect looks for jobs from before a restart, whichever worker has them now.
+// Expect searches for jobs from before a restart, whichever worker runs them now.
 func (q *Queue) Expect(run corral.RunID, _ string, jobs []execution.Job) {
 	q.ask(run, request{expect: jobs})
 }

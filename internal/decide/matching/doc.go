@@ -1,6 +1,6 @@
 // Package matching decides which queued job each worker of a personal cluster receives. The package does no I/O, reads
 // no clock and starts nothing: the embedded dispatcher calls it under its lock with the real time, a simulator may call
-// it with virtual time, and both obtain the same decisions. Nothing here is safe for concurrent use.
+// it with virtual time, and both obtain the same decisions. The package is not safe for concurrent use.
 //
 // A Job specifies the needs to be matched: cpus, memory, gpus, disk, an estimate of its time, and a priority. A Slot
 // represents a worker: its resources, the jobs that are believed to run on it, and the jobs that wait there. A Run is a
@@ -14,18 +14,19 @@
 // a process, ends before the worker stops. This rule alone would put big jobs and short jobs at a disadvantage, so
 // three mechanisms are added:
 //
-//   - Overtaking. Where a job does not fit, smaller jobs behind it may overtake it, so that a big job leaves no
-//     worker idle. When a job has been overtaken for overtakenLong, one slot that could hold it is kept free for it:
-//     the slot takes nothing else until enough of its running jobs have ended. A job that fits no slot at all blocks
-//     nothing.
-//   - Prefetching. A round trip to the worker for each job of a few milliseconds would leave its cpus idle. So jobs
-//     may wait at a worker: prefetchWork for each cpu, by their estimates corrected by their run's pace, and
-//     prefetchMost jobs. At most as many wait for each cpu of a slot as jobs are queued for each cpu of all slots, so
-//     that jobs do not wait at one worker while another idles. If the first job that could run there is too long to
-//     wait, nothing is prefetched, because a short job that waits would overtake it.
-//   - Recall. A job that has waited at a worker for RecallAfter is behind one that takes longer than expected.
-//     Overdue returns it and those behind it; once the worker has handed them back they are restored to their old
-//     places.
+//   - Overtaking. If a job does not fit, smaller jobs behind it may overtake it, so that a big job leaves no worker
+//     idle. When a job has been overtaken for overtakenLong, one slot that could hold it is kept free for it: the slot
+//     takes no other job until enough of its running jobs have ended. A job that fits no slot at all does not block
+//     other jobs.
+//   - Prefetching. A round trip to the worker for each job of a few milliseconds would leave the worker's cpus idle. So
+//     jobs may wait at a worker: for each cpu at most prefetchWork, according to their estimates corrected by their
+//     run's pace, and at most prefetchMost jobs. The number of waiting jobs per cpu of a slot never exceeds the number
+//     of queued jobs per cpu of all slots, so that jobs do not wait at one worker while another is idle. If the first
+//     job that could run there is too long to wait, no job is prefetched, because a short job that waits would overtake
+//     it.
+//   - Recall. A job that has waited at a worker for RecallAfter is behind a job that takes longer than expected.
+//     Overdue returns the waiting job and the jobs behind it; once the worker has returned them, they are restored to
+//     their old positions.
 //
 // A worker starts its waiting jobs strictly in order, each job as soon as it fits, and its Slot does the same whenever
 // a job is released, so the two agree without a message.

@@ -19,7 +19,7 @@ type Matcher[T any] struct {
 
 	queue   queue[T]
 	arrived int64      // number of jobs pushed
-	slots   []*Slot[T] // the open ones, sorted by id
+	slots   []*Slot[T] // the open slots, sorted by id
 	cpus    int        // total of slots
 }
 

@@ -47,7 +47,7 @@ func (s *Slot[T]) Free() corral.Resources { return s.Host.Minus(s.used).Most(cor
 // Running returns the jobs that are believed to run, in the order in which they started.
 func (s *Slot[T]) Running() []T { return values(s.running) }
 
-// Waiting returns the jobs that are believed to wait behind the running ones.
+// Waiting returns the jobs that are believed to wait behind the running jobs.
 func (s *Slot[T]) Waiting() []T { return values(s.waiting) }
 
 // Overdue returns the jobs that should be recalled because they wait behind a job that takes longer than expected.

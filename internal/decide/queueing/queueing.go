@@ -140,7 +140,7 @@ func BoundNeeds(share float64) int {
 }
 
 // boundRank returns the smallest k for which the kth shortest of n independent waits is, with enough certainty, no
-// shorter than the quantile of a share; ok is false if there is none.
+// shorter than the quantile of a share; ok is false if there is no such k.
 func boundRank(n int, share float64) (k int, ok bool) {
 	if share >= 1 {
 		return 0, false

@@ -124,7 +124,7 @@ func (a Cancel) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return w.ask(a.Job.ID, corral.AskCancel, a, now)
 }
 
-// ask records a request to drain or end an attempt; the reason is that of the action a.
+// ask records a request to drain or end an attempt; the action a provides the reason.
 func (w *World) ask(id corral.JobID, ask corral.Ask, a Action, now time.Time) ([]corral.Entry, error) {
 	return w.settled(id, now, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		return j.Ask(ask, a.Why(), now)

@@ -12,7 +12,7 @@ import (
 
 // A Sighting holds the facts currently known about a job at its site.
 type Sighting struct {
-	Known     bool   // the site knows the tag
+	Known     bool   // the site has a job with the tag
 	ID        string // the site's own id
 	Phase     Phase
 	Exit      *int
@@ -63,7 +63,7 @@ type Report struct {
 }
 
 // Events returns the moves that bring a live job to its observed state, in order, or no moves if nothing has changed.
-// For a job in state NEW that the site does not know, it returns no moves unless the job's end was requested, because
+// For a job in state NEW that the site does not show, it returns no moves unless the job's end was requested, because
 // only Decide may repeat the submission.
 func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	switch {
@@ -81,7 +81,7 @@ func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return append(started(j, s, now), ending(j, s, now))
 }
 
-// missing decides about a job that the site does not know. A batch system may show a job late, or temporarily not at
+// missing decides about a job that the site does not show. A batch system may show a job late, or temporarily not at
 // all, so only an absence that lasts for Visibility counts. A job that was never accepted may simply not have arrived,
 // and is left to Decide.
 func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {

@@ -57,7 +57,7 @@ func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
 }
 
 // unlessExpired omits submissions with an expired credential, including jobs of the site. Submissions that were never
-// answered are not repeated then either; if the site knows the job, the next poll shows it.
+// answered are not repeated then either; if the site has the job, the next poll shows it.
 func unlessExpired(now time.Time, w World, actions []Action) []Action {
 	if credential.Refuses(now, w.Site.Credentials, 0) == "" {
 		return actions

@@ -76,7 +76,7 @@ type (
 	}
 
 	// Resume continues a job whose intent is recorded but whose submission was never answered: the job is looked up by
-	// its tag and submitted again only if the site does not know it.
+	// its tag and submitted again only if the site does not have it.
 	Resume struct{ Job corral.Job }
 
 	// Renew replaces the token of a waiting attempt for its HTCondor pool.

@@ -102,7 +102,7 @@ func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress
 	return err
 }
 
-// limited records in the ensemble's history why it gets no pilot, once for each reason.
+// limited records in the ensemble's history why no pilot is requested for it, once for each reason.
 func (c *carrier) limited(tx *store.Tx, why string) error {
 	if c.limit == why {
 		return nil

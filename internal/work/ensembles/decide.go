@@ -45,7 +45,7 @@ func (d Direction) Decide(s Sight) Decision {
 	case s.Closed != "":
 		x.Ending = s.Closed
 		return x
-	case s.Refusal != "": // nothing is begun or requested, and running work continues
+	case s.Refusal != "": // no run is begun and no pilot requested, but running work continues
 		return x
 	}
 	d.admit(&x, s, v)

@@ -110,7 +110,7 @@ func (k *Keeper) keep(ctx context.Context, row record.Ensemble) {
 	}
 }
 
-// errEnded means that nothing is left to do about an ensemble.
+// errEnded means that no further action is needed for an ensemble.
 var errEnded = errors.New("the ensemble has ended")
 
 // A carrier carries out one ensemble.

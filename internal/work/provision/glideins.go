@@ -35,8 +35,8 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 	return all
 }
 
-// Begin requests the pilots of p, the plan of a row, within the transaction that begins it; machine is the same as for
-// ReadFacts. If one of them cannot be requested, or a site's balance does not allow all of them, the transaction must
+// Begin requests the pilots of p, the plan of a row, within the transaction that begins the plan; machine is the same
+// as for ReadFacts. If a pilot cannot be requested, or a site's balance does not allow all pilots, the transaction must
 // be rolled back.
 func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue) error {
 	_, err := ask(tx, row, p.Pilots, asking{at: row.Sites, machine: machine})

@@ -13,8 +13,8 @@ import (
 // used.
 const fewStarts = 3
 
-// latestStarts is the number of most recent start-up times that are used; older ones are not, because packages and file
-// systems change.
+// latestStarts is the number of most recent start-up times that are used; older times are ignored, because packages and
+// file systems change.
 const latestStarts = 50
 
 // overhead returns the time from the start of a pilot's job at the site to the arrival of its workers in the cluster:
@@ -95,7 +95,7 @@ func (p *average) add(took corral.Seconds, tasks int) {
 func (p *average) mean() time.Duration {
 	before := believed
 	if p.assumed == 0 {
-		before = 0 // nothing was assumed
+		before = 0 // there was no assumption
 	}
 	sum := p.sum + corral.Seconds(p.assumed)*corral.Seconds(before)
 	return time.Duration(sum / corral.Seconds(p.tasks+before)).Round(time.Millisecond)

@@ -183,8 +183,8 @@ func waited(queue string, cpus int, wait corral.Seconds) corral.Wait {
 		StartedAt: begin.Add(time.Duration(wait)), EndedAt: now, Outcome: corral.OutcomeDone}
 }
 
-// TestWaits: a plan assumes the waits of attempts of like shape in the same queue or, if there are none, of all in
-// the queue.
+// TestWaits: a plan assumes the waits of attempts with a similar shape in the same queue or, if there are none, of all
+// attempts in the queue.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	f := hpc()

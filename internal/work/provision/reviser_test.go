@@ -376,7 +376,7 @@ func TestFullSiteIsNamedOnce(t *testing.T) {
 // longer count.
 func TestMachineIsSharedWithOthers(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ stay, leave, over, added int }{ // cpus; the machine has 4, the plan's pilot has 1
+	for name, c := range map[string]struct{ stay, leave, over, added int }{ // cpus; the machine has 4, the plan's pilot 1
 		"room":                     {stay: 2, added: 1},
 		"none is left":             {stay: 3, added: 0},
 		"some were told to go":     {stay: 2, leave: 2, added: 1},

@@ -16,8 +16,8 @@ const alikeSpeed = 0.9
 
 // Speeds returns the speeds of the sites' hosts, based on a profile that contains tasks of the same kinds from several
 // sites: the requested profile or, failing that, the profile of earlier runs. It returns nil if nothing is known about
-// these sites, or if all hosts are equally fast. Hosts of other sites count as well: measurements there are normalised,
-// whichever site is planned for.
+// these sites, or if all hosts are equally fast. Hosts of other sites count as well, because measurements at those
+// sites are normalised, whichever site is planned for.
 func Speeds(x Experience, sites []string) profile.Speeds {
 	for _, p := range []*profile.Profile{x.Given, x.Earlier} {
 		if p == nil {

@@ -69,7 +69,7 @@ type Caution struct {
 func CautionOf(goal plan.Goal, share float64) Caution { return Caution{share, goal.Confidence > 0} }
 
 // spreadOf returns the distribution of waits. Waits that have not ended yet will be longer than they are so far, so the
-// true values of the longest quantiles may exceed the known ones.
+// true values of the longest quantiles may exceed the known values.
 func spreadOf(waits []corral.Wait, c Caution, now time.Time) plan.Spread {
 	quantile := queueing.Quantile
 	if c.Bound {

@@ -154,7 +154,7 @@ func (k *scaler) host(g corral.Glidein) corral.Resources {
 // anything represents unknown resources.
 var anything = resources([4]int{corral.Unlimited, corral.Unlimited, corral.Unlimited, corral.Unlimited})
 
-// known returns the recorded resources of a site, or anything if none are recorded.
+// known returns the recorded resources of a site, or anything if no resources are recorded.
 func known(of map[corral.SiteID]corral.Resources, site corral.SiteID) corral.Resources {
 	if r, ok := of[site]; ok {
 		return r
