@@ -34,7 +34,7 @@
 // # From a job to the caller's own
 //
 // The caller stores more data about a job than the matching needs, such as what was sent to which worker. It embeds a
-// Job in a type of its own, and Job.Value refers back to that, usually as a pointer to the whole: this costs one word
+// Job in a type of its own, and Job.Value refers back to the embedding value, usually as a pointer: this costs one word
 // per job, no map look-up and no type assertion. Jobs are passed in as *Job and returned as Values. A simulator's Value
 // may be an index.
 //

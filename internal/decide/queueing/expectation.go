@@ -61,8 +61,8 @@ func Expect(waits []corral.Wait, pilot Shape, now time.Time, guess time.Duration
 	return Expected{Wait: corral.Seconds(guess), Source: SourceGuess}
 }
 
-// telling returns the waits that ended with a start, together with any other waits that are longer than the mean of
-// those, or longer than the guess if no pilot started.
+// telling returns the waits that ended with a start, together with any other waits that are longer than the mean of the
+// former, or longer than the guess if no pilot started.
 func telling(spans []span, guess time.Duration) []span {
 	started := slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.censored })
 	least := guess

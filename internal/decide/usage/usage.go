@@ -14,8 +14,8 @@
 // was no plan. So every core-hour is in exactly one row, however rows are grouped, and in each row the allocated time
 // is the sum of used, idle and lost time.
 //
-// The package is pure: the store reads Attempts and Work, both of which follow from stored times (the attempts' own,
-// and those in the journals of runs), and Sum adds them up. Nothing is counted at run time.
+// The package is pure: the store reads Attempts and Work, both of which follow from stored times (the times of the
+// attempts, and the times in the journals of runs), and Sum adds them up. No time is counted at run time.
 package usage
 
 import (

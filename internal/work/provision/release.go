@@ -47,8 +47,8 @@ func labelled(p corral.Plan) map[string]string {
 	return map[string]string{corral.PlanLabel: strconv.FormatInt(int64(p.ID), 10)}
 }
 
-// Keep withdraws hedges once the other pilot is present, and releases each plan when the runs that were made for it are
-// over, or when all of its pilots have ended and no revision will request others, until ctx ends. Any other plan
+// Until ctx ends, Keep withdraws hedges once the other pilot is present, and releases each plan when the runs that were
+// made for it are over, or when all of its pilots have ended and no revision will request others. Any other plan
 // without a run is left alone: a user provisioned the plan and will release it, unless the plan belongs to corral run
 // --auto, whose run follows at once. Keep checks the store when it starts, whenever a run or a glidein changes, and
 // every minute, so that plans whose runs ended while corrald was not running are released as well.
