@@ -34,7 +34,8 @@ var siteFiles = []struct {
 	{"a number beyond all", "max_queued: 1e99\n", api.NewSite{}, "f: [1:13] want a whole number"},
 	{"numbers", "max_running: 2\nmax_queued: -1\naccount: '0123'\n",
 		api.NewSite{MaxRunning: 2, MaxQueued: -1, BatchOptions: corral.BatchOptions{Account: "0123"}}, ""},
-	{"a number for a name", "name: a\naccount: 0123\n", api.NewSite{}, "f: [2:10] want text: put it in quotes"}, // YAML reads 83
+	// YAML converts the account to 83.
+	{"a number for a name", "name: a\naccount: 0123\n", api.NewSite{}, "f: [2:10] want text: put it in quotes"},
 	{"a truth for a name", "queue: true\n", api.NewSite{}, "f: [1:8] want text: put it in quotes"},
 	{"nothing", "name: a\nmax_running:\n", api.NewSite{Name: "a"}, ""},
 	{"byte order mark", "\ufeffname: here\n", api.NewSite{Name: "here"}, ""},

@@ -230,7 +230,8 @@ func TestDecideQueue(t *testing.T) {
 	limit := func(d time.Duration, g corral.Glidein) corral.Glidein { g.QueueLimit = corral.Seconds(d); return g }
 	condor, embedded := condorGlidein(resubmit.Policy{}, queued), glideinWith(resubmit.Policy{}, queued)
 	lives := Lifetimes{Queue: 24 * hour, Renew: hour, Margin: 10 * time.Minute}
-	end := func(start time.Duration) time.Time { return t0.Add(start + time.Minute + lives.Margin) } // the walltime is one minute
+	// The walltime of an attempt is one minute.
+	end := func(start time.Duration) time.Time { return t0.Add(start + time.Minute + lives.Margin) }
 	stopped := ready()
 	stopped.Cluster.State = corral.ClusterStopped
 	tests := []struct {

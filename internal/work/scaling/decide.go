@@ -24,7 +24,7 @@ type View struct {
 // A Coming is a requested worker that is not present yet.
 type Coming struct {
 	Room
-	Own     corral.GlideinID // the scale's glidein for the worker, if that glidein waits at its site and may be withdrawn
+	Own     corral.GlideinID // the scale's glidein for the worker, if it waits at its site and may be withdrawn
 	SpareAt time.Time        // since when no job has needed the worker; zero: needed at the last check
 }
 
