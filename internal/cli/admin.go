@@ -1,8 +1,8 @@
 package cli
 
-// The verbs of a corrald's administrator. They work on its files, as its user and on its machine, and not through its
-// REST interface: a backup contains keys, and nothing is restored while corrald runs. The program corrald knows those
-// files; these verbs start it and read its answer as JSON.
+// The verbs for the administrator of a corrald. They operate on corrald's files, as its user and on its machine, and do
+// not use its REST interface: a backup contains keys, and nothing is restored while corrald is running. The program
+// corrald handles these files; the verbs start that program and read its answer as JSON.
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// adminVerbs are those of a corrald's administrators.
+// adminVerbs are the verbs for administrators of a corrald.
 type adminVerbs struct{ *printer }
 
 func (v adminVerbs) command() *cli.Command {
@@ -45,7 +45,7 @@ func (v adminVerbs) command() *cli.Command {
 	}
 }
 
-// administer starts the program corrald with the words of this command, and returns its answer.
+// administer starts the program corrald with the words of this command, and returns the program's answer.
 func administer[T any](c *cli.Context) (answer T, err error) {
 	program, err := personal.FindCorrald()
 	if err != nil {
@@ -61,7 +61,7 @@ func administer[T any](c *cli.Context) (answer T, err error) {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(c.Context, program, append(args, "--", c.Args().First())...)
 	cmd.Stdout, cmd.Stderr = &said, c.App.ErrWriter
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it cleans up
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // corrald cleans up before it exits
 	cmd.WaitDelay = 10 * time.Second
 	err = cmd.Run()
 	var problem api.Problem
@@ -74,7 +74,7 @@ func administer[T any](c *cli.Context) (answer T, err error) {
 	return answer, json.Unmarshal(said.Bytes(), &answer)
 }
 
-// restore restores a backup while corrald does not run.
+// restore restores a backup while corrald is not running.
 func (v adminVerbs) restore(c *cli.Context) error {
 	r, err := administer[api.Restored](c)
 	if err != nil {

@@ -1,11 +1,12 @@
 package cli
 
-// run turns a command line into an exit code. It first sorts the words (line.go), because package cli accepts them in
-// one order only; then package cli parses flags, and the action of the command does the work. Every failure is one
-// error value: run prints it, and its kind determines the exit code by the table in package api.
+// run executes a command line and returns an exit code. It first sorts the words (line.go), because package cli accepts
+// them in one order only; then package cli parses the flags, and the action of the command does the work. Every failure
+// is a single error value: run prints this value, and its kind determines the exit code according to the table in
+// package api.
 //
-// Commands are literals of cli.Command in the file of their noun. They hold flags and an action; finish adds their help
-// (help.go).
+// Commands are literals of cli.Command in the file of their noun. They contain flags and an action; finish adds their
+// help (help.go).
 
 import (
 	"cmp"
@@ -40,8 +41,8 @@ func (s signalError) Error() string { return syscall.Signal(s).String() }
 // exitCode returns the code that shells report for a program ended by the signal: 130 or 143.
 func (s signalError) exitCode() int { return 128 + int(s) }
 
-// run runs one command line and returns its exit code. A ctx that ends with a signalError as its cause interrupts the
-// command; the exit code is then that of the signal, whatever the command returned.
+// run runs one command line and returns its exit code. If ctx ends with a signalError as its cause, the command is
+// interrupted; the exit code is then the one for that signal, whatever the command returned.
 func run(ctx context.Context, args []string, std stdio) int {
 	out := &stream{Writer: std.out}
 	std.out = out
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 	if err == nil {
 		return 0
 	}
-	if end, ok := errors.AsType[taskExit](err); ok { // its report is printed, and signals were for the task
+	if end, ok := errors.AsType[taskExit](err); ok { // its report has been printed; any signals were meant for the task
 		return end.exitCode()
 	}
 	var s signalError
@@ -75,7 +76,7 @@ func (p *printer) runLine(ctx context.Context, app *cli.App, args []string) erro
 		return nil
 	case l.version:
 		l = parse(app, append(l.global, "version"))
-	case l.wanting != nil: // the parser would take the next word of the line that it is given
+	case l.wanting != nil: // the parser would use the next word of the sorted line as the value
 		return corral.Errorf(corral.Invalid, "%s wants a value; see `%s --help`", args[len(args)-1], l.name(app))
 	}
 	p.flags = l.ownFlag
@@ -83,21 +84,21 @@ func (p *printer) runLine(ctx context.Context, app *cli.App, args []string) erro
 	return app.RunContext(ctx, append([]string{app.Name}, l.arguments()...))
 }
 
-// newApp builds the tree of commands. Every command line gets a new tree, because package cli stores the values of
-// flags in it. The help and the errors of package cli are switched off: we print our own.
+// newApp builds the tree of commands. A new tree is built for every command line, because package cli stores the values
+// of flags in it. The help and the errors of package cli are disabled, because we print our own.
 func (p *printer) newApp() *cli.App {
 	app := &cli.App{
 		Name:            "corral",
 		HelpName:        "corral",
-		HideHelp:        true, // help is ours: see printHelp
+		HideHelp:        true, // we print our own help, see printHelp
 		HideVersion:     true,
 		HideHelpCommand: true,
-		// A value may have commas in it: a line for a batch system, a label.
+		// A value, such as a line for a batch system or a label, may contain commas.
 		DisableSliceFlagSeparator: true,
 		Reader:                    p.in,
 		Writer:                    p.out,
 		ErrWriter:                 p.err,
-		ExitErrHandler:            func(*cli.Context, error) {}, // main alone exits
+		ExitErrHandler:            func(*cli.Context, error) {}, // only main exits
 		OnUsageError:              usageError,
 		Flags:                     globalFlags(),
 		Before:                    func(c *cli.Context) error { return p.configure(c) },
@@ -120,7 +121,7 @@ func (p *printer) newApp() *cli.App {
 	return app
 }
 
-// globalFlags returns the flags that every command accepts, before its name or after it.
+// globalFlags returns the flags that every command accepts, before or after the name of the command.
 func globalFlags() []cli.Flag {
 	return append(connectionFlags(),
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table",
@@ -129,8 +130,8 @@ func globalFlags() []cli.Flag {
 	)
 }
 
-// finish adds to a command what all commands have: help, usage errors of our kind, a check of its arguments, and for a
-// noun the answer to a missing verb.
+// finish adds the common features of all commands to a command: help, our own usage errors, a check of its arguments
+// and, for a noun, the response to a missing verb.
 func finish(app *cli.App, c *cli.Command, parent string) {
 	name := parent + " " + c.Name
 	describe(name, c)
@@ -139,14 +140,14 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 	if len(c.Subcommands) == 0 {
 		act := c.Action
 		c.Action = func(ctx *cli.Context) error {
-			if err := checkLine(ctx); err != nil { // not in Before: errors about the values of flags come first
+			if err := checkLine(ctx); err != nil { // not in Before, so that errors about flag values are reported first
 				return err
 			}
 			return act(ctx)
 		}
 		return
 	}
-	act := c.Action // plan is a verb as well as a noun
+	act := c.Action // plan is both a verb and a noun
 	c.Action = func(ctx *cli.Context) error {
 		slip := ctx.NArg() > 1 && input.Nearest(namesIn(c.Subcommands), ctx.Args().First()) != ""
 		if act == nil || ctx.NArg() == 0 && ctx.NumFlags() == 0 || slip {
@@ -171,8 +172,8 @@ var (
 // typedWords is the key in the app's metadata under which the words of the command line are stored.
 const typedWords = "typed"
 
-// usageError turns an error of package flag, about an unknown flag or an unreadable value, into one of kind Invalid in
-// our words. It suggests the right name for a likely typing error.
+// usageError converts an error of package flag, about an unknown flag or an unreadable value, to an error of kind
+// Invalid with our own wording. It suggests the correct name for a likely typing error.
 func usageError(c *cli.Context, err error, _ bool) error {
 	if m := noSuchOne.FindStringSubmatch(err.Error()); m != nil {
 		err = fmt.Errorf("there is no flag %s", writtenFlag(c, m[1]))
@@ -194,7 +195,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	return corral.Errorf(corral.Invalid, "%w; see `%s --help`", err, c.Command.HelpName)
 }
 
-// writtenFlag returns a flag as the user wrote it.
+// writtenFlag returns a flag in the form in which the user typed it.
 func writtenFlag(c *cli.Context, name string) string {
 	words, _ := c.App.Metadata[typedWords].([]string)
 	for _, word := range words {
@@ -206,7 +207,7 @@ func writtenFlag(c *cli.Context, name string) string {
 	return dashed(name)
 }
 
-// notValue returns an error that says which values a flag accepts.
+// notValue returns an error that lists the values that a flag accepts.
 func notValue(flags []cli.Flag, name, value string, err error) error {
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 	if i < 0 {
@@ -225,9 +226,9 @@ func notValue(flags []cli.Flag, name, value string, err error) error {
 	return err
 }
 
-// noCommand answers a command line that names no command of noun, or of the program if noun is nil. Without any other
-// word the user wants help; a noun without a verb is an error nevertheless, so that a script notices that nothing was
-// done.
+// noCommand handles a command line that names no command of noun, or of the program if noun is nil. If the line
+// contains no other word, the user wants help; a noun without a verb is an error nevertheless, so that a script notices
+// that nothing was done.
 func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	var path, among = []*cli.Command(nil), app.Commands
 	if noun != nil {
@@ -248,7 +249,7 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	return corral.Errorf(corral.Invalid, "`%s` wants %s", c.Command.HelpName, wants)
 }
 
-// unknownCommand returns the error for an unknown command. It suggests the right name for a likely typing error.
+// unknownCommand returns the error for an unknown command. It suggests the correct name for a likely typing error.
 func unknownCommand(parent string, among []*cli.Command, name string) error {
 	if near := input.Nearest(namesIn(among), name); near != "" {
 		return corral.Errorf(corral.Invalid, "there is no command %q; did you mean `%s %s`?", name, parent, near)
@@ -256,13 +257,13 @@ func unknownCommand(parent string, among []*cli.Command, name string) error {
 	return corral.Errorf(corral.Invalid, "there is no command %q; see `%s --help`", name, parent)
 }
 
-// checkLine checks, before a command does anything, that it has as many arguments as its help says and that its flags
-// go together.
+// checkLine checks, before a command does anything, that the number of its arguments agrees with its help and that its
+// flags can be combined.
 func checkLine(c *cli.Context) error {
 	least, most := 0, 0
 	for word := range strings.FieldsSeq(c.Command.ArgsUsage) {
 		switch {
-		case strings.HasSuffix(word, "…"): // any number: labels may name objects where none is given
+		case strings.HasSuffix(word, "…"): // any number, since labels may select objects instead
 			most = math.MaxInt
 		case word[0] == '[':
 			most++

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// certificateCmd makes a certificate of localhost that is its own authority, and its key, for an hour.
+// certificateCmd creates a self-signed certificate for localhost that is valid for an hour, and its key.
 func certificateCmd(ts *testscript.TestScript, args []string) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
@@ -39,7 +39,8 @@ func certificateCmd(ts *testscript.TestScript, args []string) {
 
 var listensAt = regexp.MustCompile(`users with a token" address=127\.0\.0\.1:(\d+)`)
 
-// frontCmd stores the URL of the central corrald that was started last in $CENTRAL; its log has the port.
+// frontCmd stores the URL of the central corrald that was started last in $CENTRAL; the port is taken from that
+// corrald's log.
 func frontCmd(ts *testscript.TestScript) {
 	log, err := os.ReadFile(ts.Getenv("XDG_STATE_HOME") + "/corral/corrald.log")
 	ts.Check(err)

@@ -17,7 +17,7 @@ var clusters = noun[string]{name: "cluster", key: nameKey}
 // clusterVerbs are the verbs on clusters.
 type clusterVerbs struct{ *printer }
 
-// command returns the noun with its verbs. cluster_lifecycle.go has those that change a cluster.
+// command returns the noun with its verbs. The verbs that change a cluster are in cluster_lifecycle.go.
 func (v clusterVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "cluster", Category: resources,
@@ -38,8 +38,8 @@ func (v clusterVerbs) command() *cli.Command {
 	}
 }
 
-// envCommand prints lines for a shell. eval returns the status of the last line, so after an error the last line is
-// false.
+// envCommand prints lines that a shell can evaluate. eval returns the status of the last line, so after an error the
+// last line is false.
 func (v clusterVerbs) envCommand() *cli.Command {
 	env := clusters.verb("env", printing((*api.Client).ClusterEnv, func(env api.Env) error {
 		if v.format != formTable {
@@ -72,8 +72,8 @@ func shellLines(env api.Env) string {
 	return b.String()
 }
 
-// clusterTable shows columns of clusters of kind condor only if there are such clusters, since empty columns are left
-// out.
+// clusterTable shows the columns for clusters of kind condor only if such clusters exist, because empty columns are
+// omitted.
 var clusterTable = listing[corral.Cluster]{
 	owner: func(k corral.Cluster) string { return k.Owner },
 	id:    func(k corral.Cluster) string { return k.Name },
@@ -95,7 +95,7 @@ var clusterTable = listing[corral.Cluster]{
 	},
 }
 
-// poolOwner says who runs the pool of a cluster.
+// poolOwner describes who runs the pool of a cluster.
 func poolOwner(k corral.Cluster) string {
 	switch {
 	case k.Kind != corral.Condor:
@@ -133,7 +133,8 @@ var workerTable = listing[corral.Worker]{
 	},
 }
 
-// workerState returns the first of these words that applies: a silent worker may still have tasks.
+// workerState returns the first of these words that applies, because a silent worker, for example, may still have
+// tasks.
 func workerState(w corral.Worker) string {
 	switch {
 	case !w.Connected:

@@ -1,7 +1,8 @@
 package cli
 
-// Changes of a cluster take a while, since daemons start or end. The verbs wait for them unless --no-wait is given,
-// because the next command usually needs the pool. corrald does the work, and continues it if the wait ends early.
+// Changes of a cluster take a while, because daemons have to start or end. The verbs wait for the changes unless
+// --no-wait is given, because the next command usually needs the pool. corrald makes the changes, and continues to make
+// them if the wait ends early.
 
 import (
 	"context"
@@ -15,21 +16,21 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// poolPackage is the kind of package from which a pool can be made.
+// poolPackage is the kind of package from which a pool can be created.
 const poolPackage = "htcondor-pool"
 
-// maxTokenFile is the maximum length of a token's file in bytes.
+// maxTokenFile is the maximum length of a token file in bytes.
 const maxTokenFile = 64 << 10
 
-// htcondorFlag selects the HTCondor of a pool that is created or upgraded.
+// htcondorFlag selects the HTCondor release of a pool that is created or upgraded.
 func htcondorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "htcondor",
 		Usage: "make the pool from `WHAT`: a package of what=" + poolPackage + ", or a folder " +
 			"(default: the newest)"}
 }
 
-// createCommand creates a cluster: in corrald, with daemons of its own, or attached to an existing pool. The flags
-// after --kind are for kind condor; corrald refuses wrong combinations.
+// createCommand creates a cluster: inside corrald, with daemons of its own, or attached to an existing pool. The flags
+// after --kind are for kind condor; corrald refuses invalid combinations.
 func (v clusterVerbs) createCommand() *cli.Command {
 	return &cli.Command{
 		Name: "create",
@@ -49,7 +50,7 @@ func (v clusterVerbs) createCommand() *cli.Command {
 	}
 }
 
-// awaitNew shows a new cluster once it is ready, or explains what to do with one that fails.
+// awaitNew shows a new cluster once it is ready, or explains what the user can do with a cluster that failed.
 func (v clusterVerbs) awaitNew(c *cli.Context, cl *api.Client, k corral.Cluster) error {
 	k, err := awaitCluster(c, cl, k, corral.ClusterReady)
 	if err != nil {
@@ -60,7 +61,7 @@ func (v clusterVerbs) awaitNew(c *cli.Context, cl *api.Client, k corral.Cluster)
 	return clusterTable.show(v.printer, k)
 }
 
-// newCluster reads the request from the flags. It leaves the checks of corrald to corrald.
+// newCluster reads the request from the flags. It leaves corrald's own checks to corrald.
 func newCluster(c *cli.Context) (n api.NewCluster, err error) {
 	n.Name, n.Kind = c.Args().First(), corral.ClusterKind(c.String("kind"))
 	n.Address, n.Collector, n.Schedd = c.String("address"), c.String("collector"), c.String("schedd")
@@ -89,7 +90,7 @@ func release(c *cli.Context) (string, error) {
 	return folder, nil
 }
 
-// readToken reads the text of a token. Messages never contain it.
+// readToken reads the text of a token. Messages never contain this text.
 func readToken(ctx context.Context, file string) (string, error) {
 	b, err := readAll(ctx, file, nil, maxTokenFile)
 	if err != nil {
@@ -102,7 +103,7 @@ func readToken(ctx context.Context, file string) (string, error) {
 	return text, nil
 }
 
-// startCommand returns start or restart, which corrald handles alike.
+// startCommand returns the verb start or restart, which corrald handles in the same way.
 func (v clusterVerbs) startCommand(name string) *cli.Command {
 	start := func(cl *api.Client, ctx context.Context, ref string) (corral.Cluster, error) {
 		return cl.StartCluster(ctx, ref, api.StartCluster{})
@@ -110,7 +111,7 @@ func (v clusterVerbs) startCommand(name string) *cli.Command {
 	return v.moveCommand(name, corral.ClusterReady, start, "it is READY")
 }
 
-// upgradeCommand restarts a pool with another HTCondor, by default the newest.
+// upgradeCommand restarts a pool with another HTCondor release, by default the newest.
 func (v clusterVerbs) upgradeCommand() *cli.Command {
 	return clusters.verb("upgrade", func(c *cli.Context, cl *api.Client, ref string) error {
 		of, err := release(c)
@@ -123,7 +124,7 @@ func (v clusterVerbs) upgradeCommand() *cli.Command {
 	}, htcondorFlag(), noWaitFlag(), timeoutFlag())
 }
 
-// moveCommand returns a verb that requests a change of a cluster and waits until it is done.
+// moveCommand returns a verb that requests a change of a cluster and waits until the change is complete.
 func (v clusterVerbs) moveCommand(
 	name string, until corral.ClusterState,
 	ask func(*api.Client, context.Context, string) (corral.Cluster, error), done string,
@@ -133,7 +134,7 @@ func (v clusterVerbs) moveCommand(
 	}, waitFlag(done+": the default"), noWaitFlag(), timeoutFlag())
 }
 
-// move requests a change of a cluster, waits for it and shows the cluster.
+// move requests a change of a cluster, waits for the change, and shows the cluster.
 func (v clusterVerbs) move(
 	c *cli.Context, cl *api.Client, until corral.ClusterState, ask func() (corral.Cluster, error),
 ) error {
@@ -155,7 +156,7 @@ func awaitCluster(c *cli.Context, cl *api.Client, k corral.Cluster, until corral
 	id, name := fmt.Sprint(k.ID), k.Name
 	k, err := cl.WaitCluster(c.Context, id, string(until), c.Duration("timeout"))
 	if err != nil {
-		k.Name = name // without an answer it is empty
+		k.Name = name // the name is empty if there was no answer
 		return k, objectError{"/v1/clusters/" + id, err}
 	}
 	return k, nil

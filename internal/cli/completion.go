@@ -1,8 +1,8 @@
 package cli
 
 // Completion is dynamic: the shell runs this program with the words of the line so far (completeWord), and the program
-// prints the possible completions of the last word. Commands and flags come from the same tree that runs them, the
-// kinds of arguments from the help texts, and names and ids from corrald, if it answers within a second.
+// prints the possible completions of the last word. Commands and flags are taken from the same tree that executes them,
+// the kinds of arguments from the help texts, and names and ids from corrald, if it answers within a second.
 
 import (
 	"context"
@@ -23,11 +23,11 @@ import (
 )
 
 // completeWord is the first argument with which a shell's completion calls this program; the words of the command line
-// follow, up to the one to complete.
+// follow, up to and including the word to complete.
 const completeWord = "__complete"
 
-// completions are the scripts that connect a shell's completion to this program. If the program prints nothing, the
-// shell completes file names.
+// completions contains the scripts that connect the completion of each shell to this program. If the program prints no
+// completions, the shell completes file names.
 var completions = map[string]string{
 	"bash": `_corral() {
 	local IFS=$'\n'
@@ -57,7 +57,7 @@ complete -c corral -f -a '(__corral_complete)'
 `,
 }
 
-// shells returns the shells that have a script.
+// shells returns the names of the shells for which a script exists.
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
 // completionCommand prints the script that a shell reads when it starts.
@@ -76,7 +76,7 @@ func (p *printer) completionCommand() *cli.Command {
 	}
 }
 
-// flagValues lists the values of flags that accept only a few.
+// flagValues lists the values of flags that accept only a few values.
 var flagValues = map[string][]string{
 	"output": forms, "contact": {"local:", "ssh://"}, "kind": {string(corral.Embedded), string(corral.Condor)},
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
@@ -87,8 +87,8 @@ var flagValues = map[string][]string{
 	"objective":  objectives(), "to": formats.Written(), "queue-policy": wordsOf(queue.Policies),
 }
 
-// verbValues lists the values of flags and arguments that differ between commands, by the words of the command and the
-// name of the flag or argument.
+// verbValues lists the values of flags and arguments that differ between commands, keyed by the words of the command
+// and the name of the flag or argument.
 var verbValues = map[string][]string{
 	"runs log file":    {"stdout", "stderr", "record.json", "trace.json", "pre", "post"},
 	"glidein log file": {"stdout", "stderr", "report.json"},
@@ -126,7 +126,7 @@ func complete(ctx context.Context, app *cli.App, words []string, out io.Writer) 
 	}
 }
 
-// candidates returns the possible next words of a line, whether or not they begin with last: values of the preceding
+// candidates returns the possible next words of a line, whether or not they begin with last: values for the preceding
 // flag, flags, commands or arguments.
 func candidates(ctx context.Context, l *line, last string) (found []string) {
 	switch {
@@ -151,7 +151,8 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 }
 
 // argumentsOf returns the possible next arguments of the command at the end of the line. The name of the argument in
-// the help, SITE for example, is the kind of object to look up, so that a new verb is completed as soon as it has help.
+// the help, such as SITE, is the kind of object to look up, so that completion works for a new verb as soon as the verb
+// has help.
 func argumentsOf(ctx context.Context, l *line) []string {
 	kinds := strings.Fields(l.path[len(l.path)-1].ArgsUsage)
 	if len(kinds) == 0 {
@@ -184,14 +185,14 @@ func valuesOf(ctx context.Context, l *line, kind string) []string {
 	return existing(ctx, l, kind)
 }
 
-// existing returns the names or ids of the objects of a kind that corrald has. Without an answer within a second it
-// returns nothing.
+// existing returns the names or ids of corrald's objects of a kind. If corrald does not answer within a second, it
+// returns no names.
 func existing(ctx context.Context, l *line, kind string) (found []string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	cl, err := connectionOf(l).connect(ctx)
 	if err != nil {
-		return nil // without corrald there is nothing to complete
+		return nil // without corrald no names can be completed
 	}
 	defer cl.Close()
 	if kind == "task" && len(l.positional) > 0 {
@@ -213,7 +214,7 @@ func tasksOf(ctx context.Context, cl *api.Client, run string) (found []string) {
 	return found
 }
 
-// connectionOf returns the connection that a command line, or else the environment, describes.
+// connectionOf returns the connection that a command line or, failing that, the environment describes.
 func connectionOf(l *line) connection {
 	value := func(flag, variable string) string {
 		for i, word := range l.global {
@@ -230,7 +231,7 @@ func connectionOf(l *line) connection {
 		value("--ca-file", caVariable)}
 }
 
-// namesOf asks corrald for the objects of a kind; it ignores errors and unknown kinds.
+// namesOf requests the names or ids of the objects of a kind from corrald; it ignores errors and unknown kinds.
 func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 	switch kind {
 	case "site":
@@ -260,7 +261,7 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 	return nil
 }
 
-// idsOf returns the names or ids of objects; an object without one is left out.
+// idsOf returns the names or ids of objects; an object that has neither is omitted.
 func idsOf[T any](
 	ctx context.Context, ask func(context.Context, api.Filter) ([]T, error), id func(T) string,
 ) (found []string) {

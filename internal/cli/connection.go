@@ -1,8 +1,8 @@
 package cli
 
-// This file finds the corrald to talk to. The user's own listens at a known place; a central one is named by its URL
-// and asked with a token. The text of a token is never an argument, which everyone on the machine could read: it is in
-// a file, or in CORRAL_TOKEN.
+// This file determines the corrald to which a command connects. The user's own corrald listens at a fixed place; a
+// central corrald is specified by its URL and requires a token. The text of a token is never an argument, because
+// everyone on the machine could read it there: it is in a file, or in CORRAL_TOKEN.
 
 import (
 	"bytes"
@@ -18,15 +18,15 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// The environment variables of the flags of a connection.
+// The environment variables that correspond to the flags of a connection.
 const (
 	serverVariable    = "CORRAL_SERVER"
-	tokenVariable     = "CORRAL_TOKEN" // the text itself
+	tokenVariable     = "CORRAL_TOKEN" // the text of the token itself
 	tokenFileVariable = "CORRAL_TOKEN_FILE"
 	caVariable        = "CORRAL_CA_FILE"
 )
 
-// connectionFlags returns the flags that name a corrald and the user's token.
+// connectionFlags returns the flags that specify a corrald and the user's token.
 func connectionFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "server", EnvVars: []string{serverVariable}, Usage: "corrald to connect to, as `URL`: " +
@@ -38,10 +38,10 @@ func connectionFlags() []cli.Flag {
 	}
 }
 
-// A connection holds the values of those flags.
+// A connection holds the values of the connection flags.
 type connection struct{ server, tokenFile, caFile string }
 
-// connect returns a client for the corrald that the command line names, or for the user's own.
+// connect returns a client for the corrald that the command line specifies, or for the user's own corrald.
 func connect(c *cli.Context) (*api.Client, error) {
 	return connection{c.String("server"), c.String("token-file"), c.String("ca-file")}.connect(c.Context)
 }
@@ -85,8 +85,9 @@ func readBounded(ctx context.Context, file string, most int64) ([]byte, error) {
 	return input.ReadAll(input.Limit(ctx, f, most+1), most)
 }
 
-// connect returns a client. Without a server it is for the user's own corrald. It looks for the socket before it
-// connects, so that the error explains how to start corrald instead of reporting a missing socket.
+// connect returns a client. If no server is specified, the client is for the user's own corrald. In that case connect
+// looks for the socket before it connects, so that the error explains how to start corrald instead of reporting a
+// missing socket.
 func (n connection) connect(ctx context.Context) (*api.Client, error) {
 	if n.server != "" {
 		o, err := n.options(ctx)

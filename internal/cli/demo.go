@@ -1,7 +1,7 @@
 package cli
 
-// Package demo is the demo itself. This file adds the command line: where the output goes, and how to get an HTCondor
-// for --kind condor.
+// The demo itself is in package demo. This file adds the command line: the destination of the output, and the source of
+// HTCondor for --kind condor.
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func (p *printer) demoCommand() *cli.Command {
 }
 
 // playDemo prints the demo on stdout; with -o json it prints it on stderr, and the run on stdout. HTCondor refuses jobs
-// of root, so root's corrald runs as nobody there.
+// of root, so for --kind condor root's corrald runs as nobody.
 func (p *printer) playDemo(c *cli.Context) error {
 	kind := corral.ClusterKind(c.String("kind"))
 	if kind != corral.Embedded && kind != corral.Condor {

@@ -1,7 +1,7 @@
 package cli
 
-// doctor prints the findings of package personal about the set-up. It needs no corrald, changes nothing, and fails if a
-// finding is bad.
+// doctor prints the findings of package personal about the set-up. It does not need corrald, changes nothing, and fails
+// if a finding is bad.
 
 import (
 	"github.com/urfave/cli/v2"
@@ -18,7 +18,7 @@ func (p *printer) doctorCommand() *cli.Command {
 	}
 }
 
-// doctor prints all findings and then fails with the first bad one, which the table shows already.
+// doctor prints all findings and then fails with the first bad finding, which the table already shows.
 func (p *printer) doctor(c *cli.Context) error {
 	layout, err := xdg.Find()
 	if err != nil {

@@ -1,7 +1,8 @@
 package cli
 
-// ensemble run gives corrald an ensemble of workflows and follows it. corrald starts their runs, and requests and
-// releases pilots, within one budget and one deadline; it continues whatever happens to this command.
+// ensemble run submits an ensemble of workflows to corrald and follows its progress. corrald starts the workflows'
+// runs, and requests and releases pilots, within one budget and one deadline; it continues whatever happens to this
+// command.
 
 import (
 	"bytes"
@@ -29,10 +30,10 @@ import (
 var ensembles = noun[record.ID]{name: "ensemble", key: idKey[record.ID],
 	find: idsOfAll((*api.Client).Ensembles, func(e record.Ensemble) record.ID { return e.ID })}
 
-// ensembleVerbs are the verbs on ensembles of workflows.
+// ensembleVerbs are the verbs for ensembles of workflows.
 type ensembleVerbs struct{ *printer }
 
-// commands returns the verbs on ensembles that corrald carries out.
+// commands returns the verbs for ensembles that corrald carries out.
 func (v ensembleVerbs) commands() []*cli.Command {
 	return []*cli.Command{
 		{
@@ -80,7 +81,7 @@ func ensembleRunFlags() []cli.Flag {
 	}
 }
 
-// newEnsemble makes a request with the workflows that the arguments name.
+// newEnsemble creates a request with the workflows that the arguments name.
 func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error) {
 	n = api.NewEnsemble{Cluster: c.String("cluster"), Site: c.String("site"), Algorithm: c.String("algorithm"),
 		CPUs: c.Int("cpus"), MemoryMiB: c.Int("memory"), Walltime: corral.Seconds(c.Duration("walltime")),
@@ -115,7 +116,7 @@ func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error
 			return n, err
 		}
 		m := api.NewMember{Workflow: document.Bytes(), WorkflowName: f.File, Labels: labelsOf(c, "label")}
-		if !strings.HasPrefix(c.String("server"), "https:") { // a remote corrald does not see a folder of this machine
+		if !strings.HasPrefix(c.String("server"), "https:") { // a remote corrald cannot access a folder of this machine
 			m.SourceDir = w.Dir
 		}
 		n.Workflows = append(n.Workflows, m)
@@ -127,18 +128,19 @@ func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error
 type ensembleFile struct {
 	File     string `json:"file"`
 	Priority *int   `json:"priority"` // 0 is the highest; absent: after the preceding entry
-	Label    string `json:"label"`    // its name in output; empty: the workflow's own name
+	Label    string `json:"label"`    // the name shown in output; empty: the workflow's own name
 }
 
-// The file that lists the workflows of a folder, and its maximum length: reading deeply nested YAML takes time that
-// grows with the square of its length.
+// The name of the file that lists the workflows of a folder, and its maximum length in bytes: the time for reading
+// deeply nested YAML grows with the square of the length.
 const (
 	ensembleListName = "ensemble.yaml"
 	maxEnsembleList  = 256 << 10
 )
 
-// ensembleFiles returns the workflow files that the arguments name, the one with the highest priority first: the
-// arguments themselves, or for a folder those of its ensemble.yaml, or else all its workflows by name.
+// ensembleFiles returns the workflow files that the arguments name, the file with the highest priority first: the
+// arguments themselves or, for a folder, the files listed in its ensemble.yaml or, if there is no such list, all its
+// workflows by name.
 func ensembleFiles(ctx context.Context, args []string) (files []ensembleFile, name string, err error) {
 	if len(args) == 0 {
 		return nil, "", corral.Errorf(corral.Invalid, "name a folder with %s, or workflow files by their priority",
@@ -174,7 +176,7 @@ func ensembleFiles(ctx context.Context, args []string) (files []ensembleFile, na
 	return files, filepath.Base(dir), err
 }
 
-// listedFiles reads an ensemble.yaml: a list of files, ordered by their priorities or else by position.
+// listedFiles reads an ensemble.yaml: a list of files, ordered by their priorities or, without priorities, by position.
 func listedFiles(ctx context.Context, list string) (files []ensembleFile, err error) {
 	text, err := readAll(ctx, list, nil, maxEnsembleList)
 	if err != nil {
@@ -214,7 +216,7 @@ func listedFiles(ctx context.Context, list string) (files []ensembleFile, err er
 	return files, nil
 }
 
-// createEnsemble creates the ensemble, even if the command is interrupted meanwhile.
+// createEnsemble creates the ensemble, even if the command is interrupted in the meantime.
 func createEnsemble(cl *api.Client, ctx context.Context, n api.NewEnsemble, key string) (record.Ensemble, error) {
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
@@ -232,7 +234,7 @@ func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemb
 		return ensembleTable.show(v.printer, e)
 	}
 	if v.quiet {
-		fmt.Fprintln(v.out, e.ID) // a script gets the id in any case
+		fmt.Fprintln(v.out, e.ID) // a script receives the id in any case
 	}
 	seen := make([]record.Standing, len(e.Members))
 	e, err := progress.Ensemble(c.Context, cl, e, func(e record.Ensemble) {
@@ -278,7 +280,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// show prints a line for each workflow, and a summary.
+// show prints a line for each workflow, followed by a summary.
 func (v ensembleVerbs) show(e record.Ensemble) error {
 	if !v.forPeople() {
 		return ensembleTable.show(v.printer, e)
@@ -329,7 +331,7 @@ var ensembleTable = listing[record.Ensemble]{
 	},
 }
 
-// ensembleReport makes a report from corrald's data about an ensemble.
+// ensembleReport creates a report from corrald's data about an ensemble.
 func ensembleReport(ctx context.Context, cl *api.Client, id record.ID) (*report.EnsembleReport, error) {
 	f := report.EnsembleFacts{Now: time.Now(), Tasks: map[corral.RunID][]api.Task{}}
 	var err error
@@ -340,7 +342,7 @@ func ensembleReport(ctx context.Context, cl *api.Client, id record.ID) (*report.
 	if f.Glideins, err = cl.Glideins(ctx, ours); err != nil {
 		return nil, err
 	}
-	ours.All = false // a removed run has no tasks any more
+	ours.All = false // a removed run no longer has any tasks
 	if f.Runs, err = cl.Runs(ctx, ours); err != nil {
 		return nil, err
 	}

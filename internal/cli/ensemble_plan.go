@@ -1,6 +1,7 @@
 package cli
 
-// ensemble plan simulates an ensemble of workflow files, here and not in corrald, with the estimates in the files.
+// ensemble plan simulates an ensemble of workflow files in this program, without corrald, using the estimates in the
+// files.
 
 import (
 	"cmp"
@@ -55,7 +56,7 @@ func ensemblePlanFlags() []cli.Flag {
 	}
 }
 
-// ensembleRuleFlags returns the flags for differences between the published rules and ours.
+// ensembleRuleFlags returns the flags that control differences between the published rules and our own.
 func ensembleRuleFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "published", Usage: "use the rules of the authors' program"},
@@ -108,7 +109,8 @@ func (v ensembleVerbs) plan(c *cli.Context) error {
 	return v.showOutcome(out)
 }
 
-// estimatedWork reads a workflow with the estimates in its file. A task without one takes --default-runtime.
+// estimatedWork reads a workflow with the estimates in its file. For a task without an estimate, --default-runtime is
+// used.
 func (p *printer) estimatedWork(c *cli.Context, file string) (plan.Work, error) {
 	w, err := p.readWorkflow(c.Context, file, false)
 	if err != nil {
@@ -132,10 +134,10 @@ func (p *printer) estimatedWork(c *cli.Context, file string) (plan.Work, error) 
 	return work, nil
 }
 
-// The maximum number of budgets, and of deadlines, in a grid: four hundred cells.
+// maxGrid is the maximum number of budgets, and of deadlines, in a grid, so that a grid has at most four hundred cells.
 const maxGrid = 20
 
-// planGrid simulates an ensemble with many budgets and deadlines.
+// planGrid simulates an ensemble with several budgets and deadlines.
 func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in forecast.EnsembleRequest, n int) error {
 	if n < 2 || n > maxGrid {
 		return corral.ErrorAt(corral.Invalid, "--grid", "%d is not between 2 and %d", n, maxGrid)
@@ -168,7 +170,7 @@ func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in foreca
 	})
 }
 
-// gridChart plots the number of completed workflows over the budget, with a line for each deadline.
+// gridChart plots the number of completed workflows against the budget, with a line for each deadline.
 func gridChart(cells []forecast.Cell, n int) plot.Chart {
 	chart := plot.Chart{Title: "Completed workflows", Subtitle: "by budget, for each deadline",
 		X: "budget (" + string(cells[0].Budget.Unit) + ")", Y: "workflows"}
@@ -182,7 +184,7 @@ func gridChart(cells []forecast.Cell, n int) plot.Chart {
 	return chart
 }
 
-// machinesOf plots the machines that a plan holds over time.
+// machinesOf plots the number of machines that a plan holds over time.
 func machinesOf(out *forecast.EnsembleOutcome, cpus int) plot.Staircase {
 	var spans []plot.Span
 	for _, m := range out.Machines {
@@ -193,7 +195,7 @@ func machinesOf(out *forecast.EnsembleOutcome, cpus int) plot.Staircase {
 			len(out.Workflows), out.Algorithm, out.Cost.Brief())}
 }
 
-// amount reads a required flag.
+// amount reads the value of a required flag as an amount.
 func amount(c *cli.Context, flag string) (cost.Amount, error) {
 	if c.String(flag) == "" {
 		return cost.Amount{}, corral.ErrorAt(corral.Invalid, "--"+flag, "missing: give an amount such as 40ch or 18USD")
@@ -205,7 +207,7 @@ func amount(c *cli.Context, flag string) (cost.Amount, error) {
 	return a, err
 }
 
-// amountIn reads an amount whose unit is optional and must be the given one.
+// amountIn reads an amount whose unit may be omitted but otherwise must be the given unit.
 func amountIn(text string, unit cost.Unit) (cost.Amount, error) {
 	a, err := cost.ParseAmount(text)
 	if err != nil {
@@ -266,7 +268,7 @@ func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) 
 	return in, nil
 }
 
-// seconds reads a duration; a bare number is in seconds.
+// seconds reads a duration; a number without a unit is in seconds.
 func seconds(c *cli.Context, flag string) (corral.Seconds, error) {
 	text := c.String(flag)
 	d, err := time.ParseDuration(text)

@@ -1,6 +1,7 @@
 package cli
 
-// Changes, as they happen. corrald sends the current state of changed objects; each is printed in a line.
+// The command events prints changes as they occur. corrald sends the current state of each changed object, which is
+// printed on one line.
 
 import (
 	"context"
@@ -16,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// eventsCommand prints changes until it is interrupted, also across restarts of corrald.
+// eventsCommand prints changes until it is interrupted, even across restarts of corrald.
 func (p *printer) eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "events", Category: resources,
@@ -60,7 +61,7 @@ func (p *printer) followEvents(ctx context.Context, cl *api.Client, after int64)
 
 var errNotPrinted = errors.New("printing an event")
 
-// event prints an event in one line: the object and its new state, or JSON.
+// event prints an event on one line: the object and its new state, or JSON.
 func (p *printer) event(e api.Event) error {
 	if !p.forPeople() {
 		line, err := json.Marshal(e)
@@ -98,7 +99,7 @@ func (p *printer) event(e api.Event) error {
 	return stdoutError(err)
 }
 
-// stdoutError marks an error of stdout, after which the connection is not retried.
+// stdoutError marks an error as an error of stdout, after which the connection is not retried.
 func stdoutError(err error) error {
 	if err == nil {
 		return nil

@@ -13,25 +13,26 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// Flags that several commands have. Each command gets its own, because the parser stores values in them.
+// Flags that several commands share. Each command has its own copies, because the parser stores values in them.
 
-// keyFlag is for every command that creates an object: a script that repeats the command with the same key creates
-// nothing twice.
+// keyFlag is a flag for every command that creates an object: a script that repeats the command with the same key does
+// not create a second object.
 func keyFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:  "key",
 		Usage: "idempotency `KEY`: repeating the command with the same key has no further effect and prints the same",
-		// runs before the action of the command
+		// This function is called before the action of the command.
 		Action: func(_ *cli.Context, key string) error { return api.CheckKey("--key", key) },
 	}
 }
 
-// allFlag is for every list.
+// allFlag is a flag for every command that prints a list.
 func allFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "include deleted ones"}
 }
 
-// ownerFlag narrows a list to one owner. Only administrators need it: other users see only their own objects.
+// ownerFlag restricts a list to one owner. Only administrators need this flag, because other users see only their own
+// objects.
 func ownerFlag() cli.Flag {
 	return &cli.StringFlag{Name: "owner", Usage: "only those of `USER`, for administrators"}
 }
@@ -50,7 +51,7 @@ func filterFlag() cli.Flag {
 	return labelsFlag("l", "only those with the label `K=V`; may be repeated")
 }
 
-// labelsOf returns the labels given to a flag, which has checked them already.
+// labelsOf returns the labels given to a flag, which has already checked them.
 func labelsOf(c *cli.Context, name string) map[string]string {
 	m, _ := parseLabels("", c.StringSlice(name))
 	return m
@@ -96,8 +97,8 @@ func checkWait(c *cli.Context) error {
 	return nil
 }
 
-// parseLabels reads the k=v pairs given to a flag, which messages call flag. The last of several values of a key
-// counts.
+// parseLabels reads the k=v pairs given to the flag that messages call flag. If a key has several values, the last one
+// is used.
 func parseLabels(flag string, pairs []string) (map[string]string, error) {
 	m := map[string]string{}
 	for _, kv := range pairs {
@@ -121,8 +122,9 @@ var sizeUnits = []sizeUnit{
 	{"kB", 1e3 / (1 << 20)}, {"MB", 1e6 / (1 << 20)}, {"GB", 1e9 / (1 << 20)}, {"TB", 1e12 / (1 << 20)},
 }
 
-// parseMiB reads a size such as 4GiB or 512MiB and returns mebibytes, rounded up: a request for 1.5MB gets at least
-// that. An empty s is 0, while 0 with a unit is an error. place names the input in the error.
+// parseMiB reads a size such as 4GiB or 512MiB and returns the number of mebibytes, rounded up, so that a request for
+// 1.5MB receives at least that amount. An empty s yields 0, while 0 with a unit is an error. place names the input in
+// the error.
 func parseMiB(place, s string) (int, error) {
 	if s == "" {
 		return 0, nil
@@ -139,12 +141,12 @@ func parseMiB(place, s string) (int, error) {
 	return int(math.Ceil(n * sizeUnits[i].mib)), nil
 }
 
-// notSize returns the error for a text that does not denote a size.
+// notSize returns the error for a text that is not a size.
 func notSize(place, s string) error {
 	return corral.ErrorAt(corral.Invalid, place, "%q is not a size such as 512MiB or 4GiB", s)
 }
 
-// parseTime reads an RFC 3339 time; an empty s is the zero time.
+// parseTime reads an RFC 3339 time; an empty s yields the zero time.
 func parseTime(place, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -54,7 +54,7 @@ func FuzzParseMiB(f *testing.F) {
 	})
 }
 
-// parseMiB reads the whole units that size prints.
+// parseMiB can read the whole units that size prints.
 func TestSizeIsReadAsPrinted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,7 +1,7 @@
 package cli
 
-// The verbs on glideins; glidein_create.go has the one that creates them. wait and remove take several ids, or labels:
-// a script that created a dozen glideins need not store their ids.
+// The verbs for glideins; the verb that creates them is in glidein_create.go. wait and remove accept several ids, or
+// labels, so that a script that created a dozen glideins need not store their ids.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 var glideins = noun[corral.GlideinID]{"glidein", idKey[corral.GlideinID], idsOfAll((*api.Client).Glideins,
 	func(g corral.Glidein) corral.GlideinID { return g.ID })}
 
-// glideinVerbs are the verbs on glideins.
+// glideinVerbs are the verbs for glideins.
 type glideinVerbs struct{ *printer }
 
 // command returns the noun with its verbs.
@@ -62,8 +62,8 @@ func untilFlag() cli.Flag {
 		}}
 }
 
-// show prints a glidein, and in a table below it its attempts. For a glidein of an HTCondor pool it adds from the
-// history how the pool reaches the workers.
+// show prints a glidein and, in a table below, its attempts. For a glidein of an HTCondor pool it adds from the history
+// how the pool reaches the workers.
 func (v glideinVerbs) show(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
 	g, err := cl.Glidein(c.Context, id)
 	if err != nil {
@@ -85,7 +85,7 @@ func (v glideinVerbs) show(c *cli.Context, cl *api.Client, id corral.GlideinID) 
 	return attemptTable.list(v.printer, g.Attempts)
 }
 
-// brokerReason returns how the pool reaches the workers, and why, as the latest attempt reported it.
+// brokerReason returns how the pool reaches the workers, and the reason, as reported by the latest attempt.
 func brokerReason(history []corral.Entry) string {
 	for _, e := range slices.Backward(history) {
 		if e.Object == corral.ObjectJob && e.Event == "broker" {
@@ -95,7 +95,7 @@ func brokerReason(history []corral.Entry) string {
 	return ""
 }
 
-// history prints the events of the timeline with the times between them, then every entry.
+// history prints the events of the timeline with the times between them, then every entry of the history.
 func (v glideinVerbs) history(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
 	entries, err := cl.GlideinHistory(c.Context, id)
 	if err != nil {
@@ -143,8 +143,8 @@ func (v glideinVerbs) remove(c *cli.Context, cl *api.Client, which choice[corral
 	return glideinTable.showEach(v.printer, removed, which.alone())
 }
 
-// awaitAll shows one glidein after the other until each meets the condition; the timeout is for all of them. The order
-// does not matter, because the last glidein decides when the wait is over.
+// awaitAll shows one glidein after the other until each meets the condition; the timeout applies to all of them
+// together. The order does not matter, because the last glidein determines when the wait is over.
 func (v glideinVerbs) awaitAll(
 	c *cli.Context, cl *api.Client, ids []corral.GlideinID, until string,
 ) (glideins []corral.Glidein, err error) {
@@ -159,7 +159,7 @@ func (v glideinVerbs) awaitAll(
 	return glideins, nil
 }
 
-// follow waits for a glidein and shows it meanwhile.
+// follow waits for a glidein and shows its progress in the meantime.
 func (p *printer) follow(
 	ctx context.Context, cl *api.Client, id corral.GlideinID, wait progress.Condition,
 ) (corral.Glidein, error) {
@@ -170,7 +170,7 @@ func (p *printer) follow(
 	return progress.Glidein(ctx, cl, id, wait, view)
 }
 
-// glideinTable shows the state of the most advanced attempt instead of ACTIVE, which says little.
+// glideinTable shows the state of the most advanced attempt instead of ACTIVE, which provides little information.
 var glideinTable = listing[corral.Glidein]{
 	owner: func(g corral.Glidein) string { return g.Owner },
 	id:    func(g corral.Glidein) string { return strconv.FormatInt(int64(g.ID), 10) },
@@ -208,7 +208,7 @@ var glideinTable = listing[corral.Glidein]{
 	},
 }
 
-// outlookText describes in one sentence the next step of a glidein, and why.
+// outlookText describes in one sentence the next step of a glidein, and the reason for that step.
 func outlookText(o *corral.Outlook) string {
 	if o == nil {
 		return ""
@@ -232,7 +232,7 @@ func outlookText(o *corral.Outlook) string {
 	case corral.NextFinish:
 		return fmt.Sprintf("it is over%s: %s", at("at"), o.Why)
 	}
-	return "" // the state says that it is over
+	return "" // the state shows that the glidein is over
 }
 
 func idleText(d corral.Seconds) string {

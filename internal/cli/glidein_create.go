@@ -1,6 +1,6 @@
 package cli
 
-// A request for a glidein is read from flags. The client checks only mistakes of the command line, such as a size
+// A request for a glidein is read from flags. The client detects only mistakes in the command line, such as a size
 // without a unit; corrald checks limits and the options of the site.
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// createCommand asks a site for workers, by default for one host for an hour.
+// createCommand requests workers at a site, by default one host for an hour.
 func (v glideinVerbs) createCommand() *cli.Command {
 	return &cli.Command{
 		Name: "create",
@@ -63,7 +63,7 @@ func (v glideinVerbs) createCommand() *cli.Command {
 	}
 }
 
-// newGlidein reads the request from the flags. It leaves the checks of corrald to corrald.
+// newGlidein reads the request from the flags. It leaves corrald's own checks to corrald.
 func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 	n := api.NewGlidein{
 		Site: c.String("site"), Cluster: c.String("cluster"),
@@ -90,8 +90,8 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 	return n, nil
 }
 
-// awaitWorkers shows the glidein once its workers are registered. It prints the id in any case: the glidein stays if
-// the wait fails.
+// awaitWorkers shows the glidein once its workers are registered. It prints the id in any case, because the glidein
+// continues to exist if the wait fails.
 func (v glideinVerbs) awaitWorkers(c *cli.Context, cl *api.Client, g corral.Glidein) error {
 	if v.quiet {
 		fmt.Fprintln(v.out, g.ID)

@@ -1,8 +1,8 @@
 package cli
 
-// glidein create --start-by makes a virtual reservation (plan/planner/virtual) in a site's ordinary queue. corrald gets
-// an ordinary request: the time of submission, the walltime and the longest wait are computed here, from the waits that
-// corrald has observed at the site.
+// glidein create --start-by makes a virtual reservation (plan/planner/virtual) in a site's ordinary queue. corrald
+// receives an ordinary request: the time of submission, the walltime and the longest wait are computed here, based on
+// the waits that corrald has observed at the site.
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/virtual"
 )
 
-// startingBy returns a function that creates a glidein to run by a given time: it is submitted early enough to have
-// started by then with high probability, its walltime is extended accordingly, and it is cancelled if it waits longer
-// (plan/planner/virtual). The function prints the probability.
+// startingBy returns a function that creates a glidein to run by a given time: the glidein is submitted early enough to
+// have started by then with high probability, its walltime is extended accordingly, and it is cancelled if it waits
+// longer (plan/planner/virtual). The returned function prints the probability.
 func (v glideinVerbs) startingBy(
 	c *cli.Context,
 ) func(*api.Client, context.Context, api.NewGlidein, string) (corral.Glidein, error) {
@@ -49,20 +49,20 @@ func (v glideinVerbs) startingBy(
 		waits = queueing.In(cmp.Or(in.Queue, site.Queue), waits)
 		wanted := virtual.Wanted{Start: within, Length: time.Duration(in.Walltime), Processors: in.Hosts * in.CPUs}
 		waited := queueing.NewPredictor(waits, now)
-		// Without a wait to learn from, all times of submission are equally good; the first that the queue's limit
-		// allows is taken.
+		// If no waits have been observed, all times of submission are equally good, and the first time that the queue's
+		// limit allows is chosen.
 		chances := func(n int, walltime, within time.Duration) float64 {
 			if share, known := waited.Estimate(n, walltime, within); known {
 				return share
 			}
-			return 1 // as good as any other time
+			return 1 // this time is as good as any other
 		}
 		queue, _ := site.Facts.In(cmp.Or(in.Queue, site.Queue))
 		early, err := virtual.Plan(0, wanted, time.Duration(queue.MaxWalltime), chances)
 		if err != nil {
 			return g, err
 		}
-		// It waits at most until the requested start: later it would run when it is not needed.
+		// The glidein waits no later than the requested start, because after that it might run when it is not needed.
 		if early.At > 0 {
 			in.NotBefore = now.Add(early.At)
 		}

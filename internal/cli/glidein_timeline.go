@@ -11,7 +11,7 @@ func (v glideinVerbs) printTimeline(events []corral.TimelineEvent) {
 	if len(events) == 0 {
 		return
 	}
-	phases := map[corral.TimelineEvent]string{} // by the event that ends each
+	phases := map[corral.TimelineEvent]string{} // phases by the event that ends them
 	for _, ph := range corral.Phases(events) {
 		phases[ph.To] = ph.Name + " " + span(ph.Took())
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// A grid lays out a list in columns. It exists for lists of 100,000 tasks, for which a table.Writer, which can do much
-// more, takes half a second longer.
+// A grid lays out a list in columns. It exists for lists of 100,000 tasks, for which a table.Writer, which offers many
+// more features, takes half a second longer.
 type grid struct {
 	header []string
 	rows   [][]string
-	widths []int  // of the cells in each column; 0: the column is empty and is left out
-	words  []bool // columns with cells that are not numbers; they are aligned left
+	widths []int  // widths of the columns; 0: the column is empty and is omitted
+	words  []bool // whether each column contains cells that are not numbers, and is aligned left
 }
 
 func newGrid(header []string) *grid {
@@ -58,7 +58,7 @@ func (g *grid) write(w io.Writer, width int) {
 		_, _ = out.WriteString(truncate(strings.TrimRight(line.String(), " "), width))
 		_ = out.WriteByte('\n')
 	}
-	_ = out.Flush() // what is wrong with stdout, the printer remembers
+	_ = out.Flush() // the printer stores any error of stdout
 }
 
 // put appends the cell of a column to a line.
@@ -95,7 +95,7 @@ func oneLine(s string) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s)
 }
 
-// widthOfText returns the number of terminal cells that a text takes.
+// widthOfText returns the number of terminal cells that a text occupies.
 func widthOfText(s string) int {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Numbers are aligned right and words left, in any script; empty columns are left out, and no cell breaks a line or
+// Numbers are aligned right and words left, in any script; empty columns are omitted, and no cell breaks a line or
 // controls the terminal.
 func TestGrid(t *testing.T) {
 	t.Parallel()

@@ -1,11 +1,11 @@
 package cli
 
-// Help is text beside the code of each noun, site_help.txt for example: for each command a heading with its arguments,
-// a line that says what it does, the details, and examples. checkLine counts the same arguments and completion
-// completes them, so help cannot promise arguments that the command does not take.
+// Help is text in a file beside the code of each noun, such as site_help.txt. For each command the file contains a
+// heading with the command's arguments, a one-line summary, the details, and examples. checkLine counts the same
+// arguments and completion completes them, so help cannot promise arguments that the command does not accept.
 //
-// We lay out help ourselves because package cli does not wrap the explanation of a flag into its column, which makes
-// lines longer than a terminal.
+// We lay out help ourselves because package cli does not wrap the explanation of a flag within its column, so that
+// lines would be longer than a terminal's.
 
 import (
 	"cmp"
@@ -23,10 +23,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// helpWidth is the width of help, in characters: that of the narrowest common terminal.
+// helpWidth is the width of help in characters: the width of the narrowest common terminal.
 const helpWidth = 80
 
-// exitCodes ends the help of every command; the codes are those of api.ExitCode.
+// exitCodes is the last section of the help of every command; the codes are those of api.ExitCode.
 const exitCodes = `
 EXIT CODES
     0  done                       5  refused: who you are, or a policy
@@ -39,10 +39,11 @@ EXIT CODES
 //go:embed help.txt *_help.txt
 var helpFiles embed.FS
 
-// manual returns the sections of all help files. It reads them once: every command looks itself up.
+// manual returns the sections of all help files. It reads the files only once, although every command looks up its
+// section.
 var manual = sync.OnceValue(func() []string {
 	var sections []string
-	files, _ := helpFiles.ReadDir(".") // unreachable errors: the files are part of the program
+	files, _ := helpFiles.ReadDir(".") // errors are unreachable, because the files are part of the program
 	for _, f := range files {
 		text, _ := helpFiles.ReadFile(f.Name())
 		sections = append(sections, strings.Split(string(text), "# ")[1:]...)
@@ -55,7 +56,7 @@ func describe(name string, c *cli.Command) {
 	for _, section := range manual() {
 		heading, rest, _ := strings.Cut(section, "\n")
 		arguments, ok := strings.CutPrefix(heading, name)
-		if !ok || arguments != strings.ToUpper(arguments) { // the heading of a verb of this noun
+		if !ok || arguments != strings.ToUpper(arguments) { // it is the heading of a verb of this noun
 			continue
 		}
 		c.ArgsUsage = strings.TrimSpace(arguments)
@@ -65,7 +66,7 @@ func describe(name string, c *cli.Command) {
 	}
 }
 
-// printHelp explains the command at the end of path, or the program if path is empty: its usage, what it does, its
+// printHelp explains the command at the end of path, or the program if path is empty: its usage, its purpose, its
 // verbs, its flags with their defaults, and the exit codes, which all commands share.
 func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	name, c := app.Name, &cli.Command{Subcommands: app.Commands}
@@ -86,7 +87,7 @@ func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	io.WriteString(w, b.String()+exitCodes)
 }
 
-// synopsis returns the usage lines of a command: two if it is a verb as well as a noun.
+// synopsis returns the usage lines of a command, which are two if the command is both a verb and a noun.
 func synopsis(name string, c *cli.Command) string {
 	line, verbs := "  "+name, ""
 	switch {
@@ -104,7 +105,7 @@ func synopsis(name string, c *cli.Command) string {
 	return line + "\n" + verbs
 }
 
-// helpFlags writes a heading and an entry for each flag, or nothing without flags.
+// helpFlags writes a heading and an entry for each flag, or nothing if there are no flags.
 func helpFlags(b *strings.Builder, heading string, flags []cli.Flag) {
 	if len(flags) > 0 {
 		fmt.Fprintf(b, "\n%s\n", heading)
@@ -115,8 +116,8 @@ func helpFlags(b *strings.Builder, heading string, flags []cli.Flag) {
 	}
 }
 
-// helpEntry writes head, and text in a column that begins at indent. A head that is too long for the first column gets
-// its own line.
+// helpEntry writes head, followed by text in a column that begins at indent. A head that is too long for the first
+// column is written on its own line.
 func helpEntry(b *strings.Builder, head string, indent int, text string) {
 	if len(head)+2 > indent {
 		b.WriteString(head + "\n")
@@ -157,7 +158,7 @@ func flagHelp(f cli.DocGenerationFlag) (head, text string) {
 // dashed returns a flag's name with its dashes.
 func dashed(name string) string { return strings.Repeat("-", min(2, len(name))) + name }
 
-// helpCommand prints the help of the command whose path is its arguments, like --help after them.
+// helpCommand prints the help of the command that its arguments name, like --help after the same words.
 func (p *printer) helpCommand(app *cli.App) *cli.Command {
 	return &cli.Command{
 		Name: "help", Category: setUp,
@@ -177,7 +178,7 @@ func (p *printer) helpCommand(app *cli.App) *cli.Command {
 	}
 }
 
-// versionCommand prints the version of this program, not that of corrald; doctor compares the two.
+// versionCommand prints the version of this program, not the version of corrald; doctor compares the two.
 func (p *printer) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Category: setUp,

@@ -36,8 +36,8 @@ func helpOf(app *cli.App, path []*cli.Command) string {
 	return b.String()
 }
 
-// Every help says what the command does, has an example, and names the global flags and the exit codes, in lines that
-// fit a terminal.
+// The help of every command describes what the command does, contains an example, and names the global flags and the
+// exit codes, in lines that fit a terminal.
 func TestEveryHelp(t *testing.T) {
 	t.Parallel()
 	everyCommand(func(app *cli.App, path []*cli.Command) {
@@ -168,7 +168,7 @@ func TestExitCodesOfEveryVerb(t *testing.T) {
 			names = append(names, c.Name)
 		}
 		verb := strings.Join(names, " ")
-		noun := len(path[len(path)-1].Subcommands) > 0 // some nouns are verbs, too
+		noun := len(path[len(path)-1].Subcommands) > 0 // some nouns are also verbs
 		if rows[verb] != 1 && !(noun && rows[verb] == 0) {
 			t.Errorf("%s is in %d rows", verb, rows[verb])
 		}

@@ -1,8 +1,8 @@
 package cli
 
-// The parser of package cli expects the flags of a command right after its name. Users write them anywhere, so a line
-// is sorted first: global flags, the command, its own flags, its arguments. Completion uses the same order to find out
-// what may come next.
+// The parser of package cli expects the flags of a command directly after its name. Users type them anywhere, so a line
+// is sorted first: global flags, the command, its own flags, its arguments. Completion uses the same order to determine
+// which words may follow.
 
 import (
 	"slices"
@@ -14,15 +14,15 @@ import (
 // A line is a command line whose words are sorted by kind. `corral glidein remove 7 --now -o json` and `corral -o json
 // glidein remove --now 7` are the same line.
 type line struct {
-	path       []*cli.Command // the commands it names: noun, verb
+	path       []*cli.Command // the commands that the line names: noun, verb
 	global     []string       // flags of every command, with their values
 	flags      []string       // flags of the last command of path, with their values
 	positional []string
-	help       bool     // --help or -h is in it
-	version    bool     // --version is in it
+	help       bool     // the line contains --help or -h
+	version    bool     // the line contains --version
 	wanting    cli.Flag // the flag whose value is missing at the end, or nil
 
-	commands           []*cli.Command // what may follow path
+	commands           []*cli.Command // commands that may follow path
 	globalSet, ownFlag []cli.Flag
 }
 
@@ -54,7 +54,7 @@ func (l *line) name(app *cli.App) string {
 	return strings.Join(append([]string{app.Name}, namesIn(l.path)...), " ")
 }
 
-// take consumes the first word, with its value if it is a flag that takes one.
+// take consumes the first word, and also the word's value if the word is a flag that requires a value.
 func (l *line) take(args []string) (rest []string) {
 	word, rest := args[0], args[1:]
 	switch {
@@ -74,7 +74,7 @@ func (l *line) take(args []string) (rest []string) {
 	return rest
 }
 
-// takeFlag consumes a flag with its value. It looks for the flag among those of the command first, then among the
+// takeFlag consumes a flag with its value. It looks for the flag first among the flags of the command, then among the
 // global flags; an unknown flag is left to package cli, which reports it.
 func (l *line) takeFlag(word string, rest []string) []string {
 	name, _, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
@@ -89,7 +89,7 @@ func (l *line) takeFlag(word string, rest []string) []string {
 		return rest
 	}
 	if flag == nil && len(l.commands) > 0 && len(l.positional) > 0 {
-		return rest // the command does not exist, which is the error to report
+		return rest // the error to report is that the command does not exist
 	}
 	*into = append(*into, word)
 	if flag == nil || hasValue || !wantsValue(flag) {
@@ -103,7 +103,7 @@ func (l *line) takeFlag(word string, rest []string) []string {
 	return rest[1:]
 }
 
-// lookup returns the flag that has a name, or nil.
+// lookup returns the flag with a name, or nil.
 func lookup(flags []cli.Flag, name string) cli.Flag {
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 	if i < 0 {

@@ -19,12 +19,12 @@ type reading struct {
 	Arguments []string
 }
 
-// readLine returns the input of the command that args name, without running it.
+// readLine returns the input of the command that args name, without running the command.
 func readLine(args []string) (got reading, err error) {
 	app := (&printer{stdio: stdio{strings.NewReader(""), io.Discard, io.Discard}}).newApp()
 	var capture func(c *cli.Command)
 	capture = func(c *cli.Command) {
-		if len(c.Subcommands) == 0 || c.ArgsUsage != "" { // a verb, which may be a noun as well
+		if len(c.Subcommands) == 0 || c.ArgsUsage != "" { // a verb, which may also be a noun
 			c.Action = func(c *cli.Context) error {
 				got = reading{Command: c.Command.HelpName, Flags: map[string]string{}, Arguments: c.Args().Slice()}
 				for _, name := range []string{"output", "quiet", "server"} {
@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 		{"site -q list --output=json", "-q --output=json site list"},
 		{"glidein remove 7 --now -o json", "-o json glidein remove --now 7"},
 		{"glidein create --wait --site local -q", "-q glidein create --wait --site local"},
-		{"glidein create -l x --site", "glidein create -l --site x"}, // which runLine refuses
+		{"glidein create -l x --site", "glidein create -l --site x"}, // runLine refuses this line
 		{"run a.json --dir -x", "run --dir -x a.json"},
 		{"plan a.json --deadline 2m -q", "-q plan --deadline 2m a.json"},
 		{"plan show 3 -o json", "-o json plan show 3"},
@@ -96,14 +96,14 @@ func TestParseHelpAndVersion(t *testing.T) {
 	}
 }
 
-// The words of a command line of glidein create; words of one piece stay together.
+// The words of a command line of glidein create; the words of each piece are kept together.
 var pieces = [][]string{
 	{"--site", "local"}, {"--hosts=2"}, {"-c", "mine"}, {"--wait"}, {"--walltime", "2h"}, {"--memory", "4GiB"},
 	{"--label", "a=b,c=d"}, {"--site-opt", "-l nodes=1,mem=2"}, {"--timeout", "1m"}, {"--key", "-k"},
 	{"-o", "json"}, {"-q"}, {"--server", "unix:/x"}, {"stray"}, {"glidein"},
 }
 
-// Flags may be before, between and after the noun and the verb: the command gets the same input.
+// Flags may precede the noun, follow the verb, or be between them: the command receives the same input.
 func TestOrderOfFlagsNeverMatters(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,7 +1,7 @@
 package cli
 
-// A listing defines once, for each type, what users see of it: the columns of a list, and with its details the lines of
-// a single object. Empty columns and lines are left out.
+// A listing defines, once for each type, the output that users see: the columns of a list and, together with the
+// details, the lines for a single object. Empty columns and lines are omitted.
 
 import (
 	"bufio"
@@ -22,15 +22,15 @@ type column[T any] struct {
 	cell func(T) any
 }
 
-// A listing says how Ts are printed as text, and how a T is identified.
+// A listing defines how Ts are printed as text, and how a T is identified.
 type listing[T any] struct {
 	id      func(T) string
 	columns []column[T]
 	details []column[T] // shown only for a single T
 	none    string      // text for an empty list, with advice
 
-	// owner returns the owner of a T, for the lists of administrators, which have several owners; nil: it is never
-	// shown.
+	// owner returns the owner of a T. It is used in the lists of administrators, which contain objects of several
+	// owners. If nil, the owner is never shown.
 	owner func(T) string
 }
 
@@ -72,7 +72,7 @@ func (l listing[T]) withOwners(items []T) []column[T] {
 	return slices.Insert(slices.Clone(l.columns), 1, column[T]{"owner", func(it T) any { return l.owner(it) }})
 }
 
-// show prints one object, a field per line, or in the requested form.
+// show prints one object, with one field per line, or in the requested form.
 func (l listing[T]) show(p *printer, v T) error {
 	return p.print(v, l.id(v), func() {
 		t := newTable(nil)
@@ -85,7 +85,7 @@ func (l listing[T]) show(p *printer, v T) error {
 	})
 }
 
-// showEach prints several objects as a list, or the only one as itself if it was named alone.
+// showEach prints several objects as a list, or a single object by itself if it was the only one named.
 func (l listing[T]) showEach(p *printer, items []T, alone bool) error {
 	if alone {
 		return l.show(p, items[0])
@@ -115,8 +115,8 @@ func (p *printer) render(t table.Writer) {
 	_ = out.Flush() // the stream stores errors of stdout
 }
 
-// lineWidth returns the width at which the lines of a list are cut: that of the terminal, since wrapped lines are hard
-// to read. Other readers get whole lines.
+// lineWidth returns the width at which the lines of a list are cut: the terminal's width, because wrapped lines are
+// hard to read. If the output is not a terminal, lines are not cut.
 func (p *printer) lineWidth() int {
 	if isTerminal(p.out) {
 		return widthOf(p.out)
@@ -135,7 +135,7 @@ func truncate(line string, width int) string {
 	return line
 }
 
-// when formats a time for users: the clock if it is near, the date otherwise, nothing for the zero time.
+// when formats a time for users: the time of day if it is near, otherwise the date, or nothing for the zero time.
 func when(t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -146,7 +146,7 @@ func when(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// whenExactly is when with milliseconds.
+// whenExactly is like when, but with milliseconds.
 func whenExactly(t time.Time) string {
 	if time.Since(t).Abs() < 12*time.Hour {
 		return t.Local().Format("15:04:05.000")
@@ -169,7 +169,7 @@ func span(d time.Duration) string {
 	return short(d.Round(time.Second).String())
 }
 
-// short removes the zero units at the end of a duration: 1h, not 1h0m0s.
+// short removes the zero units at the end of a duration: it returns 1h, not 1h0m0s.
 func short(d string) string {
 	if strings.HasSuffix(d, "m0s") {
 		d = strings.TrimSuffix(d, "0s")
@@ -188,7 +188,7 @@ func size(mib int) string {
 	return fmt.Sprintf("%g GiB", math.Round(float64(mib)/(1<<10)*10)/10)
 }
 
-// labels formats labels as flags have them: k=v, sorted.
+// labels formats labels as in flags: k=v, sorted.
 func labels(m map[string]string) string {
 	var out []string
 	for k, v := range m {

@@ -1,7 +1,7 @@
 package cli
 
-// A mirror is a server with worker packages that corrald reads. If its index cannot be read when it is added, that is
-// not an error, since the server may come back; only check reports it as one.
+// A mirror is a server with worker packages that corrald reads. If its index cannot be read when the mirror is added,
+// that is not an error, because the server may become reachable later; only check reports an error.
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 var mirrors = noun[string]{name: "mirror", key: nameKey}
 
-// mirrorVerbs are the verbs on mirrors of packages.
+// mirrorVerbs are the verbs for mirrors of packages.
 type mirrorVerbs struct{ *printer }
 
 func (v mirrorVerbs) command() *cli.Command {
@@ -28,7 +28,7 @@ func (v mirrorVerbs) command() *cli.Command {
 			},
 			mirrorTable.listVerb(v.printer, (*api.Client).Mirrors),
 			mirrors.verb("check", printing((*api.Client).CheckMirror, func(m corral.Mirror) error {
-				if m.Reason != "" { // its index cannot be read
+				if m.Reason != "" { // the mirror's index cannot be read
 					return corral.ErrorAt(corral.Failed, "mirror "+m.Name, "%s", m.Reason)
 				}
 				return mirrorTable.show(v.printer, m)
@@ -42,7 +42,7 @@ func newMirror(c *cli.Context) (api.NewMirror, error) {
 	return api.NewMirror{Name: c.Args().Get(0), URL: c.Args().Get(1)}, nil
 }
 
-// showNew shows a new mirror, even if its index cannot be read: its server may be down just now.
+// showNew shows a new mirror, even if its index cannot be read, because its server may be down temporarily.
 func (v mirrorVerbs) showNew(m corral.Mirror) error {
 	if m.Reason != "" {
 		v.say("mirror %s is added, but: %s", m.Name, m.Reason)

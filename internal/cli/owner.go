@@ -1,7 +1,7 @@
 package cli
 
-// Owners are the users with objects at a central corrald. Administrators see their number, and suspend and end
-// accounts.
+// Owners are the users with objects at a central corrald. Administrators can see the number of each owner's objects,
+// and can suspend and end accounts.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 var owners = noun[string]{name: "owner", key: nameKey}
 
-// ownerVerbs are the verbs on owners of accounts.
+// ownerVerbs are the verbs for owners of accounts.
 type ownerVerbs struct{ *printer }
 
 func (v ownerVerbs) command() *cli.Command {
@@ -34,7 +34,8 @@ func (v ownerVerbs) command() *cli.Command {
 	}
 }
 
-// suspend suspends an account, or with --off resumes it. An account that is already suspended keeps its reason.
+// suspend suspends an account or, with --off, resumes it. An account that is already suspended keeps its original
+// reason.
 func (v ownerVerbs) suspend(c *cli.Context, cl *api.Client, name string) error {
 	if c.Bool("off") {
 		if c.IsSet("reason") {
@@ -48,8 +49,8 @@ func (v ownerVerbs) suspend(c *cli.Context, cl *api.Client, name string) error {
 	return printing(suspend, ownerTable.one(v.printer))(c, cl, name)
 }
 
-// end ends an account, and with --wait waits for it. Repeated, the command continues to wait: corrald handles the
-// second request as the first.
+// end ends an account and, with --wait, waits until the account has ended. If the command is repeated, it continues to
+// wait, because corrald handles the second request like the first.
 func (v ownerVerbs) end(c *cli.Context, cl *api.Client, name string) error {
 	if err := checkWait(c); err != nil {
 		return err

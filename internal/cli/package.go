@@ -1,7 +1,7 @@
 package cli
 
-// Packages are installed at sites: HTCondor's daemons for workers, and HTCondor itself for pools. This file has the
-// verbs on corrald's catalog; package_build.go makes packages of HTCondor.
+// Packages are installed at sites: HTCondor's daemons for workers, and HTCondor itself for pools. This file contains
+// the verbs for corrald's catalog; package_build.go builds packages of HTCondor.
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 
 var catalog = noun[string]{name: "package", key: nameKey}
 
-// packageVerbs are the verbs on packages.
+// packageVerbs are the verbs for packages.
 type packageVerbs struct{ *printer }
 
 func (v packageVerbs) command() *cli.Command {
@@ -49,8 +49,8 @@ func (v packageVerbs) command() *cli.Command {
 	}
 }
 
-// newPackage makes a request with the path or URL of an archive. corrald reads the archive itself, so a path refers to
-// corrald's host.
+// newPackage creates a request with the path or URL of an archive. corrald reads the archive itself, so a path refers
+// to corrald's host.
 func newPackage(c *cli.Context) (in api.NewPackage, err error) {
 	in.Source, in.Sign = c.Args().First(), c.Bool("sign")
 	if !strings.Contains(in.Source, "://") {
@@ -66,7 +66,7 @@ func newPackage(c *cli.Context) (in api.NewPackage, err error) {
 	return in, nil
 }
 
-// packageTable shortens digests and keys to what distinguishes them.
+// packageTable shortens digests and keys to the part that distinguishes them.
 var packageTable = listing[corral.Package]{
 	owner: func(k corral.Package) string { return k.Owner },
 

@@ -1,6 +1,6 @@
 package cli
 
-// Packages of HTCondor are made on the user's machine, from Debian's packages or from an installed HTCondor, without
+// Packages of HTCondor are built on the user's machine, from Debian's packages or from an installed HTCondor, without
 // root. Both archives are written to a folder, a temporary one unless --out names it; corrald then imports them and
 // signs them with its own key.
 
@@ -19,7 +19,7 @@ import (
 	packaging "github.com/corral-pilot/corral/packages/htcondor"
 )
 
-// defaultSuite is the newest stable Debian with HTCondor.
+// defaultSuite is the newest stable release of Debian that includes HTCondor.
 const defaultSuite = "trixie"
 
 func (v packageVerbs) buildCommand() *cli.Command {
@@ -37,7 +37,7 @@ func (v packageVerbs) buildCommand() *cli.Command {
 	}
 }
 
-// build contacts corrald before it starts, since building takes a minute and downloads HTCondor.
+// build contacts corrald before it starts to build, because building takes a minute and downloads HTCondor.
 func (v packageVerbs) build(c *cli.Context) error {
 	switch {
 	case c.IsSet("from") && c.IsSet("from-debian"):
@@ -46,7 +46,7 @@ func (v packageVerbs) build(c *cli.Context) error {
 		return corral.ErrorAt(corral.Invalid, "--no-import", "requires --out, as the archives would be lost")
 	}
 	var cl *api.Client
-	if !c.Bool("no-import") { // before the work: corrald may not run
+	if !c.Bool("no-import") { // before building, because corrald may not be running
 		var err error
 		if cl, err = connect(c); err != nil {
 			return err
@@ -77,8 +77,8 @@ func (v packageVerbs) build(c *cli.Context) error {
 	return packageTable.list(v.printer, imported)
 }
 
-// outFolder creates the folder for archives, a temporary one if name is empty. It is readable by others: corrald,
-// perhaps under another user, reads the archives there.
+// outFolder creates the folder for archives, or a temporary folder if name is empty. The folder is readable by others,
+// because corrald, which may run under another user, reads the archives there.
 func outFolder(name string) (string, error) {
 	if name != "" {
 		dir, err := filepath.Abs(name)
@@ -100,17 +100,17 @@ func outFolder(name string) (string, error) {
 	return dir, nil
 }
 
-// A builtPackage is a package with its new archive.
+// A builtPackage is a package together with its new archive.
 type builtPackage struct {
 	packages.Package
 	File string `json:"file"`
 }
 
-// An htcondorSource is the source of packages of HTCondor: an installation in a folder, or else a suite of Debian,
-// whose packages are unpacked without being installed.
+// An htcondorSource is the source of packages of HTCondor: an installation in a folder or, if that is empty, a suite of
+// Debian, whose packages are unpacked without being installed.
 type htcondorSource struct{ installed, suite string }
 
-// pack writes both packages of an HTCondor into out, and reports its steps through say.
+// pack writes both packages of an HTCondor release into out, and reports its steps through say.
 func (s htcondorSource) pack(ctx context.Context, out string, say func(string)) (built []builtPackage, err error) {
 	scratch, err := os.MkdirTemp("", "corral-htcondor-")
 	if err != nil {
@@ -132,7 +132,7 @@ func (s htcondorSource) pack(ctx context.Context, out string, say func(string)) 
 	return built, nil
 }
 
-// find returns the HTCondor; Debian's packages are unpacked in scratch.
+// find returns the HTCondor installation; Debian's packages are unpacked in scratch.
 func (s htcondorSource) find(ctx context.Context, scratch string, say func(string)) (packaging.Installation, error) {
 	if s.installed != "" {
 		dir, err := filepath.Abs(s.installed)
@@ -176,7 +176,7 @@ func packInto(ctx context.Context, from packaging.Installation, what, out string
 	return b, nil
 }
 
-// importBuilt imports those packages that the catalog lacks.
+// importBuilt imports the packages that are not in the catalog yet.
 func (v packageVerbs) importBuilt(ctx context.Context, cl *api.Client, built []builtPackage) ([]corral.Package, error) {
 	var imported []corral.Package
 	for _, b := range built {

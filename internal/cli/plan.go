@@ -1,8 +1,8 @@
 package cli
 
-// plan has corrald make a plan: which pilots to request so that a workflow meets its deadline or its budget. provision
-// requests the pilots. Both use the plan that corrald stores; its document is the planner's result, which -o json
-// prints.
+// plan makes corrald create a plan: which pilots to request so that a workflow meets its deadline or its budget.
+// provision requests the pilots. Both verbs use the plan that corrald stores; the plan's document is the planner's
+// result, which -o json prints.
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 
 var plans = noun[corral.PlanID]{name: "plan", key: idKey[corral.PlanID]}
 
-// planVerbs are the verbs on plans, simulate and provision among them.
+// planVerbs are the verbs for plans, including simulate and provision.
 type planVerbs struct{ *printer }
 
 func (v planVerbs) command() *cli.Command {
@@ -106,7 +106,7 @@ func goalOf(c *cli.Context) (plan.Goal, error) {
 	g := plan.Goal{Objective: plan.Objective(c.String("objective")), Tradeoff: c.Float64("tradeoff"),
 		Confidence: c.Float64("confidence")}
 	switch {
-	case !(g.Tradeoff >= 0 && g.Tradeoff <= 1): // false for NaN, too
+	case !(g.Tradeoff >= 0 && g.Tradeoff <= 1): // also false for NaN
 		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "%g is not between 0 and 1", g.Tradeoff)
 	case c.IsSet("confidence") && !(g.Confidence > 0 && g.Confidence < 1):
 		return g, corral.ErrorAt(corral.Invalid, "--confidence", "%g is not between 0 and 1", g.Confidence)
@@ -173,7 +173,7 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 	return n, err
 }
 
-// readWorkflowFor reads the workflow to plan and returns it as WfFormat.
+// readWorkflowFor reads the workflow to be planned and returns it in WfFormat.
 func (v planVerbs) readWorkflowFor(c *cli.Context, file string) ([]byte, error) {
 	w, err := v.readWorkflow(c.Context, file, false)
 	if errors.Is(err, fs.ErrNotExist) && input.Nearest(namesIn(c.Command.Subcommands), file) != "" {
@@ -202,7 +202,7 @@ func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 	return err
 }
 
-// infeasible returns the error of a plan whose goal is out of reach, nil for other plans.
+// infeasible returns an error for a plan whose goal is out of reach, and nil for other plans.
 func infeasible(row corral.Plan) error {
 	if row.State != corral.PlanInfeasible {
 		return nil
@@ -228,7 +228,8 @@ func (v planVerbs) show(row corral.Plan, explain bool) error {
 	return nil
 }
 
-// showParts prints the tables of a plan: its pilots, or those of the nearest plan, and with explain the reasons.
+// showParts prints the tables of a plan: its pilots, or the pilots of the nearest feasible plan, and with explain the
+// reasons.
 func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 	fmt.Fprintln(v.out)
 	pilots := document.Pilots
@@ -241,7 +242,7 @@ func (v planVerbs) showParts(document *plan.Plan, explain bool) error {
 		pilots = near.Pilots
 	}
 	if !document.Feasible && len(pilots) == 0 {
-		return nil // the error has the reason
+		return nil // the error contains the reason
 	}
 	err := v.listPilots(pilots)
 	if err == nil && len(document.Contest) > 0 {

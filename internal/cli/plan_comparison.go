@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// showContest lists the algorithms whose plans were simulated, and the reasons why others made none.
+// showContest lists the algorithms whose plans were simulated, and the reasons why other algorithms made no plan.
 func (v planVerbs) showContest(all []plan.Entrant) error {
 	made := slices.DeleteFunc(slices.Clone(all), func(e plan.Entrant) bool { return e.Why != "" })
 	if err := entrantTable.list(v.printer, made); err != nil {
@@ -32,7 +32,7 @@ var entrantTable = listing[plan.Entrant]{
 		{"missed", func(e plan.Entrant) any { return percent(e.Missed) }},
 		{"weight", func(e plan.Entrant) any {
 			if e.Weight == 0 {
-				return "" // it has no influence
+				return "" // the value has no influence
 			}
 			return fmt.Sprintf("%.3f", e.Weight)
 		}},

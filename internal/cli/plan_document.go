@@ -1,7 +1,8 @@
 package cli
 
-// An existing plan is named by its id, or by a file printed by `corral plan -o json`. Its document is the planner's
-// result; a schedule of many tasks is stored apart from it, in corrald or in a file of its own.
+// An existing plan is specified by its id, or by a file with the output of `corral plan -o json`. The plan's document
+// is the planner's result; a schedule of many tasks is stored separately from the document, in corrald or in a file of
+// its own.
 
 import (
 	"bytes"
@@ -23,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// showKept prints a plan of corrald, and writes its pictures and its schedule if requested.
+// showKept prints a plan that corrald stores, and writes its pictures and its schedule if requested.
 func (v planVerbs) showKept(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 	row, err := cl.Plan(c.Context, id)
 	if err != nil {
@@ -39,8 +40,8 @@ func (v planVerbs) showKept(c *cli.Context, cl *api.Client, id corral.PlanID) er
 	return v.showRevisions(c, cl, id)
 }
 
-// writeSchedule writes a plan's schedule to the file of --schedule, if there is one, and reports whether nothing else
-// is to be printed.
+// writeSchedule writes a plan's schedule to the file of --schedule, if given, and reports whether nothing else should
+// be printed.
 func writeSchedule(c *cli.Context, cl *api.Client, row corral.Plan) (all bool, err error) {
 	file := c.String("schedule")
 	if file == "" {
@@ -57,7 +58,7 @@ func writeSchedule(c *cli.Context, cl *api.Client, row corral.Plan) (all bool, e
 	return false, os.WriteFile(file, lines, 0o666)
 }
 
-// scheduleLines returns a plan's schedule from corrald, or for a dry run the one in its document.
+// scheduleLines returns a plan's schedule from corrald or, for a dry run, the schedule in the plan's document.
 func scheduleLines(ctx context.Context, cl *api.Client, row corral.Plan) ([]byte, error) {
 	if row.ID != 0 {
 		return cl.PlanSchedule(ctx, row.ID)
@@ -75,7 +76,7 @@ func scheduleLines(ctx context.Context, cl *api.Client, row corral.Plan) ([]byte
 	return lines.Bytes(), err
 }
 
-// scheduleApart returns the schedule that is stored apart from a plan's document, or nil.
+// scheduleApart returns the schedule that is stored separately from a plan's document, or nil.
 func scheduleApart(ctx context.Context, cl *api.Client, row corral.Plan) ([]plan.Placement, error) {
 	document, _, err := documentOf(row)
 	if err != nil || document.Whole() {
@@ -93,7 +94,7 @@ func documentOf(row corral.Plan) (document *plan.Plan, nearest bool, err error) 
 	document = new(plan.Plan)
 	if err := json.Unmarshal(row.Document, document); err != nil {
 		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) { // its text names a Go type, which means nothing to users
+		if errors.As(err, &wrong) { // the error's text names a Go type, which is meaningless to users
 			err = fmt.Errorf("%s is %s", wrong.Field, wrong.Value)
 		}
 		return nil, false, corral.ErrorAt(corral.Invalid, "plan", "it is not a plan: %w", err)
@@ -104,28 +105,29 @@ func documentOf(row corral.Plan) (document *plan.Plan, nearest bool, err error) 
 	return document, false, nil
 }
 
-// scheduleInFlag names the file to read a plan's schedule from.
+// scheduleInFlag returns the flag for the file from which a plan's schedule is read.
 func scheduleInFlag() cli.Flag {
 	return &cli.StringFlag{Name: "schedule",
 		Usage: "read the schedule from `FILE`, if the plan's file has only its digest"}
 }
 
-// scheduleOutFlag names the file to write a plan's schedule to.
+// scheduleOutFlag returns the flag for the file to which a plan's schedule is written.
 func scheduleOutFlag() cli.Flag {
 	return &cli.StringFlag{Name: "schedule",
 		Usage:  "write the place and time of each task, as lines of JSON, to `FILE`; - prints only the schedule",
 		Action: func(_ *cli.Context, file string) error { return checkWritable("--schedule", file) }}
 }
 
-// A planInput is the plan that the first argument of a command names.
+// A planInput is the plan that the first argument of a command specifies.
 type planInput struct {
-	row      corral.Plan // only the document is known if a file has nothing else
+	row      corral.Plan // contains only the document if the file has no other content
 	document *plan.Plan  // with its schedule
-	foreign  bool        // the schedule is that of another plan
+	foreign  bool        // the schedule belongs to another plan
 	nearest  bool        // the goal is out of reach; the document is the nearest feasible plan
 }
 
-// readPlan reads the plan that the first argument names: an id is that of a plan of corrald, anything else a file.
+// readPlan reads the plan that the first argument specifies: a number is the id of a plan that corrald stores, any
+// other argument is the name of a file.
 func readPlan(c *cli.Context) (r planInput, err error) {
 	name, lines := c.Args().First(), fromFile(c.String("schedule"))
 	id, notOne := strconv.ParseInt(name, 10, 64)
@@ -178,7 +180,7 @@ func checkAssumptions(a *plan.Assumed) error {
 	return a.Check()
 }
 
-// planKept reads a plan of corrald, and returns a function that reads its schedule.
+// planKept reads a plan that corrald stores, and returns a function that reads the plan's schedule.
 func planKept(c *cli.Context, id corral.PlanID) (row corral.Plan, lines func() ([]byte, error), err error) {
 	cl, err := connect(c)
 	if err == nil {
@@ -187,7 +189,8 @@ func planKept(c *cli.Context, id corral.PlanID) (row corral.Plan, lines func() (
 	return row, func() ([]byte, error) { return cl.PlanSchedule(c.Context, id) }, err
 }
 
-// planFile reads a plan from a file: the output of `corral plan -o json`, or the document in it.
+// planFile reads a plan from a file, which contains either the output of `corral plan -o json` or only the document in
+// that output.
 func planFile(name string) (row corral.Plan, err error) {
 	text, err := input.ReadFile(name, api.MaxRunBody)
 	if err != nil {
@@ -209,8 +212,8 @@ func planFile(name string) (row corral.Plan, err error) {
 	return row, nil
 }
 
-// notAPlan returns the error about a file without a plan. If err is a syntax error of package json, it names the line;
-// other errors name Go types and are left out.
+// notAPlan returns the error for a file that does not contain a plan. If err is a syntax error of package json, the
+// result names the line; other errors name Go types and are omitted.
 func notAPlan(name string, text []byte, err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -220,7 +223,7 @@ func notAPlan(name string, text []byte, err error) error {
 	return corral.ErrorAt(corral.Invalid, name, "it is not a plan: want the output of `corral plan -o json`")
 }
 
-// fromFile returns a function that reads the file of a schedule.
+// fromFile returns a function that reads a schedule from a file.
 func fromFile(name string) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		if name == "" {
@@ -235,8 +238,8 @@ func fromFile(name string) func() ([]byte, error) {
 	}
 }
 
-// trimBOM removes the byte order mark that some editors put at the beginning of a text.
+// trimBOM removes the byte order mark that some editors insert at the beginning of a text.
 func trimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte(input.ByteOrderMark)) }
 
-// maxSchedule is the maximum length of a schedule's file in bytes: some ten million tasks.
+// maxSchedule is the maximum length of a schedule file in bytes, enough for about ten million tasks.
 const maxSchedule = 1 << 30

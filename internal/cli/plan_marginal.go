@@ -8,7 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// showMarginal prints the worth of further cpus, if it was requested, and below it the steps that do not pay.
+// showMarginal prints the benefit of further cpus, if that was requested, and below that the steps that are not worth
+// their cost.
 func (v planVerbs) showMarginal(all []plan.Marginal) error {
 	if len(all) == 0 {
 		return nil

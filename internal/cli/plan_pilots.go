@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A numberedPilot is a pilot with its number in its plan.
+// A numberedPilot is a pilot together with its number in the plan.
 type numberedPilot struct {
 	plan.Pilot
 	number int

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// releasedStates are the states in which a pilot holds no resources any more.
+// releasedStates lists the states in which a pilot no longer holds any resources.
 var releasedStates = strings.Join([]string{string(corral.GlideinDeleted), string(corral.GlideinFinished),
 	string(corral.GlideinFailed)}, ",")
 
@@ -24,7 +24,7 @@ func (v planVerbs) provisionCommand() *cli.Command {
 	c := plans.verb("provision", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 		row, err := cl.ProvisionPlan(c.Context, id)
 		if err == nil {
-			err = v.showRow(row) // before the wait, which may fail or be interrupted
+			err = v.showRow(row) // printed before the wait, which may fail or be interrupted
 		}
 		if err != nil || !c.Bool("wait") {
 			return err
@@ -44,8 +44,8 @@ func releasePlan(c *cli.Context, cl *api.Client, id corral.PlanID) (corral.Plan,
 	return row, awaitReleased(c.Context, cl, id, c.Duration("timeout"))
 }
 
-// awaitProvisioned waits for the workers of those pilots of a plan that are submitted first; the timeout is for all of
-// them together; 0: no limit.
+// awaitProvisioned waits for the workers of the pilots of a plan that are submitted first. The timeout applies to all
+// of these pilots together; 0 means no limit.
 func (v planVerbs) awaitProvisioned(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 	began, timeout := time.Now(), c.Duration("timeout")
 	pilots, err := cl.Glideins(c.Context, api.Filter{Labels: map[string]string{"plan": fmt.Sprint(id)}})
@@ -62,8 +62,8 @@ func (v planVerbs) awaitProvisioned(c *cli.Context, cl *api.Client, id corral.Pl
 	return err
 }
 
-// soonest returns the glideins with the earliest NotBefore, a zero time being the earliest, from those that are not
-// over, if there are any.
+// soonest returns the glideins with the earliest NotBefore, where a zero time is the earliest. It considers only
+// glideins that are not over, if there are any.
 func soonest(all []corral.Glidein) (first []corral.Glidein) {
 	over := func(g corral.Glidein) bool { return g.State.Terminal() }
 	if live := slices.DeleteFunc(slices.Clone(all), over); len(live) > 0 {
@@ -80,7 +80,8 @@ func soonest(all []corral.Glidein) (first []corral.Glidein) {
 	return first
 }
 
-// awaitReleased waits until none of a plan's pilots is left; the timeout is for all of them together; 0: no limit.
+// awaitReleased waits until none of a plan's pilots is left. The timeout applies to all pilots together; 0 means no
+// limit.
 func awaitReleased(ctx context.Context, cl *api.Client, id corral.PlanID, timeout time.Duration) error {
 	began := time.Now()
 	pilots, err := cl.Glideins(ctx, api.Filter{Labels: map[string]string{"plan": fmt.Sprint(id)}})
@@ -95,7 +96,7 @@ func awaitReleased(ctx context.Context, cl *api.Client, id corral.PlanID, timeou
 	return err
 }
 
-// remaining returns the rest of a timeout, at least a millisecond, since 0 means no limit.
+// remaining returns the remaining part of a timeout, which is at least a millisecond because 0 means no limit.
 func remaining(timeout, spent time.Duration) time.Duration {
 	if timeout == 0 {
 		return 0

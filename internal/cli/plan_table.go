@@ -13,7 +13,8 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A planRow is a plan with the values that its texts contain, each decoded once for all cells. Its JSON is the plan's.
+// A planRow is a plan with the values that are encoded in its texts, each decoded once for all cells. In JSON it is the
+// same as the plan.
 type planRow struct {
 	corral.Plan
 	document *plan.Plan   // nil: the plan is from a list, or its document is damaged
@@ -35,7 +36,7 @@ func planRowOf(row corral.Plan) planRow {
 	return r
 }
 
-// planRows lists plans, as the client does.
+// planRows lists plans in the same way as the client.
 func planRows(cl *api.Client, ctx context.Context, f api.Filter) ([]planRow, error) {
 	all, err := cl.Plans(ctx, f)
 	rows := make([]planRow, len(all))
@@ -48,8 +49,8 @@ func planRows(cl *api.Client, ctx context.Context, f api.Filter) ([]planRow, err
 // showRow prints the fields of a plan.
 func (v planVerbs) showRow(row corral.Plan) error { return planTable.show(v.printer, planRowOf(row)) }
 
-// fromDocument returns a cell computed from a plan's document. It is empty if the goal is out of reach or there is no
-// document.
+// fromDocument returns a cell computed from a plan's document. The cell is empty if the goal is out of reach or if
+// there is no document.
 func fromDocument(cell func(*plan.Plan) any) func(planRow) any {
 	return func(r planRow) any {
 		if r.document == nil || !r.document.Feasible {
@@ -101,7 +102,7 @@ var planTable = listing[planRow]{
 	},
 }
 
-// confidenceOf formats the probability that a plan meets its deadline, if that was requested.
+// confidenceOf formats the probability that a plan meets its deadline, if a confidence was requested.
 func confidenceOf(d *plan.Plan) any {
 	c := d.Confidence
 	switch {

@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// answering returns a client of a server with these answers.
+// answering returns a client for a server that sends these answers.
 func answering(t *testing.T, answer func(*http.Request) any) *api.Client {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +60,7 @@ func TestRevisionsAreAskedForOnceASecond(t *testing.T) {
 	}
 }
 
-// TestReleaseHasOneDeadline: the wait for each pilot of a plan has the time that the earlier ones left.
+// TestReleaseHasOneDeadline: the wait for each pilot of a plan is limited to the time that the earlier waits have left.
 func TestReleaseHasOneDeadline(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ timeout, spent, want time.Duration }{
@@ -87,7 +87,7 @@ func TestReleaseHasOneDeadline(t *testing.T) {
 	}
 }
 
-// TestSimulatedTasksNeedWhatTheWorkflowSays: gpus and disk as well as cpus and memory.
+// TestSimulatedTasksNeedWhatTheWorkflowSays: the needs include gpus and disk as well as cpus and memory.
 func TestSimulatedTasksNeedWhatTheWorkflowSays(t *testing.T) {
 	t.Parallel()
 	needs := corral.Resources{CPUs: 2, MemoryMiB: 300, GPUs: 1, DiskMiB: 40}

@@ -1,6 +1,7 @@
 package cli
 
-// validate checks a plan here and not in corrald, with the rules of package validator and the plan's own assumptions.
+// validate checks a plan in this program, not in corrald, with the rules of package validator and the plan's own
+// assumptions.
 
 import (
 	"bytes"
@@ -26,15 +27,15 @@ func (v planVerbs) validateCommand() *cli.Command {
 type verdict struct {
 	Valid     bool     `json:"valid"`
 	Nearest   bool     `json:"nearest"`            // the goal is out of reach; the nearest plan was checked
-	Unchecked []string `json:"unchecked"`          // rules that need the workflow
-	Breaches  []breach `json:"breaches,omitempty"` // in the order in which they were found
+	Unchecked []string `json:"unchecked"`          // rules whose check needs the workflow
+	Breaches  []breach `json:"breaches,omitempty"` // rules that the plan breaks, in the order in which they were found
 }
 
 // A breach is one rule that a plan breaks.
 type breach struct {
 	Rule  string `json:"rule"`
-	Where string `json:"where"`          // the first place
-	More  int    `json:"more,omitempty"` // further places
+	Where string `json:"where"`          // the first place where the plan breaks the rule
+	More  int    `json:"more,omitempty"` // number of further places
 }
 
 func (v planVerbs) validate(c *cli.Context) error {
@@ -60,10 +61,10 @@ func (v planVerbs) validate(c *cli.Context) error {
 	return v.showVerdict(found, c.Args().First())
 }
 
-// digestRule is the rule that a plan's document matches its digest.
+// digestRule is the name of the rule that a plan's document must match its digest.
 const digestRule = "digest"
 
-// breachesOf lists the rules that a plan breaks in its problem.
+// breachesOf lists the rules that a plan breaks with respect to its problem.
 func breachesOf(read planInput, problem plan.Problem) (all []breach) {
 	if !sameDigest(read.row) {
 		all = append(all, breach{Rule: digestRule, Where: "the plan is not the one that has the digest " +
@@ -80,8 +81,8 @@ func breachesOf(read planInput, problem plan.Problem) (all []breach) {
 	return all
 }
 
-// sameDigest reports whether a plan's document matches the digest of its row. A document alone has no digest, and
-// passes.
+// sameDigest reports whether a plan's document matches the digest of its row. A document without a row has no digest,
+// and passes the check.
 func sameDigest(row corral.Plan) bool {
 	var compact bytes.Buffer
 	if row.Digest == "" {

@@ -1,6 +1,6 @@
 package cli
 
-// The client draws plans, not corrald: the document has all the data.
+// Plans are drawn by the client, not by corrald, because the document contains all the data.
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 // planPlot is the help of --plot for a plan.
 const planPlot = "plot the cpus that it holds over time, and the considered plans, into `FILE`.png or .svg"
 
-// plotFlag names the file for a picture. It checks the extension before anything is requested.
+// plotFlag returns the flag for the file of a picture. The flag checks the extension before anything is requested.
 func plotFlag(usage string) cli.Flag {
 	return &cli.StringFlag{
 		Name:  "plot",
@@ -32,7 +32,7 @@ func plotFlag(usage string) cli.Flag {
 	}
 }
 
-// checkWritable refuses a file that cannot be written at its place, before its content is computed.
+// checkWritable refuses a file that cannot be written in its folder, before the content of the file is computed.
 func checkWritable(flag, file string) error {
 	if dir, err := os.Stat(filepath.Dir(file)); err != nil || !dir.IsDir() {
 		return corral.ErrorAt(corral.Invalid, flag, "there is no folder %s", filepath.Dir(file))
@@ -51,7 +51,7 @@ func formatOf(file string) (plot.Format, error) {
 	return f, nil
 }
 
-// plotPlan draws a plan, or the nearest feasible one, into the file of --plot, if there is one.
+// plotPlan draws a plan, or the nearest feasible plan, into the file of --plot, if given.
 func plotPlan(c *cli.Context, cl *api.Client, row corral.Plan) error {
 	file := c.String("plot")
 	if file == "" {

@@ -1,7 +1,7 @@
 package cli
 
-// Everything is printed in one of three ways: as a table, as JSON or YAML with the names of the REST API, or as bare
-// ids with --quiet. Data goes to stdout and everything else to stderr, so a script can rely on either form.
+// All output has one of three forms: a table, JSON or YAML with the names of the REST API, or only ids with --quiet.
+// Data is written to stdout and everything else to stderr, so scripts can rely on each form.
 
 import (
 	"cmp"
@@ -36,14 +36,14 @@ var forms = []string{formTable, formJSON, formYAML}
 type printer struct {
 	stdio
 	format string
-	quiet  bool       // print bare ids
-	flags  []cli.Flag // of the running command
+	quiet  bool       // print only ids
+	flags  []cli.Flag // flags of the running command
 }
 
-// configure reads the global flags; it runs before every command.
+// configure reads the global flags; it is called before every command.
 func (p *printer) configure(c *cli.Context) error {
 	format := c.String("output")
-	if isCommand(c.App.Commands, format) { // -o took the command for its value
+	if isCommand(c.App.Commands, format) { // -o has consumed the command as its value
 		return corral.ErrorAt(corral.Invalid, "--output", "wants table, json or yaml before the command %q", format)
 	}
 	if !slices.Contains(forms, format) {
@@ -60,7 +60,7 @@ func isCommand(commands []*cli.Command, word string) bool {
 	})
 }
 
-// forPeople reports whether to print tables and the text around them.
+// forPeople reports whether output is for people, with tables and text around them.
 func (p *printer) forPeople() bool { return p.format == formTable && !p.quiet }
 
 // say writes a line to stderr, unless --quiet is given.
@@ -70,7 +70,7 @@ func (p *printer) say(format string, args ...any) {
 	}
 }
 
-// print writes v in the requested form; people writes it as text, and id is printed with --quiet.
+// print writes v in the requested form; people writes v as text, and id is printed with --quiet.
 func (p *printer) print(v any, id string, people func()) error {
 	switch {
 	case p.quiet:
@@ -98,24 +98,24 @@ func (p *printer) encode(v any) error {
 	return err
 }
 
-// An objectError concerns an object that the command created or found; with -o json the problem's instance is the
-// object's path.
+// An objectError is an error that concerns an object that the command created or found; with -o json the problem's
+// instance is the object's path.
 type objectError struct {
-	instance string // its path in the REST API
+	instance string // the object's path in the REST API
 	err      error
 }
 
 func (a objectError) Error() string { return a.err.Error() }
 func (a objectError) Unwrap() error { return a.err }
 
-// A printedError is already visible on stdout.
+// A printedError is an error that is already visible on stdout.
 type printedError struct{ error }
 
 func (s printedError) Unwrap() error { return s.error }
 
-// problem reports an error: as a sentence on stderr, and with -o json or yaml also as a problem object on stdout, where
-// a script looks for the answer. The details of an internal error of corrald are only in corrald's log; those of an
-// error of this program are shown, since the reader is its user.
+// problem reports an error as a sentence on stderr and, with -o json or yaml, also as a problem object on stdout, where
+// scripts expect the answer. The details of an internal error of corrald are only in corrald's log; the details of an
+// error of this program are shown, because the reader is this program's own user.
 func (p *printer) problem(err error) {
 	fmt.Fprintln(p.err, "corral: "+readable(withFlag(err, p.flags)))
 	var already printedError
@@ -131,7 +131,7 @@ func (p *printer) problem(err error) {
 	if errors.As(err, &of) {
 		problem.Instance = of.instance
 	}
-	_ = p.encode(problem) // stderr has the same text
+	_ = p.encode(problem) // the same text is on stderr
 }
 
 // maxSentence is the maximum length of a sentence in characters.
@@ -146,7 +146,7 @@ func readable(sentence string) string {
 type stream struct {
 	io.Writer
 	mu  sync.Mutex // guards err
-	err error      // the first
+	err error      // the first error
 }
 
 func (o *stream) Write(b []byte) (int, error) {
@@ -175,16 +175,16 @@ func withFlag(err error, flags []cli.Flag) string {
 	if !ok {
 		return text
 	}
-	field, _, _ := strings.Cut(place, ".") // labels.colour belongs to the flag of labels,
-	field, _, _ = strings.Cut(field, "[")  // and site_options[1] to that of site_options
+	field, _, _ := strings.Cut(place, ".") // labels.colour belongs to the flag for labels,
+	field, _, _ = strings.Cut(field, "[")  // and site_options[1] to the flag for site_options
 	name, special := flagOf[field]
 	if !special {
-		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // without the unit
+		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // the name without its unit
 	}
 	if lookup(flags, name) == nil {
 		e, placed := errors.AsType[*corral.Error](err)
 		if placed && e.Place == place && slices.Contains([]string{"id", "task", "tasks"}, place) {
-			return rest // part of the path, which the sentence names
+			return rest // the place is part of the path, which the sentence names
 		}
 		return text
 	}
@@ -199,7 +199,7 @@ var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt
 	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max",
 	"pilot_cpus": "cpus", "pilot_walltime_s": "walltime"}
 
-// terminalOf returns the terminal that w writes to, or nil.
+// terminalOf returns the terminal to which w writes, or nil.
 func terminalOf(w io.Writer) *os.File {
 	if o, ok := w.(*stream); ok {
 		w = o.Writer
@@ -222,7 +222,7 @@ func widthOf(w io.Writer) int {
 	return width
 }
 
-// lookOf returns what may be drawn on w.
+// lookOf returns a description of what may be drawn on w.
 func lookOf(w io.Writer) progress.Look {
 	if !isTerminal(w) || os.Getenv("TERM") == "dumb" {
 		return progress.Look{}

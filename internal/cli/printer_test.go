@@ -140,7 +140,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A silence is a stdin without input.
+// A silence is a stdin that never provides any input.
 type silence struct {
 	signal func()
 	over   <-chan struct{}
@@ -152,7 +152,7 @@ func (s silence) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// A signal also ends a command that reads.
+// A signal also ends a command that is reading input.
 func TestSignalsEndReading(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "w.json")

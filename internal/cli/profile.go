@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// profileVerbs are the verbs on profiles of tasks.
+// profileVerbs are the verbs for profiles of tasks.
 type profileVerbs struct{ *printer }
 
 func (v profileVerbs) command() *cli.Command {
@@ -62,7 +62,7 @@ func (v profileVerbs) profile(c *cli.Context) error {
 	return v.showClasses(merged)
 }
 
-// showClasses prints a line for each kind of task, and remarks on unusual ones.
+// showClasses prints a line for each kind of task, and remarks on unusual kinds.
 func (v profileVerbs) showClasses(merged *profile.Profile) error {
 	if err := classTable.list(v.printer, merged.Classes()); err != nil || v.quiet {
 		return err
@@ -80,7 +80,7 @@ func (v profileVerbs) showClasses(merged *profile.Profile) error {
 	return nil
 }
 
-// speedLines compares the types of hosts with the one on which most tasks ran.
+// speedLines compares the types of hosts with the type on which most tasks ran.
 func speedLines(speeds profile.Speeds) (said []string) {
 	reference := ""
 	for host, s := range speeds {
@@ -97,7 +97,7 @@ func speedLines(speeds profile.Speeds) (said []string) {
 	return said
 }
 
-// find returns the named profile: one of the library, of a run or stored by corrald, or a file.
+// find returns the named profile: a profile of the library or of a run, a profile that corrald stores, or a file.
 func (v profileVerbs) find(c *cli.Context, name string) (*profile.Profile, error) {
 	if of, ok := strings.CutPrefix(name, api.LibraryProfile); ok {
 		if found, ok := profile.FromLibrary(of); ok {
@@ -119,7 +119,7 @@ func (v profileVerbs) find(c *cli.Context, name string) (*profile.Profile, error
 	return fetchProfile(c, name, func(cl *api.Client) ([]byte, error) { return profileDocument(c.Context, cl, name) })
 }
 
-// fetchProfile reads a profile from an answer of corrald.
+// fetchProfile requests a profile from corrald and parses the answer.
 func fetchProfile(c *cli.Context, name string, ask func(*api.Client) ([]byte, error)) (*profile.Profile, error) {
 	cl, err := connect(c)
 	if err != nil {
@@ -132,7 +132,7 @@ func fetchProfile(c *cli.Context, name string, ask func(*api.Client) ([]byte, er
 	return profile.ReadJSON(bytes.NewReader(text), name)
 }
 
-// className returns the name of a class in output.
+// className returns the name of a class as shown in output.
 func className(transformation string, level int) string {
 	if level == profile.AllLevels {
 		return transformation
@@ -140,7 +140,7 @@ func className(transformation string, level int) string {
 	return fmt.Sprintf("%s at level %d", transformation, level)
 }
 
-// statOf returns a cell with a statistic, empty if it was not measured.
+// statOf returns a cell with a statistic, which is empty if the statistic was not measured.
 func statOf(m profile.Metric, of func(profile.Stat) any) func(*profile.Class) any {
 	return func(c *profile.Class) any {
 		if s := c.Stat(m); s.Count > 0 {
@@ -183,8 +183,8 @@ var libraryTable = listing[string]{
 	columns: []column[string]{{"profile", func(name string) any { return api.LibraryProfile + name }}},
 }
 
-// showModels prints, for each kind of task that occurs in two runs, the error of each model in predicting a run from
-// the others, and the model that is chosen.
+// showModels prints, for each kind of task that occurs in at least two runs, the error of each model in predicting a
+// run from the other runs, and the model that is chosen.
 func (v profileVerbs) showModels(merged *profile.Profile) error {
 	estimator := profile.NewEstimator(merged, nil)
 	share := func(wrong func(profile.Score) float64) func(profile.Score) any {

@@ -1,8 +1,8 @@
 package cli
 
-// profile baseline measures a command several times. A site's speed factor is learned relative to it, and machines with
-// other clocks are compared with it. A trace shows what one run uses; a baseline shows how long runs take, and how much
-// that varies.
+// profile baseline measures a command several times. A site's speed factor is learned relative to this measurement, and
+// machines with other clock rates are compared with it. A trace shows the resources that one run uses; a baseline shows
+// how long runs take, and how much their durations vary.
 
 import (
 	"fmt"
@@ -30,7 +30,8 @@ func (v profileVerbs) baselineCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			// Only times are known, which cannot be compared with another machine's: the user has to know.
+			// The user has to be informed if only times are known, because they cannot be compared with another
+			// machine's times.
 			if b.Why != "" {
 				v.say("only times are known: %s", b.Why)
 			}

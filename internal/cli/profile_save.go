@@ -1,7 +1,7 @@
 package cli
 
-// corrald stores profiles under names, so that plans on any machine can use them and every run can add to them. Their
-// sources are read here if they are files.
+// corrald stores profiles under names, so that plans on any machine can use them and every run can add to them. Sources
+// of profiles that are files are read by this program.
 
 import (
 	"bytes"

@@ -1,8 +1,8 @@
 package cli
 
-// A profile describes the measured behaviour of each kind of task. The client makes profiles from files of executed
-// workflows and from tables, and sends a plan's profiles to corrald with the request, except those that corrald has
-// itself: its library, its runs, and stored profiles.
+// A profile describes the measured behaviour of each kind of task. The client creates profiles from files of executed
+// workflows and from tables, and sends a plan's profiles to corrald with the request, except profiles that corrald
+// already has: its library, its runs, and stored profiles.
 
 import (
 	"bytes"
@@ -32,12 +32,12 @@ func estimateFlags() []cli.Flag {
 	}
 }
 
-// sourcesOfFlag returns the sources of --profile.
+// sourcesOfFlag returns the sources given by --profile.
 func (v profileVerbs) sourcesOfFlag(c *cli.Context) ([]api.ProfileSource, error) {
 	return v.sources(c.Context, c.StringSlice("profile"))
 }
 
-// sources converts names of profiles to the request's form. It reads files here.
+// sources converts names of profiles to the form used in requests. It reads any files itself.
 func (v profileVerbs) sources(ctx context.Context, names []string) ([]api.ProfileSource, error) {
 	var all []api.ProfileSource
 	for _, name := range names {
@@ -58,8 +58,8 @@ func (v profileVerbs) sources(ctx context.Context, names []string) ([]api.Profil
 	return all, nil
 }
 
-// isFile reports whether a profile's name is that of a file: if it has the form of a path, whether or not the file
-// exists, or if the file exists.
+// isFile reports whether a profile's name is the name of a file: the name has the form of a path, whether or not the
+// file exists, or a file with that name exists.
 func isFile(name string) bool {
 	switch {
 	case strings.HasPrefix(name, api.LibraryProfile), strings.HasPrefix(name, api.RunProfile):
@@ -83,15 +83,15 @@ func pathCause(err error) error {
 	return err
 }
 
-// maxProfile is the maximum length of a profile's file in bytes: package profile reads no longer ones.
+// maxProfile is the maximum length of a profile's file in bytes, which is the maximum that package profile reads.
 const maxProfile = 256 << 20
 
-// maxTraces is the maximum length of a file of traces in bytes. A trace of a task with few files has some thousand
-// bytes.
+// maxTraces is the maximum length of a file of traces in bytes. A trace of a task with few files has a length of
+// several thousand bytes.
 const maxTraces = 4 << 30
 
-// read reads a profile from a file: a table if its name ends in .csv, a profile as JSON, traces of tasks, or an
-// executed workflow.
+// read reads a profile from a file, which may contain a table (if its name ends in .csv), a profile as JSON, traces of
+// tasks, or an executed workflow.
 func (v profileVerbs) read(ctx context.Context, file string) (*profile.Profile, error) {
 	f, err := input.Open(file)
 	if err != nil {

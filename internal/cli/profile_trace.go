@@ -1,8 +1,8 @@
 package cli
 
-// profile trace runs a command and watches its processes. It interferes as little as possible: the command has this
-// program's streams, folder and environment, signals are forwarded to it, and this program ends the way the command
-// ends. The trace goes to stderr when the command is over, or to a file.
+// profile trace runs a command and watches its processes. It interferes as little as possible: the command inherits
+// this program's streams, folder and environment, signals are forwarded to the command, and this program ends in the
+// same way as the command. The trace is written to stderr when the command is over, or to a file.
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func (e taskExit) Error() string {
 }
 
 // exitCode returns the command's exit code. If a signal ended the command, the same signal ends this program; the code
-// is for the case that it does not.
+// is used only if the signal does not end this program.
 func (e taskExit) exitCode() int {
 	if !e.status.Signaled() {
 		return e.status.ExitStatus()
@@ -59,7 +59,7 @@ func (e taskExit) exitCode() int {
 	return 128 + int(e.status.Signal())
 }
 
-// trace runs and traces the command that the arguments are.
+// trace runs the command that the arguments specify, and traces it.
 func (v profileVerbs) trace(c *cli.Context) error {
 	argv := c.Args().Slice()
 	path, err := programOf(argv[0])
@@ -97,7 +97,7 @@ func (v profileVerbs) trace(c *cli.Context) error {
 func programOf(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	switch {
-	case errors.Is(err, exec.ErrDot): // a shell also takes it if PATH includes the folder
+	case errors.Is(err, exec.ErrDot): // a shell also accepts the program if PATH includes the folder
 		return path, nil
 	case errors.Is(err, fs.ErrPermission):
 		return "", corral.Errorf(corral.Failed, "%s cannot be executed: %w", name, fs.ErrPermission)
@@ -107,7 +107,8 @@ func programOf(name string) (string, error) {
 	return path, nil
 }
 
-// traceFile opens the file that a trace is appended to, before the command runs, so that no trace is lost; nil: none.
+// traceFile opens the file to which a trace is appended, before the command runs, so that no trace is lost. It returns
+// nil if there is no such file.
 func traceFile(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
@@ -119,8 +120,8 @@ func traceFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// runTraced runs a command with this process's streams. Signals are forwarded while the command runs; after that a
-// signal ends the processes that it has left behind.
+// runTraced runs a command with this process's streams. Signals are forwarded while the command runs; after that, a
+// signal ends the processes that the command has left behind.
 func runTraced(argv []string, path string, mode trace.Mode) (ptrace.Result, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -146,14 +147,14 @@ func runTraced(argv []string, path string, mode trace.Mode) (ptrace.Result, erro
 
 // A forwarder forwards signals to a process.
 type forwarder struct {
-	left func() // ends the processes left behind
+	left func() // ends the processes that the command left behind
 
-	mu    sync.Mutex // guards what follows
-	pid   int        // -1: it has ended; 0: it has not started
+	mu    sync.Mutex // guards the fields below
+	pid   int        // -1: the process has ended; 0: it has not started
 	early []syscall.Signal
 }
 
-// started forwards the signals that came before the process existed.
+// started forwards the signals that were received before the process existed.
 func (f *forwarder) started(pid int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +170,7 @@ func (f *forwarder) ended() {
 	f.pid = -1
 }
 
-// forward forwards a signal, unless it came from the terminal, which has sent it to the process as well.
+// forward forwards a signal, unless it was sent by the terminal, which has also sent it to the process.
 func (f *forwarder) forward(s syscall.Signal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,7 +185,7 @@ func (f *forwarder) forward(s syscall.Signal) {
 	}
 }
 
-// inForeground reports whether the terminal sends its signals to this process's group.
+// inForeground reports whether the terminal sends its signals to the group of this process.
 func inForeground() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
@@ -195,12 +196,12 @@ func inForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// tellTrace writes the trace to a file, if there is one, or prints it.
+// tellTrace writes the trace to a file, if a file is given, or prints it.
 func (v profileVerbs) tellTrace(t *trace.Trace, out *os.File) error {
 	if out != nil {
 		line, err := t.Line()
 		if err == nil {
-			_, err = out.Write(line) // in one write: others may append to it, too
+			_, err = out.Write(line) // in one write, because others may also append to the file
 		}
 		if err != nil {
 			return corral.ErrorAt(corral.Failed, "--out", "writing the trace: %w", err)
@@ -218,8 +219,8 @@ func (v profileVerbs) tellTrace(t *trace.Trace, out *os.File) error {
 	return profileVerbs{&onErr}.showTrace(t)
 }
 
-// dieBySignal ends this process by a signal, so that its parent sees the same as from the command. It leaves no core
-// file, and it bypasses Go's signal handlers.
+// dieBySignal ends this process by a signal, so that the parent process observes the same end as for the command. It
+// leaves no core file, and it bypasses Go's signal handlers.
 func dieBySignal(s syscall.Signal) {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	var byDefault [4]uint64 // struct sigaction: SIG_DFL, no flags, no mask

@@ -13,11 +13,11 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// The output shows only the largest entries of a trace's lists. The JSON has all of them.
+// The output shows only the largest entries of a trace's lists. The JSON contains all entries.
 const (
 	maxFiles     = 10
-	rereadFactor = 2       // times its size: a file that is read more often is reported
-	minReread    = 1 << 20 // bytes: less reading beyond a file's size is not reported
+	rereadFactor = 2       // a file is reported if more than this many times its size is read
+	minReread    = 1 << 20 // minimum number of bytes read beyond a file's size that is reported
 )
 
 // showTrace prints the activity of a traced command.
@@ -50,7 +50,7 @@ type kindSum struct {
 	trace.Sum
 }
 
-// kindsOf returns the sums of the kinds in use.
+// kindsOf returns the sums of the kinds that occur in a trace.
 func kindsOf(t *trace.Trace) (all []kindSum) {
 	for _, k := range trace.AllKinds {
 		if s, ok := t.Kinds[k]; ok {
@@ -72,7 +72,7 @@ var kindTable = listing[kindSum]{
 	},
 }
 
-// largest returns the files with most traffic, without pipes and sockets, which have no names.
+// largest returns the files with the most traffic, without pipes and sockets, because these have no names.
 func largest(files []trace.File) []trace.File {
 	all := slices.DeleteFunc(slices.Clone(files), func(f trace.File) bool {
 		return f.Kind == trace.Pipe || f.Kind == trace.Socket || f.Read+f.Written == 0
@@ -127,8 +127,8 @@ func missedCalls(t *trace.Trace) string {
 	return strings.Join(said, ", ")
 }
 
-// readTraces makes a profile from the traces in a file. It leaves out traces of failed commands, which are not typical
-// of such tasks.
+// readTraces creates a profile from the traces in a file. It omits traces of failed commands, which are not typical of
+// such tasks.
 func (v profileVerbs) readTraces(r io.Reader, file string) (*profile.Profile, error) {
 	made, failed := profile.New(), 0
 	err := trace.Read(r, file, func(t *trace.Trace) error {

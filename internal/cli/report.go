@@ -1,7 +1,7 @@
 package cli
 
-// report writes a page about a run or a plan. This file asks corrald for the data; package report computes and lays out
-// the page.
+// report writes a page about a run or a plan. This file requests the data from corrald; package report computes and
+// lays out the page.
 
 import (
 	"bytes"
@@ -69,7 +69,7 @@ type reporter interface {
 	Figures() []plot.Figure
 }
 
-// reportOf makes the report that the command line requests.
+// reportOf creates the report that the command line requests.
 func reportOf(c *cli.Context, cl *api.Client) (reporter, error) {
 	if c.IsSet("plan") {
 		id, err := idKey[corral.PlanID]("--plan", c.String("plan"))
@@ -93,7 +93,8 @@ func planReport(ctx context.Context, cl *api.Client, id corral.PlanID) (*report.
 	return report.Of(facts)
 }
 
-// runReport makes a report from corrald's data about a run, and about its plan, if that can be reported on.
+// runReport creates a report from corrald's data about a run, and about the run's plan if a report on the plan is
+// possible.
 func runReport(ctx context.Context, cl *api.Client, id corral.RunID) (*report.RunReport, error) {
 	f := report.RunFacts{Now: time.Now()}
 	var err error
@@ -116,7 +117,7 @@ func runReport(ctx context.Context, cl *api.Client, id corral.RunID) (*report.Ru
 		return nil, err
 	}
 	if plan, err := strconv.ParseInt(f.Run.Labels["plan"], 10, 64); err == nil {
-		f.Plan, _ = planReport(ctx, cl, corral.PlanID(plan)) // it may be deleted, or used for another run by now
+		f.Plan, _ = planReport(ctx, cl, corral.PlanID(plan)) // by now the plan may be deleted, or used for another run
 		if f.Plan != nil && f.Plan.Run != id {
 			f.Plan = nil
 		}
@@ -124,8 +125,8 @@ func runReport(ctx context.Context, cl *api.Client, id corral.RunID) (*report.Ru
 	return report.OfRun(f), nil
 }
 
-// writeReport writes the page and the pictures to their files, or the page to stdout; with -o json and -o yaml, stdout
-// gets the page's data.
+// writeReport writes the page and the pictures to their files, or the page to stdout; with -o json or -o yaml, it
+// writes the page's data to stdout.
 func (p *printer) writeReport(c *cli.Context, r reporter) error {
 	file, pictures := c.String("out"), c.String("plot")
 	if pictures != "" {
@@ -152,7 +153,7 @@ func (p *printer) writeReport(c *cli.Context, r reporter) error {
 	return err
 }
 
-// factsOf returns corrald's data about a plan. It leaves out ledgers that it cannot get, such as that of a deleted
+// factsOf returns corrald's data about a plan. It omits ledgers that it cannot obtain, such as the ledger of a deleted
 // site.
 func factsOf(ctx context.Context, cl *api.Client, id corral.PlanID) (f report.Facts, err error) {
 	f.Now = time.Now()

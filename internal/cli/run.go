@@ -1,8 +1,9 @@
 package cli
 
-// run reads the workflow here, so that errors in a file are reported with its name, and sends corrald the document.
-// From then on the run belongs to corrald; this command follows it and returns its result as the exit code. If a signal
-// or --timeout ends the command early, the run continues unless --cancel-on-interrupt is given.
+// run reads the workflow in the client, so that errors in a file are reported with the file's name, and sends the
+// document to corrald. From then on the run belongs to corrald; this command follows the run and returns its result as
+// the exit code. If a signal or --timeout ends the command early, the run continues unless --cancel-on-interrupt is
+// given.
 
 import (
 	"bytes"
@@ -27,7 +28,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// runVerbs are the verbs on runs, with run and submit, which make one.
+// runVerbs are the verbs for runs, including run and submit, which create a run.
 type runVerbs struct{ *printer }
 
 func (v runVerbs) runCommand() *cli.Command {
@@ -59,8 +60,8 @@ func (v runVerbs) runCommand() *cli.Command {
 	}
 }
 
-// begin follows a new run to its end, unless --detach is given. With -q it prints the id first, so that a script has it
-// in any case.
+// begin follows a new run to its end, unless --detach is given. With -q it prints the id first, so that a script
+// receives the id in any case.
 func (v runVerbs) begin(c *cli.Context, cl *api.Client, r corral.Run, auto *autoRun) error {
 	if c.String("clustering") == string(clustering.Auto) && !c.Bool("auto") {
 		v.say("clustering: %s", r.Options.Clustering)
@@ -76,8 +77,8 @@ func (v runVerbs) begin(c *cli.Context, cl *api.Client, r corral.Run, auto *auto
 	return v.showEnd(r, err)
 }
 
-// showsReasons reports whether the progress of a run permanently shows why nothing runs: a live display on a terminal
-// overwrites it.
+// showsReasons reports whether the progress of a run permanently shows why no task is running. A live display on a
+// terminal does not, because it overwrites the reason.
 func (v runVerbs) showsReasons(c *cli.Context) bool {
 	switch c.String("progress") {
 	case progressJSON, progressLines:
@@ -88,7 +89,7 @@ func (v runVerbs) showsReasons(c *cli.Context) bool {
 	return !v.quiet && !lookOf(v.err).Live()
 }
 
-// warnOfLack prints what the cluster lacks for a new run, if nothing else shows it.
+// warnOfLack prints what the cluster lacks for a new run, if this is not shown otherwise.
 func (p *printer) warnOfLack(r corral.Run, unshown bool) {
 	if unshown && r.Reason != "" {
 		fmt.Fprintln(p.err, "corral: warning: "+readable(r.Reason))
@@ -98,12 +99,12 @@ func (p *printer) warnOfLack(r corral.Run, unshown bool) {
 // followNew follows a new run to its end.
 func (v runVerbs) followNew(c *cli.Context, cl *api.Client, r corral.Run, view progress.View) (corral.Run, error) {
 	if v.quiet {
-		fmt.Fprintln(v.out, r.ID) // a script gets the id in any case
+		fmt.Fprintln(v.out, r.ID) // a script receives the id in any case
 	}
 	return v.followOn(c, cl, r, runFollow{view, c.Duration("timeout")})
 }
 
-// showEnd prints a run that has been followed to its end, unless only its id was requested.
+// showEnd prints a run that was followed to its end, unless only the run's id was requested.
 func (v runVerbs) showEnd(r corral.Run, err error) error {
 	if err != nil || v.quiet {
 		return err
@@ -111,8 +112,8 @@ func (v runVerbs) showEnd(r corral.Run, err error) error {
 	return v.show(r)
 }
 
-// newRun reads the workflow, prints its warnings, and makes the request. All errors in the file are found here, before
-// corrald is asked, and the paths in the request are absolute: corrald works in another directory.
+// newRun reads the workflow, prints its warnings, and creates the request. All errors in the file are found here,
+// before corrald is contacted. The paths in the request are absolute, because corrald works in another directory.
 func (v runVerbs) newRun(c *cli.Context, file string) (api.NewRun, error) {
 	n, err := newRunOptions(c)
 	if err != nil {
@@ -121,7 +122,7 @@ func (v runVerbs) newRun(c *cli.Context, file string) (api.NewRun, error) {
 	n.WorkflowName, n.Changed = file, c.Bool("changed")
 	n.Options.Inputs = c.String("inputs")
 	if word, _ := formats.Of(file); word == "dagman" && !c.IsSet("retries") {
-		n.Options.Retries = 0 // like DAGMan: only the file's RETRY makes a node run again
+		n.Options.Retries = 0 // as in DAGMan, only RETRY in the file makes a node run again
 	}
 	if n.Changed && c.Bool("auto") {
 		return n, corral.ErrorAt(corral.Invalid, "--changed",
@@ -145,7 +146,7 @@ func (v runVerbs) newRun(c *cli.Context, file string) (api.NewRun, error) {
 	return n, attachWorkflow(c, &n, w)
 }
 
-// newRunOptions makes the request for a run without its workflow.
+// newRunOptions creates the request for a run, without the workflow.
 func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 	n = api.NewRun{
 		Cluster: c.String("cluster"), Labels: labelsOf(c, "label"),
@@ -157,7 +158,7 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 			Trace: c.String("trace"),
 		},
 	}
-	if limit := c.Int("crash-limit"); limit < 0 { // a request has -1 where the flag has 0
+	if limit := c.Int("crash-limit"); limit < 0 { // 0 in the flag is -1 in the request
 		return n, corral.ErrorAt(corral.Invalid, "--crash-limit", "%d is not a number of workers, 0 or more", limit)
 	}
 	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall,
@@ -172,8 +173,8 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 	return n, err
 }
 
-// attachWorkflow puts a workflow into a request, as WfFormat whatever its original format. A corrald reached over https
-// is on another machine, where the source folder of this one does not exist or is a different one.
+// attachWorkflow adds a workflow to a request, as WfFormat whatever its original format. A corrald that is reached over
+// https is on another machine, where the source folder of this machine does not exist or is a different folder.
 func attachWorkflow(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
 	var document bytes.Buffer
 	err := wfformat.Write(&document, w)
@@ -185,13 +186,13 @@ func attachWorkflow(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
 }
 
 // follow shows the run's progress until it is over, for at most d (0: without limit). A run that did not succeed is an
-// error, printed after its report. An interrupt, the end of d, and a corrald that no longer answers end the command,
-// too; only an interrupt may affect the run.
+// error, which is printed after its report. An interrupt, the end of d, and a corrald that no longer answers also end
+// the command; only an interrupt may affect the run.
 func (v runVerbs) follow(c *cli.Context, cl *api.Client, r corral.Run, d time.Duration) (corral.Run, error) {
 	return v.followOn(c, cl, r, runFollow{v.view(c), d})
 }
 
-// view returns the view that --progress selects, or by default the best one for the output, or an empty one with
+// view returns the view that --progress selects: by default the best view for the output, and an empty view with
 // --quiet.
 func (v runVerbs) view(c *cli.Context) progress.View {
 	switch form := c.String("progress"); {
@@ -205,13 +206,13 @@ func (v runVerbs) view(c *cli.Context) progress.View {
 	return progress.New(v.err, lookOf(v.err))
 }
 
-// A runFollow is the view that shows a run's progress, and how long to follow it; 0: to its end.
+// A runFollow specifies the view that shows a run's progress, and how long to follow the run; 0: to its end.
 type runFollow struct {
 	view progress.View
 	d    time.Duration
 }
 
-// followOn is follow with a given view.
+// followOn is like follow, but with a given view.
 func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on runFollow) (corral.Run, error) {
 	ctx := c.Context
 	if on.d > 0 {
@@ -236,7 +237,7 @@ func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on runF
 	case err == nil:
 		if err = runError(r); err != nil && v.forPeople() {
 			told := r
-			told.Reason = "" // the error has it
+			told.Reason = "" // the error contains the reason
 			_ = v.show(told) // the stream stores errors of stdout
 			v.showTail(c, cl, r)
 		}

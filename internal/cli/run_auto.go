@@ -1,9 +1,9 @@
 package cli
 
-// run --auto combines plan, provision and run: corrald makes a plan for the workflow, requests its pilots, and runs the
-// workflow with the plan's clustering and label. By the label corrald knows that the end of the run releases the plan's
-// pilots, so that nothing depends on this command: it may be killed at any time. corrald revises the plan while the run
-// goes on; this command only shows the revisions.
+// run --auto combines plan, provision and run: corrald makes a plan for the workflow, requests the plan's pilots, and
+// runs the workflow with the plan's clustering and label. Because of the label, corrald releases the plan's pilots at
+// the end of the run, so that the release does not depend on this command, which may be killed at any time. corrald
+// revises the plan while the run is in progress; this command only shows the revisions.
 
 import (
 	"context"
@@ -26,14 +26,14 @@ type autoRun struct {
 	runVerbs
 	c    *cli.Context
 	ask  api.NewPlan // the request for the plan
-	plan corral.Plan // the run carries it out
+	plan corral.Plan // the plan that the run carries out
 
 	predicted corral.Seconds // the plan's makespan
 	hours     float64        // the plan's core-hours
 }
 
-// create makes and provisions a plan, and then creates the run. It makes no plan for a request that would be refused,
-// and a run that is refused nevertheless leaves no pilots.
+// create makes and provisions a plan, and then creates the run. It makes no plan for a request that would be refused;
+// if the run is refused nevertheless, no pilots are left behind.
 func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
 	var err error
 	if a.ask, err = a.request(in); err != nil {
@@ -47,14 +47,14 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 		return r, corral.ErrorAt(corral.KeyReused, "--key", "%q was used before for another run: another "+
 			"workflow, goal or flags need another key", key)
 	}
-	if corral.KindOf(err) == corral.Conflict && a.plan.ID != 0 { // an attempt with this key failed
+	if corral.KindOf(err) == corral.Conflict && a.plan.ID != 0 { // an earlier attempt with this key failed
 		return a.begin(cl, ctx, in, "", key)
 	}
 	return r, err
 }
 
 // request returns the request for the plan of a run. The default runtime of tasks without an estimate applies only if
-// it was given.
+// it was specified.
 func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 	n = api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow, WorkflowName: in.WorkflowName,
 		Clustering: clusteringOf(a.c), Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
@@ -74,8 +74,8 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 	return n, err
 }
 
-// begin makes the plan, requests its pilots, and creates the run. If a command with the same keys did that before, it
-// returns the existing run.
+// begin makes the plan, requests its pilots, and creates the run. If an earlier command with the same keys did this,
+// begin returns the existing run.
 func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, planKey,
 	key string) (r corral.Run, err error) {
 	if a.plan, err = cl.CreatePlan(ctx, a.ask, planKey); err != nil {
@@ -87,7 +87,7 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 	if err := a.predict(&in); err != nil {
 		return r, err
 	}
-	if err := ctx.Err(); err != nil { // a plan alone holds no resources
+	if err := ctx.Err(); err != nil { // a plan by itself holds no resources
 		return r, err
 	}
 	ctx, cancel := outlasting(ctx)
@@ -100,7 +100,7 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 				return r, err
 			}
 		}
-		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.plan.ID) // it holds no resources
+		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.plan.ID) // the plan holds no resources
 		return r, err
 	}
 	a.plan = provisioned
@@ -111,7 +111,7 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 	return r, nil
 }
 
-// predict prints the plan's prediction, and links the request for the run to the plan.
+// predict prints the plan's prediction, and links the run's request to the plan.
 func (a *autoRun) predict(in *api.NewRun) error {
 	document, err := plan.Decode(a.plan)
 	if err != nil {
@@ -130,7 +130,7 @@ func (a *autoRun) predict(in *api.NewRun) error {
 	return nil
 }
 
-// clusteringOf returns the requested clustering, empty if the planner chooses.
+// clusteringOf returns the requested clustering, or "" if the planner should choose.
 func clusteringOf(c *cli.Context) string {
 	if c.IsSet("clustering") {
 		return c.String("clustering")
@@ -147,13 +147,13 @@ func (a *autoRun) beside(cl *api.Client, of progress.View) progress.View {
 	return &revisionView{View: of, auto: a, cl: cl}
 }
 
-// A revisionView prints a line for each revision. If corrald does not answer, it prints the revision later.
+// A revisionView prints a line for each revision. If corrald does not answer, the revision is printed later.
 type revisionView struct {
 	progress.View
 	auto  *autoRun
 	cl    *api.Client
 	seen  int
-	asked time.Time // the last request for revisions
+	asked time.Time // time of the last request for revisions
 }
 
 // corrald revises a plan at most once a second.
@@ -172,7 +172,7 @@ func (v *revisionView) Show(ctx context.Context, r corral.Run, now time.Time) {
 func (v *revisionView) news(ctx context.Context) {
 	all, err := v.cl.PlanRevisions(ctx, v.auto.plan.ID)
 	if err == nil && len(all) > v.seen {
-		v.View.Close() // its last lines stay above
+		v.View.Close() // its last lines remain above
 		for _, rev := range all[v.seen:] {
 			v.auto.say("plan %d, revision %d: %s", rev.Plan, rev.Number, revisionLine(rev))
 		}
@@ -180,7 +180,7 @@ func (v *revisionView) news(ctx context.Context) {
 	}
 }
 
-// revisionLine describes a revision and its reasons in one line.
+// revisionLine describes a revision and its reasons on one line.
 func revisionLine(r corral.Revision) string {
 	var what []string
 	if n := len(r.Added); n > 0 {
@@ -192,7 +192,7 @@ func revisionLine(r corral.Revision) string {
 	return strings.Join(append(what, r.Why()...), "; ")
 }
 
-// compare prints the actual values beside the predicted ones. Both count from the start of the plan.
+// compare prints the actual values beside the predicted values. Times are relative to the start of the plan.
 func (a *autoRun) compare(cl *api.Client, r corral.Run) {
 	if a.plan.ID == 0 || !r.State.Over() {
 		return

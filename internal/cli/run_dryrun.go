@@ -1,7 +1,7 @@
 package cli
 
-// A dry run sends corrald the request for a run and prints what the run would do: which tasks would run, which are done
-// and would be skipped, and whether each task fits a worker of the cluster, present or requested.
+// A dry run sends the request for a run to corrald and prints what the run would do: which tasks would run, which tasks
+// are done and would be skipped, and whether each task fits a present or requested worker of the cluster.
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ func dryRunFlag() cli.Flag {
 		"task fits a worker; exit code 3 if one does not"}
 }
 
-// orDryRun returns an action that creates a run with otherwise, or with --dry-run prints what the run would do. -q then
-// prints the ids of the tasks that would run.
+// orDryRun returns an action that creates a run by calling otherwise or, with --dry-run, prints what the run would do.
+// In that case -q prints the ids of the tasks that would run.
 func (v runVerbs) orDryRun(read func(*cli.Context) (api.NewRun, error), otherwise cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if !c.Bool("dry-run") {
@@ -73,7 +73,7 @@ func (v runVerbs) showDryRun(d api.DryRun) error {
 	return unfitError(d)
 }
 
-// unfitError returns the error about tasks that fit no worker: it names the first, and the number of others.
+// unfitError returns the error about tasks that fit no worker: it names the first such task, and the number of others.
 func unfitError(d api.DryRun) error {
 	var first *api.DryRunTask
 	more := -1

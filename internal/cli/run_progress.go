@@ -16,16 +16,16 @@ import (
 
 // Forms of progress.
 const (
-	progressAuto  = "auto"  // a bar on a terminal, else lines
-	progressLines = "lines" // from time to time
-	progressJSON  = "json"  // a line for each change
+	progressAuto  = "auto"  // a bar on a terminal, otherwise lines
+	progressLines = "lines" // lines from time to time
+	progressJSON  = "json"  // a line of JSON for each change
 	progressNone  = "none"
 )
 
-// progressForms are the values of --progress.
+// progressForms lists the values of --progress.
 var progressForms = []string{progressAuto, progressLines, progressJSON, progressNone}
 
-// progressFlag selects the form of progress. also is the further effect of the flag.
+// progressFlag selects the form of progress. also describes a further effect of the flag.
 func progressFlag(also string) cli.Flag {
 	return &cli.StringFlag{
 		Name: "progress",
@@ -43,15 +43,15 @@ func progressFlag(also string) cli.Flag {
 
 // Limits on the shown output of failed tasks.
 const (
-	tailTasks = 5 // failed tasks to look at
+	tailTasks = 5 // maximum number of failed tasks to examine
 	tailBytes = 4 << 10
 	tailLines = 8
 )
 
-// showTail shows the last lines that a failed task wrote to stderr: the first to fail with any output. Errors are
-// ignored, and nothing is shown beside JSON, which a program reads.
+// showTail shows the last lines that a failed task wrote to stderr: the first task to fail that wrote any output.
+// Errors are ignored, and nothing is printed alongside JSON, because programs read it.
 func (v runVerbs) showTail(c *cli.Context, cl *api.Client, r corral.Run) {
-	const most = 1000 // the list of more failures is long, and they have a common cause
+	const most = 1000 // a list of more failures would be long, and they probably have a common cause
 	if r.State != corral.RunFailed || r.Tasks.Failed > most || c.String("progress") == progressJSON {
 		return
 	}
@@ -59,7 +59,7 @@ func (v runVerbs) showTail(c *cli.Context, cl *api.Client, r corral.Run) {
 	if err != nil {
 		return
 	}
-	failed = slices.DeleteFunc(failed, func(t api.Task) bool { return t.EndedAt.IsZero() }) // it never began
+	failed = slices.DeleteFunc(failed, func(t api.Task) bool { return t.EndedAt.IsZero() }) // the task never began
 	slices.SortStableFunc(failed, func(a, b api.Task) int { return a.EndedAt.Compare(b.EndedAt) })
 	for _, t := range failed[:min(len(failed), tailTasks)] {
 		text, err := cl.RunTaskLog(c.Context, r.ID, t.ID, api.LogPart{File: "stderr", Last: tailBytes})
@@ -75,7 +75,7 @@ func (v runVerbs) showTail(c *cli.Context, cl *api.Client, r corral.Run) {
 	}
 }
 
-// lastLines returns the last lines of a text; the first may be incomplete.
+// lastLines returns the last lines of a text; the first of these lines may be incomplete.
 func lastLines(text []byte) []string {
 	text = bytes.TrimRight(text, "\n")
 	if len(text) == 0 {

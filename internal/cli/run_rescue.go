@@ -1,7 +1,8 @@
 package cli
 
-// A run of a .dag that does not succeed leaves a rescue file beside it, written by corrald, and the next run of the
-// same .dag continues from the newest one, like condor_submit_dag. The client reads the file, like the workflow.
+// If a run of a .dag does not succeed, corrald writes a rescue file beside the .dag, and the next run of the same .dag
+// continues from the newest rescue file, as with condor_submit_dag. The rescue file, like the workflow, is read by the
+// client.
 
 import (
 	"context"
@@ -63,7 +64,7 @@ func (v runVerbs) applyRescue(c *cli.Context, n *api.NewRun, w *workflow.Workflo
 	return nil
 }
 
-// rescueNumber returns the number of the rescue file to continue from, 0 for none.
+// rescueNumber returns the number of the rescue file from which to continue, or 0 for none.
 func rescueNumber(c *cli.Context, dag string) (last int, err error) {
 	switch n := c.Int("rescue"); {
 	case c.Bool("no-rescue") && c.IsSet("rescue"):

@@ -1,7 +1,7 @@
 package cli
 
-// submit runs a command, or an array of them, without a workflow file. The client makes the workflow; the result is a
-// run like any other, with the same verbs. Unlike run, submit behaves as users expect of such a command: tasks run in
+// submit runs a command, or an array of them, without a workflow file. The client creates the workflow; the result is a
+// run like any other, with the same verbs. Unlike run, submit behaves as users expect from such a command: tasks run in
 // the current folder and are not repeated when they fail, and the command returns at once.
 
 import (
@@ -77,7 +77,7 @@ func (v runVerbs) beginSubmission(c *cli.Context, cl *api.Client, r corral.Run) 
 	return v.showEnd(r, err)
 }
 
-// newSubmission makes the request for a run of the command line's tasks.
+// newSubmission creates the request for a run of the tasks that the command line describes.
 func (v runVerbs) newSubmission(c *cli.Context) (api.NewRun, error) {
 	n, err := newRunOptions(c)
 	if err != nil {
@@ -102,12 +102,12 @@ func (v runVerbs) newSubmission(c *cli.Context) (api.NewRun, error) {
 	return n, attachWorkflow(c, &n, w)
 }
 
-// sampleSize is the number of tasks of a large array from which the length of the request is estimated.
+// sampleSize is the number of tasks of a large array that are used to estimate the length of the request.
 const sampleSize = 1000
 
-// checkRoom refuses an array that exceeds the maximum length of a request before the request is made, which takes a
-// while. It counts entries unescaped, though some characters take more space: this refuses hardly any array that fits,
-// and leaves few for the client to refuse.
+// checkRoom refuses an array that would exceed the maximum length of a request before the request is created, because
+// creating it takes a while. It counts entries unescaped, although some characters take more space when escaped: so it
+// refuses hardly any array that fits, and leaves only few arrays for the client to refuse.
 func checkRoom(c *cli.Context, command array.Command, elements []array.Element) error {
 	if len(elements) <= sampleSize {
 		return nil
@@ -115,7 +115,7 @@ func checkRoom(c *cli.Context, command array.Command, elements []array.Element) 
 	entries, none := 0, ""
 	some := make([]array.Element, sampleSize)
 	for i := range some {
-		some[i] = elements[i*len(elements)/sampleSize] // evenly: later numbers are longer
+		some[i] = elements[i*len(elements)/sampleSize] // evenly spaced, because later numbers are longer
 		if some[i].Entry != nil {
 			some[i].Entry = &none
 		}
@@ -161,7 +161,7 @@ func commandOf(c *cli.Context) (array.Command, error) {
 	if err != nil {
 		return array.Command{}, corral.Errorf(corral.Failed, "the current folder: %w", err)
 	}
-	env, _ := parseLabels("", c.StringSlice("env")) // its flag has checked them
+	env, _ := parseLabels("", c.StringSlice("env")) // the flag has checked them
 	a := array.Command{
 		Name: c.String("name"), Argv: c.Args().Slice(), Env: env, From: from,
 		Inputs: c.StringSlice("in"), Outputs: c.StringSlice("out"), Time: c.Duration("time"),
@@ -190,8 +190,9 @@ func commandOf(c *cli.Context) (array.Command, error) {
 	return a, nil
 }
 
-// checkStdin refuses a stdin in a given folder that is not a regular file, as far as it is visible here: a task that
-// opens a pipe may wait forever. Tasks in folders of their own have the file among their inputs, which corrald checks.
+// checkStdin refuses a stdin in a given folder that is not a regular file, as far as the file is visible on this
+// machine, because a task that opens a pipe may wait forever. For tasks in folders of their own the file is among the
+// inputs, which corrald checks.
 func checkStdin(command array.Command, elements []array.Element) error {
 	if command.Dir == "" || command.Stdin == "" || command.Stdin == os.DevNull {
 		return nil
@@ -204,20 +205,20 @@ func checkStdin(command array.Command, elements []array.Element) error {
 		file := strings.ReplaceAll(pattern, "%{TASK}", strconv.Itoa(e.Number))
 		info, err := os.Stat(file)
 		if err != nil {
-			continue // workers may see it
+			continue // the file may be visible to workers
 		}
 		var wrong *input.NotRegularError
 		if errors.As(input.Regular(file, info), &wrong) {
 			return corral.ErrorAt(corral.Invalid, "--stdin", "%s: %w", file, wrong)
 		}
 		if file == pattern {
-			break // all tasks share it
+			break // all tasks share the file
 		}
 	}
 	return nil
 }
 
-// elements returns the tasks: one, or those of --array and --each-line.
+// elements returns the tasks: a single task, or the tasks given by --array and --each-line.
 func (v runVerbs) elements(c *cli.Context) ([]array.Element, error) {
 	var numbers []int
 	if c.IsSet("array") {
@@ -239,10 +240,11 @@ func (v runVerbs) elements(c *cli.Context) ([]array.Element, error) {
 	return array.Numbers(numbers), nil
 }
 
-// maxLines is the maximum length of the file of --each-line in bytes: the request with its lines cannot be longer.
+// maxLines is the maximum length of the file of --each-line in bytes, because the request that contains its lines
+// cannot be longer.
 const maxLines = api.MaxRunBody
 
-// readLines reads the file of --each-line, which may be a pipe, such as that of a shell's <(COMMAND).
+// readLines reads the file of --each-line, which may be a pipe, such as a shell's <(COMMAND).
 func (v runVerbs) readLines(ctx context.Context, file string) (text []byte, err error) {
 	info, missing := os.Stat(file)
 	if file == "-" || missing == nil && info.Mode()&os.ModeNamedPipe != 0 {
@@ -262,7 +264,7 @@ func retriesFlag(n int, more string) cli.Flag {
 		Usage: "run a task that fails up to `N` times more, unless the task says otherwise" + more}
 }
 
-// clusteringFlag selects how tasks become jobs.
+// clusteringFlag selects how tasks are grouped into jobs.
 func clusteringFlag(more string) cli.Flag {
 	return &cli.StringFlag{Name: "clustering", Value: "none",
 		Usage: "`HOW` tasks become jobs: none (one each), horizontal=N (those of a level in at most N), " +
@@ -270,7 +272,7 @@ func clusteringFlag(more string) cli.Flag {
 			"or auto (the shortest predicted makespan on the present workers)" + more}
 }
 
-// runFlags returns the options of all runs.
+// runFlags returns the flags that all commands that create runs share.
 func runFlags() []cli.Flag {
 	return []cli.Flag{
 		dryRunFlag(),

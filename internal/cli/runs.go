@@ -1,7 +1,7 @@
 package cli
 
-// The verbs on existing runs. A run belongs to corrald, so they work from anywhere and at any time; wait follows a run
-// exactly as `corral run` does (run.go), with the same exit code.
+// The verbs for existing runs. A run belongs to corrald, so these verbs work from any terminal and at any time; wait
+// follows a run exactly as `corral run` does (run.go), with the same exit code.
 
 import (
 	"cmp"
@@ -54,9 +54,9 @@ func (v runVerbs) command() *cli.Command {
 	}
 }
 
-// runsOf returns the runs with these ids. An unknown id ends a command before it waits for or removes any.
+// runsOf returns the runs with these ids. An unknown id ends a command before it waits for or removes any run.
 func runsOf(c *cli.Context, cl *api.Client, ids []corral.RunID) ([]corral.Run, error) {
-	runs := []corral.Run{} // JSON has [] for none, never null
+	runs := []corral.Run{} // in JSON an empty list is [], never null
 	for _, id := range ids {
 		r, err := cl.Run(c.Context, id)
 		if err != nil {
@@ -67,7 +67,7 @@ func runsOf(c *cli.Context, cl *api.Client, ids []corral.RunID) ([]corral.Run, e
 	return runs, nil
 }
 
-// wait follows one run after the other to its end, and returns the error of the first that did not succeed.
+// wait follows one run after the other to its end, and returns the error of the first run that did not succeed.
 func (v runVerbs) wait(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 	if len(which.ids) == 0 {
 		return which.none()
@@ -79,7 +79,7 @@ func (v runVerbs) wait(c *cli.Context, cl *api.Client, which choice[corral.RunID
 	left := countDown(c.Duration("timeout"))
 	var worst error
 	for i, r := range runs {
-		if i > 0 { // its state is old by now
+		if i > 0 { // the run's state is out of date by now
 			if r, err = cl.Run(c.Context, r.ID); err != nil {
 				return err
 			}
@@ -104,7 +104,8 @@ func (v runVerbs) wait(c *cli.Context, cl *api.Client, which choice[corral.RunID
 	return runTable.list(v.printer, runs)
 }
 
-// remove removes the records, and with --purge the directories. corrald refuses to remove a run that is not over.
+// remove removes the records of runs and, with --purge, their directories. corrald refuses to remove a run that is not
+// over.
 func (v runVerbs) remove(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 	runs, err := runsOf(c, cl, which.ids)
 	if err != nil {
@@ -118,7 +119,7 @@ func (v runVerbs) remove(c *cli.Context, cl *api.Client, which choice[corral.Run
 	return runTable.showEach(v.printer, runs, which.alone())
 }
 
-// cancel kills the run's tasks, or only those with the given ids; with --wait it returns when they have ended.
+// cancel kills the run's tasks, or only the tasks with the given ids; with --wait it returns when they have ended.
 func (v runVerbs) cancel(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	if c.NArg() > 1 {
 		if c.Bool("wait") {
@@ -142,7 +143,7 @@ func (v runVerbs) cancel(c *cli.Context, cl *api.Client, id corral.RunID) error 
 	return runTable.show(v.printer, r)
 }
 
-// retry has failed tasks run again.
+// retry makes failed tasks run again.
 func (v runVerbs) retry(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	if c.NArg() < 2 {
 		return corral.Errorf(corral.Invalid, "want the ids of tasks after %d; `corral runs tasks %d --state failed` "+
@@ -171,8 +172,8 @@ func (v runVerbs) tasks(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	return taskTableOf(r.State).list(v.printer, tasks)
 }
 
-// taskTableOf returns the listing of the tasks of a run in a state. The remaining tasks of a cancelled run are waiting
-// or ready in corrald, since the run may be resumed; the listing shows them as cancelled.
+// taskTableOf returns the listing for the tasks of a run in the given state. In corrald, the remaining tasks of a
+// cancelled run are waiting or ready, because the run may be resumed; the listing shows them as cancelled.
 func taskTableOf(state corral.RunState) listing[api.Task] {
 	if state != corral.RunCancelled {
 		return taskTable
@@ -189,7 +190,7 @@ func taskTableOf(state corral.RunState) listing[api.Task] {
 	return l
 }
 
-// log prints the output of a task, or without a task the history of the run.
+// log prints the output of a task or, if no task is given, the history of the run.
 func (v runVerbs) log(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	switch {
 	case c.Bool("follow"):
@@ -204,7 +205,7 @@ func (v runVerbs) log(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	return err
 }
 
-// followLog prints the output of a task, or of all tasks, as they write it.
+// followLog prints the output of a task, or of all tasks, as it is written.
 func (v runVerbs) followLog(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	file := c.String("file")
 	switch {
@@ -231,7 +232,8 @@ func (v runVerbs) show(r corral.Run) error {
 	return nil
 }
 
-// printReport prints the times and resources of a run, and if it is complete, the lower bounds beside them.
+// printReport prints the times and resources of a run and, if the report covers the whole run, the lower bounds beside
+// them.
 func (v runVerbs) printReport(r corral.RunReport, whole bool) {
 	d := func(s corral.Seconds) string { return span(time.Duration(s)) }
 	t := newTable(nil)
@@ -347,7 +349,7 @@ func changedInputs(t api.Task) string {
 	return "changed in place: " + strings.Join(t.ChangedInputs, ", ")
 }
 
-// exitStatus returns the exit status of a task's last execution: - if a signal ended it or it never started.
+// exitStatus returns the exit status of a task's last execution, or - if a signal ended the task or it never started.
 func exitStatus(t api.Task) string {
 	switch over := t.State == corral.TaskDone || t.State == corral.TaskFailed; {
 	case t.ExitStatus != nil && *t.ExitStatus >= 0:
@@ -358,7 +360,7 @@ func exitStatus(t api.Task) string {
 	return ""
 }
 
-// taskDuration returns the duration of a task's last execution, empty unless it is over.
+// taskDuration returns the duration of a task's last execution, or "" unless the execution is over.
 func taskDuration(t api.Task) string {
 	if t.EndedAt.IsZero() || t.StartedAt.IsZero() {
 		return ""
@@ -366,7 +368,7 @@ func taskDuration(t api.Task) string {
 	return span(t.EndedAt.Sub(t.StartedAt))
 }
 
-// retriesUsed returns the number of retries of a run, and how many of them had more memory.
+// retriesUsed describes the number of retries of a run, and how many of them were given more memory.
 func retriesUsed(r corral.RunReport) string {
 	text := fmt.Sprintf("%d retries used", r.RetriesUsed)
 	if r.LargerRetries > 0 {

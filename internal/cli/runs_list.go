@@ -1,7 +1,7 @@
 package cli
 
-// Lists of runs, and the removal of old ones. A user with many runs needs the latest, those in a state, their disk
-// usage, and a way to remove those that are over.
+// Lists of runs, and the removal of old runs. A user with many runs needs to list the latest runs or the runs in a
+// state, to find out their disk usage, and to remove runs that are over.
 
 import (
 	"slices"
@@ -67,13 +67,13 @@ func (v runVerbs) list(c *cli.Context) error {
 	return diskTable().narrowed(filter).list(v.printer, kept)
 }
 
-// A runWithDisk is a run with the disk usage of its directory.
+// A runWithDisk is a run together with the disk usage of its directory.
 type runWithDisk struct {
 	corral.Run
 	Disk api.DiskUse `json:"disk"`
 }
 
-// diskTable is runTable with a column for the disk usage.
+// diskTable returns runTable with an additional column for the disk usage.
 func diskTable() listing[runWithDisk] {
 	l := listing[runWithDisk]{
 		id: func(r runWithDisk) string { return runTable.id(r.Run) }, none: runTable.none,
@@ -100,7 +100,7 @@ func (v runVerbs) cleanCommand() *cli.Command {
 	}
 }
 
-// clean removes the runs that ended before a given age. It skips a run that has been resumed meanwhile.
+// clean removes the runs that ended longer ago than a given age. It skips a run that has been resumed in the meantime.
 func (v runVerbs) clean(c *cli.Context) error {
 	age := c.Duration("older-than")
 	if !c.IsSet("older-than") || age < 0 {
@@ -134,7 +134,7 @@ func (v runVerbs) clean(c *cli.Context) error {
 	return cleanTable().list(v.printer, removed)
 }
 
-// cleanTable is runTable with its own text for an empty list.
+// cleanTable returns runTable with its own text for an empty list.
 func cleanTable() listing[corral.Run] {
 	l := runTable
 	l.none = "no finished run is that old"

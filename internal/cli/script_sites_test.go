@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// TestSiteScripts runs testdata/sites/*.txtar, which use real sites. In addition to those of TestScripts, $HTCONDOR is
-// a real one, $PEERS has the programs of scripts/peers, and there are the commands
+// TestSiteScripts runs testdata/sites/*.txtar, which use real sites. In addition to the features of TestScripts,
+// $HTCONDOR is a real HTCondor, $PEERS contains the programs of scripts/peers, and the following commands exist:
 //
 //	web FOLDER               serve a folder, at the URL $WEB
 //	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh,
@@ -57,7 +57,7 @@ func sshdCmd(t *testing.T, ts *testscript.TestScript, verb string) {
 	case verb == "stop":
 		d.Stop()
 		return
-	case d.Home != "": // it was stopped
+	case d.Home != "": // the sshd was stopped
 		d.Start(t)
 		ts.Defer(d.Stop)
 		return

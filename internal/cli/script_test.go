@@ -26,8 +26,8 @@ import (
 )
 
 // TestScripts runs testdata/script/*.txtar: command lines of people and scripts, and their results. Each script has its
-// own set-up; the workflows of testdata/workflows are in its directory, and $HTCONDOR is a real one. In addition to
-// testscript's own commands there are:
+// own set-up; the workflows of testdata/workflows are in the script's directory, and $HTCONDOR is a real HTCondor. In
+// addition to testscript's own commands, scripts can use:
 //
 //	[!] corral ARGS…         run the client; it must end with exit code 0, or with !, with another
 //	exits CODE PROGRAM ARGS… run a program, which must end with exactly this exit code
@@ -43,12 +43,12 @@ import (
 //	certificate CERT KEY     make a certificate of localhost that is its own authority, in two files
 //	front                    put the URL of the central corrald that was started last into $CENTRAL
 //
-// The condition [root] tells whether root runs the test.
+// The condition [root] is true if root runs the test.
 func TestScripts(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
 
 // scripts returns the parameters for the scripts of a folder.
 func scripts(t *testing.T, folder string) testscript.Params {
-	bin, err := programs.Plain() // internal/e2e has the race detector in corrald
+	bin, err := programs.Plain() // only internal/e2e uses the race detector in corrald
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func scripts(t *testing.T, folder string) testscript.Params {
 	}
 }
 
-// setUpScript gives a script its own directories, below a short name: a socket's path must be short.
+// setUpScript creates a script's own directories, below a short name, because a socket's path must be short.
 func setUpScript(e *testscript.Env, bin string) error {
 	dir, err := os.MkdirTemp("", "c")
 	if err != nil {
@@ -101,7 +101,7 @@ func setUpScript(e *testscript.Env, bin string) error {
 	return os.CopyFS(e.WorkDir, os.DirFS("testdata/workflows"))
 }
 
-// leave ends the processes of a script, and fails the script for any that is left after that.
+// leave ends the processes of a script, and fails the script if any process is left after that.
 func leave(e *testscript.Env, bin, dir string) {
 	defer os.RemoveAll(dir)
 	if _, err := os.Stat(dir + "/state"); err == nil {
@@ -150,11 +150,11 @@ func corralCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// untilCmd runs corral until its output matches: news reach several readers one after the other.
+// untilCmd runs corral until its output matches, because news reaches several readers one after the other.
 func untilCmd(ts *testscript.TestScript, args []string) {
 	want := regexp.MustCompile("(?m)" + args[0])
 	until := time.Now().Add(5 * time.Minute)
-	// Starting a program costs more than its request: many such waits would keep a machine busy.
+	// Starting a program costs more than the request that it sends, so many such waits would keep a machine busy.
 	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, time.Second) {
 		corralCmd(ts, false, args[1:])
 		if want.MatchString(output(ts)) {
@@ -262,7 +262,7 @@ func requestCmd(ts *testscript.TestScript, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d %s %s\n", resp.StatusCode, resp.Header.Get("Content-Type"), body)
 }
 
-// world returns corrald's objects, deleted ones too, and the files outside its state.
+// world returns corrald's objects, including deleted ones, and the files outside its state.
 func world(ts *testscript.TestScript) string {
 	var b strings.Builder
 	for _, noun := range []string{"site", "cluster", "glidein", "runs"} {
@@ -304,7 +304,7 @@ func unchangedCmd(ts *testscript.TestScript) {
 func aliveCmd(ts *testscript.TestScript, neg bool, args []string) {
 	pid, err := strconv.Atoi(ts.Getenv(args[0]))
 	ts.Check(err)
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // also of a zombie
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // a zombie also has this file
 	if alive := err == nil && !strings.Contains(string(stat), ") Z "); alive == neg {
 		ts.Fatalf("process %d: alive is %v", pid, alive)
 	}

@@ -1,8 +1,9 @@
 package cli
 
-// A shim is a folder and an open run. The folder is claimed first, with the key under which the run is created, so that
-// the command, repeated after it was killed at any point, finds the same run. The run's id and the links follow.
-// Closing starts with the run: as long as the folder exists, it can be repeated.
+// A shim consists of a folder and an open run. The folder is claimed first, with the key under which the run is
+// created, so that the command finds the same run if it is repeated after being killed at any point. The run's id and
+// the links are added after that. Closing a shim ends the run first, so that it can be repeated as long as the folder
+// exists.
 
 import (
 	"cmp"
@@ -19,10 +20,11 @@ import (
 	"github.com/corral-pilot/corral/internal/shim/slurm"
 )
 
-// shimVerbs are the verbs on shims.
+// shimVerbs are the verbs for shims.
 type shimVerbs struct{ *printer }
 
-// command returns the verbs on shims: folders whose commands let programs made for Slurm run their jobs here.
+// command returns the verbs for shims: folders with commands by which programs written for Slurm run their jobs in
+// Corral.
 func (v shimVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "shim", Category: workflows,
@@ -43,7 +45,7 @@ func (v shimVerbs) command() *cli.Command {
 	}
 }
 
-// make creates a folder, or completes one that exists: the run's key is stored before the run is created.
+// make creates a shim's folder, or completes an existing folder; the run's key is stored before the run is created.
 func (v shimVerbs) make(c *cli.Context) error {
 	program, err := shimProgram()
 	if err != nil {
@@ -57,7 +59,7 @@ func (v shimVerbs) make(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	// The program, corrald and the cluster exist: all that can fail has been checked.
+	// The program, corrald and the cluster exist; everything that could make the creation fail has been checked.
 	f, made, err := slurm.Claim(c.Args().First(), cl.Server(), cluster.Name)
 	if err != nil {
 		return err
@@ -67,13 +69,13 @@ func (v shimVerbs) make(c *cli.Context) error {
 	}
 	run, err := openRunOf(c, cl, f)
 	if err != nil {
-		// If the run may exist, the folder stays, with the key to ask again.
+		// If the run may exist, the folder is kept, because it contains the key with which to repeat the request.
 		if made && !outcomeUnknown(err) {
-			_ = f.Remove() // what remains can be created again
+			_ = f.Remove() // the folder can be created again
 		}
 		return err
 	}
-	// The links come last: a folder with commands has a run.
+	// The links are created last, so that a folder with commands always has a run.
 	f.Run, f.Dir = run.ID, run.Dir
 	if err := f.Link(program); err != nil {
 		return err
@@ -85,7 +87,7 @@ func (v shimVerbs) make(c *cli.Context) error {
 	return err
 }
 
-// outcomeUnknown reports whether a run may have been created despite the error. After a refusal it does not exist.
+// outcomeUnknown reports whether a run may have been created despite the error. After a refusal the run does not exist.
 func outcomeUnknown(err error) bool {
 	kind := corral.KindOf(err)
 	return kind == corral.Unknown || kind == corral.Unavailable || kind == corral.Timeout
@@ -100,7 +102,7 @@ func sameShim(c *cli.Context, f slurm.Folder, cluster string) error {
 	return nil
 }
 
-// openRunOf returns the run of a folder, and creates it if needed.
+// openRunOf returns the run of a folder, and creates the run if necessary.
 func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, error) {
 	if f.Run == 0 {
 		return cl.CreateRun(c.Context, api.NewRun{
@@ -109,11 +111,11 @@ func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, erro
 		}, f.Key)
 	}
 	run, err := cl.Run(c.Context, f.Run)
-	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` has deleted it
+	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` has deleted the run
 		return run, f.Gone()
 	}
-	// A run that is over accepts no jobs any more. Its folder is not silently given another run, since the numbers of
-	// its jobs would lose their meaning.
+	// A run that is over accepts no more jobs. Its folder is not silently assigned another run, because the numbers of
+	// the old run's jobs would lose their meaning.
 	if err == nil && run.State.Over() {
 		const over = "run %d of this shim is over: end the shim with `corral shim close %s`, and make it again"
 		err = corral.ErrorAt(corral.Conflict, f.Path, over, f.Run, c.Args().First())
@@ -121,7 +123,7 @@ func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, erro
 	return run, err
 }
 
-// close ends submissions and removes the folder. Existing jobs continue.
+// close ends submissions to the run and removes the folder. Existing jobs continue.
 func (v shimVerbs) close(c *cli.Context) error {
 	path, err := filepath.Abs(c.Args().First())
 	if err != nil {
@@ -131,12 +133,12 @@ func (v shimVerbs) close(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	// The folder, not --server, names the corrald of its run.
+	// The corrald of the run is determined by the folder, not by --server.
 	cl, err := api.New(f.Server)
 	if err != nil {
 		return err
 	}
-	if f.Run == 0 { // its creation was interrupted; an unused run without jobs may remain
+	if f.Run == 0 { // the creation was interrupted; an unused run without jobs may remain
 		return f.Remove()
 	}
 	run, err := cl.Run(c.Context, f.Run)
@@ -168,7 +170,7 @@ func shimProgram() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Users may link corral alone into a folder of their PATH.
+	// Users may create a link only to corral in a folder of their PATH.
 	if self, err = filepath.EvalSymlinks(self); err != nil {
 		return "", err
 	}

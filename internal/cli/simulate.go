@@ -1,7 +1,7 @@
 package cli
 
-// simulate runs many simulations of a plan, here and not in corrald: the plan contains the distributions of its
-// outcomes. A plan file is the output of `corral plan -o json`, or the plan in it alone.
+// simulate runs many simulations of a plan in this program, not in corrald, because the plan contains the distributions
+// of its outcomes. A plan file contains the output of `corral plan -o json`, or only the plan in that output.
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ func errorFlag() cli.Flag {
 		"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2 (default: as the plan, else lognormal:0.2)"}
 }
 
-// maxSimulated is the maximum number of outcomes: it determines a probability to a thousandth.
+// maxSimulated is the maximum number of outcomes, which determines a probability to a thousandth.
 const maxSimulated = 1_000_000
 
 func (v planVerbs) simulateCommand() *cli.Command {
@@ -106,15 +106,15 @@ func (v planVerbs) simulate(c *cli.Context) error {
 		document.Cost.Unit), goal)
 }
 
-// checkBreaches refuses a plan that breaks its rules, such as one edited by hand: its simulation would be wrong. name
-// is the user's name for the plan.
+// checkBreaches refuses a plan that breaks its rules, such as a plan edited by hand, because its simulation would be
+// wrong. name is the user's name for the plan.
 func checkBreaches(read planInput, problem plan.Problem, name string) error {
 	all := breachesOf(read, problem)
 	if len(all) == 0 {
 		return nil
 	}
 	first := all[min(1, len(all)-1)]
-	if all[0].Rule != digestRule { // the least informative rule
+	if all[0].Rule != digestRule { // the digest is the least informative rule
 		first = all[0]
 	}
 	return corral.ErrorAt(corral.Invalid, name, "it breaks the rule %q: %s", first.Rule, first.Where)
@@ -157,8 +157,8 @@ func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
 	return workWith(planned, w, part), nil
 }
 
-// workWith returns the work of a workflow with planned runtimes, or else the workflow's own. If part is set, it
-// contains only the planned tasks.
+// workWith returns the work of a workflow with planned runtimes; for tasks that were not planned it uses the workflow's
+// own runtimes. If part is set, the work contains only the planned tasks.
 func workWith(planned map[string]time.Duration, w *workflow.Workflow, part bool) plan.Work {
 	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
 	for i, t := range w.Tasks {
@@ -176,7 +176,7 @@ func workWith(planned map[string]time.Duration, w *workflow.Workflow, part bool)
 	return work
 }
 
-// playOnce simulates one outcome and prints its record, a line of JSON for each entry, like a run's journal.
+// playOnce simulates one outcome and prints its record, with a line of JSON for each entry, like a run's journal.
 func (v planVerbs) playOnce(s sim.Scenario) error {
 	t := sim.Run(s)
 	to := json.NewEncoder(v.out)

@@ -1,6 +1,7 @@
 package cli
 
-// The jobs of others in the queue of a site, for `corral simulate` and `corral slots`: from a trace or a model.
+// The jobs of other users in the queue of a site, taken from a trace or a model, for `corral simulate` and `corral
+// slots`.
 
 import (
 	"errors"
@@ -21,9 +22,9 @@ import (
 )
 
 const (
-	maxLoad      = 2         // maximum of --background lublin: with more, queues only grow
+	maxLoad      = 2         // maximum of --background lublin; with a higher load, queues only grow
 	maxMachine   = 1_000_000 // maximum of --cpus
-	modelledJobs = 10_000    // drawn from the model: three months at its own load
+	modelledJobs = 10_000    // number of jobs drawn from the model: three months at its own load
 )
 
 // readBackground reads the jobs among which pilots wait, and prints a summary; it returns nil if the flags name none.
@@ -71,7 +72,7 @@ func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*monteca
 	return montecarlo.NewBackground(m, trace.Jobs), nil
 }
 
-// backgroundOf reads or draws jobs, and completes the machine that they run on.
+// backgroundOf reads or draws jobs, and completes the description of the machine on which they run.
 func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trace, error) {
 	if text, ok := strings.CutPrefix(what, "lublin:"); ok {
 		digits, percent := strings.CutSuffix(text, "%")
@@ -109,7 +110,7 @@ func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trac
 	return trace, nil
 }
 
-// tellBackground prints a summary of the jobs among which pilots wait, and of the jobs that were left out.
+// tellBackground prints a summary of the jobs among which pilots wait, and of the jobs that were omitted.
 func (v planVerbs) tellBackground(m queue.Machine, trace *workload.Trace, held []queue.Held) {
 	if trace.LeftOut > 0 {
 		v.say("jobs left out because their processors or runtimes are unknown: %d", trace.LeftOut)

@@ -1,6 +1,6 @@
 package cli
 
-// The verbs on sites and the listings of what corrald knows about a site. Larger verbs have files of their own:
+// The verbs for sites and the listings of corrald's data about a site. Larger verbs have files of their own:
 // site_create.go creates and changes sites, site_probe.go examines them, site_login.go logs in.
 
 import (
@@ -19,7 +19,7 @@ import (
 
 var sites = noun[string]{name: "site", key: nameKey}
 
-// siteVerbs are the verbs on sites.
+// siteVerbs are the verbs for sites.
 type siteVerbs struct{ *printer }
 
 func (v siteVerbs) command() *cli.Command {
@@ -61,7 +61,7 @@ func (v siteVerbs) command() *cli.Command {
 	}
 }
 
-// awaitSite waits for a state of the site. It uses the id because another site may get the name meanwhile.
+// awaitSite waits for a state of the site. It uses the id because another site may be given the name in the meantime.
 func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteState) (corral.Site, error) {
 	id := fmt.Sprint(s.ID)
 	s, err := cl.WaitSite(c.Context, id, string(until), c.Duration("timeout"))
@@ -71,7 +71,7 @@ func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteS
 	return s, nil
 }
 
-// show prints a site, and in a table below it the nodes that the next attempts avoid.
+// show prints a site and, in a table below, the nodes that the next attempts avoid.
 func (v siteVerbs) show(s corral.Site) error {
 	if err := siteTable.show(v.printer, s); err != nil || !v.forPeople() || len(s.Avoided) == 0 {
 		return err
@@ -91,7 +91,7 @@ var avoidedTable = listing[corral.BadNode]{
 	},
 }
 
-// remove has corrald clean up the site. The removal continues if the wait for it ends early.
+// remove makes corrald clean up and remove the site. The removal continues even if the wait for it ends early.
 func (v siteVerbs) remove(c *cli.Context, cl *api.Client, ref string) error {
 	s, err := cl.RemoveSite(c.Context, ref, c.Bool("force"))
 	if err != nil {
@@ -112,7 +112,7 @@ func (v siteVerbs) remove(c *cli.Context, cl *api.Client, ref string) error {
 	return siteTable.show(v.printer, s)
 }
 
-// siteTable shows in the state whether the site can be reached; the details describe its set-up.
+// siteTable shows, as part of the state, whether the site can be reached; the details describe the site's set-up.
 var siteTable = listing[corral.Site]{
 	owner: func(s corral.Site) string { return s.Owner },
 	id:    func(s corral.Site) string { return s.Name },
@@ -154,7 +154,7 @@ var siteTable = listing[corral.Site]{
 
 // siteState returns the site's state, with the reason why corrald cannot use it.
 func siteState(s corral.Site) any {
-	if trouble := s.Trouble.InShort(); trouble != "" && !s.State.Terminal() { // corrald asks nothing of a DELETED site
+	if trouble := s.Trouble.InShort(); trouble != "" && !s.State.Terminal() { // corrald does not contact a DELETED site
 		return string(s.State) + " (" + trouble + ")"
 	}
 	if credential.Refuses(time.Now(), s.Credentials, 0) != "" {
@@ -163,7 +163,7 @@ func siteState(s corral.Site) any {
 	return s.State
 }
 
-// siteReason returns the reason for siteState.
+// siteReason returns the reason for the state that siteState returns.
 func siteReason(s corral.Site) any {
 	if s.Trouble.Why != "" && !s.State.Terminal() {
 		return fmt.Sprintf("since %s: %s", when(s.Trouble.Since), s.Trouble.Why)
@@ -208,7 +208,7 @@ var waitsTable = listing[corral.WaitStats]{
 		{"90%", func(w corral.WaitStats) any { return quantile(w.P90) }},
 		{"longest", func(w corral.WaitStats) any {
 			if w.Censored == w.Count {
-				return "" // not known yet
+				return "" // the value is not known yet
 			}
 			return span(time.Duration(w.Max))
 		}},

@@ -1,8 +1,8 @@
 package cli
 
-// A site is made from flags or from a file, with the same fields. corrald checks the values; this file checks what only
-// the command line can know: that what is needed is there, and that a YAML file means what its author wrote. Where YAML
-// would turn an account 0123 into the number 83, the file is refused instead.
+// A site is created from flags or from a file, with the same fields. corrald checks the values; this file makes the
+// checks that are possible only on the command line: that all required values are present, and that a YAML file means
+// what its author wrote. If YAML would convert an account 0123 to the number 83, the file is refused instead.
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func siteFlags() []cli.Flag {
 			Usage: "maximum `AMOUNT` for all pilots there, such as 5000ch (default: unlimited)"})
 }
 
-// batchFlags returns the flags for options of a batch system, which sites and glideins have.
+// batchFlags returns the flags for options of a batch system, which sites and glideins share.
 func batchFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` of the batch system" + nativeNames("queue")},
@@ -81,7 +81,7 @@ func batchHelp() string {
 	return strings.Join(words, "; or ")
 }
 
-// nativeNames lists the names of an option in the batch systems that have it.
+// nativeNames lists the names of an option in the batch systems that support it.
 func nativeNames(option string) string {
 	var words []string
 	for _, b := range corral.BatchSystems {
@@ -101,8 +101,8 @@ func batchOptions(c *cli.Context) corral.BatchOptions {
 	}
 }
 
-// create creates the site. If the site asks a person to log in, create passes on the questions and then tries again: a
-// creation that corrald refused has left nothing behind.
+// create creates the site. If the site requires a person to log in, create passes on the questions and then tries
+// again; a creation that corrald refused has left nothing behind.
 func (v siteVerbs) create(c *cli.Context) error {
 	n, err := newSite(c, v.in)
 	if err != nil {
@@ -116,7 +116,7 @@ func (v siteVerbs) create(c *cli.Context) error {
 	if asksAPerson(err) {
 		var who person
 		defer who.close()
-		if who.open() != nil { // without an answer the site would count a failed login
+		if who.open() != nil { // otherwise the site would count the unanswered question as a failed login
 			v.say("run this command on a terminal to answer the site's questions")
 		} else if err = cl.Login(c.Context, api.NewLogin{Contact: n.Contact}, who.ask); err == nil {
 			s, err = cl.CreateSite(c.Context, n, c.String("key"))
@@ -135,7 +135,7 @@ func (v siteVerbs) create(c *cli.Context) error {
 	return siteTable.show(v.printer, s)
 }
 
-// asksAPerson reports whether the error means that the site asks a person to log in.
+// asksAPerson reports whether the error means that the site requires a person to log in.
 func asksAPerson(err error) bool {
 	var p *api.Problem
 	return errors.As(err, &p) && p.Kind == corral.Forbidden && p.Place == "login"
@@ -174,12 +174,12 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 	return n, err
 }
 
-// maxSiteFile is the maximum length of a site file in bytes: reading deeply nested YAML takes time that grows with the
-// square of its length.
+// maxSiteFile is the maximum length of a site file in bytes; it is limited because the time for reading deeply nested
+// YAML grows with the square of the length.
 const maxSiteFile = 64 << 10
 
-// readAll reads a file of at most limit bytes, or stdin for -, unless stdin is nil. The file may be a pipe, such as the
-// shell's <(COMMAND): the end of ctx ends the wait for its input.
+// readAll reads a file of at most limit bytes, or stdin if the name is - and stdin is not nil. The file may be a pipe,
+// such as the shell's <(COMMAND), so the end of ctx ends the wait for its input.
 func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]byte, error) {
 	return input.Await(ctx, func() ([]byte, error) {
 		r := stdin
@@ -200,8 +200,8 @@ func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]
 	})
 }
 
-// parseSite reads a site file, called name in messages, and refuses unknown fields. JSON is YAML, too. The decoder
-// silently converts 2.5 to 2 and the account 0123 to 83, so each field is checked again.
+// parseSite reads a site file, called name in messages, and refuses unknown fields. The file may also be JSON, which is
+// valid YAML. The decoder silently converts 2.5 to 2 and the account 0123 to 83, so each field is checked again.
 func parseSite(name string, b []byte) (n api.NewSite, err error) {
 	if b, err = parseYAML(name, b, &n, "site"); err != nil {
 		return api.NewSite{}, err
@@ -214,11 +214,11 @@ func parseSite(name string, b []byte) (n api.NewSite, err error) {
 	return n, nil
 }
 
-// parseYAML reads a file, called name in messages, with exactly one document into a value, and returns its text without
-// a byte order mark. what names the content in messages.
+// parseYAML reads a file, called name in messages, which must contain exactly one document, into a value, and returns
+// the file's text without a byte order mark. what names the content in messages.
 func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
 	b = trimBOM(b)
-	for _, t := range lexer.Tokenize(string(b)) { // a few nested aliases expand to more than memory holds
+	for _, t := range lexer.Tokenize(string(b)) { // a few nested aliases can expand to more than fits in memory
 		if t.Type == token.AliasType {
 			return nil, corral.ErrorAt(corral.Invalid, name,
 				"[%d:%d] aliases are not supported: write out the value", t.Position.Line, t.Position.Column)
@@ -250,7 +250,7 @@ func yamlProblem(err error) string {
 	return yaml.FormatError(err, false, false)
 }
 
-// wantedType says which type is expected at a token.
+// wantedType describes the type that is expected at a token.
 func wantedType(at *token.Token, kind reflect.Kind) string {
 	what := map[reflect.Kind]string{
 		reflect.String: "text: put it in quotes", reflect.Bool: "true or false", reflect.Int: "a whole number",
@@ -260,7 +260,7 @@ func wantedType(at *token.Token, kind reflect.Kind) string {
 }
 
 // mistyped returns the token of a field that the decoder has converted to another type: 2.5 to 2, or the account 0123
-// to 83. It returns nil if the field is absent or has its type.
+// to 83. It returns nil if the field is absent or has the correct type.
 func mistyped(b []byte, field reflect.StructField) *token.Token {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	path, err := yaml.PathString("$." + name)
@@ -290,7 +290,7 @@ func (v siteVerbs) setCommand() *cli.Command {
 	return &cli.Command{Name: "set", Flags: siteFlags(), Action: v.set}
 }
 
-// set changes the given options and leaves the others.
+// set changes the given options and leaves the others unchanged.
 func (v siteVerbs) set(c *cli.Context) error {
 	in := siteChange(c)
 	if in == (api.SetSite{}) {

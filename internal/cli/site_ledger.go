@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// ledgerCommand shows the balance of a site, and for each plan what it has reserved and spent.
+// ledgerCommand shows the balance of a site, and the amounts that each plan has reserved and spent.
 func (v siteVerbs) ledgerCommand() *cli.Command {
 	return sites.verb("ledger", printing((*api.Client).SiteLedger, func(l api.Ledger) error {
 		if err := ledgerTable.show(v.printer, l); err != nil || !v.forPeople() || len(l.Plans) == 0 {
@@ -55,7 +55,8 @@ func limitedTo(m *cost.Money, unit cost.Unit) string {
 	return priced(cost.Amount{Money: *m, Unit: unit})
 }
 
-// spentText formats an amount of money with the cpu-hours it was spent on, unless the unit is cpu-hours.
+// spentText formats an amount of money together with the cpu-hours for which it was spent, unless the unit is
+// cpu-hours.
 func spentText(m cost.Money, hours float64, unit cost.Unit) string {
 	text := priced(cost.Amount{Money: m, Unit: unit})
 	if unit == cost.CPUHours {

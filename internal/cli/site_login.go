@@ -1,10 +1,10 @@
 package cli
 
 // Some sites ask a person for a password, a one-time code or the passphrase of a key. corrald holds the connection and
-// forwards the questions; this file asks them on the terminal and returns the answers. Nothing stores them.
+// forwards the questions; this file asks the questions on the terminal and returns the answers, which are never stored.
 //
-// The terminal is /dev/tty and not stdin, so that `corral site create -f -` can read the site from a pipe and still
-// ask.
+// The terminal is /dev/tty and not stdin, so that `corral site create -f -` can read the site from a pipe and still ask
+// questions.
 
 import (
 	"bufio"
@@ -27,19 +27,20 @@ func (v siteVerbs) loginCommand() *cli.Command {
 		acceptHostKeyFlag())
 }
 
-// acceptHostKeyFlag is for the first contact with a host. Without it, a key that is not in known_hosts is refused.
+// acceptHostKeyFlag is a flag for the first contact with a host. Without the flag, a key that is not in known_hosts is
+// refused.
 func acceptHostKeyFlag() *cli.BoolFlag {
 	return &cli.BoolFlag{Name: "accept-host-key",
 		Usage: "trust the key of an unknown host, and write it into known_hosts"}
 }
 
-// login has corrald log in and asks the person the site's questions.
+// login makes corrald log in, and asks the user the site's questions.
 func (v siteVerbs) login(c *cli.Context, cl *api.Client, ref string) error {
 	s, err := cl.Site(c.Context, ref)
 	if err != nil {
 		return err
 	}
-	var who person // opened only for a question
+	var who person // the terminal is opened only for a question
 	defer who.close()
 	n := api.NewLogin{Site: ref, AcceptHostKey: c.Bool("accept-host-key")}
 	if err := cl.Login(c.Context, n, who.ask); err != nil {
@@ -49,7 +50,7 @@ func (v siteVerbs) login(c *cli.Context, cl *api.Client, ref string) error {
 	return nil
 }
 
-// A person answers on a terminal.
+// A person represents the user who answers questions on a terminal.
 type person struct {
 	file  *os.File // nil: not opened yet
 	lines *bufio.Reader
@@ -69,10 +70,10 @@ func (p *person) open() error {
 	return nil
 }
 
-// close closes the terminal, if it was opened.
+// close closes the terminal if it was opened.
 func (p *person) close() {
 	if p.file != nil {
-		_ = p.file.Close() // nothing is left to write
+		_ = p.file.Close() // an error does not matter, because no more output is written
 	}
 }
 
@@ -133,7 +134,7 @@ func answerTo(ctx context.Context, tty *os.File, lines *bufio.Reader, prompt api
 	}
 }
 
-// hide switches off a terminal's echo. term.ReadPassword would do that, but ignores the end of input (Ctrl-D).
+// hide disables a terminal's echo. term.ReadPassword would also do this, but ignores the end of input (Ctrl-D).
 func hide(fd int) error {
 	settings, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
@@ -143,7 +144,7 @@ func hide(fd int) error {
 	return unix.IoctlSetTermios(fd, unix.TCSETS, settings)
 }
 
-// printable removes the control characters from text of a remote host.
+// printable removes the control characters from a remote host's text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// terminal returns the two sides of a new terminal: the person's, and the program's.
+// terminal returns the two sides of a new terminal: the person's side and the program's side.
 func terminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

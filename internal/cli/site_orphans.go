@@ -1,6 +1,6 @@
 package cli
 
-// Orphans are jobs of ours at a site without a record in corrald, after the loss of its database.
+// Orphans are jobs of ours at a site that have no record in corrald, because corrald's database was lost.
 
 import (
 	"cmp"
@@ -26,8 +26,8 @@ func (v siteVerbs) orphansCommand() *cli.Command {
 	}
 }
 
-// orphans lists, adopts or cancels the orphans at one site, or at all sites. If a site cannot be asked, the command
-// asks the others and then fails with the error.
+// orphans lists, adopts or cancels the orphans at one site, or at all sites. If a site cannot be queried, the command
+// queries the other sites and then fails with the error.
 func (v siteVerbs) orphans(c *cli.Context) error {
 	in := api.SettleOrphans{Cluster: c.String("cluster"), Tags: c.Args().Tail()}
 	switch adopt, cancel := c.Bool("adopt"), c.Bool("cancel"); {
@@ -77,7 +77,7 @@ func siteOrphans(c *cli.Context, cl *api.Client, site string, in api.SettleOrpha
 	return cl.SettleOrphans(c.Context, site, in)
 }
 
-// A siteOrphan is an orphan with its site.
+// A siteOrphan is an orphan together with its site.
 type siteOrphan struct {
 	Site string `json:"site"`
 	api.Orphan

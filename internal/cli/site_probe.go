@@ -1,7 +1,8 @@
 package cli
 
-// probe has corrald examine a site: its batch system and queues, one of its nodes, and with --network the path between
-// its nodes and a pool. corrald keeps the findings with the site; the command prints them in up to three tables.
+// probe makes corrald examine a site: its batch system and queues, one of its nodes and, with --network, the path
+// between its nodes and a pool. corrald stores the findings with the site; the command prints them in up to three
+// tables.
 
 import (
 	"fmt"
@@ -20,8 +21,8 @@ func (v siteVerbs) probeCommand() *cli.Command {
 		clusterFlag())
 }
 
-// probe prints the findings. If no broker can connect a pool with the site's nodes, the command also fails: no glidein
-// of that cluster could work there.
+// probe prints the findings. If no broker can connect a pool with the site's nodes, the command also fails, because no
+// glidein of that cluster could work at the site.
 func (v siteVerbs) probe(c *cli.Context, cl *api.Client, ref string) error {
 	n := api.NewProbe{Network: c.Bool("network")}
 	if n.Network {
@@ -37,7 +38,7 @@ func (v siteVerbs) probe(c *cli.Context, cl *api.Client, ref string) error {
 	return printedError{corral.Errorf(corral.Unsatisfiable, "site %s: %s", probe.Site, probe.Network)}
 }
 
-// showProbe prints a probe, and in tables below it the queues and the network.
+// showProbe prints a probe and, in tables below, the queues and the network.
 func (v siteVerbs) showProbe(probe api.Probe) error {
 	if err := probeTable.show(v.printer, probe); err != nil || !v.forPeople() {
 		return err

@@ -1,7 +1,7 @@
 package cli
 
 // site rank compares sites for one workflow. corrald provides the limits, the price and the waits of each site; package
-// forecast computes the rank here, so that the workflow file need not be sent.
+// forecast computes the rank in this program, so that the workflow file need not be sent.
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func (v siteVerbs) rank(c *cli.Context) error {
 	if in.Work, err = v.estimatedWork(c, c.Args().First()); err != nil {
 		return err
 	}
-	// Errors in the request are reported before corrald is asked.
+	// Errors in the request are reported before corrald is contacted.
 	if _, err := forecast.RankSites(in, nil, time.Now()); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (v siteVerbs) rank(c *cli.Context) error {
 	return rankTable.list(v.printer, ranks)
 }
 
-// rankedSites returns the named sites, or all, with their waits.
+// rankedSites returns the named sites, or all sites, with their waits.
 func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []forecast.RankedSite, err error) {
 	var sites []corral.Site
 	if names := c.StringSlice("site"); len(names) > 0 {
@@ -91,9 +91,9 @@ func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []forecas
 // maxLearnedRuns is the number of latest runs from which the speeds of sites are learned.
 const maxLearnedRuns = 20
 
-// learnedSpeeds returns the relative speeds of sites, from the latest runs of a workflow: from the kinds of tasks that
-// have run at several sites. Other workflows do not count, since they may do something else under the same name, and
-// neither do runs without a profile.
+// learnedSpeeds returns the relative speeds of sites, learned from the latest runs of a workflow: from the kinds of
+// tasks that have run at several sites. Other workflows do not count, because their tasks may differ despite having the
+// same names, and neither do runs without a profile.
 func learnedSpeeds(c *cli.Context, cl *api.Client, workflow string) (profile.Speeds, error) {
 	runs, err := cl.Runs(c.Context, api.Filter{})
 	if err != nil {
@@ -114,7 +114,7 @@ func learnedSpeeds(c *cli.Context, cl *api.Client, workflow string) (profile.Spe
 		case merged == nil:
 			merged = p
 		default:
-			_ = merged.Merge(p) // fails for samples that it already has
+			_ = merged.Merge(p) // fails for samples that merged already contains
 		}
 	}
 	if merged == nil || c.Context.Err() != nil {
@@ -141,7 +141,7 @@ var rankTable = listing[forecast.Rank]{
 		{"takes", viable(func(r forecast.Rank) any { return brief(r.Takes) })},
 		{"speed", viable(func(r forecast.Rank) any {
 			if r.Speed == 0 {
-				return "" // not known
+				return "" // the value is not known
 			}
 			return fmt.Sprintf("%.2f", r.Speed)
 		})},
@@ -155,7 +155,7 @@ var rankTable = listing[forecast.Rank]{
 	},
 }
 
-// viable leaves a column empty for a site that is not viable.
+// viable returns a cell that is empty for a site that is not viable.
 func viable(of func(forecast.Rank) any) func(forecast.Rank) any {
 	return func(r forecast.Rank) any {
 		if !r.Viable {

@@ -1,7 +1,7 @@
 package cli
 
 // The free capacity in the queues of real sites: slots that delay no other job, and the delay that other times would
-// cause. Both are computed here, from the queue as the batch system shows it.
+// cause. Both are computed in this program, from the queue that the batch system reports.
 
 import (
 	"cmp"
@@ -20,10 +20,10 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// hourPrice is the price of a processor for an hour where costs are cpu-hours.
+// hourPrice is the price of a processor for an hour if costs are in cpu-hours.
 const hourPrice cost.Money = 1_000_000
 
-// readQueue asks a site for its queue, prints a summary, and returns a copy that can be simulated.
+// readQueue requests the queue of a site, prints a summary, and returns a copy that can be simulated.
 func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue.Queue, error) {
 	b, err := cl.SiteBacklog(c.Context, ref, c.String("queue"))
 	if err != nil {
@@ -55,7 +55,7 @@ func queueLimits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, 
 	return q, nil
 }
 
-// liveSlots returns the free slots of a real site; their times count from now. No slot is longer than the queue's
+// liveSlots returns the free slots of a real site; their times are relative to now. No slot is longer than the queue's
 // limit, and no task is wider than a node.
 func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.Source, error) {
 	limit, err := queueLimits(c, cl, ref)
@@ -71,7 +71,7 @@ func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.S
 		return nil, err
 	}
 	for i := range o.Slots {
-		// A pilot is at most as long as the queue's limit, even if there is room for longer.
+		// A pilot is at most as long as the queue's limit, even if there is room for a longer one.
 		s := &o.Slots[i]
 		s.Start -= o.At
 		if most := time.Duration(limit.MaxWalltime); most > 0 && s.Length > most {
@@ -116,15 +116,16 @@ func checkQueueLimits(c *cli.Context, cl *api.Client, ref string) error {
 	return nil
 }
 
-// A quote is a time at which a pilot could have its processors, and the cost to other jobs.
+// A quote is a time at which a pilot could obtain its processors, together with the cost to other jobs.
 type quote struct {
-	Start     corral.Seconds `json:"start_s"` // from now
+	Start     corral.Seconds `json:"start_s"` // relative to now
 	StartsAt  time.Time      `json:"starts_at"`
 	CPUHours  cost.Money     `json:"cpu_hours"`
 	WaitHours cost.Money     `json:"wait_cpu_hours"` // additional waits of other jobs, times their cpus
 }
 
-// priceCommand lists the times at which a pilot could have its processors, and how long each would delay waiting jobs.
+// priceCommand lists the times at which a pilot could obtain its processors, and how long each of these times would
+// delay waiting jobs.
 func (v siteVerbs) priceCommand() *cli.Command {
 	return sites.verb("price", func(c *cli.Context, cl *api.Client, ref string) error {
 		now := time.Now().UTC().Truncate(time.Second)
@@ -152,8 +153,8 @@ func (v siteVerbs) priceCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		// The copy of the queue has its own clock, which starts with the oldest running job; the printed times count
-		// from now.
+		// The copy of the queue has its own clock, which starts with the oldest running job; the printed times are
+		// relative to now.
 		site := &market.Site{Name: ref, Queue: q, Price: hourPrice}
 		var all []slot.Slot
 		if c.IsSet("start") {
@@ -179,13 +180,13 @@ func (v siteVerbs) priceCommand() *cli.Command {
 	)
 }
 
-// maxQuotes is the maximum number of starts to price: each takes a plan of the whole queue.
+// maxQuotes is the maximum number of starts to price, because each of them requires a plan of the whole queue.
 const maxQuotes = 50
 
-// maxAhead is how far in the future a time may be.
+// maxAhead is the maximum time by which a time may be in the future.
 const maxAhead = 10 * 366 * 24 * time.Hour
 
-// fromNow reads a time, or a duration from now, and returns the duration in whole seconds; empty: now.
+// fromNow reads a time, or a duration from now, and returns the duration in whole seconds; an empty text means now.
 func fromNow(flag, text string, now time.Time) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -205,8 +206,8 @@ func fromNow(flag, text string, now time.Time) (time.Duration, error) {
 	return d, nil
 }
 
-// quotes returns a quote for each slot: its start, by the clock and from now, and its costs in its own processor time
-// and that of others.
+// quotes returns a quote for each slot: its start, both as clock time and relative to now, and its costs in the pilot's
+// own processor time and in the processor time of other jobs.
 func quotes(all []slot.Slot, from time.Duration, now time.Time) (some []quote) {
 	for _, s := range all {
 		work := slot.Charge(s.Price, int64(s.Processors)*s.Length.Milliseconds())

@@ -16,7 +16,7 @@ import (
 
 var siteFiles = []struct {
 	name, text string
-	want       api.NewSite // unless err
+	want       api.NewSite // expected unless err is set
 	err        string
 }{
 	{"YAML", "name: here\ncontact: 'local:'\nbatch: fork\nroot: /srv\n", api.NewSite{Name: "here", Contact: "local:", Batch: "fork", Root: "/srv"}, ""},
@@ -34,7 +34,8 @@ var siteFiles = []struct {
 	{"a number beyond all", "max_queued: 1e99\n", api.NewSite{}, "f: [1:13] want a whole number"},
 	{"numbers", "max_running: 2\nmax_queued: -1\naccount: '0123'\n",
 		api.NewSite{MaxRunning: 2, MaxQueued: -1, BatchOptions: corral.BatchOptions{Account: "0123"}}, ""},
-	{"a number for a name", "name: a\naccount: 0123\n", api.NewSite{}, "f: [2:10] want text: put it in quotes"}, // YAML makes 83 of it
+	// YAML converts the account to 83.
+	{"a number for a name", "name: a\naccount: 0123\n", api.NewSite{}, "f: [2:10] want text: put it in quotes"},
 	{"a truth for a name", "queue: true\n", api.NewSite{}, "f: [1:8] want text: put it in quotes"},
 	{"nothing", "name: a\nmax_running:\n", api.NewSite{Name: "a"}, ""},
 	{"byte order mark", "\ufeffname: here\n", api.NewSite{Name: "here"}, ""},
@@ -69,7 +70,7 @@ func FuzzParseSite(f *testing.F) {
 	})
 }
 
-// A few lines of nested aliases expand to more than memory holds.
+// A few lines of nested aliases can expand to more than fits in memory.
 func TestSiteFilesHaveNoAliases(t *testing.T) {
 	t.Parallel()
 	text := "a: &a [x, x, x, x, x, x, x, x, x]\n"
@@ -99,7 +100,7 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// Tables show below a site the nodes that its next attempts avoid.
+// Below the table of a site, the nodes that its next attempts avoid are shown.
 func TestShowSite(t *testing.T) {
 	t.Parallel()
 	at := func(hour int) time.Time { return time.Date(2026, 1, 2, hour, 4, 0, 0, time.Local) }

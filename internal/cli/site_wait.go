@@ -1,7 +1,7 @@
 package cli
 
-// site wait answers one question about a site's queue, in probabilities: site waits lists the observed waits, and site
-// wait predicts from them when a pilot of a given shape starts (internal/decide/queueing, Predictor).
+// While site waits lists the observed waits in a site's queue, site wait predicts from these waits, as probabilities,
+// when a pilot of a given shape starts (internal/decide/queueing, Predictor).
 
 import (
 	"fmt"
@@ -18,16 +18,16 @@ import (
 // startOdds is the probability that a pilot of a shape, submitted now, starts within some time.
 type startOdds struct {
 	Site     string         `json:"site"`
-	Queue    string         `json:"queue,omitempty"` // empty: any
+	Queue    string         `json:"queue,omitempty"` // empty: any queue
 	Hosts    int            `json:"hosts"`
-	CPUs     int            `json:"cpus"` // of each host
+	CPUs     int            `json:"cpus"` // cpus of each host
 	Walltime corral.Seconds `json:"walltime_s"`
 	Within   corral.Seconds `json:"within_s"`
 	Estimate float64        `json:"estimate"` // the expected probability
-	Known    bool           `json:"known"`    // some wait supports the estimate
+	Known    bool           `json:"known"`    // at least one wait supports the estimate
 	Bound    float64        `json:"bound"`    // lower bound with 95 % confidence; 0: too few waits
-	Likes    int            `json:"like"`     // waits of similar pilots among those of the estimate
-	Waits    int            `json:"waits"`    // observed there
+	Likes    int            `json:"like"`     // number of waits of similar pilots on which the estimate is based
+	Waits    int            `json:"waits"`    // number of waits observed in the queue
 }
 
 // waitCommand predicts from the observed waits of a site how probable it is that a pilot starts in time.
@@ -53,7 +53,7 @@ func (v siteVerbs) waitCommand() *cli.Command {
 	)
 }
 
-// spans returns the times for which to predict whether the pilot has started.
+// spans returns the times for which the command predicts whether the pilot will have started.
 func (o startOdds) spans(by string, now time.Time) ([]time.Duration, error) {
 	switch {
 	case o.Hosts < 1 || o.CPUs < 1 || o.Hosts > math.MaxInt32/o.CPUs:
@@ -72,7 +72,7 @@ func (o startOdds) spans(by string, now time.Time) ([]time.Duration, error) {
 	return []time.Duration{within}, nil
 }
 
-// at predicts for each time, from the waits in the selected queue.
+// at makes a prediction for each time, based on the waits in the selected queue.
 func (o startOdds) at(within []time.Duration, waits []corral.Wait, now time.Time) (all []startOdds) {
 	waits = queueing.In(o.Queue, waits)
 	p := queueing.NewPredictor(waits, now)
@@ -85,7 +85,7 @@ func (o startOdds) at(within []time.Duration, waits []corral.Wait, now time.Time
 	return all
 }
 
-// fewWaits is the number of waits below which an estimate is marked as unreliable.
+// fewWaits is the minimum number of waits; estimates based on fewer are marked as unreliable.
 const fewWaits = 10
 
 var oddsTable = listing[startOdds]{

@@ -1,7 +1,7 @@
 package cli
 
-// slots plans workflows on slots that sites offer, here and not in corrald: the offers come from a file, from a
-// simulated site with other jobs in its queue, or from real sites (site_slots.go).
+// slots plans workflows on slots that sites offer; the plan is made in this program, not in corrald. The offers are
+// from a file, from a simulated site with other jobs in its queue, or from real sites (site_slots.go).
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// slotVerbs are the verbs on slots of processors.
+// slotVerbs are the verbs for slots of processors.
 type slotVerbs struct{ *printer }
 
 func (v slotVerbs) command() *cli.Command {
@@ -57,7 +57,7 @@ func (v slotVerbs) command() *cli.Command {
 	}
 }
 
-// offerFlags returns the flags that name the source of slots.
+// offerFlags returns the flags that specify the source of slots.
 func offerFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "slots", Usage: "use the slots of `FILE`, in CSV; may be repeated"},
@@ -75,7 +75,7 @@ func offerFlags() []cli.Flag {
 	}
 }
 
-// sources returns the sources of slots that the flags name, and the queues of simulated sites.
+// sources returns the sources of slots that the flags specify, and the queues of simulated sites.
 func (v slotVerbs) sources(c *cli.Context) (sources []slot.Source, queues []*queue.Queue, err error) {
 	files, live, what := c.StringSlice("slots"), c.StringSlice("site"), c.String("background")
 	switch {
@@ -115,7 +115,7 @@ func (v slotVerbs) sources(c *cli.Context) (sources []slot.Source, queues []*que
 	return sources, nil, nil
 }
 
-// liveSources returns the sources of real sites.
+// liveSources returns the sources of slots at real sites.
 func (v slotVerbs) liveSources(c *cli.Context, sites []string) (sources []slot.Source, err error) {
 	if len(sites) == 0 {
 		return nil, nil
@@ -137,7 +137,7 @@ func (v slotVerbs) liveSources(c *cli.Context, sites []string) (sources []slot.S
 	return sources, nil
 }
 
-// simulatedSource returns a site whose queue contains the jobs of a trace, or of a model, at one instant.
+// simulatedSource returns a simulated site whose queue contains the jobs of a trace, or of a model, at one instant.
 func (v slotVerbs) simulatedSource(c *cli.Context, what string) ([]slot.Source, []*queue.Queue, error) {
 	m, at := queue.Machine{Policy: queue.Conservative, Processors: c.Int("cpus")}, c.Duration("at")
 	if policy := c.String("queue-policy"); policy != "" {

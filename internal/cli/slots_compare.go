@@ -1,8 +1,8 @@
 package cli
 
-// slots plan --compare recommends how a workflow should get its processors at a site: it simulates each way in a copy
-// of the queue (plan/planner/portfolio). A real site sells neither slots nor priced times; there the comparison shows
-// the value of a reservation, which an administrator may make.
+// slots plan --compare recommends how a workflow should obtain its processors at a site: it simulates each way of doing
+// so in a copy of the queue (plan/planner/portfolio). A real site sells neither slots nor priced times; for such a site
+// the comparison shows the value of a reservation, which an administrator may make.
 
 import (
 	"fmt"
@@ -20,14 +20,14 @@ import (
 // A way is a line of the comparison.
 type way struct {
 	Way      portfolio.Way  `json:"way"`
-	Width    int            `json:"width,omitempty"` // of a pilot: cpus
+	Width    int            `json:"width,omitempty"` // number of cpus of a pilot
 	Makespan corral.Seconds `json:"makespan_s"`
 	Cost     cost.Amount    `json:"cost"`
-	Weight   float64        `json:"weight"` // by the trade-off, relative to jobs, which have 1
+	Weight   float64        `json:"weight"` // weight according to the trade-off, relative to jobs, whose weight is 1
 	Best     bool           `json:"best"`
 }
 
-// compare prints makespan and cost of each way in the queue that the flags name.
+// compare prints the makespan and the cost of each way in the queue that the flags specify.
 func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest) error {
 	for _, flag := range []string{"deadline", "budget", "transfer"} {
 		if c.IsSet(flag) {
@@ -47,8 +47,8 @@ func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest)
 	if err != nil {
 		return err
 	}
-	// The first candidate, jobs, is the reference for the weights. Its expected makespan is optimistic, as later jobs
-	// may overtake it, so that the others are not favoured without evidence.
+	// The first candidate, jobs, is the reference for the weights. Its expected makespan is optimistic, because later
+	// jobs may overtake it; so the other candidates are not favoured without evidence.
 	best := portfolio.Choose(all, all[0].Point, in.TradeOff)
 	var ways []way
 	for _, c := range all {
@@ -61,8 +61,8 @@ func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest)
 	return wayTable.list(v.printer, ways)
 }
 
-// comparedQueue returns the queue of the site to compare on. Advertised slots say nothing about waiting jobs, and a
-// comparison at two sites would have to name a site for each way.
+// comparedQueue returns the queue of the site on which the ways are compared. Advertised slots provide no information
+// about waiting jobs, and a comparison at two sites would have to name a site for each way.
 func (v slotVerbs) comparedQueue(c *cli.Context) (*queue.Queue, error) {
 	if c.String("background") != "" {
 		_, queues, err := v.sources(c)

@@ -1,8 +1,8 @@
 package cli
 
-// Users of a central corrald, other than its own, authenticate with tokens. The client makes the text of a new one and
-// writes it to the user's file before it registers the token; corrald gets a digest. So the text never leaves the
-// machine, and an interrupted command can be repeated: it finds the text in the file.
+// Users of a central corrald, except the user who runs it, authenticate with tokens. The client generates the text of a
+// new token and writes it to the user's file before it registers the token; corrald receives only a digest. So the text
+// never leaves the machine, and an interrupted command can be repeated, because it then finds the text in the file.
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 
 var tokens = noun[corral.TokenID]{name: "token", key: idKey[corral.TokenID]}
 
-// tokenVerbs are the verbs on tokens.
+// tokenVerbs are the verbs for tokens.
 type tokenVerbs struct{ *printer }
 
 func (v tokenVerbs) command() *cli.Command {
@@ -57,7 +57,7 @@ func (v tokenVerbs) command() *cli.Command {
 	}
 }
 
-// create makes a token and registers it with corrald.
+// create generates a token and registers it with corrald.
 func (v tokenVerbs) create(c *cli.Context) error {
 	out := c.String("out")
 	if out == "" && v.format != formTable {
@@ -83,7 +83,7 @@ func (v tokenVerbs) create(c *cli.Context) error {
 	n.Digest = api.TokenDigest(text)
 	t, err := cl.CreateToken(c.Context, n, c.String("key"))
 	if err != nil {
-		if fresh && corral.KindOf(err) != corral.Unknown { // it was never registered
+		if fresh && corral.KindOf(err) != corral.Unknown { // the token was never registered
 			_ = os.Remove(out)
 		}
 		return err
@@ -96,7 +96,8 @@ func (v tokenVerbs) create(c *cli.Context) error {
 	return nil
 }
 
-// textIn returns the token in a file, or writes a new one there; fresh tells which. Without a file the token is new.
+// textIn returns the token in a file, or writes a new token to the file; fresh reports whether the token is new. If no
+// file is given, the token is new.
 func textIn(file string) (text string, fresh bool, err error) {
 	text = api.NewTokenText()
 	if file == "" {

@@ -1,9 +1,9 @@
 package cli
 
-// up and down start and end a personal corrald. up starts one unless it answers, and then creates its first site and
-// cluster; both halves may be repeated. down removes in the order of dependency: runs and pilots, sites and clusters,
-// which only corrald can clean up, then corrald itself, and last its files. It therefore restarts a corrald that has
-// died before it takes it down.
+// up and down start and end a personal corrald. up starts corrald unless it already responds, and then creates the
+// first site and cluster; both steps may be repeated. down removes everything in the order of dependency: runs and
+// pilots, then sites and clusters, which only corrald can clean up, then corrald itself, and finally its files. If
+// corrald has died, down therefore restarts it before taking it down.
 
 import (
 	"context"
@@ -31,7 +31,8 @@ func (v personalVerbs) upCommand() *cli.Command {
 	}
 }
 
-// up starts corrald unless it runs, creates its first site and cluster unless they exist, and prints what is new.
+// up starts corrald unless it is running, creates its first site and cluster unless they exist, and prints which of
+// these are new.
 func (v personalVerbs) up(c *cli.Context) error {
 	layout, err := xdg.Find()
 	if err != nil {
@@ -80,8 +81,8 @@ func (v personalVerbs) downCommand() *cli.Command {
 	}
 }
 
-// down removes everything. If something at a site could not be removed, it removes the rest and fails with exit code 6,
-// naming what remains.
+// down removes everything. If an object at a site could not be removed, down removes the rest and fails with exit code
+// 6, naming the objects that remain.
 func (v personalVerbs) down(c *cli.Context) error {
 	layout, err := xdg.Find()
 	if err != nil {
@@ -95,7 +96,7 @@ func (v personalVerbs) down(c *cli.Context) error {
 	if _, err := corrald.Start(c.Context); err != nil {
 		return err
 	}
-	if corrald, err = corrald.Located(); err != nil { // with the sockets to erase later
+	if corrald, err = corrald.Located(); err != nil { // also determines the sockets to erase later
 		return err
 	}
 	done, err := v.takeDown(c, corrald)
@@ -113,7 +114,7 @@ func (v personalVerbs) down(c *cli.Context) error {
 }
 
 // takeDown removes the objects of corrald at sites and in clusters, and with --purge the directories of runs. It needs
-// a running corrald; what could not be removed is listed and does not stop it.
+// a running corrald. Objects that could not be removed are listed, and do not stop the removal of others.
 func (v personalVerbs) takeDown(c *cli.Context, corrald personal.Corrald) (done personal.TakenDown, err error) {
 	cl, err := corrald.Client()
 	if err != nil {
@@ -132,7 +133,8 @@ func (v personalVerbs) takeDown(c *cli.Context, corrald personal.Corrald) (done 
 	return done, err
 }
 
-// stopAndErase ends corrald and deletes its files. Half a minute is ample: everything slow is done by then.
+// stopAndErase ends corrald and deletes its files. Half a minute is ample, because all slow steps have been completed
+// before.
 func stopAndErase(ctx context.Context, corrald personal.Corrald, purge bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -1,7 +1,7 @@
 package cli
 
-// The core-hours that pilots held, and how they were used. corrald computes the sums; the client prints them as a
-// table, or as CSV for other programs.
+// usage shows the core-hours that pilots held, and how they were used. corrald computes the sums; the client prints
+// them as a table, or as CSV for other programs.
 
 import (
 	"cmp"
@@ -62,7 +62,7 @@ func timeOrAgo(place, s string) (time.Time, error) {
 	return parseTime(place, s)
 }
 
-// usageColumns returns the columns of a table grouped by fields: one for each field, and the hours.
+// usageColumns returns the columns of a table grouped by fields: one column for each field, and columns for the hours.
 func usageColumns(by []string) []column[api.UsageRow] {
 	fields := map[string]func(api.UsageRow) any{
 		"user":     func(r api.UsageRow) any { return r.User },
@@ -88,7 +88,7 @@ func usageColumns(by []string) []column[api.UsageRow] {
 	return columns
 }
 
-// hoursText formats core-hours to the hundredth, and fewer than one to three digits.
+// hoursText formats core-hours with two decimals, or with three significant digits if they are less than one.
 func hoursText(h float64) string {
 	if h < 1 {
 		return strconv.FormatFloat(h, 'g', 3, 64)
@@ -96,7 +96,7 @@ func hoursText(h float64) string {
 	return strconv.FormatFloat(h, 'f', 2, 64)
 }
 
-// showUsage prints a line for each row, and the total.
+// showUsage prints a line for each row, followed by the total.
 func (p *printer) showUsage(u api.Usage) error {
 	l := listing[api.UsageRow]{
 		id:      func(r api.UsageRow) string { return strings.Join(usageKey(r, u.By, "-"), " ") },
@@ -118,7 +118,7 @@ func (p *printer) showUsage(u api.Usage) error {
 	return nil
 }
 
-// usageKey returns the fields by which a row is grouped; none stands for an empty one.
+// usageKey returns the fields by which a row is grouped; none replaces an empty field.
 func usageKey(r api.UsageRow, by []string, none string) []string {
 	of := map[string]string{"user": r.User, "site": r.Site, "workflow": r.Workflow}
 	var fields []string

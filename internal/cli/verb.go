@@ -1,13 +1,13 @@
 package cli
 
-// Most verbs have one of four shapes. A list asks corrald for the objects that pass the filter of its flags. A verb on
-// one object names it by its argument, a name or an id. Both print the answer with the listing of its type. A verb on
-// several objects takes their ids, or labels. A verb that creates an object reads the request from its flags. The
-// remaining verbs, which change something or wait for it, are in the file of their noun.
+// Most verbs follow one of four patterns. A list requests from corrald the objects that pass the filter of its flags. A
+// verb on one object identifies the object by its argument, a name or an id. Both print the answer with the listing of
+// its type. A verb on several objects accepts their ids, or labels. A verb that creates an object reads the request
+// from its flags. The remaining verbs, which change an object or wait for it, are in the file of their noun.
 //
-// Every command line is checked before corrald is asked, so that a wrong line gets the same answer whether corrald runs
-// or not: checkLine checks the number of arguments, flags check their values, and the verb checks the rest before it
-// connects.
+// Every command line is checked before corrald is contacted, so that an invalid line produces the same answer whether
+// or not corrald is running: checkLine checks the number of arguments, flags check their values, and the verb checks
+// the rest before it connects.
 
 import (
 	"context"
@@ -24,14 +24,14 @@ import (
 )
 
 // A noun is a kind of object on the command line: its name, and key, which reads an argument that identifies an object.
-// If objects of the kind have labels, find returns the keys of those that pass a filter.
+// If objects of this kind have labels, find returns the keys of the objects that pass a filter.
 type noun[K any] struct {
 	name string
 	key  func(noun, argument string) (K, error)
 	find func(context.Context, *api.Client, api.Filter) ([]K, error)
 }
 
-// idsOfAll makes a noun's find from the client's method that lists the objects.
+// idsOfAll returns a noun's find, based on the client's method that lists the objects.
 func idsOfAll[K, T any](
 	ask func(*api.Client, context.Context, api.Filter) ([]T, error), id func(T) K,
 ) func(context.Context, *api.Client, api.Filter) ([]K, error) {
@@ -44,7 +44,7 @@ func idsOfAll[K, T any](
 	}
 }
 
-// nameKey is the key of nouns with names. It also accepts ids, since corrald takes either.
+// nameKey is the key of nouns with names. It also accepts ids, because corrald accepts both.
 func nameKey(_, argument string) (string, error) { return argument, nil }
 
 // idKey is the key of nouns that have only ids.
@@ -56,7 +56,7 @@ func idKey[T ~int64](noun, argument string) (T, error) {
 	return T(n), nil
 }
 
-// verb returns a command on the one object that its argument names.
+// verb returns a command on the single object that its argument names.
 func (n noun[K]) verb(name string, do func(*cli.Context, *api.Client, K) error, flags ...cli.Flag) *cli.Command {
 	return &cli.Command{Name: name, Flags: flags, Action: func(c *cli.Context) error {
 		key, err := n.key(n.name, c.Args().First())
@@ -71,7 +71,7 @@ func (n noun[K]) verb(name string, do func(*cli.Context, *api.Client, K) error, 
 	}}
 }
 
-// printing returns the action of a verb that asks corrald one question and prints the answer.
+// printing returns the action of a verb that sends one request to corrald and prints the answer.
 func printing[K, T any](
 	ask func(*api.Client, context.Context, K) (T, error), print func(T) error,
 ) func(*cli.Context, *api.Client, K) error {
@@ -84,8 +84,8 @@ func printing[K, T any](
 	}
 }
 
-// creating returns the action of a verb that creates an object: read makes the request from the command line before the
-// command connects; create sends it under the key of --key; then continues with the new object.
+// creating returns the action of a verb that creates an object: read creates the request from the command line before
+// the command connects; create sends the request under the key of --key; then continues with the new object.
 func creating[In, Out any](
 	read func(*cli.Context) (In, error), create func(*api.Client, context.Context, In, string) (Out, error),
 	then func(*cli.Context, *api.Client, Out) error,
@@ -107,25 +107,26 @@ func creating[In, Out any](
 	}
 }
 
-// creationGrace is how long the creation of an object that goes on by itself may take after an interrupt.
+// creationGrace is how long, after an interrupt, the creation of an object may take that continues without the command.
 const creationGrace = 10 * time.Second
 
-// outlasting returns a context that ends creationGrace after its parent. If it ended at once, an interrupted command
-// could not report the new object, or cancel it.
+// outlasting returns a context that ends creationGrace after its parent. If the context ended at once, an interrupted
+// command could neither report the new object nor cancel it.
 func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(creationGrace, cancel) })
 	return lasting, func() { stop(); cancel() }
 }
 
-// createRun creates a run, even if the command is interrupted meanwhile.
+// createRun creates a run, even if the command is interrupted in the meantime.
 func createRun(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
 	return cl.CreateRun(ctx, in, key)
 }
 
-// one returns what prints one object, many what prints a list: the last step of most verbs.
+// one returns a function that prints one object, and many a function that prints a list; they are the last step of most
+// verbs.
 func (l listing[T]) one(p *printer) func(T) error {
 	return func(v T) error { return l.show(p, v) }
 }
@@ -134,7 +135,7 @@ func (l listing[T]) many(p *printer) func([]T) error {
 	return func(v []T) error { return l.list(p, v) }
 }
 
-// listVerb returns the command that lists the objects of corrald, narrowed by flags.
+// listVerb returns the command that lists the objects of corrald, restricted by flags.
 func (l listing[T]) listVerb(
 	p *printer, ask func(*api.Client, context.Context, api.Filter) ([]T, error), flags ...cli.Flag,
 ) *cli.Command {
@@ -152,7 +153,7 @@ func (l listing[T]) listVerb(
 // filterOf returns the filter that the flags of a command describe.
 func filterOf(c *cli.Context) api.Filter {
 	f := api.Filter{All: c.Bool("all"), Labels: labelsOf(c, "l")}
-	for _, flag := range c.Command.Flags { // its own flags: its noun may have others with the same names
+	for _, flag := range c.Command.Flags { // only its own: its noun may have other flags with the same names
 		switch flag.Names()[0] {
 		case "owner":
 			f.Owner = c.String("owner")
@@ -169,7 +170,7 @@ func filterOf(c *cli.Context) api.Filter {
 	return f
 }
 
-// narrowed returns a listing whose text for an empty list names the filter: other objects may exist.
+// narrowed returns a listing whose text for an empty list names the filter, because other objects may exist.
 func (l listing[T]) narrowed(f api.Filter) listing[T] {
 	var by []string
 	if f.Owner != "" {
@@ -197,20 +198,20 @@ func (l listing[T]) narrowed(f api.Filter) listing[T] {
 // A choice is the set of objects that a command line names, by ids or by labels.
 type choice[K any] struct {
 	noun   string
-	ids    []K               // also those found by labels
+	ids    []K               // including those found by labels
 	labels map[string]string // empty: the objects were named by ids
 }
 
-// alone reports whether one object was named by its id. It is then shown as itself, not as a list.
+// alone reports whether a single object was named by its id. Such an object is shown by itself, not as a list.
 func (w choice[K]) alone() bool { return len(w.labels) == 0 && len(w.ids) == 1 }
 
-// none returns the error of a wait for labels that no object has.
+// none returns the error for a wait for labels that no object has.
 func (w choice[K]) none() error {
 	return corral.Errorf(corral.NotFound, "no %s has the label %s", w.noun, labels(w.labels))
 }
 
-// several returns a command on the objects that its arguments name, or else those with the labels of -l, of which there
-// may be none.
+// several returns a command on the objects that its arguments name or, without arguments, on the objects with the
+// labels of -l, which may select no object.
 func (n noun[K]) several(
 	name string, do func(*cli.Context, *api.Client, choice[K]) error, flags ...cli.Flag,
 ) *cli.Command {
@@ -240,9 +241,9 @@ func (n noun[K]) several(
 	}}
 }
 
-// countDown returns a function that returns the rest of d, which is at least a millisecond; if d is 0 (no limit), the
-// rest is always 0. The time starts with the first call. A wait for several objects calls it before each of them, so
-// that one --timeout covers all.
+// countDown returns a function that returns the remaining part of d, which is at least a millisecond; if d is 0 (no
+// limit), it always returns 0. The time starts with the first call of the returned function. A wait for several objects
+// calls the function before each of them, so that one --timeout covers all.
 func countDown(d time.Duration) func() time.Duration {
 	var end time.Time
 	return func() time.Duration {

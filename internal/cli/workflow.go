@@ -1,6 +1,6 @@
 package cli
 
-// The verbs on workflow files need no corrald: the client reads the formats itself, as `corral run` does.
+// The verbs for workflow files do not need corrald: the client reads the formats itself, as `corral run` does.
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// workflowVerbs are the verbs on workflow files.
+// workflowVerbs are the verbs for workflow files.
 type workflowVerbs struct{ *printer }
 
 func (v workflowVerbs) command() *cli.Command {
@@ -56,14 +56,14 @@ func (p *printer) readWorkflow(ctx context.Context, file string, strict bool) (*
 	return w, err
 }
 
-// readWithWarnings reads a workflow file. Some formats refer to the environment.
+// readWithWarnings reads a workflow file and returns its warnings. Some formats refer to the environment.
 func readWithWarnings(ctx context.Context, file string, strict bool) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
 	return formats.ReadFile(ctx, file, workflow.Options{Strict: strict, Env: os.LookupEnv})
 }
 
-// warn prints warnings, except the one that is the error: with --strict the first warning is.
+// warn prints warnings, except the warning that is returned as the error: with --strict the first warning is an error.
 func (p *printer) warn(warnings []workflow.Warning, err error) {
 	for _, warning := range warnings {
 		if err == nil || err.Error() != warning.String() {
@@ -72,14 +72,14 @@ func (p *printer) warn(warnings []workflow.Warning, err error) {
 	}
 }
 
-// A shownWorkflow is the output about a workflow.
+// A shownWorkflow is the output that describes a workflow.
 type shownWorkflow struct {
 	workflow.Summary
 	ByTransformation []workflow.Transformation `json:"by_transformation"`
 	Warnings         []shownWarning            `json:"warnings"`
 }
 
-// A shownWarning is a warning about its file.
+// A shownWarning is the output for a warning about the workflow's file.
 type shownWarning struct {
 	Place   string `json:"place"`
 	Message string `json:"message"`
@@ -104,7 +104,7 @@ func (v workflowVerbs) show(c *cli.Context) error {
 	return v.print(s, workflow.Printable(w.Name), func() { v.summary(s) })
 }
 
-// summary prints a table of the whole workflow and one of its transformations.
+// summary prints a table of the whole workflow, and a table of its transformations.
 func (p *printer) summary(s shownWorkflow) {
 	t := newTable(nil)
 	t.AppendRows([]table.Row{
@@ -119,7 +119,7 @@ func (p *printer) summary(s shownWorkflow) {
 	_ = transformationTable.list(p, s.ByTransformation) // printing a table does not fail
 }
 
-// filesOf returns the number of files and their size.
+// filesOf describes the number of files and their size.
 func filesOf(s workflow.Summary) string {
 	text := fmt.Sprintf("%d, %d of them inputs of the workflow", s.Files, s.Inputs)
 	if s.Unsized < s.Files {
@@ -131,7 +131,7 @@ func filesOf(s workflow.Summary) string {
 	return text
 }
 
-// totalWork returns the total runtime of the tasks, and the number of tasks without an estimate.
+// totalWork describes the total runtime of the tasks, and the number of tasks without an estimate.
 func totalWork(s workflow.Summary) string {
 	text := inSeconds(s.TotalWork)
 	if s.Unestimated > 0 {
@@ -176,7 +176,7 @@ func estimateOf(of func(workflow.Transformation) any) func(workflow.Transformati
 	}
 }
 
-// A soundWorkflow is the output about a valid workflow.
+// A soundWorkflow is the output that describes a valid workflow.
 type soundWorkflow struct {
 	File     string         `json:"file"`
 	Tasks    int            `json:"tasks"`

@@ -33,7 +33,7 @@ func (v workflowVerbs) convert(c *cli.Context) error {
 	if out.word, err = formatFor(c.String("to"), out.name); err != nil {
 		return err
 	}
-	if out.name == "" && !formats.IsOneFile(out.word) { // before anything is printed
+	if out.name == "" && !formats.IsOneFile(out.word) { // checked before anything is printed
 		return corral.ErrorAt(corral.Invalid, "OUT", "the format consists of several files: name the first, with OUT")
 	}
 	w, err := v.readWorkflow(c.Context, c.Args().First(), c.Bool("strict"))
@@ -60,7 +60,8 @@ func (v workflowVerbs) convert(c *cli.Context) error {
 	return err
 }
 
-// arrange applies --clustering and --priorities to a workflow. Both are for DAGMan, which does neither by itself.
+// arrange applies --clustering and --priorities to a workflow. Both flags are for DAGMan, which neither clusters tasks
+// nor sets priorities itself.
 func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workflow, []clustering.Script, error) {
 	for _, flag := range []string{"clustering", "priorities"} {
 		if c.IsSet(flag) && word != "dagman" {
@@ -88,21 +89,22 @@ func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workf
 	return w, scripts, nil
 }
 
-// formatFor returns the format to write: the requested one, the one implied by the file's extension, or else WfFormat.
+// formatFor returns the format to write: the requested format, the format implied by the file's extension or, failing
+// both, WfFormat.
 func formatFor(asked, out string) (word string, err error) {
 	named, known := formats.Of(out)
 	if asked == "" && out != "" && !known {
 		return "", corral.ErrorAt(corral.Invalid, out, "its extension does not determine a format: give --to (%s)",
 			strings.Join(formats.Written(), ", "))
 	}
-	if asked == "dag" { // the file's extension
+	if asked == "dag" { // dag is the file's extension
 		asked = "dagman"
 	}
 	word = cmp.Or(asked, named, formats.Written()[0])
 	return word, formats.CanWrite(word)
 }
 
-// outputs are the files that a workflow is written to.
+// outputs represents the files to which a workflow is written.
 type outputs struct {
 	word   string // the format
 	name   string // name of the first file; empty: stdout, for a format of one file
@@ -110,10 +112,10 @@ type outputs struct {
 	made   []string
 }
 
-// create creates a new file. The first has the requested name, the others have their own names in the same folder. The
-// first is compressed if its name ends in .gz.
+// create creates a new file. The first file has the requested name, the other files have their own names in the same
+// folder. The first file is compressed if its name ends in .gz.
 func (o *outputs) create(name string) (io.WriteCloser, error) {
-	if o.name == "" { // the format has one file
+	if o.name == "" { // the format consists of one file
 		return keptOpen{o.stdout}, nil
 	}
 	first := len(o.made) == 0
@@ -149,7 +151,7 @@ func (o *outputs) undo() {
 	}
 }
 
-// A keptOpen is a stream that stays open when its writer closes it.
+// A keptOpen is a stream that remains open when its writer closes it.
 type keptOpen struct{ io.Writer }
 
 func (keptOpen) Close() error { return nil }

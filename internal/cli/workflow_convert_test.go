@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// TestOutputs: the first file of a format has the requested name, the others have their own names beside it; none
-// replaces an existing file, and a failed conversion leaves no files.
+// TestOutputs: the first file of a format has the requested name, and the other files have their own names beside it;
+// no file replaces an existing one, and a failed conversion leaves no files behind.
 func TestOutputs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,9 +1,9 @@
-// Package baseline measures a command on this machine, several times: its duration, and if the kernel counts them, its
-// instructions and cycles. Package selection compares a resource's rate with it: elsewhere the same program takes as
-// many instructions, at another clock.
+// Package baseline measures a command on this machine several times: its duration and, if the kernel counts them, its
+// instructions and cycles. Package selection compares a resource's rate with this measurement: elsewhere the same
+// program executes as many instructions, at another clock rate.
 //
-// perf stat counts. Without perf, without permission, or on a machine without counters, such as most virtual ones, only
-// the wall-clock time is known, and Source says so.
+// The counts are from perf stat. Without perf, without permission, or on a machine without counters, such as most
+// virtual machines, only the wall-clock time is known, and Source indicates this.
 package baseline
 
 import (
@@ -28,8 +28,8 @@ type Source string
 
 // The sources.
 const (
-	Perf      Source = "perf"      // perf stat: also instructions and cycles
-	WallClock Source = "wallclock" // only times
+	Perf      Source = "perf"      // measured by perf stat, including instructions and cycles
+	WallClock Source = "wallclock" // only times were measured
 )
 
 // A Baseline is the result of measuring a command.
@@ -37,15 +37,15 @@ type Baseline struct {
 	Command      []string `json:"command"`
 	Runs         int      `json:"runs"`
 	Source       Source   `json:"source"`
-	Why          string   `json:"why,omitempty"` // why nothing was counted
+	Why          string   `json:"why,omitempty"` // why no instructions and cycles were counted
 	Wall         Spread   `json:"wall_s"`
-	Instructions *Spread  `json:"instructions"`        // null: not counted
-	Cycles       *Spread  `json:"cycles"`              // likewise
-	PerCycle     float64  `json:"per_cycle,omitempty"` // instructions
-	ClockHz      float64  `json:"clock_hz,omitempty"`  // cycles by the time on a processor, in the mean
+	Instructions *Spread  `json:"instructions"`        // null if not counted
+	Cycles       *Spread  `json:"cycles"`              // null if not counted
+	PerCycle     float64  `json:"per_cycle,omitempty"` // instructions per cycle
+	ClockHz      float64  `json:"clock_hz,omitempty"`  // mean of cycles divided by the time on a processor
 }
 
-// A Spread is the mean of some values and the standard deviation of a sample.
+// A Spread holds the mean and the sample standard deviation of some values.
 type Spread struct {
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"`
@@ -56,12 +56,12 @@ type counts struct {
 	wall                 time.Duration
 	counted              bool
 	instructions, cycles float64
-	busy                 time.Duration // on processors
+	busy                 time.Duration // time on processors
 }
 
 // Measure runs a command the given number of times, one after the other, with this process's folder and environment,
-// empty standard input and discarded output. The first failing run is an error of kind Failed; a missing program is one
-// of kind NotFound.
+// empty standard input and discarded output. If a run fails, the first such failure is returned as an error of kind
+// Failed; a missing program is an error of kind NotFound.
 func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err error) {
 	if len(argv) == 0 || runs < 1 {
 		return b, corral.Errorf(corral.Invalid, "nothing to run: name a command, and the number of runs")
@@ -89,7 +89,8 @@ func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err erro
 	return b, nil
 }
 
-// usable returns perf if it counts instructions here, or else why it does not.
+// usable returns the path of perf if perf counts instructions on this machine; otherwise it returns the reason why perf
+// does not.
 func usable(ctx context.Context) (perf, why string) {
 	perf, err := exec.LookPath("perf")
 	if err != nil {
@@ -105,7 +106,7 @@ func usable(ctx context.Context) (perf, why string) {
 	return perf, ""
 }
 
-// once runs a command, under perf if there is one.
+// once runs a command, under perf if a path of perf is given.
 func once(ctx context.Context, perf string, argv []string) (c counts, err error) {
 	run := argv
 	var report string
@@ -140,9 +141,9 @@ func once(ctx context.Context, perf string, argv []string) (c counts, err error)
 // grace is how long processes left behind by a command may hold its standard error open.
 const grace = time.Second
 
-// time runs a command in a process group of its own, which ends with it if it is interrupted: killing perf alone would
-// leave the command running. It returns the end of the command's standard error. It does not wait for processes that
-// the command leaves behind.
+// time runs a command in a process group of its own, and ends the whole group on an interruption, because killing perf
+// alone would leave the command running. It returns the end of the command's standard error. It does not wait for
+// processes that the command leaves behind.
 func (c *counts) time(cmd *exec.Cmd) (said string, err error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -175,7 +176,7 @@ func (c *counts) time(cmd *exec.Cmd) (said string, err error) {
 	return string(end), err
 }
 
-// A last keeps the end of what is written to it: a command may write without end.
+// A last keeps only the end of the data written to it, because a command may write an unlimited amount.
 type last []byte
 
 func (l *last) Write(p []byte) (int, error) {
@@ -186,7 +187,8 @@ func (l *last) Write(p []byte) (int, error) {
 }
 
 // read parses the output of perf stat -x: VALUE,UNIT,EVENT,… in each line, where an event may have a suffix such as :u,
-// and a value that was not counted is in angle brackets. A hybrid processor has a line for each of its kinds of cores.
+// and a value that was not counted is in angle brackets. For a hybrid processor the output contains a line for each
+// kind of core.
 func (c *counts) read(text string) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), ",")

@@ -17,7 +17,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Output of perf stat on a machine with counters, on one without, and on one with two kinds of cores.
+// TestRead parses the output of perf stat from a machine with counters, a machine without counters, and a machine with
+// two kinds of cores.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -52,7 +53,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Means and deviations of runs; if one was not counted, only times are known.
+// TestSummary checks the means and deviations of runs; if one of the runs was not counted, only times are known.
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	runs := []counts{
@@ -70,7 +71,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// A real command is measured with the means of this machine.
+// A real command is measured with the tools that are available on this machine.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	b, err := Measure(t.Context(), []string{"true"}, 3)
@@ -89,8 +90,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Measure does not wait for processes that a command leaves behind, reports the end of its output, however long, and
-// ends an interrupted command with all its processes.
+// Measure does not wait for processes that a command leaves behind, reports the end of the command's output, however
+// long it is, and ends an interrupted command with all its processes.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	var c counts
@@ -124,7 +125,7 @@ func TestTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	stat := filepath.Join("/proc", strings.TrimSpace(string(text)), "stat")
-	for { // until it is gone, or a zombie
+	for { // until the process is gone, or a zombie
 		if s, err := os.ReadFile(stat); err != nil || strings.Contains(string(s), ") Z ") {
 			return
 		}

@@ -15,8 +15,8 @@ import (
 // pool is the name of the demo's cluster of kind condor.
 const pool = "pool"
 
-// fetchPackages has the packages of HTCondor written to the demo's directory, where corrald can read them. It is the
-// first step: the part that takes longest, and needs a network, fails before anything is started.
+// fetchPackages writes the packages of HTCondor to the demo's directory, where corrald can read them. It is the first
+// step, so that the part that takes longest, and needs a network, fails before any process is started.
 func (d *demo) fetchPackages(ctx context.Context) error {
 	d.out.doing("making packages of HTCondor")
 	began := time.Now()
@@ -45,8 +45,8 @@ func (d *demo) fetchPackages(ctx context.Context) error {
 
 func (d *demo) packages() string { return filepath.Join(d.dir, "packages") }
 
-// startPool imports the packages into corrald's catalog and creates a cluster of kind condor, which gets the pilots
-// from then on.
+// startPool imports the packages into corrald's catalog and creates a cluster of kind condor, which all later pilots
+// join.
 func (d *demo) startPool(ctx context.Context) error {
 	d.out.doing("starting an HTCondor pool")
 	files, err := filepath.Glob(filepath.Join(d.packages(), "*"))

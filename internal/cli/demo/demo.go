@@ -1,11 +1,12 @@
-// Package demo runs the main job end to end: a private corrald, a plan, pilots, a workflow on real input, the check of
-// its result, and the proof that nothing is left behind.
+// Package demo demonstrates Corral's main use end to end: a private corrald, a plan, pilots, a workflow on real input,
+// the check of its result, and the proof that nothing is left behind.
 //
 // Everything happens below one temporary directory and through the public API. The demo measures the values it prints;
 // predictions are marked as such and compared with the outcome.
 //
-// Run lists the steps in order. Each is a few calls of the client, and prints through the stage (stage.go), which
-// handles terminals. A step that fails ends the demo, and abandon takes down whatever was started.
+// Run lists the steps in order. Each step consists of a few calls of the client, and prints through the stage
+// (stage.go), which handles terminals. A step that fails ends the demo, and abandon takes down everything that was
+// started.
 package demo
 
 import (
@@ -31,11 +32,12 @@ import (
 // Config configures the demo.
 type Config struct {
 	Out   io.Writer
-	Look  progress.Look // of Out
+	Look  progress.Look // describes Out
 	Keep  bool          // keep the run directory for inspection
 	Kind  corral.ClusterKind
-	RunAs string // user of root's corrald; "": root
-	// Packages writes the archives of HTCondor's packages, readable for everyone, into dir. It reports its steps.
+	RunAs string // the user under which root's corrald runs; "": root
+	// Packages writes the archives of HTCondor's packages, readable for everyone, into dir. It reports its steps to
+	// say.
 	Packages func(ctx context.Context, dir string, say func(string)) error
 }
 
@@ -47,7 +49,7 @@ type demo struct {
 	corrald personal.Corrald
 	cl      *api.Client
 	site    corral.Site
-	cluster string // gets the pilots
+	cluster string // the cluster that the pilots join
 	plan    planned
 	run     corral.Run
 }
@@ -55,8 +57,8 @@ type demo struct {
 // patience is the maximum duration of any wait.
 const patience = 2 * time.Minute
 
-// Run runs the demo and returns the run of its workflow. In any case it takes down what it started; its files stay only
-// if it failed, or with Config.Keep.
+// Run runs the demo and returns the run of its workflow. In any case Run takes down everything that it started; the
+// demo's files are kept only if it failed, or with Config.Keep.
 func Run(ctx context.Context, cfg Config) (corral.Run, error) {
 	dir, err := os.MkdirTemp("", "corral-demo-")
 	if err != nil {
@@ -107,7 +109,7 @@ func (d *demo) up(ctx context.Context) error {
 	return nil
 }
 
-// unpackExample writes the workflow and its input to a place where corrald can read them as any user.
+// unpackExample writes the workflow and its input to a directory where corrald can read them under any user.
 func (d *demo) unpackExample() error {
 	dir := filepath.Dir(d.workflow())
 	if err := errors.Join(os.CopyFS(dir, lambda.FS), os.Chmod(d.dir, 0o711)); err != nil {
@@ -125,7 +127,7 @@ func (d *demo) unpackExample() error {
 	})
 }
 
-// execute runs the workflow and follows it.
+// execute runs the workflow and follows its progress.
 func (d *demo) execute(ctx context.Context) error {
 	document, err := os.ReadFile(d.workflow())
 	if err != nil {
@@ -171,7 +173,7 @@ func ratio(took corral.Seconds, estimate time.Duration) float64 {
 	return float64(took) / float64(max(estimate, 1))
 }
 
-// check compares the workflow's report with the one that a single pass over the genome produces. A demo that ran but
+// check compares the workflow's report with the report that a single pass over the genome produces. A demo that ran but
 // computed a wrong result would fail here.
 func (d *demo) check(context.Context) error {
 	d.out.doing("computing the result again in a single pass")
@@ -191,8 +193,8 @@ func (d *demo) check(context.Context) error {
 	return nil
 }
 
-// abandon takes down what a failed or interrupted demo has started. It has its own context, since the demo's may have
-// ended. The files of a failed demo stay for inspection, if corrald was started.
+// abandon takes down everything that a failed or interrupted demo has started. It uses its own context, because the
+// demo's context may have ended. The files of a failed demo are kept for inspection if corrald was started.
 func (d *demo) abandon(ctx context.Context) {
 	useless := ctx.Err() != nil || !d.corrald.Exists()
 	d.out.doing("taking everything down")
@@ -211,7 +213,7 @@ func (d *demo) abandon(ctx context.Context) {
 	}
 }
 
-// takeDown removes what is at the site and ends corrald, if it runs.
+// takeDown removes everything at the site and ends corrald, if corrald is running.
 func (d *demo) takeDown(ctx context.Context) error {
 	if !d.corrald.Answers(ctx) {
 		return nil

@@ -51,7 +51,7 @@ timeline   the site's setup job, the pilots, the site's cleanup job
 	}
 }
 
-// Without a terminal the stage does not show what a step waits for, and does not move the cursor.
+// Without a terminal the stage does not show what a step is waiting for, and does not move the cursor.
 func TestPlainStage(t *testing.T) {
 	t.Parallel()
 	out, s := plain()

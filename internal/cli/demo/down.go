@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// down removes everything at the site, shows the events of the timeline, and ends corrald. It asks for the events
-// before corrald ends: the last is the end of the cleanup job, and only corrald knows its time.
+// down removes everything at the site, shows the events of the timeline, and ends corrald. It requests the events
+// before corrald ends: the last event is the end of the cleanup job, whose time is recorded only by corrald.
 func (d *demo) down(ctx context.Context) error {
 	d.out.doing("draining the pilots, and the cleanup job of site " + d.site.Name)
 	done, err := personal.TakeDown(ctx, d.cl, personal.Down{})
@@ -32,7 +32,7 @@ func (d *demo) down(ctx context.Context) error {
 	return d.corrald.Stop(ctx)
 }
 
-// nothingLeft looks for processes and files that should be gone, then removes the directory. It examines the machine
+// nothingLeft searches for processes and files that should be gone, then removes the directory. It examines the machine
 // instead of asking corrald, which has ended.
 func (d *demo) nothingLeft(context.Context) error {
 	if left := processesBelow(d.dir); len(left) > 0 {
@@ -53,7 +53,7 @@ func (d *demo) nothingLeft(context.Context) error {
 }
 
 // processesBelow returns the processes whose program or working directory is below dir, or whose command line or
-// environment contains it.
+// environment contains dir.
 func processesBelow(dir string) []int {
 	var found []int
 	procs, _ := filepath.Glob("/proc/[0-9]*")
@@ -62,7 +62,7 @@ func processesBelow(dir string) []int {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		var all []byte // an unreadable process has ended or is another user's
+		var all []byte // a process that cannot be read has ended or belongs to another user
 		for _, file := range []string{"cmdline", "environ"} {
 			b, _ := os.ReadFile(filepath.Join(proc, file))
 			all = append(all, b...)

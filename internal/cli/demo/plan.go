@@ -16,15 +16,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A planned is the plan for the example, with the texts about it.
+// A planned is the plan for the example, together with texts that describe the plan.
 type planned struct {
 	*plan.Plan
 	row corral.Plan
 }
 
-// decide has corrald plan how many pilots to request, when, and which tasks share a job. The plan is printed before
-// anything runs, so that it can be compared with the outcome. Cost and makespan have equal weight, so that a machine
-// with many cpus is not filled to save a second.
+// decide makes corrald plan how many pilots to request, when to request them, and which tasks share a job. The plan is
+// printed before any task runs, so that it can be compared with the outcome. Cost and makespan have equal weight, so
+// that a machine with many cpus is not filled just to save a second.
 func (d *demo) decide(ctx context.Context) error {
 	d.out.doing("planning")
 	document, err := os.ReadFile(d.workflow())
@@ -65,7 +65,7 @@ func (d *demo) showPlan(took time.Duration) {
 	d.out.more("%s was made in %s", p.what(), round(took))
 }
 
-// held returns the maximum of cpus that the plan's pilots hold.
+// held describes the maximum number of cpus that the plan's pilots hold.
 func (p planned) held() string { return counted(p.PeakCPUs, "cpu") + " at most" }
 
 func (p planned) what() string {
@@ -82,8 +82,8 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// provision requests the plan's pilots and waits for the workers of those that are due at once. If the demo is killed,
-// they leave after a minute without work.
+// provision requests the plan's pilots and waits for the workers of the pilots that are due at once. If the demo is
+// killed, the pilots end after a minute without work.
 func (d *demo) provision(ctx context.Context) (err error) {
 	d.out.doing("waiting for workers")
 	if d.plan.row, err = d.cl.ProvisionPlan(ctx, d.plan.row.ID); err != nil {
@@ -110,7 +110,7 @@ func (d *demo) provision(ctx context.Context) (err error) {
 	return nil
 }
 
-// work is the sum of the tasks' estimates.
+// work returns the sum of the tasks' estimates.
 func (p planned) work() (sum time.Duration) {
 	for _, at := range p.Schedule {
 		sum += time.Duration(at.End - at.Start)

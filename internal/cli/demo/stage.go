@@ -12,11 +12,12 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// A stage prints the demo: a label and text for each step. On a terminal its last lines change while a step goes on.
+// A stage prints the demo's output: a label and text for each step. On a terminal the last lines change while a step is
+// in progress.
 type stage struct {
 	out    io.Writer
 	look   progress.Look // for lines that change
-	text   progress.Look // for permanent lines: they may wrap, but are not cut
+	text   progress.Look // for permanent lines, which may wrap but are not cut
 	region *progress.Region
 }
 
@@ -24,10 +25,10 @@ func newStage(out io.Writer, look progress.Look) stage {
 	return stage{out: out, look: look, text: progress.Look{Colour: look.Colour}, region: progress.NewRegion(out)}
 }
 
-// indent is the column of the text, after the labels.
+// indent is the column at which the text begins, after the labels.
 const indent = 11
 
-// title writes a line that belongs to no step.
+// title writes a line that does not belong to any step.
 func (s *stage) title(text, rest string) {
 	s.draw("")
 	s.draw(s.text.Line(progress.Span{Colour: progress.Bold, Text: text}))
@@ -36,7 +37,7 @@ func (s *stage) title(text, rest string) {
 	}
 }
 
-// doing shows, on a terminal, what a step waits for, until the next line.
+// doing shows on a terminal, until the next line is written, what a step is waiting for.
 func (s *stage) doing(what string) {
 	if s.look.Live() {
 		s.region.Draw("",
@@ -44,7 +45,7 @@ func (s *stage) doing(what string) {
 	}
 }
 
-// say writes the first line of a step, more the others.
+// say writes the first line of a step, and more writes the other lines.
 func (s *stage) say(label, format string, args ...any) {
 	s.draw("", s.text.Line(
 		progress.Span{Colour: progress.Good, Text: fmt.Sprintf("%-*s", indent, label)},
@@ -55,7 +56,7 @@ func (s *stage) more(format string, args ...any) {
 	s.draw(s.text.Line(progress.Span{Text: strings.Repeat(" ", indent) + fmt.Sprintf(format, args...)}))
 }
 
-// first returns a function that writes the first of several lines with say and the others with more.
+// first returns a function that writes the first of several lines with say and the other lines with more.
 func (s *stage) first(label string) func(format string, args ...any) {
 	said := false
 	return func(format string, args ...any) {
@@ -76,8 +77,8 @@ func (s *stage) draw(lines ...string) {
 	}
 }
 
-// view shows the run while it goes on: on a terminal its progress above the activity of its workers, on a scale as long
-// as the predicted makespan.
+// view returns a view that shows the run while it is in progress: on a terminal, the run's progress above the activity
+// of its workers, on a scale as long as the predicted makespan.
 func (s *stage) view(cl *api.Client, predicted time.Duration) progress.View {
 	if !s.look.Live() {
 		return progress.New(indented{s.out}, s.look)
@@ -85,7 +86,7 @@ func (s *stage) view(cl *api.Client, predicted time.Duration) progress.View {
 	return &live{stage: s, cl: cl, predicted: predicted}
 }
 
-// indented writes lines after the labels.
+// indented writes lines in the column after the labels.
 type indented struct{ w io.Writer }
 
 func (i indented) Write(line []byte) (int, error) {
@@ -102,7 +103,7 @@ type live struct {
 func (l *live) Show(ctx context.Context, r corral.Run, now time.Time) {
 	tasks, err := l.cl.RunTasks(ctx, r.ID)
 	if err != nil {
-		return // the next update, or that of the run, reports the error
+		return // the next update, or the update of the run, reports the error
 	}
 	end := r.CreatedAt.Add(l.predicted)
 	if now.After(end) {
@@ -117,11 +118,11 @@ func (l *live) Close() { l.region.Clear() }
 
 // result shows the first lines of the workflow's report.
 func (s *stage) result(report string) {
-	const shown = 17 // the table of word lengths; lists of words and sites follow
+	const shown = 17 // lines up to the end of the table of word lengths; lists of words and sites follow
 	lines := strings.Split(strings.TrimSpace(report), "\n")
 	s.say("result", "equal, byte by byte, to that of a single pass over the genome:")
 	for _, l := range lines[:min(shown, len(lines))] {
-		s.draw(s.text.Line(progress.Span{Text: "  " + l})) // its tables are as wide as a terminal
+		s.draw(s.text.Line(progress.Span{Text: "  " + l})) // the report's tables are as wide as a terminal
 	}
 	if rest := len(lines) - shown; rest > 0 {
 		s.draw(s.text.Line(progress.Span{Colour: progress.Faint,
@@ -136,7 +137,7 @@ func (s *stage) timeline(events []corral.TimelineEvent) {
 	}
 	const width = 28
 	first, last := events[0].At, events[len(events)-1].At
-	phases := map[corral.TimelineEvent]string{} // by the event that ends each
+	phases := map[corral.TimelineEvent]string{} // phases by the event that ends them
 	for _, p := range corral.Phases(events) {
 		phases[p.To] = p.Name + " " + round(p.Took())
 	}

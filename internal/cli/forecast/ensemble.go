@@ -16,34 +16,34 @@ import (
 // An EnsembleOutcome is the result of simulating an ensemble.
 type EnsembleOutcome struct {
 	Algorithm    string         `json:"algorithm"`
-	Published    bool           `json:"published,omitempty"` // by the authors' rules
+	Published    bool           `json:"published,omitempty"` // simulated with the authors' rules
 	Budget       cost.Amount    `json:"budget"`
 	Deadline     corral.Seconds `json:"deadline_s"`
-	Completed    ensemble.Score `json:"completed"`                       // 1 or 0 by priority
-	InTime       ensemble.Score `json:"completed_by_deadline,omitempty"` // if Completed counts what a plan admits
+	Completed    ensemble.Score `json:"completed"`                       // 1 or 0 for each workflow, by priority
+	InTime       ensemble.Score `json:"completed_by_deadline,omitempty"` // set if Completed counts admitted workflows
 	Cost         cost.Amount    `json:"cost"`
-	PlanCost     *cost.Amount   `json:"plan_cost,omitempty"` // of a static plan
+	PlanCost     *cost.Amount   `json:"plan_cost,omitempty"` // cost according to a static plan
 	WithinBudget bool           `json:"within_budget"`
 	Makespan     corral.Seconds `json:"makespan_s"`
 	Losses
 	Workflows  []WorkflowOutcome `json:"workflows"`
 	Machines   []HeldMachine     `json:"vms"`
-	Candidates []Candidate       `json:"candidates,omitempty"` // of a rehearsal, the best first
+	Candidates []Candidate       `json:"candidates,omitempty"` // alternatives of a rehearsal, the best first
 	Other      *PublishedOutcome `json:"as_published,omitempty"`
 }
 
 // A PublishedOutcome is the result with the rules of the authors' program instead of ours.
 type PublishedOutcome struct {
-	Completed    ensemble.Score `json:"completed"` // by the deadline, whatever it costs
+	Completed    ensemble.Score `json:"completed"` // completed by the deadline, whatever the cost
 	Cost         cost.Amount    `json:"cost"`
 	WithinBudget bool           `json:"within_budget"`
 }
 
-// Losses are attempts at tasks without a result.
+// Losses summarizes the attempts at tasks that had no result.
 type Losses struct {
-	Killed int            `json:"killed_tasks"` // with their machines
+	Killed int            `json:"killed_tasks"` // killed together with their machines
 	Failed int            `json:"failed_tasks"`
-	Lost   corral.Seconds `json:"lost_s"` // the time they took
+	Lost   corral.Seconds `json:"lost_s"` // total time of these attempts
 }
 
 // A WorkflowOutcome is the result for one workflow.
@@ -51,10 +51,10 @@ type WorkflowOutcome struct {
 	Name      string `json:"name"`
 	Tasks     int    `json:"tasks"`
 	Completed bool   `json:"completed"`
-	Reason    string `json:"reason,omitempty"` // why not
+	Reason    string `json:"reason,omitempty"` // why the workflow was not completed
 }
 
-// A HeldMachine is a machine that was held. It is billed from From.
+// A HeldMachine is a machine that was held. Its cost is counted from From.
 type HeldMachine struct {
 	Asked corral.Seconds `json:"asked_s"`
 	From  corral.Seconds `json:"from_s"`
@@ -70,7 +70,7 @@ type Candidate struct {
 	Cost      cost.Amount    `json:"cost"`
 }
 
-// PlayEnsemble simulates an ensemble. Errors are of kind Invalid; their places are flags.
+// PlayEnsemble simulates an ensemble. Errors are of kind Invalid, and refer to flags as their places.
 func PlayEnsemble(e ensemble.Ensemble, in EnsembleRequest) (*EnsembleOutcome, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func reason(done bool, why string) string {
 	return why
 }
 
-// play simulates the algorithm, and adds to out the results that only some algorithms have.
+// play simulates the algorithm, and adds to out the results that only some algorithms produce.
 func (in EnsembleRequest) play(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
 	switch in.Algorithm {
 	case SPSS:
@@ -139,8 +139,8 @@ func (in EnsembleRequest) published(s cloud.Scenario) *PublishedOutcome {
 	return &PublishedOutcome{o.Completed, cost.Amount{Money: o.Cost, Unit: in.Budget.Unit}, o.Cost <= in.Budget.Money}
 }
 
-// static plans with SPSS, and simulates the plan: literally as published, else under its guard. As published, an
-// admitted workflow counts as completed (trap T21).
+// static makes a plan with SPSS and simulates it: as published, the plan is carried out literally; otherwise it is
+// carried out under its guard. As published, an admitted workflow counts as completed (trap T21).
 func (in EnsembleRequest) static(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
 	r := in.spss(s.Terms)
 	p := r.Make(s.Ensemble)
@@ -179,8 +179,8 @@ func (in EnsembleRequest) dynamic(terms ensemble.Terms) dpds.Rules {
 	return r
 }
 
-// interval returns the time between two decisions: ninety seconds as published, less if the deadline is near; 0: as
-// published.
+// interval returns the time between two decisions: ninety seconds as published, or less if the deadline is near; 0
+// means as published.
 func (in EnsembleRequest) interval() time.Duration {
 	switch {
 	case in.Interval != nil:
@@ -215,7 +215,7 @@ func (in EnsembleRequest) spss(terms ensemble.Terms) spss.Rules {
 		r.Strict = in.FitTest == LessThan
 	}
 	if r.Strict && r.Tie == spss.Tightest {
-		r.Tie = spss.Last // the trees find only exact fits
+		r.Tie = spss.Last // the search with trees finds only exact fits
 	}
 	return r
 }

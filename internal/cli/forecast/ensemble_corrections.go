@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/dpds"
 )
 
-// A correction is a difference from the published rules that corrects a mistake, with the name that Switches.Without
-// takes. Those of the dynamic algorithms are a field of dpds.Fixes; the others are of SPSS.
+// A correction is a difference from the published rules that corrects a mistake; its name is used in Switches.Without.
+// A correction of the dynamic algorithms has a field in dpds.Fixes; the other corrections apply to SPSS.
 type correction struct {
 	name  string
 	field func(*dpds.Fixes) *bool
@@ -33,7 +33,7 @@ var corrections = []correction{
 	{delayed, nil},
 }
 
-// checkWithout refuses an unknown correction, and one that the algorithm does not have.
+// checkWithout refuses an unknown correction, and a correction that does not apply to the algorithm.
 func (in EnsembleRequest) checkWithout() error {
 	for _, name := range in.Without {
 		i := slices.IndexFunc(corrections, func(c correction) bool { return c.name == name })
@@ -53,12 +53,12 @@ func (in EnsembleRequest) checkWithout() error {
 	return nil
 }
 
-// lacks reports whether a correction is left out.
+// lacks reports whether a correction is omitted.
 func (in EnsembleRequest) lacks(name string) bool {
 	return in.Published || slices.Contains(in.Without, name)
 }
 
-// fixes returns the corrections of the dynamic algorithms without those that are left out.
+// fixes returns the corrections of the dynamic algorithms except those that are omitted.
 func (in EnsembleRequest) fixes(all dpds.Fixes) dpds.Fixes {
 	for _, c := range corrections {
 		if c.field != nil && in.lacks(c.name) {

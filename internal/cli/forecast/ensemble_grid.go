@@ -14,15 +14,16 @@ import (
 type Cell struct {
 	Budget    cost.Amount    `json:"budget"`
 	Deadline  corral.Seconds `json:"deadline_s"`
-	Completed ensemble.Score `json:"completed"` // 1 or 0 by priority
-	Count     int            `json:"count"`     // of completed workflows
+	Completed ensemble.Score `json:"completed"` // 1 or 0 for each workflow, by priority
+	Count     int            `json:"count"`     // number of completed workflows
 	Cost      cost.Amount    `json:"cost"`
 	Makespan  corral.Seconds `json:"makespan_s"`
 }
 
 // PlayGrid simulates an ensemble with points budgets and points deadlines, at least two of each. They are evenly spaced
-// from the minimum with which a workflow can be completed to the requested maximum, or else to where nearly all can be
-// (ensemble.Bounds). It returns the cells by deadline, then by budget. Errors are those of PlayEnsemble.
+// from the minimum with which one workflow can be completed to the requested maximum or, by default, to the value with
+// which nearly all workflows can be completed (ensemble.Bounds). It returns the cells by deadline, then by budget.
+// Errors are the same as those of PlayEnsemble.
 func PlayGrid(e ensemble.Ensemble, in EnsembleRequest, points int) ([]Cell, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func PlayGrid(e ensemble.Ensemble, in EnsembleRequest, points int) ([]Cell, erro
 	return cells, nil
 }
 
-// between returns n evenly spaced values from the least to the most.
+// between returns n evenly spaced values from least to most.
 func between[T ~int64](least, most T, n int) (all []T) {
 	for i := range n {
 		all = append(all, least+T(float64(most-least)*float64(i)/float64(n-1)))
@@ -77,7 +78,7 @@ func between[T ~int64](least, most T, n int) (all []T) {
 	return all
 }
 
-// each calls do for each number below n, on all cores.
+// each calls do for each number below n, using all cores.
 func each(n int, do func(int)) {
 	numbers := make(chan int)
 	var wg sync.WaitGroup

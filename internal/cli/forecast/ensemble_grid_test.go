@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// A grid ranges from the least with which a workflow can be completed to the request, and each cell is the result of
-// simulating the ensemble alone.
+// A grid ranges from the minimum with which a workflow can be completed to the requested maximum, and each cell is the
+// same as the result of a separate simulation of the ensemble.
 func TestGrid(t *testing.T) {
 	t.Parallel()
 	in := EnsembleRequest{Algorithm: SPSS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"}, Deadline: corral.Seconds(6 * time.Hour),

@@ -21,16 +21,16 @@ const (
 	Rehearsal = "rehearsal"
 )
 
-// Algorithms are the supported algorithms.
+// Algorithms lists the supported algorithms.
 var Algorithms = []string{Rehearsal, SPSS, WADPDS, DPDS, SPDS}
 
-// The resources: machines of a cloud, or pilots.
+// The kinds of resources: machines of a cloud, or pilots.
 const (
 	VM     = "vm"
 	Pilots = "pilots"
 )
 
-// Comparisons of SPSS: whether a value equal to the limit fits.
+// The comparisons of SPSS: they determine whether a value equal to the limit fits.
 const (
 	LessThan = "lt"
 	AtMost   = "le"
@@ -43,36 +43,36 @@ type EnsembleRequest struct {
 	Budget    cost.Amount
 	Deadline  corral.Seconds
 	Seed      uint64
-	Draws     int // outcomes drawn by a rehearsal if runtimes have errors
+	Draws     int // number of outcomes drawn by a rehearsal if runtimes have errors
 	MachineTerms
 	Chance
 	Switches
 }
 
-// MachineTerms describe the available machines.
+// MachineTerms describes the available machines.
 type MachineTerms struct {
 	Resource string
 	Price    string         // per cpu-hour or host-hour; empty: a cpu-hour
 	Billing  string         // empty: whole hours of a machine, and the walltime of a pilot
-	CPUs     int            // of a machine: tasks that it runs at a time
-	Walltime corral.Seconds // of a pilot
-	Most     int            // at once; 0: no limit
+	CPUs     int            // number of tasks that a machine runs at a time
+	Walltime corral.Seconds // walltime of a pilot
+	Most     int            // maximum number of machines at once; 0: no limit
 }
 
-// Chance describes the deviations from a plan.
+// Chance describes the possible deviations from a plan.
 type Chance struct {
-	Delay    corral.Seconds // until a machine is ready; for a pilot its wait in the queue
+	Delay    corral.Seconds // time until a machine is ready; for a pilot, its wait in the queue
 	Error    sim.Spread
 	Failures float64 // the probability that an attempt at a task fails
 }
 
-// Switches modify an algorithm's rules. A nil or empty field leaves the algorithm's default.
+// Switches modifies an algorithm's rules. A nil or empty field means the algorithm's default.
 type Switches struct {
 	High, Low, Scaling, Alpha *ensemble.Share
 	Interval                  *time.Duration
 	Margin                    *cost.Money
 	BudgetTest, FitTest, Tie  string
-	Without                   []string // corrections that are left out
+	Without                   []string // corrections that are omitted
 }
 
 // check returns an error for a request that cannot be simulated.
@@ -147,7 +147,7 @@ func (in EnsembleRequest) terms() (t ensemble.Terms, err error) {
 	return t, nil
 }
 
-// once reports whether a machine is billed for its whole walltime, used or not.
+// once reports whether a machine is billed for its whole walltime, whether or not it is used.
 func (in EnsembleRequest) once() bool { return in.Resource == Pilots && in.Billing == "" }
 
 // scenario returns the scenario to simulate.

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// asked returns the worked example with its constraints (corral-thesis, E6.6).
+// asked returns the request for the worked example with its constraints (corral-thesis, E6.6).
 func asked(change func(*EnsembleRequest)) EnsembleRequest {
 	low := ensemble.Share(500_000)
 	in := EnsembleRequest{Algorithm: WADPDS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"},
@@ -21,7 +21,8 @@ func asked(change func(*EnsembleRequest)) EnsembleRequest {
 	return in
 }
 
-// The worked example with each algorithm, as published and as printed in the paper, and with ours.
+// TestTheWorkedExample simulates the worked example with each algorithm: as published, as printed in the paper, and
+// with our corrections.
 func TestTheWorkedExample(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -20,14 +20,14 @@ type RankBy string
 
 // The criteria.
 const (
-	ByTime RankBy = "time" // the wait, and the time that the workflow takes
+	ByTime RankBy = "time" // the wait plus the time that the workflow takes
 	ByCost RankBy = "cost" // the amount billed, then the time
 )
 
 // A RankRequest describes the work and the criterion.
 type RankRequest struct {
 	Work plan.Work
-	CPUs int // at once
+	CPUs int // cpus used at once
 	By   RankBy
 }
 
@@ -35,27 +35,27 @@ type RankRequest struct {
 type RankedSite struct {
 	corral.Site
 	Waits []corral.Wait
-	Speed profile.Speed // relative to the others; a Factor of 0 is unknown and counts as 1
+	Speed profile.Speed // relative to the other sites; a Factor of 0 means unknown and counts as 1
 }
 
-// A Rank is the result for a site.
+// A Rank is the result of the ranking for one site.
 type Rank struct {
 	Site   string            `json:"site"`
 	Viable bool              `json:"viable"`
-	Lacks  string            `json:"lacks,omitempty"` // the first thing that is missing
+	Lacks  string            `json:"lacks,omitempty"` // the first requirement that the site does not meet
 	Queue  string            `json:"queue,omitempty"`
-	Items  []selection.Item  `json:"items,omitempty"` // the workflow's times there, in seconds
-	Takes  corral.Seconds    `json:"takes_s"`         // their sum
-	Speed  float64           `json:"speed,omitempty"` // runtimes are divided by it; absent: unknown
+	Items  []selection.Item  `json:"items,omitempty"` // the workflow's times at the site, in seconds
+	Takes  corral.Seconds    `json:"takes_s"`         // sum of the times
+	Speed  float64           `json:"speed,omitempty"` // divisor of runtimes; absent: unknown
 	Kinds  int               `json:"kinds,omitempty"` // kinds of tasks from which Speed was learned
 	Wait   queueing.Expected `json:"wait"`
-	Cost   *cost.Amount      `json:"cost,omitempty"` // absent: the price is per host, and the size of a host is unknown
+	Cost   *cost.Amount      `json:"cost,omitempty"` // absent if the price is per host, whose size is unknown
 
-	walltime time.Duration // of pilots: the workflow's time, at most the queue's limit
+	walltime time.Duration // walltime of pilots: the workflow's time, at most the queue's limit
 }
 
-// RankSites ranks sites, the best first; those that are not viable come last, by name. A site without observed waits is
-// assumed to be as slow as the slowest of the others. Errors are of kind Invalid.
+// RankSites ranks sites, the best first; sites that are not viable are last, sorted by name. For a site without
+// observed waits, the wait is assumed to be as long as the longest wait of the other sites. Errors are of kind Invalid.
 func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error) {
 	if in.CPUs < 1 {
 		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
@@ -95,7 +95,7 @@ func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error
 	return in.ordered(ranks), nil
 }
 
-// comparable returns an error if costs are in different units or unknown, and the ranking is by cost.
+// comparable returns an error if the ranking is by cost, but costs are unknown or in different units.
 func (in RankRequest) comparable(ranks []Rank) error {
 	var first *Rank
 	for i := range ranks {
@@ -115,7 +115,7 @@ func (in RankRequest) comparable(ranks []Rank) error {
 	return nil
 }
 
-// ordered selects the best site, then the best of the others, and so on.
+// ordered sorts the ranks by selecting the best site, then the best of the remaining sites, and so on.
 func (in RankRequest) ordered(left []Rank) (order []Rank) {
 	slices.SortStableFunc(left, func(a, b Rank) int { return cmp.Compare(a.Site, b.Site) })
 	for {
@@ -131,8 +131,8 @@ func (in RankRequest) ordered(left []Rank) (order []Rank) {
 	}
 }
 
-// affinity returns a number that is higher the sooner the workflow is done, or the less it costs; −∞ for a site that is
-// not viable.
+// affinity returns a number that is higher the sooner the workflow is done, or the less it costs, or −∞ for a site that
+// is not viable.
 func (in RankRequest) affinity(r Rank) float64 {
 	if !r.Viable {
 		return math.Inf(-1)
@@ -144,7 +144,7 @@ func (in RankRequest) affinity(r Rank) float64 {
 	return -seconds
 }
 
-// at returns the workflow's rank at one site, without the wait.
+// at returns the rank of one site for the workflow, without the wait.
 func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 	r.Site = s.Name
 	r.Speed, r.Kinds = s.Speed.Factor, s.Speed.Shared
@@ -189,15 +189,15 @@ func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 	return r, nil
 }
 
-// A load is the requirement of a workflow.
+// A load holds the requirements of a workflow.
 type load struct {
-	node    corral.Resources // of one node: the maximum of each resource over all tasks
+	node    corral.Resources // needs of one node: the maximum of each resource over all tasks
 	work    float64          // cpu-seconds
 	width   float64          // mean number of usable cpus: work divided by the critical path
-	longest time.Duration    // task
+	longest time.Duration    // runtime of the longest task
 }
 
-// requires returns the load of the workflow. Its width is only a mean: a plan looks at the levels.
+// requires returns the load of the workflow. Its width is only a mean, whereas a plan considers the levels.
 func (in RankRequest) requires() (l load) {
 	for _, t := range in.Work.Tasks {
 		l.node.CPUs = max(l.node.CPUs, t.Needs.CPUs, 1)
@@ -209,8 +209,8 @@ func (in RankRequest) requires() (l load) {
 	return l
 }
 
-// queue returns the site's own queue, or its default one, and why it cannot give a pilot for the workflow; empty if it
-// can, as far as is known.
+// queue returns the site's own queue or its default queue, and the reason why this queue cannot provide a pilot for the
+// workflow; the reason is empty if it can, as far as is known.
 func (in RankRequest) queue(s corral.Site, node corral.Resources) (q corral.SiteQueue, lacks string) {
 	switch {
 	case s.State != corral.SiteReady:

@@ -46,8 +46,8 @@ func site(name, price string, wait time.Duration, change func(*forecast.RankedSi
 	return s
 }
 
-// The faster of two otherwise equal sites is better, by learned speeds; a task may exceed the walltime of the slower
-// one.
+// Of two otherwise equal sites, the faster one according to learned speeds is better; a task may exceed the walltime at
+// the slower site.
 func TestSpeeds(t *testing.T) {
 	t.Parallel()
 	speed := func(factor float64) func(*forecast.RankedSite) {
@@ -81,7 +81,8 @@ func names(ranks []forecast.Rank) (all []string) {
 	return all
 }
 
-// The soonest site is not the cheapest. A site without waits is as slow as the slowest.
+// The site with the earliest completion is not the cheapest. A site without observed waits is assumed to have the
+// longest wait of the other sites.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	sites := []forecast.RankedSite{
@@ -105,7 +106,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A site that is not viable is listed last, with the first thing that it lacks.
+// A site that is not viable is listed last, with the first requirement that it does not meet.
 func TestLacks(t *testing.T) {
 	t.Parallel()
 	queue := func(change func(*corral.SiteQueue)) func(*forecast.RankedSite) {

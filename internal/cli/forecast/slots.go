@@ -10,26 +10,26 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 )
 
-// SlotUnit is the unit of costs: service units, since prices of slots name no other.
+// SlotUnit is the unit of costs: service units, because prices of slots specify no other unit.
 const SlotUnit = cost.ServiceUnits
 
 // A SlotRequest describes a user's preferences.
 type SlotRequest struct {
 	TradeOff ensemble.Share // 0: the shortest makespan; 1: the least cost
-	Deadline corral.Seconds // 0: none
-	Budget   *cost.Amount   // nil: none
+	Deadline corral.Seconds // 0: no deadline
+	Budget   *cost.Amount   // nil: no limit
 	Search   moga.Options
 }
 
-// A Booking is advice on what to reserve.
+// A Booking recommends which parts of slots to reserve.
 type Booking struct {
 	Makespan   corral.Seconds  `json:"makespan_s"`
 	Cost       cost.Amount     `json:"cost"`
-	LeastCost  cost.Amount     `json:"least_cost"`              // the tasks' processor time at the lowest price
+	LeastCost  cost.Amount     `json:"least_cost"`              // cost of the tasks' processor time at the lowest price
 	BestEffort *corral.Seconds `json:"best_effort_s,omitempty"` // the makespan without slots, if known
 	TradeOff   ensemble.Share  `json:"tradeoff"`
-	Offered    int             `json:"offered"` // slots
-	Pieces     []Reservation   `json:"pieces"`  // to be reserved
+	Offered    int             `json:"offered"` // number of slots offered
+	Pieces     []Reservation   `json:"pieces"`  // parts of slots to reserve
 	Schedule   []Placement     `json:"schedule"`
 	Front      []Alternative   `json:"front"` // alternatives, the fastest first
 }
@@ -58,8 +58,8 @@ type Alternative struct {
 	Cost     cost.Amount    `json:"cost"`
 }
 
-// BookSlots plans a problem. Errors are those of slotted.New and of moga's Search and Choose, or of kind Invalid for a
-// budget in another unit.
+// BookSlots plans a problem. It returns the errors of slotted.New and of moga's Search and Choose, and an error of kind
+// Invalid for a budget in another unit.
 func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 	limits := moga.Limits{Deadline: time.Duration(in.Deadline)}
 	if in.Budget != nil {
@@ -80,7 +80,7 @@ func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, _ := s.Plan(chosen.Chosen.Has) // feasible: it was evaluated
+	made, _ := s.Plan(chosen.Chosen.Has) // cannot fail, because the plan has been evaluated
 	b := &Booking{Makespan: corral.Seconds(made.Makespan), Cost: inSlotUnits(made.Cost),
 		LeastCost: inSlotUnits(s.LeastCost()), TradeOff: in.TradeOff, Offered: s.Slots()}
 	for _, m := range front {
@@ -94,7 +94,7 @@ func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 func (b *Booking) describe(p slotted.Problem, made slotted.Plan) {
 	for _, piece := range made.Pieces {
 		site := p.Sites[piece.Site]
-		c, _ := site.Slots[piece.Slot].Cost(piece.Piece) // allowed, like all pieces of a plan
+		c, _ := site.Slots[piece.Slot].Cost(piece.Piece) // cannot fail, because all pieces of a plan are allowed
 		b.Pieces = append(b.Pieces, Reservation{site.Site, piece.Slot + 1, piece.Processors,
 			corral.Seconds(piece.Start - site.At), corral.Seconds(piece.Length), inSlotUnits(c)})
 	}
@@ -105,7 +105,7 @@ func (b *Booking) describe(p slotted.Problem, made slotted.Plan) {
 	}
 }
 
-// Used returns the number of slots with a reservation.
+// Used returns the number of slots of which a part is reserved.
 func (b *Booking) Used() int {
 	used := map[Reservation]bool{}
 	for _, p := range b.Pieces {

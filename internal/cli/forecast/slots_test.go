@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )
 
-// problem is a drawn workflow at two simulated sites.
+// problem returns a random workflow at two simulated sites.
 func problem(t *testing.T) slotted.Problem {
 	t.Helper()
 	p := slotted.Problem{Transfer: func(int, int) time.Duration { return time.Minute },
@@ -34,8 +34,8 @@ func problem(t *testing.T) slotted.Problem {
 	return p
 }
 
-// The reservations cost as much as the booking, within the request; the booking is in the front, counts times from the
-// offers, and is reproducible (F35).
+// The reservations together cost as much as the booking, within the requested limits; the booking is part of the front,
+// its times are relative to the offers, and it is reproducible (F35).
 func TestOf(t *testing.T) {
 	t.Parallel()
 	p := problem(t)

@@ -16,7 +16,7 @@ type scale struct {
 	name string
 }
 
-// of returns a time in the unit.
+// of returns a time in units of the scale.
 func (s scale) of(d corral.Seconds) float64 { return time.Duration(d).Seconds() / s.one }
 
 // times returns the unit in which times up to d have few digits.
@@ -49,10 +49,11 @@ func coreTimes(most float64) scale {
 	return scale{1, "core-hours"}
 }
 
-// ticks are placed at multiples of 1, 2 or 5 times a power of ten, few and at least least apart.
+// ticks places ticks at multiples of 1, 2 or 5 times a power of ten, so that there are few ticks and they are at least
+// least apart.
 type ticks struct{ least float64 }
 
-// mostTicks is the number of labels that fit beside an axis.
+// mostTicks is the maximum number of labels that fit beside an axis.
 const mostTicks = 8
 
 // Ticks implements plot.Ticker.
@@ -66,7 +67,7 @@ func (t ticks) Ticks(from, to float64) (all []plot.Tick) {
 	return all
 }
 
-// step returns the distance of ticks on an axis of a given length.
+// step returns the distance between ticks on an axis of a given length.
 func (t ticks) step(length float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(max(length, 1e-9)/mostTicks)))
 	for _, times := range []float64{1, 2, 5, 10} {

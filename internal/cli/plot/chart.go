@@ -18,14 +18,14 @@ type Chart struct {
 type Series struct {
 	Name string
 	At   []XY
-	Line bool // joined
-	Dots bool // each with a dot
+	Line bool // the points are joined by a line
+	Dots bool // each point is drawn as a dot
 }
 
 // XY is one point.
 type XY struct{ X, Y float64 }
 
-// palette contains the colours of series, in order; then they repeat.
+// palette contains the colours of series in order; if there are more series, the colours repeat.
 var palette = []color.Color{blue, orange, black, color.RGBA{G: 0x9e, B: 0x73, A: 0xff}, dark,
 	color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}}
 

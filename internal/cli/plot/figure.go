@@ -11,28 +11,28 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Staircase shows cpus over time: those that pilots hold, and those that tasks use.
+// A Staircase shows two numbers of cpus over time: the cpus that pilots hold, and the cpus that tasks use.
 type Staircase struct {
 	Title, Subtitle string
-	Since           string // the event that times count from; empty: the plan's start
+	Since           string // the event to which times are relative; empty: the plan's start
 	Held, Busy      Levels
-	Actual          *Actual        // nil: the plan was not run
-	Deadline        corral.Seconds // 0: none
+	Actual          *Actual        // nil if the plan was not run
+	Deadline        corral.Seconds // 0: no deadline
 }
 
-// Actual contains the actual values, drawn over the planned ones.
+// Actual contains the actual values, which are drawn over the planned values.
 type Actual struct {
 	Held, Busy Levels
 	Marks      []Mark
 }
 
-// A Mark is an instant with a short word.
+// A Mark is an instant that is labelled with a short word.
 type Mark struct {
 	At   corral.Seconds
 	Text string
 }
 
-// A Front shows the considered plans, by makespan, and the chosen one.
+// A Front shows the considered plans, by makespan, and the chosen plan.
 type Front struct {
 	Points []plan.Point
 	Chosen plan.Point
@@ -52,7 +52,7 @@ func StaircaseOf(p *plan.Plan) Staircase {
 func FrontOf(p *plan.Plan) Front { return Front{p.Front, p.Point} }
 
 // End returns the last instant of the picture. It ignores a deadline far in the future, which would make the steps
-// before it too narrow to see.
+// before the deadline too narrow to see.
 func (s Staircase) End() corral.Seconds {
 	end := max(s.Held.End(), s.Busy.End())
 	if s.Actual != nil {
@@ -64,7 +64,7 @@ func (s Staircase) End() corral.Seconds {
 	return end
 }
 
-// Brief formats a time.
+// Brief formats a time, rounded to tenths of a second.
 func Brief(d corral.Seconds) string { return time.Duration(d).Round(100 * time.Millisecond).String() }
 
 // maxTitle is the maximum length of a name in a picture, in characters.

@@ -12,18 +12,19 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Gantt shows where and when tasks ran. Each worker has as many lanes as it ran tasks at once.
+// A Gantt shows where and when tasks ran. The number of a worker's lanes is the maximum number of tasks that it ran at
+// once.
 type Gantt struct {
 	Title, Subtitle string
-	Since           string   // the event that times count from; empty: the run's start
-	Kinds           []string // of tasks, by total time, the largest first
+	Since           string   // the event to which times are relative; empty: the run's start
+	Kinds           []string // kinds of tasks, by total time, the largest first
 	Lanes           []Lane
 	End             corral.Seconds
 }
 
-// A Lane contains tasks that ran one after the other at a worker, by time. Bars do not overlap.
+// A Lane contains tasks that ran one after the other on a worker, by time. Bars do not overlap.
 type Lane struct {
-	Name string // its worker
+	Name string // the name of the worker
 	Bars []Bar
 }
 
@@ -34,12 +35,12 @@ type Bar struct {
 }
 
 const (
-	mostLanes = 48  // of a picture; more would be lower than a line of text
-	mostBars  = 400 // of a lane; more are merged into equal parts of the time, see thin
+	mostLanes = 48  // lanes of a picture; with more, a lane would be lower than a line of text
+	mostBars  = 400 // bars of a lane; more bars are merged into equal parts of the time, see thin
 )
 
-// kindColours are the colours of the first kinds of tasks, as distinct as those of Okabe and Ito; further kinds share
-// the last.
+// kindColours lists the colours of the first kinds of tasks, as distinct as the colours of Okabe and Ito; further kinds
+// share the last colour.
 var kindColours = []color.Color{
 	blue, orange, color.RGBA{G: 0x9e, B: 0x73, A: 0xff}, color.RGBA{R: 0xe6, G: 0x9f, A: 0xff},
 	color.RGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, dark,
@@ -47,7 +48,7 @@ var kindColours = []color.Color{
 
 func kindColour(kind int) color.Color { return kindColours[min(kind, len(kindColours)-1)] }
 
-// Shown returns the number of lanes that the picture has room for, from the first.
+// Shown returns the number of lanes for which the picture has room, counted from the first.
 func (g Gantt) Shown() int { return min(len(g.Lanes), mostLanes) }
 
 // panel draws the lanes, the first at the top.
@@ -84,15 +85,16 @@ func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 		top, bottom := y(float64(len(b.lanes)-i)-0.1), y(float64(len(b.lanes)-i)-0.9)
 		for _, bar := range l.thin(mostBars, b.end) {
 			from, to := x(b.unit.of(bar.From)), x(b.unit.of(bar.To))
-			to = max(to, from+0.25) // a bar too short to see becomes a line
+			to = max(to, from+0.25) // a bar that is too short to be visible becomes a line
 			c.FillPolygon(kindColour(bar.Kind), []vg.Point{{X: from, Y: bottom}, {X: to, Y: bottom}, {X: to, Y: top},
 				{X: from, Y: top}})
 		}
 	}
 }
 
-// thin returns the bars if there are at most n. Otherwise it divides the time until end into n equal parts: each has
-// the kind that took most of it, or none if it was idle for more than half; equal neighbours become one bar.
+// thin returns the bars unchanged if there are at most n. Otherwise it divides the time until end into n equal parts.
+// Each part has the kind of task that took up most of its time, or no kind if the lane was idle for more than half of
+// it; equal neighbours become one bar.
 func (l Lane) thin(n int, end corral.Seconds) []Bar {
 	if len(l.Bars) <= n || end <= 0 {
 		return l.Bars
@@ -130,10 +132,10 @@ func (l Lane) thin(n int, end corral.Seconds) []Bar {
 	return all
 }
 
-// laneNames names the lanes at the axis: each worker once, and only as many as fit.
+// laneNames labels the lanes at the axis with the names of their workers: each worker once, and only as many as fit.
 type laneNames []Lane
 
-// mostNames is the number of names that fit beside the lanes.
+// mostNames is the maximum number of names that fit beside the lanes.
 const mostNames = 24
 
 // Ticks implements plot.Ticker.
@@ -151,10 +153,10 @@ func (l laneNames) Ticks(_, _ float64) (all []plot.Tick) {
 	return all
 }
 
-// ReadyTasks shows the number of tasks that were ready and had no cpu, over time.
+// ReadyTasks shows, over time, the number of tasks that were ready but had no cpu.
 type ReadyTasks struct {
 	Title string
-	Ready Levels // tasks instead of cpus
+	Ready Levels // numbers of tasks instead of cpus
 	End   corral.Seconds
 }
 

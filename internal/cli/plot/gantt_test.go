@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A lane with few bars is drawn unchanged. With many, each part of the time has the kind that took most of it, idle
-// parts have none, and equal neighbours are one bar.
+// A lane with few bars is drawn unchanged. With many bars, each part of the time has the kind of task that took up most
+// of it, idle parts have no kind, and equal neighbours are joined to one bar.
 func TestLanesThin(t *testing.T) {
 	t.Parallel()
 	second := func(s float64) corral.Seconds { return corral.Seconds(s * float64(time.Second)) }

@@ -8,19 +8,20 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A Span is a number of cpus that are held or used from one time until another.
+// A Span is a number of cpus that are held or used between two times.
 type Span struct {
 	From, To corral.Seconds
 	CPUs     int
 }
 
-// A Level is the number of cpus from one time on.
+// A Level is the number of cpus from a certain time on.
 type Level struct {
 	From corral.Seconds
-	CPUs float64 // a mean if levels were thinned
+	CPUs float64 // the mean if levels were thinned
 }
 
-// Levels are cpus over time, sorted by From; each holds until the next starts, and the last is 0. Neighbours differ.
+// Levels represents numbers of cpus over time, sorted by From; each level lasts until the next one starts, and the last
+// is 0. Neighbouring levels differ.
 type Levels []Level
 
 // Sum adds up spans. A span that does not end after its start is ignored.
@@ -67,14 +68,14 @@ func (l Levels) Peak() float64 {
 	return peak
 }
 
-// Thin returns l if it has at most n levels, else the mean of each of n equal parts of the time, which keeps the area
-// below the same up to rounding. A picture cannot show more levels than it has columns.
+// Thin returns l if l has at most n levels. Otherwise it returns the means of n equal parts of the time, so that the
+// area below the levels remains the same except for rounding. A picture cannot show more levels than it has columns.
 func (l Levels) Thin(n int) Levels {
 	if len(l) <= n {
 		return l
 	}
 	begin, width := l[0].From, float64(l.End()-l[0].From)/float64(n)
-	sums := make([]float64, n) // of cpus × parts
+	sums := make([]float64, n) // sums of cpus × parts
 	for i, at := range l[:len(l)-1] {
 		from, to := float64(at.From-begin)/width, float64(l[i+1].From-begin)/width
 		for k := min(int(from), n-1); k < n && float64(k) < to; k++ {

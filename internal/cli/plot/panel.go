@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The colours are distinguishable for colour-blind people, after Okabe and Ito, "Color Universal Design" (2008).
+// The colours are distinguishable for colour-blind people, according to Okabe and Ito, "Color Universal Design" (2008).
 var (
 	paleBlue = color.RGBA{R: 0xbf, G: 0xdb, B: 0xee, A: 0xff}
 	blue     = color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
@@ -25,14 +25,15 @@ var (
 	dark     = color.RGBA{R: 0x66, G: 0x66, B: 0x66, A: 0xff}
 )
 
-// A panel is a diagram with the text above it. The key is a row above the diagram, so that it covers nothing.
+// A panel is a diagram with the text above it. The key is a row above the diagram, so that it does not cover any part
+// of the diagram.
 type panel struct {
 	title, subtitle string
 	keys            []key
 	plot            *plot.Plot
 }
 
-// A key explains a line, an area or a point: the first that is not zero.
+// A key explains a line, an area or a point: the first of these fields that is not zero.
 type key struct {
 	text string
 	area color.Color
@@ -61,7 +62,7 @@ func line(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
 }
 
-// maxLevels is the maximum number of steps in a picture; more would be narrower than its dots.
+// maxLevels is the maximum number of steps in a picture; more steps would be narrower than the picture's dots.
 const maxLevels = 1500
 
 // panel draws the staircase.
@@ -108,7 +109,7 @@ func (a *panel) steps(unit scale, name string, l Levels, area color.Color, style
 	a.keys = append(a.keys, key{text: name, area: area, line: style})
 }
 
-// deadline marks the deadline, or notes that it is beyond the picture.
+// deadline marks the deadline, or adds a note that the deadline is beyond the picture.
 func (s Staircase) deadline(a *panel, unit scale) {
 	switch {
 	case s.Deadline == 0:
@@ -150,7 +151,7 @@ func (f Front) panel() panel {
 	}}
 }
 
-// An upright is a vertical line over the whole height, with a word beside its upper end.
+// An upright is a vertical line over the whole height of a diagram, with a word beside its upper end.
 type upright struct {
 	x     float64
 	text  string
@@ -174,7 +175,7 @@ func style(points vg.Length, c color.Color) text.Style {
 	return text.Style{Color: c, Font: sans(points), Handler: plot.DefaultTextHandler}
 }
 
-// draw writes the texts from the top down, and fills the rest with the diagram.
+// draw writes the texts from the top down, and fills the remaining space with the diagram.
 func (a panel) draw(c draw.Canvas) {
 	y := c.Max.Y
 	write := func(s text.Style, height vg.Length, words string) {

@@ -22,7 +22,7 @@ import (
 
 func at(d time.Duration) corral.Seconds { return corral.Seconds(d) }
 
-// figure61 is a plan like the thesis's Figure 6.1: 5, 1 and 5 cpus, an hour each.
+// figure61 returns a plan like the one in Figure 6.1 of the thesis: 5, 1 and 5 cpus for an hour each.
 func figure61() *plan.Plan {
 	p := &plan.Plan{Workflow: "figure 6.1", Feasible: true, Goal: plan.Goal{Deadline: at(4 * time.Hour)}}
 	p.Pilots = []plan.Pilot{
@@ -41,7 +41,8 @@ func figure61() *plan.Plan {
 	return p
 }
 
-// TestStaircaseFollowsThePlan: the drawing shows the sum of the cpus that pilots hold, and of those that tasks use.
+// TestStaircaseFollowsThePlan: the drawing shows the sum of the cpus that pilots hold, and the sum of the cpus that
+// tasks use.
 func TestStaircaseFollowsThePlan(t *testing.T) {
 	t.Parallel()
 	got := plot.StaircaseOf(figure61())
@@ -68,7 +69,8 @@ func TestStaircaseFollowsThePlan(t *testing.T) {
 	}
 }
 
-// TestSumAndThin: levels have the area of their spans, thinned or not, start and end with them, and end at 0.
+// TestSumAndThin: levels, whether thinned or not, have the same area as their spans, start and end at the same times,
+// and end at 0.
 func TestSumAndThin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -26,7 +26,7 @@ const (
 	SVG Format = "svg"
 )
 
-// FormatOf returns the format that a file's extension denotes; any other extension is an Invalid error.
+// FormatOf returns the format that a file's extension denotes, or an Invalid error for any other extension.
 func FormatOf(file string) (Format, error) {
 	f := Format(strings.ToLower(strings.TrimPrefix(filepath.Ext(file), ".")))
 	if !slices.Contains([]Format{PNG, SVG}, f) {
@@ -35,7 +35,7 @@ func FormatOf(file string) (Format, error) {
 	return f, nil
 }
 
-// A Figure can be drawn: a Staircase, a Front or a Chart.
+// A Figure is an object that can be drawn, such as a Staircase, a Front or a Chart.
 type Figure interface{ panel() panel }
 
 // The size of a figure, in points of 1/72 inch, and the resolution of PNG: 1350 × 675 dots.
@@ -60,7 +60,7 @@ func Write(w io.Writer, f Format, figures ...Figure) error {
 		canvas, to = c, vgimg.PngCanvas{Canvas: c}
 	}
 	all := draw.New(canvas)
-	if f == SVG { // whose background is transparent
+	if f == SVG { // the background of SVG is transparent
 		all.FillPolygon(color.White, []vg.Point{{}, {X: width}, {X: width, Y: full}, {Y: full}})
 	}
 	for i, figure := range figures {
@@ -76,8 +76,8 @@ func Write(w io.Writer, f Format, figures ...Figure) error {
 	return nil
 }
 
-// withFonts replaces the fonts in SVG: the font with which texts were measured is not available everywhere, and the
-// others have the same widths.
+// withFonts replaces the fonts in SVG, because the font with which texts were measured is not available everywhere; the
+// replacements have the same widths.
 func withFonts(f Format, drawn []byte) []byte {
 	if f != SVG {
 		return drawn

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A bar shows the share of completed tasks, updated in place.
+// A bar shows the share of completed tasks, and is updated in place.
 type bar struct {
 	look   Look
 	region *Region
@@ -21,14 +21,14 @@ func (b *bar) Show(_ context.Context, r corral.Run, now time.Time) {
 
 func (b *bar) Close() { b.region.Keep() }
 
-// mostBar is the maximum length of a bar, leastBar the minimum at which it is still useful.
+// mostBar is the maximum length of a bar in characters; leastBar is the minimum length at which a bar is still useful.
 const (
 	mostBar  = 40
 	leastBar = 10
 )
 
-// Progress draws the progress of a run, called head, at now: a line with a bar, and one with the reason if it makes
-// none.
+// Progress draws the progress of a run at now, labelled with head: a line with a bar and, if the run makes no progress,
+// a line with the reason.
 func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 	tail := fmt.Sprintf(" %d/%d", r.Tasks.Done, r.Tasks.Total)
 	colour := Good
@@ -51,13 +51,13 @@ func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 		done, todo = strings.Repeat("━", filled), strings.Repeat("─", length-filled)
 	}
 	all := []string{look.Line(Span{Bold, head}, Span{colour, done}, Span{Faint, todo}, Span{Plain, tail})}
-	if why := Reason(r, now); why != "" && !r.State.Over() { // the command prints why a run ended
+	if why := Reason(r, now); why != "" && !r.State.Over() { // the command itself prints why a run ended
 		all = append(all, look.Line(Span{Note, "  " + why}))
 	}
 	return all
 }
 
-// Left returns the expected time until the run's end, ", 5m left", or nothing if it is unknown.
+// Left returns the expected time until the run's end, such as ", 5m left", or "" if it is unknown.
 func Left(r corral.Run, now time.Time) string {
 	if r.ExpectedEnd.IsZero() || r.State.Over() {
 		return ""

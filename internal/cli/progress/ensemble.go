@@ -9,11 +9,11 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// ensemblePace is the interval between requests for an ensemble.
+// ensemblePace is the interval between requests for the state of an ensemble.
 const ensemblePace = 500 * time.Millisecond
 
-// Ensemble shows e until it has ended and returns its final state. If ctx ends first, it returns the last known state
-// and ctx's error; the ensemble itself continues. It waits for a corrald that restarts.
+// Ensemble shows e until it has ended and returns its final state. If ctx ends first, Ensemble returns the last known
+// state and ctx's error; the ensemble itself continues. If corrald restarts, Ensemble waits for it.
 func Ensemble(ctx context.Context, cl *api.Client, e record.Ensemble, show func(record.Ensemble)) (record.Ensemble,
 	error) {
 	ticker := time.NewTicker(ensemblePace)

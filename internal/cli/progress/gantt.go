@@ -11,24 +11,25 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// levels are the characters for how busy a worker was, from not at all to all the time.
+// levels are the characters that represent the share of time for which a worker was busy, from none to all.
 var levels = []rune(" ▁▂▃▄▅▆▇█")
 
-// A Chart shows the activity of a run's workers on one scale: a row for each worker, a character for a piece of time,
-// whose height shows how busy the worker was and whose colour shows its main kind of task.
+// A Chart shows the activity of a run's workers on one scale: a row for each worker, and in it a character for each
+// interval of time. The character's height shows how busy the worker was, and its colour shows the worker's main kind
+// of task.
 type Chart struct {
 	Tasks    []api.Task
-	From, To time.Time // the ends of the scale
-	Now      time.Time // the present end of tasks that run
+	From, To time.Time // the two ends of the scale
+	Now      time.Time // the time until which running tasks are drawn
 }
 
-// An interval is a time in which a worker ran a task.
+// An interval is a period in which a worker ran a task.
 type interval struct {
 	kind, worker string
 	from, to     time.Time
 }
 
-// labelWidth is the room for "worker 12".
+// labelWidth is the width of a label such as "worker 12", in characters.
 const labelWidth = 10
 
 // Draw returns the chart's rows, its scale, and the legend, each line after indent spaces.
@@ -52,7 +53,7 @@ func (c Chart) Draw(look Look, indent int) []string {
 	return out
 }
 
-// intervals returns the times in which workers were busy, the earliest first.
+// intervals returns the periods in which workers were busy, the earliest first.
 func (c Chart) intervals() (busy []interval) {
 	for _, t := range c.Tasks {
 		if t.Worker == "" || t.StartedAt.IsZero() {
@@ -68,8 +69,8 @@ func (c Chart) intervals() (busy []interval) {
 	return busy
 }
 
-// namesOf returns the kinds of tasks, in the order in which they first ran, so that a kind keeps its colour while a run
-// goes on, and the workers by name.
+// namesOf returns the kinds of tasks and the workers. The kinds are in the order in which they first ran, so that a
+// kind keeps its colour while a run is in progress; the workers are sorted by name.
 func namesOf(busy []interval) (kinds, workers []string) {
 	for _, iv := range busy {
 		if !slices.Contains(kinds, iv.kind) {
@@ -83,9 +84,9 @@ func namesOf(busy []interval) (kinds, workers []string) {
 	return kinds, workers
 }
 
-// row draws one worker's times in cells characters.
+// row draws one worker's activity with the number of characters given by cells.
 func (c Chart) row(worker string, busy []interval, kinds []string, cells int) []Span {
-	share := make([]map[string]float64, cells) // of the character's time, by kind
+	share := make([]map[string]float64, cells) // share of each character's time, by kind
 	for i := range share {
 		share[i] = map[string]float64{}
 	}
@@ -116,7 +117,7 @@ func cell(share map[string]float64, kinds []string) Span {
 		}
 	}
 	full := len(levels) - 1
-	level := int(math.Ceil(sum*float64(full) - 0.01)) // a little work is visible, a rounding error is not
+	level := int(math.Ceil(sum*float64(full) - 0.01)) // a small amount of work is visible, but a rounding error is not
 	return Span{ink(kinds, most), string(levels[min(max(level, 0), full)])}
 }
 

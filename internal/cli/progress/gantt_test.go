@@ -16,10 +16,10 @@ func task(id, worker string, from, to float64) api.Task {
 	return api.Task{ID: id, Worker: worker, StartedAt: after(from), EndedAt: after(to)}
 }
 
-// Fifty seconds on fifty characters: a character is a second.
+// Fifty seconds are drawn with fifty characters, so that each character represents a second.
 func TestChart(t *testing.T) {
 	t.Parallel()
-	still := task("merge.1", "w/1", 30, 0) // running: its last end is that of an earlier attempt
+	still := task("merge.1", "w/1", 30, 0) // running; the end is that of an earlier attempt
 	still.EndedAt = time.Time{}
 	chart := progress.Chart{From: began, To: after(50), Now: after(40), Tasks: []api.Task{
 		task("count.0", "w/0", 0, 10), task("count.1", "w/1", 0, 5.5), task("merge.0", "w/0", 20.25, 20.5), still,
@@ -49,7 +49,7 @@ func TestChartLegend(t *testing.T) {
 			t.Errorf("the legend %q lacks %s", legend, kind)
 		}
 	}
-	// A kind keeps its colour while others are added: six has that of the sixth that ran.
+	// A kind keeps its colour while other kinds are added: six has the colour of the sixth kind that ran.
 	if !strings.Contains(legend, "\x1b[96m█ \x1b[0m\x1b[2msix") || !strings.Contains(lines[0], "\x1b[36m") {
 		t.Errorf("the colours are not those of the order in which kinds ran: %q", lines)
 	}
@@ -90,7 +90,7 @@ func TestChartProperties(t *testing.T) {
 		ran := false
 		for _, k := range chart.Tasks {
 			from, to := max(k.StartedAt.Sub(began), 0), min(k.EndedAt.Sub(began), 100*time.Second)
-			ran = ran || to-from > 100*time.Second/time.Duration(cells)/4 // else too short to show
+			ran = ran || to-from > 100*time.Second/time.Duration(cells)/4 // otherwise too short to show
 		}
 		if ran && !busy {
 			t.Fatalf("a worker was busy and the chart is empty: %q", lines)

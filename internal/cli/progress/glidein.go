@@ -11,13 +11,13 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// A Condition says what to wait for, and for how long.
+// A Condition specifies what to wait for, and for how long.
 type Condition struct {
-	Until   string        // as of api.Client.WaitGlidein
-	Timeout time.Duration // 0: none
+	Until   string        // as for api.Client.WaitGlidein
+	Timeout time.Duration // 0: no limit
 }
 
-// glance is the maximum duration of one request to corrald, so that the view is up to date.
+// glance is the maximum duration of one request to corrald; it is short, so that the view is up to date.
 const glance = time.Second
 
 // Glidein shows a glidein on view until it meets the condition, and returns it. Its results and errors are those of
@@ -40,7 +40,7 @@ func Glidein(
 		if corral.KindOf(err) != corral.Timeout {
 			return g, err
 		}
-		ctx = retry.Patiently(ctx) // from the first answer on
+		ctx = retry.Patiently(ctx) // retries patiently from the first answer on
 		view.Show(g, time.Now())
 		if wait.Timeout > 0 && time.Since(began) >= wait.Timeout {
 			return g, until.Late(until.Glidein(g), wait.Timeout)
@@ -48,8 +48,8 @@ func Glidein(
 	}
 }
 
-// A GlideinView shows the progress of a glidein: on a terminal in a line that changes in place and is removed at the
-// end, else in a line for each change.
+// A GlideinView shows the progress of a glidein: on a terminal, with a line that changes in place and is removed at the
+// end; otherwise with a line for each change.
 type GlideinView struct {
 	w      io.Writer
 	look   Look

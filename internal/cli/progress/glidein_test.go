@@ -24,7 +24,8 @@ func glidein(state corral.GlideinState, reason string, workers int, attempts ...
 	return g
 }
 
-// corraldWith answers with the glideins one after the other, then always with the last.
+// corraldWith returns a client for a corrald that answers with the glideins one after the other, then always with the
+// last.
 func corraldWith(t *testing.T, glideins ...corral.Glidein) *api.Client {
 	t.Helper()
 	asked := 0

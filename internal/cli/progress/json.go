@@ -14,12 +14,12 @@ type Step struct {
 	Time        time.Time       `json:"time"`
 	Run         corral.RunID    `json:"run"`
 	State       corral.RunState `json:"state"`
-	Reason      string          `json:"reason,omitempty"`      // why it failed or makes no progress
+	Reason      string          `json:"reason,omitempty"`      // why the run failed or makes no progress
 	Tasks       corral.RunTasks `json:"tasks"`                 // counts by state
 	ExpectedEnd time.Time       `json:"expected_end,omitzero"` // of an unfinished run, if known
 }
 
-// NewJSON returns a view that writes a Step to w, as a line, whenever anything but its times changes.
+// NewJSON returns a view that writes a Step to w, on one line, whenever any of its values except the times changes.
 func NewJSON(w io.Writer) View { return &steps{enc: json.NewEncoder(w)} }
 
 type steps struct {

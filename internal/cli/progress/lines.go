@@ -41,7 +41,7 @@ func line(r corral.Run, now time.Time) string {
 		s += fmt.Sprintf(", %d failed", t.Failed)
 	}
 	s += Left(r, now)
-	if why := Reason(r, now); why != "" && !r.State.Over() { // the command prints why a run ended
+	if why := Reason(r, now); why != "" && !r.State.Over() { // the command itself prints why a run ended
 		s += " (" + why + ")"
 	}
 	return Look{}.Line(Span{Plain, s})

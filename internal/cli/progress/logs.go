@@ -24,7 +24,7 @@ func Outputs(ctx context.Context, cl *api.Client, id corral.RunID, show func(api
 		if err != nil {
 			return err
 		}
-		ctx = retry.Patiently(ctx) // from the first answer on
+		ctx = retry.Patiently(ctx) // retries patiently from the first answer on
 		for _, piece := range out.Pieces {
 			if err := show(piece); err != nil {
 				return err
@@ -37,14 +37,14 @@ func Outputs(ctx context.Context, cl *api.Client, id corral.RunID, show func(api
 	}
 }
 
-// An OutputMerger writes the output of several tasks as one text. Where the task changes, a line names it.
+// An OutputMerger writes the output of several tasks as one text. Wherever the task changes, a line names the new task.
 type OutputMerger struct {
 	W    io.Writer
 	last string // the last head
 	open bool   // the last line is incomplete
 }
 
-// Show writes a piece.
+// Show writes a piece of output.
 func (m *OutputMerger) Show(p api.OutputPiece) error {
 	var b strings.Builder
 	if head := headOf(p); head != m.last {
@@ -60,7 +60,7 @@ func (m *OutputMerger) Show(p api.OutputPiece) error {
 	return err
 }
 
-// headOf names the task of a piece.
+// headOf returns a line that names the task of a piece.
 func headOf(p api.OutputPiece) string {
 	head := "==> " + oneLine.Replace(Inert(p.Task))
 	if p.Attempt > 1 {
@@ -78,8 +78,8 @@ type TaskLog struct {
 	Task, File string
 }
 
-// Log writes a file of a task as it grows, until the task's attempt is over and has a record. It waits for a file that
-// does not exist yet; the file of a task that will not start any more is not found.
+// Log writes a file of a task as the file grows, until the task's attempt is over and has a record. It waits for a file
+// that does not exist yet, unless the task will never start; then the error is that the file is not found.
 func Log(ctx context.Context, cl *api.Client, of TaskLog, w io.Writer) error {
 	for read := int64(0); ; {
 		part := api.LogPart{File: of.File, After: read, Wait: outputWait}
@@ -99,7 +99,7 @@ func Log(ctx context.Context, cl *api.Client, of TaskLog, w io.Writer) error {
 			return errRun
 		}
 		_, errRecord := cl.RunTaskLog(ctx, of.Run, of.Task, api.LogPart{File: "record.json"})
-		if errRecord == nil || r.State.Over() { // asks again for output between the two answers
+		if errRecord == nil || r.State.Over() { // requests again any output written between the two answers
 			part.Wait = 0
 			last, errLast := cl.RunTaskLog(ctx, of.Run, of.Task, part)
 			if errLast != nil {

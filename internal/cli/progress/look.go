@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Look says what may be drawn. Its zero value is plain text that is written once.
+// A Look specifies what may be drawn. Its zero value means plain text that is written once.
 type Look struct {
 	Width  func() int // of the terminal, in characters; nil: not a terminal
 	Colour bool
@@ -16,11 +16,11 @@ type Look struct {
 // Live reports whether lines may be redrawn in place.
 func (l Look) Live() bool { return l.Width != nil }
 
-// plainWidth is the width of pictures without a terminal.
+// plainWidth is the width of pictures, in characters, if there is no terminal.
 const plainWidth = 80
 
-// Columns returns the number of characters that fit on a line: one less than the terminal has, because some terminals
-// wrap after their last column.
+// Columns returns the number of characters that fit on a line: one less than the terminal's width, because some
+// terminals wrap after their last column.
 func (l Look) Columns() int {
 	if l.Width == nil {
 		return plainWidth
@@ -28,10 +28,10 @@ func (l Look) Columns() int {
 	return max(l.Width()-1, 1)
 }
 
-// A Colour is the number of a terminal's SGR colour or weight; the terminal's theme defines its appearance.
+// A Colour is the number of an SGR colour or weight of a terminal; the terminal's theme defines its appearance.
 type Colour string
 
-// The colours in use; inks distinguish items of one kind.
+// The colours in use; inks distinguish items of the same kind.
 const (
 	Plain Colour = ""
 	Bold  Colour = "1"
@@ -49,8 +49,8 @@ type Span struct {
 	Text   string
 }
 
-// Inert returns a text that does not control a terminal: characters that move the cursor, change colours or the
-// direction of writing are replaced with an escape such as \x1b. Line breaks and tabs stay.
+// Inert returns a text that does not control a terminal: characters that move the cursor, change colours or change the
+// direction of writing are replaced with an escape such as \x1b. Line breaks and tabs are kept.
 func Inert(text string) string {
 	text = strings.ToValidUTF8(text, string(unicode.ReplacementChar))
 	if !strings.ContainsFunc(text, steers) {
@@ -67,7 +67,7 @@ func Inert(text string) string {
 	return b.String()
 }
 
-// steers reports whether a character controls a terminal, or may.
+// steers reports whether a character controls, or may control, a terminal.
 func steers(r rune) bool {
 	if ' ' <= r && r <= '~' {
 		return false
@@ -75,7 +75,7 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// oneLine returns inert text without line breaks.
+// oneLine replaces the line breaks and tabs of an inert text.
 var oneLine = strings.NewReplacer("\n", " ", "\t", " ")
 
 // Line joins spans on one line and makes their texts inert. On a terminal it cuts the line to the width, and marks the
@@ -102,7 +102,7 @@ func (l Look) Line(spans ...Span) string {
 	return b.String()
 }
 
-// room returns how many characters of spans fit, and whether that is fewer than all.
+// room returns how many characters of spans fit on a line, and whether some do not fit.
 func (l Look) room(spans []Span) (n int, long bool) {
 	for _, s := range spans {
 		n += utf8.RuneCountInString(s.Text)

@@ -1,8 +1,8 @@
-// Package progress shows a run while it goes on: a bar that changes in place on a terminal, plain lines elsewhere. It
-// also draws the activity of a run's workers.
+// Package progress shows a run while it is in progress: with a bar that changes in place on a terminal, or with plain
+// lines elsewhere. It also draws the activity of a run's workers.
 //
-// A Look says what may be drawn; the package never examines the terminal itself. Drawings on a terminal do not fill its
-// last column, so that no line wraps, and end with an empty line.
+// A Look specifies what may be drawn; the package never examines the terminal itself. Drawings on a terminal do not
+// fill its last column, so that no line wraps, and end with an empty line.
 package progress
 
 import (
@@ -22,11 +22,11 @@ const pace = 200 * time.Millisecond
 type View interface {
 	// Show shows the state of the run at now.
 	Show(ctx context.Context, r corral.Run, now time.Time)
-	// Close ends the view; its last lines stay.
+	// Close ends the view; its last lines remain visible.
 	Close()
 }
 
-// New returns a view that writes to w: a bar on a terminal, else plain lines.
+// New returns a view that writes to w: a bar on a terminal, otherwise plain lines.
 func New(w io.Writer, look Look) View {
 	if look.Live() {
 		return &bar{look: look, region: NewRegion(w)}
@@ -34,8 +34,8 @@ func New(w io.Writer, look Look) View {
 	return &lines{w: w}
 }
 
-// Run shows r on view until it is over and returns its final state. If ctx ends first, it returns the last known state
-// and ctx's error; the run itself continues. It waits for a corrald that restarts.
+// Run shows r on view until it is over and returns its final state. If ctx ends first, Run returns the last known state
+// and ctx's error; the run itself continues. If corrald restarts, Run waits for it.
 func Run(ctx context.Context, cl *api.Client, r corral.Run, view View) (corral.Run, error) {
 	defer view.Close()
 	ticker := time.NewTicker(pace)

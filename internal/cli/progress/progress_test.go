@@ -22,7 +22,7 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func after(s float64) time.Time { return began.Add(time.Duration(s * float64(time.Second))) }
 
-// A moment is a state of a run, seen at a time in seconds.
+// moment returns a run in a given state.
 func moment(state corral.RunState, done, running, failed int, reason string) corral.Run {
 	r := corral.Run{ID: 7, State: state, Reason: reason, CreatedAt: began,
 		Tasks: corral.RunTasks{Total: 40, Done: done, Running: running, Failed: failed, Ready: 40 - done - running - failed}}
@@ -32,7 +32,7 @@ func moment(state corral.RunState, done, running, failed int, reason string) cor
 	return r
 }
 
-// Without a terminal there is a line when the state or its reason changes, and otherwise every five seconds at most.
+// Without a terminal a line is written when the state or its reason changes, and otherwise at most every five seconds.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -87,7 +87,7 @@ func TestExpectedEnd(t *testing.T) {
 	}
 }
 
-// There is a line of JSON for each change of a run's activity, and none for the passing of time.
+// A line of JSON is written for each change of a run's activity, but not for the passing of time.
 func TestJSONLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -140,7 +140,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// normal gives bars the same length, which the test does not check.
+// normal makes all bars equally long, because the test does not check their lengths.
 func normal(s string) string {
 	for _, r := range []string{"━", "─"} {
 		for strings.Contains(s, r+r) {
@@ -174,7 +174,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// server returns a corrald whose run takes the given states, one for each request.
+// server returns a client for a corrald whose run is in the given states, one for each request.
 func server(t *testing.T, states ...corral.Run) *api.Client {
 	t.Helper()
 	asked := 0
@@ -271,7 +271,7 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// A displayed time to wait for is never in the past, and a glidein with workers is running.
+// A displayed time until which a glidein waits is never in the past, and a glidein with workers is shown as running.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	ran := corral.Glidein{State: corral.GlideinActive, WorkersNow: 2, Attempts: []corral.Job{{State: corral.JobSubmitted}}}

@@ -9,8 +9,8 @@ import (
 )
 
 // Shown returns the displayed state of a glidein and its reason at now. corrald updates a stored reason that names a
-// time only when it looks at the glidein again; after that time the glidein waits only for the look. Workers report by
-// themselves, while the batch system is polled: a glidein with workers is running.
+// time only when it checks the glidein again; after that time the glidein waits only for this check. Workers report by
+// themselves, while the batch system is polled, so a glidein with workers is shown as running.
 func Shown(g corral.Glidein, now time.Time) (state, reason string) {
 	if g.State == corral.GlideinActive && g.Unreachable != nil {
 		return string(corral.JobRunning), join(outOfReach(*g.Unreachable, now), g.Losses())
@@ -28,7 +28,7 @@ func Shown(g corral.Glidein, now time.Time) (state, reason string) {
 	return state, reason
 }
 
-// Reason returns why a run makes no progress, as displayed at now; empty if it does.
+// Reason returns why a run makes no progress, as displayed at now, or "" if it makes progress.
 func Reason(r corral.Run, now time.Time) string {
 	if r.Unreachable == nil || r.State != corral.RunRunning {
 		return r.Reason
@@ -36,7 +36,7 @@ func Reason(r corral.Run, now time.Time) string {
 	return join(outOfReach(*r.Unreachable, now), r.Reason)
 }
 
-// outOfReach says which workers are out of reach, and since when in local time.
+// outOfReach describes which workers are out of reach, and since when, in local time.
 func outOfReach(o corral.Outage, now time.Time) string {
 	layout := "15:04:05"
 	if now.Sub(o.Since) >= 24*time.Hour {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Region is the last lines of a terminal, which change in place. Nothing else may be written to the terminal
-// between its first Draw and its Keep or Clear.
+// A Region represents the last lines of a terminal, which change in place. No other output may be written to the
+// terminal between the region's first Draw and its Keep or Clear.
 type Region struct {
 	w     io.Writer
 	drawn []string
@@ -16,12 +16,12 @@ type Region struct {
 // NewRegion returns an empty region on w.
 func NewRegion(w io.Writer) *Region { return &Region{w: w} }
 
-// Draw puts lines in place of those drawn before. They must fit the terminal's width.
+// Draw replaces the lines drawn before with the given lines, which must fit the terminal's width.
 func (r *Region) Draw(lines ...string) {
 	if strings.Join(lines, "\n") == strings.Join(r.drawn, "\n") && len(lines) == len(r.drawn) {
 		return
 	}
-	var b strings.Builder // one write, so that the region is never half drawn
+	var b strings.Builder // everything is in one write, so that the region is never half drawn
 	r.rewind(&b)
 	for _, l := range lines {
 		b.WriteString(l + "\x1b[K\n")
@@ -33,7 +33,7 @@ func (r *Region) Draw(lines ...string) {
 	io.WriteString(r.w, b.String())
 }
 
-// Clear removes the lines; the next output takes their place.
+// Clear removes the lines, so that the next output replaces them.
 func (r *Region) Clear() {
 	var b strings.Builder
 	r.rewind(&b)
@@ -44,10 +44,10 @@ func (r *Region) Clear() {
 	io.WriteString(r.w, b.String())
 }
 
-// Keep leaves the lines; the next Draw starts below them.
+// Keep leaves the lines on the terminal; the next Draw starts below them.
 func (r *Region) Keep() { r.drawn = nil }
 
-// rewind moves to the region's first line.
+// rewind moves the cursor to the region's first line.
 func (r *Region) rewind(b *strings.Builder) {
 	if len(r.drawn) > 0 {
 		fmt.Fprintf(b, "\x1b[%dA\r", len(r.drawn))

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// A screen is a terminal, as far as this package uses one.
+// A screen is a simulated terminal with the features that this package uses.
 type screen struct {
 	rows [][]rune
 	row  int
@@ -86,7 +86,7 @@ func TestRegion(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := &screen{}
-		want := "" // what stays
+		want := "" // the text that remains
 		region := progress.NewRegion(s)
 		var drawn string
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {

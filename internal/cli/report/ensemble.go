@@ -15,37 +15,37 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// EnsembleFacts are corrald's data about an ensemble.
+// EnsembleFacts holds corrald's data about an ensemble.
 type EnsembleFacts struct {
 	Ensemble record.Ensemble
-	Runs     []corral.Run                // of its workflows
-	Tasks    map[corral.RunID][]api.Task // of each
-	Glideins []corral.Glidein            // of the ensemble, include deleted ones
+	Runs     []corral.Run                // runs of its workflows
+	Tasks    map[corral.RunID][]api.Task // tasks of each run
+	Glideins []corral.Glidein            // of the ensemble; must include deleted glideins
 	Now      time.Time
 }
 
-// An EnsembleReport describes the course of an ensemble. Times count from its creation.
+// An EnsembleReport describes the course of an ensemble. Times are relative to the ensemble's creation.
 type EnsembleReport struct {
 	Ensemble  record.Ensemble `json:"ensemble"`
-	Span      corral.Seconds  `json:"span_s"` // from its creation to its end, or to now
+	Span      corral.Seconds  `json:"span_s"` // from the ensemble's creation to its end, or to now
 	Workflows []MemberReport  `json:"workflows"`
-	Pilots    int             `json:"pilots"`    // the number requested
-	PeakCPUs  int             `json:"peak_cpus"` // maximum held at once
-	Held      corral.Seconds  `json:"held_s"`    // cpu time
-	Used      corral.Seconds  `json:"used_s"`    // by the last attempts of tasks
+	Pilots    int             `json:"pilots"`    // number of pilots requested
+	PeakCPUs  int             `json:"peak_cpus"` // maximum number of cpus held at once
+	Held      corral.Seconds  `json:"held_s"`    // cpu time held
+	Used      corral.Seconds  `json:"used_s"`    // cpu time used by the last attempts of tasks
 
 	figures []plot.Figure // the schedule, cpus, and spending
 }
 
-// MemberReport describes one workflow.
+// MemberReport describes one workflow of an ensemble.
 type MemberReport struct {
 	record.Member
 	Begun *corral.Seconds `json:"begun_s,omitempty"`
 	Ended *corral.Seconds `json:"ended_s,omitempty"`
-	Done  int             `json:"done"` // tasks
+	Done  int             `json:"done"` // number of tasks done
 }
 
-// OfEnsemble makes the report of an ensemble.
+// OfEnsemble creates the report of an ensemble.
 func OfEnsemble(f EnsembleFacts) *EnsembleReport {
 	e := f.Ensemble
 	r := &EnsembleReport{Ensemble: e, Span: since(e.CreatedAt, f.Now), Pilots: len(f.Glideins)}

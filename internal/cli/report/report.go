@@ -1,8 +1,8 @@
-// Package report writes a plan's prediction and the actual course as one self-contained page of HTML: tables, and
-// pictures as inline SVG. It does the same for runs and ensembles.
+// Package report writes a plan's prediction and the actual course as one self-contained HTML page, which consists of
+// tables, and of pictures as inline SVG. It does the same for runs and ensembles.
 //
-// Of makes a Report from corrald's data; it is pure, and scripts read its result as JSON. Write lays it out. Times
-// count from the start of the plan. Unknown values are left out, never 0.
+// Of creates a Report from corrald's data; it is pure, and scripts read its result as JSON. Write lays out the report.
+// Times are relative to the start of the plan. Unknown values are omitted, never shown as 0.
 package report
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Facts are corrald's data about a plan.
+// Facts holds corrald's data about a plan.
 type Facts struct {
 	Plan      corral.Plan
-	Schedule  []plan.Placement // only if it is stored apart from the plan's document
+	Schedule  []plan.Placement // set only if it is stored separately from the plan's document
 	Revisions []corral.Revision
-	Glideins  []corral.Glidein // with the plan's label, include deleted ones
-	Run       *corral.Run      // the latest with the plan's label; nil: none
-	Tasks     []api.Task       // of Run
-	Ledgers   []api.Ledger     // of the sites of the plan's pilots, if known
+	Glideins  []corral.Glidein // with the plan's label; must include deleted glideins
+	Run       *corral.Run      // the latest run with the plan's label; nil: none
+	Tasks     []api.Task       // tasks of Run
+	Ledgers   []api.Ledger     // ledgers of the sites of the plan's pilots, if known
 	Now       time.Time
 }
 
@@ -38,8 +38,8 @@ type Report struct {
 	Made      time.Time         `json:"created_at"`
 	Run       corral.RunID      `json:"run_id,omitempty"`
 	RunState  corral.RunState   `json:"run_state,omitempty"`
-	Actual    *Actual           `json:"actual,omitempty"` // once the run is over
-	Kinds     []Kind            `json:"kinds,omitempty"`  // by planned time, the most first
+	Actual    *Actual           `json:"actual,omitempty"` // set once the run is over
+	Kinds     []Kind            `json:"kinds,omitempty"`  // kinds of tasks by planned time, the largest first
 	Revisions []corral.Revision `json:"revisions,omitempty"`
 
 	taken plot.Actual
@@ -48,8 +48,8 @@ type Report struct {
 // Actual contains the actual values of a plan's run.
 type Actual struct {
 	Makespan  corral.Seconds `json:"makespan_s"` // from the plan's start to the run's end
-	CoreHours float64        `json:"core_hours"` // held by the plan's pilots
-	Cost      *cost.Amount   `json:"cost"`       // billed; null: unknown
+	CoreHours float64        `json:"core_hours"` // core-hours held by the plan's pilots
+	Cost      *cost.Amount   `json:"cost"`       // the amount billed; null: unknown
 }
 
 // A Kind compares the completed tasks of one transformation with their planned times.
@@ -58,11 +58,11 @@ type Kind struct {
 	Tasks   int            `json:"tasks"`
 	Planned corral.Seconds `json:"planned_mean_s"`
 	Took    corral.Seconds `json:"actual_mean_s"`
-	Ratio   *float64       `json:"ratio"`      // sum of actual ÷ sum of planned times; null: nothing was planned
-	Off     corral.Seconds `json:"mean_off_s"` // mean of the tasks' absolute differences
+	Ratio   *float64       `json:"ratio"`      // sum of actual ÷ sum of planned times; null: the planned sum is 0
+	Off     corral.Seconds `json:"mean_off_s"` // mean absolute difference between actual and planned times
 }
 
-// Of makes the report. A plan without pilots and without a nearest plan is a Conflict error.
+// Of creates the report of a plan. It returns a Conflict error for a plan without pilots and without a nearest plan.
 func Of(f Facts) (*Report, error) {
 	document, err := Document(f.Plan)
 	if err != nil {
@@ -92,8 +92,8 @@ func Of(f Facts) (*Report, error) {
 	return r, nil
 }
 
-// Document reads a plan's document. If the goal is out of reach, it returns the nearest plan, or a Conflict error
-// without one.
+// Document reads a plan's document. If the goal is out of reach, it returns the nearest plan, or a Conflict error if
+// there is none.
 func Document(row corral.Plan) (*plan.Plan, error) {
 	document, err := plan.Decode(row)
 	if err != nil {
@@ -113,7 +113,7 @@ func Document(row corral.Plan) (*plan.Plan, error) {
 // since returns a time relative to the plan's start.
 func since(began, at time.Time) corral.Seconds { return corral.Seconds(max(0, at.Sub(began))) }
 
-// Held returns the cpus that the attempts of glideins held, until now if they still do.
+// Held returns the cpus that the attempts of glideins held, until now for attempts that still hold them.
 func Held(glideins []corral.Glidein, began, now time.Time) (all []plot.Span) {
 	for _, g := range glideins {
 		for _, a := range g.Attempts {
@@ -138,7 +138,8 @@ func CoreHours(spans []plot.Span) (sum float64) {
 	return sum
 }
 
-// used returns the cpus of tasks in their last execution; corrald does not store the times of earlier ones.
+// used returns the cpus that tasks used in their last executions; corrald does not store the times of earlier
+// executions.
 func used(f Facts, document *plan.Plan) (all []plot.Span) {
 	cpus := make(map[string]int, len(document.Schedule))
 	for _, at := range document.Schedule {
@@ -153,7 +154,7 @@ func used(f Facts, document *plan.Plan) (all []plot.Span) {
 	return all
 }
 
-// billed returns the plan's charges at all sites, nil if their units differ or none is known.
+// billed returns the plan's charges at all sites, or nil if their units differ or no charge is known.
 func billed(id corral.PlanID, unit cost.Unit, ledgers []api.Ledger) *cost.Amount {
 	var sum *cost.Amount
 	for _, l := range ledgers {

@@ -24,7 +24,7 @@ func after(minutes float64) time.Time {
 
 func minutes(n float64) corral.Seconds { return corral.Seconds(n * float64(time.Minute)) }
 
-// facts returns the data of a plan for three tasks, whose run is over: two took longer than planned.
+// facts returns the data of a plan for three tasks whose run is over; two of the tasks took longer than planned.
 func facts(t *testing.T, workflow string) report.Facts {
 	t.Helper()
 	document, err := json.Marshal(plan.Plan{Workflow: workflow, Feasible: true,
@@ -70,7 +70,7 @@ func TestPredictedBesideActual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &report.Actual{Makespan: minutes(25), CoreHours: (2*23 + 3*10) / 60., // the last is held until now
+	want := &report.Actual{Makespan: minutes(25), CoreHours: (2*23 + 3*10) / 60., // the last pilot is held until now
 		Cost: &cost.Amount{Money: 1_250_000, Unit: cost.CPUHours}}
 	if diff := cmp.Diff(want, r.Actual); diff != "" {
 		t.Errorf("actual (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestPredictedBesideActual(t *testing.T) {
 	}
 }
 
-// TestWithoutARunThatIsOver: only predictions are shown then.
+// TestWithoutARunThatIsOver: as long as no run is over, only predictions are shown.
 func TestWithoutARunThatIsOver(t *testing.T) {
 	t.Parallel()
 	running, none := facts(t, "w"), facts(t, "w")
@@ -122,7 +122,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 }
 
-// TestNothingToReport: a plan whose goal is out of reach, without a nearest plan, is a Conflict.
+// TestNothingToReport: a plan whose goal is out of reach and which has no nearest plan is a Conflict error.
 func TestNothingToReport(t *testing.T) {
 	t.Parallel()
 	_, err := report.Of(report.Facts{Plan: corral.Plan{Document: []byte("{}")}})

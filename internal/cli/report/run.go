@@ -13,69 +13,71 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// RunFacts are corrald's data about a run. Only the last execution of each task is known.
+// RunFacts holds corrald's data about a run. Only the last execution of each task is known.
 type RunFacts struct {
 	Run      corral.Run
 	Flow     *workflow.Workflow // the workflow that was run; once the run is over, with measurements
 	Tasks    []api.Task
-	Glideins []corral.Glidein // of the run's cluster, include deleted ones
-	Plan     *Report          // of the plan that the run's label names; nil: none
+	Glideins []corral.Glidein // of the run's cluster; must include deleted glideins
+	Plan     *Report          // report of the plan that the run's label names; nil: none
 	Now      time.Time
 }
 
-// A RunReport describes the course of a run. Times count from the run's creation.
+// A RunReport describes the course of a run. Times are relative to the run's creation.
 type RunReport struct {
 	Run      corral.RunID      `json:"run_id"`
-	Workflow string            `json:"workflow"` // its name
+	Workflow string            `json:"workflow"` // the workflow's name
 	State    corral.RunState   `json:"state"`
-	Reason   string            `json:"reason,omitempty"` // why it failed or makes no progress
+	Reason   string            `json:"reason,omitempty"` // why the run failed or makes no progress
 	Begun    time.Time         `json:"created_at"`
-	Span     corral.Seconds    `json:"span_s"` // until its end, or now
+	Span     corral.Seconds    `json:"span_s"` // time until the run's end, or until now
 	Tasks    corral.RunTasks   `json:"tasks"`
 	Workers  int               `json:"workers"`   // number of workers that ran its tasks
-	PeakCPUs int               `json:"peak_cpus"` // maximum held by pilots at once
+	PeakCPUs int               `json:"peak_cpus"` // maximum number of cpus held by pilots at once
 	Spent    TimeUse           `json:"spent"`
-	Kinds    []Measurement     `json:"kinds"`            // by total time, the largest first
-	Report   *corral.RunReport `json:"report,omitempty"` // once it is over
-	Plan     *Report           `json:"plan,omitempty"`   // the prediction
+	Kinds    []Measurement     `json:"kinds"`            // kinds of tasks by total time, the largest first
+	Report   *corral.RunReport `json:"report,omitempty"` // set once the run is over
+	Plan     *Report           `json:"plan,omitempty"`   // the plan with its prediction
 
-	figures []plot.Figure // the schedule, cpus, and tasks that waited for one
+	figures []plot.Figure // the schedule, the cpus, and the tasks that waited for a cpu
 }
 
-// A TimeUse divides the time of the peak number of held cpus, from the run's creation to its end, into its uses, in
-// cpu-seconds. Other runs on the cluster count as idle or dispatch time, and so do earlier attempts at a task.
+// A TimeUse divides the time of the peak number of held cpus, from the run's creation to its end, by use, in
+// cpu-seconds. The cpu time of other runs on the cluster, and of earlier attempts at a task, counts as idle or dispatch
+// time.
 type TimeUse struct {
-	Running  corral.Seconds `json:"running_s"`  // tasks
-	Dispatch corral.Seconds `json:"dispatch_s"` // held, and idle although a task was ready
-	Idle     corral.Seconds `json:"idle_s"`     // held, without a ready task
-	Waiting  corral.Seconds `json:"waiting_s"`  // not held yet, or no longer, although a task was ready
+	Running  corral.Seconds `json:"running_s"`  // used by running tasks
+	Dispatch corral.Seconds `json:"dispatch_s"` // held and idle, although a task was ready
+	Idle     corral.Seconds `json:"idle_s"`     // held and idle, without a ready task
+	Waiting  corral.Seconds `json:"waiting_s"`  // not held yet or no longer held, although a task was ready
 	Unneeded corral.Seconds `json:"unneeded_s"` // not held, without a ready task
 }
 
-// A Measurement sums up the executed tasks of one transformation.
+// A Measurement summarizes the executed tasks of one transformation.
 type Measurement struct {
 	Name        string         `json:"kind"`
-	Tasks       int            `json:"tasks"`  // that ran to an end
-	Failed      int            `json:"failed"` // of these
+	Tasks       int            `json:"tasks"`  // number of tasks that have ended
+	Failed      int            `json:"failed"` // number of these tasks that failed
 	Sum         corral.Seconds `json:"sum_s"`
 	Mean        corral.Seconds `json:"mean_s"`
-	Most        corral.Seconds `json:"max_s"`        // of one
-	CPU         corral.Seconds `json:"cpu_s"`        // processor time of all of them
-	MemoryBytes int64          `json:"memory_bytes"` // largest resident set of one
-	Read        int64          `json:"read_bytes"`   // all of them together
+	Most        corral.Seconds `json:"max_s"`        // maximum time of one task
+	CPU         corral.Seconds `json:"cpu_s"`        // processor time of all these tasks
+	MemoryBytes int64          `json:"memory_bytes"` // largest resident set of one task
+	Read        int64          `json:"read_bytes"`   // total of all these tasks
 	Written     int64          `json:"written_bytes"`
 }
 
-// A stay is the time in which a task was ready and then ran. A task that has not started is ready until the run's end.
+// A stay is the period in which a task was ready and then ran. A task that has not started counts as ready until the
+// run's end.
 type stay struct {
-	plot.Span        // the time it ran; empty: it has not started
-	worker    string // its id
+	plot.Span        // the period in which the task ran; empty: it has not started
+	worker    string // the worker's id
 	kind      string // the task's transformation
 	ready     corral.Seconds
-	running   bool // it has not ended
+	running   bool // the task has not ended
 }
 
-// OfRun makes the report of a run. Tasks and flow are of the same workflow.
+// OfRun creates the report of a run. Tasks and flow must belong to the same workflow.
 func OfRun(f RunFacts) *RunReport {
 	r := &RunReport{Run: f.Run.ID, Workflow: f.Run.Workflow, State: f.Run.State, Reason: f.Run.Reason,
 		Begun: f.Run.CreatedAt, Tasks: f.Run.Tasks, Report: f.Run.Report, Plan: f.Plan}
@@ -85,7 +87,7 @@ func OfRun(f RunFacts) *RunReport {
 	}
 	all := stays(f, r.Span)
 	for _, x := range all {
-		r.Span = max(r.Span, x.To) // clocks of workers differ
+		r.Span = max(r.Span, x.To) // the clocks of workers differ
 	}
 	var busy, ready, wanted []plot.Span
 	var begun []stay
@@ -125,7 +127,7 @@ func stays(f RunFacts, end corral.Seconds) (all []stay) {
 	}
 	for _, t := range f.Tasks {
 		i, known := index[t.ID]
-		// A task that ended before the run was created ran for an earlier one.
+		// A task that ended before the run was created ran as part of an earlier run.
 		ran := !t.StartedAt.IsZero() && (t.EndedAt.IsZero() || t.EndedAt.After(f.Run.CreatedAt))
 		if !known || !ran && t.State != corral.TaskReady {
 			continue
@@ -149,8 +151,9 @@ func stays(f RunFacts, end corral.Seconds) (all []stay) {
 	return waiting(f, all)
 }
 
-// waiting counts tasks that a worker has received but has no cpu for as ready. Only the worker knows which of its tasks
-// run; mostly these are the ones that it received first. The number of cpus is known only for workers of known pilots.
+// waiting counts tasks as ready if a worker has received them but has no cpu for them. Only the worker itself knows
+// which of its tasks are running; usually these are the tasks that it received first. The number of cpus is known only
+// for workers of known pilots.
 func waiting(f RunFacts, all []stay) []stay {
 	cpus := make(map[string]int) // :: tag → cpus of a worker
 	for _, g := range f.Glideins {
@@ -158,7 +161,7 @@ func waiting(f RunFacts, all []stay) []stay {
 			cpus[a.Tag] = g.CPUs
 		}
 	}
-	used := make(map[string]int) // :: worker → cpus
+	used := make(map[string]int) // :: worker → number of its cpus in use
 	for i := range all {
 		x := &all[i]
 		tag, _, _ := strings.Cut(x.worker, "/")
@@ -193,7 +196,7 @@ func heldBy(f RunFacts, all []stay, end corral.Seconds) (held []plot.Span) {
 			}
 		}
 	}
-	others := make(map[string][]plot.Span) // :: worker → what ran there
+	others := make(map[string][]plot.Span) // :: worker → spans of the tasks that ran there
 	for _, x := range all {
 		if tag, _, _ := strings.Cut(x.worker, "/"); !pilots[tag] {
 			others[x.worker] = append(others[x.worker], x.Span)
@@ -208,7 +211,7 @@ func heldBy(f RunFacts, all []stay, end corral.Seconds) (held []plot.Span) {
 	return held
 }
 
-// measured sums up the measurements of each transformation's tasks.
+// measured summarizes the measurements of each transformation's tasks.
 func measured(f RunFacts) []Measurement {
 	state := make(map[string]*api.Task, len(f.Tasks))
 	for i := range f.Tasks {
@@ -247,7 +250,7 @@ func measured(f RunFacts) []Measurement {
 	return all
 }
 
-// spentOf goes through the time from change to change of the held, busy and ready levels.
+// spentOf adds up the uses of the time between consecutive changes of the held, busy and ready levels.
 func spentOf(held, busy, ready plot.Levels, end corral.Seconds) (s TimeUse) {
 	var instants []corral.Seconds
 	for _, l := range []plot.Levels{held, busy, ready} {
@@ -288,7 +291,7 @@ func (c *cursor) at(l plot.Levels, at corral.Seconds) float64 {
 	return l[*c-1].CPUs
 }
 
-// ganttOf returns the schedule: each worker's tasks in as many lanes as it ran at once.
+// ganttOf returns the schedule: each worker's tasks, in as many lanes as the worker ran tasks at once.
 func ganttOf(r *RunReport, all []stay) plot.Gantt {
 	g := plot.Gantt{Title: fmt.Sprintf("Run %d: %s", r.Run, r.Workflow), End: r.Span}
 	for _, k := range r.Kinds {
@@ -297,16 +300,16 @@ func ganttOf(r *RunReport, all []stay) plot.Gantt {
 	return lanesOf(g, all)
 }
 
-// lanesOf adds to a chart its lanes, and a subtitle with their number.
+// lanesOf adds lanes to a chart, and a subtitle with the number of lanes.
 func lanesOf(g plot.Gantt, all []stay) plot.Gantt {
 	kinds := map[string]int{}
 	for i, name := range g.Kinds {
 		kinds[name] = i
 	}
-	names := map[string]string{}      // :: worker → what it is called
+	names := map[string]string{}      // :: worker → the worker's name in the chart
 	lanes := map[string][]plot.Lane{} // :: worker → its lanes
-	var order []string                // of workers
-	for _, x := range all {           // by start
+	var order []string                // order of the workers
+	for _, x := range all {           // in the order of their starts
 		if names[x.worker] == "" {
 			names[x.worker] = fmt.Sprintf("worker %d", len(names)+1)
 			order = append(order, x.worker)

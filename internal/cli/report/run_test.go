@@ -15,7 +15,7 @@ import (
 )
 
 // runFacts returns the data of two pilots of one cpu, the second of which starts at 10 s, and of a workflow in which
-// two tasks wait for a first one. The first worker takes 1 s from one task to the next.
+// two tasks wait for the first task. The first worker needs 1 s between one task and the next.
 func runFacts(t *testing.T) report.RunFacts {
 	t.Helper()
 	at := func(s float64) time.Time {
@@ -68,11 +68,12 @@ func TestWhereTheTimeWent(t *testing.T) {
 	second := corral.Seconds(time.Second)
 	want := report.TimeUse{
 		Running:  16 * second, // 4 + 6 + 3 + 3
-		Dispatch: 2 * second,  // the first second, before a; and between a and b
+		Dispatch: 2 * second,  // the first second, before a, and the second between a and b
 		Idle:     1 * second,  // after d, until the run's end
-		// for c between a and b, while b runs alone from 6 to 10, and for d from 12 to 13, when the first pilot is gone
+		// c waits between a and b and while b runs alone from 6 to 10; d waits from 12 to 13, when the first pilot is
+		// gone
 		Waiting: 6 * second,
-		// until a has ended, and while d runs, and after that
+		// not needed until a has ended, while d runs, and after that
 		Unneeded: 9 * second,
 	}
 	if diff := cmp.Diff(want, r.Spent); diff != "" {
@@ -91,7 +92,8 @@ func TestWhereTheTimeWent(t *testing.T) {
 }
 
 // In an unfinished run, tasks run until now: as many as their worker has cpus; the others are ready, as are those
-// without a worker. A ready task counts with its cpus. Measurements of an earlier execution are not shown.
+// without a worker. A ready task counts with the number of its cpus. Measurements of an earlier execution are not
+// shown.
 func TestARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	f := runFacts(t)
@@ -133,7 +135,7 @@ func TestWorkersWithoutPilots(t *testing.T) {
 	}
 }
 
-// A run without any executed task has a page, too, and the page needs no other files.
+// A run without any executed task also has a page, and the page needs no other files.
 func TestPageOfARun(t *testing.T) {
 	t.Parallel()
 	none := runFacts(t)

@@ -36,7 +36,7 @@ func fine(d corral.Seconds) string {
 	return plot.Brief(d)
 }
 
-// size formats an amount of bytes; 0 is empty.
+// size formats a number of bytes; the result for 0 is empty.
 func size(n int64) string {
 	if n == 0 {
 		return ""
@@ -98,8 +98,8 @@ func (r *Report) stairs() plot.Staircase {
 	return s
 }
 
-// inline returns a figure as an element of a page: SVG without the XML declaration of a file. Package plot has escaped
-// the texts in it, so it needs no further escaping.
+// inline returns a figure as an element of a page: SVG without the XML declaration of a file. Package plot has already
+// escaped the texts in the figure, so no further escaping is needed.
 func inline(f plot.Figure) (template.HTML, error) {
 	var drawn bytes.Buffer
 	if err := plot.Write(&drawn, plot.SVG, f); err != nil {
@@ -109,14 +109,14 @@ func inline(f plot.Figure) (template.HTML, error) {
 	return template.HTML("<svg" + element), nil
 }
 
-// A share is a part of the time with its use.
+// A share is a part of the time, together with its use.
 type share struct {
 	What  string
 	Time  corral.Seconds
-	Share float64 // of the whole
+	Share float64 // share of the total time
 }
 
-// shares names the uses of the time.
+// shares returns the shares of the time, with the names of their uses.
 func (s TimeUse) shares() []share {
 	all := s.Running + s.Dispatch + s.Idle + s.Waiting + s.Unneeded
 	var shares []share

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// TestAttachFindsTheOnlySchedd attaches without a schedd's name, and uses `cluster env` as a user does next.
+// TestAttachFindsTheOnlySchedd attaches without a schedd's name, and then uses `cluster env` as a user would.
 func TestAttachFindsTheOnlySchedd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -100,7 +100,7 @@ func (w *world) schedds(c corral.Cluster) (names []string) {
 	return names
 }
 
-// attachedTo is attached with a schedd's name.
+// attachedTo is like attached, but with a schedd's name.
 func (w *world) attachedTo(name, collector, schedd, secret string) (c corral.Cluster) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
@@ -186,7 +186,7 @@ func (w *world) scheddless() scheddless {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // for all that is done with it
+	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // for all that is done with the pool
 	w.t.Cleanup(cancel)
 	w.t.Cleanup(func() {
 		if err := pool.Stop(ctx); err != nil {

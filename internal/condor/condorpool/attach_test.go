@@ -19,10 +19,10 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// token creates a token like a pool's owner does for another user.
+// token creates a token as a pool's owner does for another user.
 func (w *world) token(c corral.Cluster, identity string, rights ...string) string {
 	w.t.Helper()
-	args := []string{"-identity", identity} // it never expires
+	args := []string{"-identity", identity} // the token never expires
 	for _, right := range rights {
 		args = append(args, "-authz", right)
 	}
@@ -124,7 +124,7 @@ func TestAttachWithoutFetch(t *testing.T) {
 }
 
 // TestWideTokensStayHere attaches to a pool that creates no tokens for other users, with tokens that have more rights
-// than workers need: they work for the queue and are not sent to any site.
+// than workers need: these tokens work for the queue, but are not sent to any site.
 func TestWideTokensStayHere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -164,7 +164,7 @@ func TestAttachFetches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // for all that this test does
+	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute) // for everything that this test does
 	t.Cleanup(cancel)
 	t.Cleanup(func() {
 		if err := pool.Stop(ctx); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/condor"
 )
 
-// A folder holds a cluster's files: its pool, a link to the release that the pool runs and, for a pool that another
-// party runs, the token for it. It exists as long as the cluster is not DELETED.
+// A folder holds a cluster's files: its pool, a link to the release that the pool runs and, if another party runs the
+// pool, the token for that pool. It exists as long as the cluster is not DELETED.
 type folder struct {
 	path  string
 	runAs string // see Config.RunAs
@@ -29,9 +29,9 @@ const (
 	poolDir     = "pool"      // HTCondor's own folder, or the configuration of commands for a remote pool
 	queueDir    = "queue"     // the job queue's folder
 	streamDir   = "stream"    // the worker jobs' folder
-	releaseLink = "release"   // its path is the same after an upgrade: shells and queues continue with the new release
+	releaseLink = "release"   // same path after an upgrade: shells and queues continue with the new release
 	tokenFile   = "token"     // token for a remote pool
-	liveFile    = "live.conf" // a part of the pool's configuration: the attempts whose slots the negotiator may match
+	liveFile    = "live.conf" // part of the pool's configuration: the attempts whose slots the negotiator may match
 )
 
 // make creates the folder. Only its parent is accessible to everyone.
@@ -51,7 +51,7 @@ func (f folder) mkdir(name string) error {
 	return err
 }
 
-// write atomically replaces a file in the folder: readers see either the old text or the new.
+// write atomically replaces a file in the folder: readers see either the old or the new text.
 func (f folder) write(name, text string) error {
 	owner, err := condor.AccountFor(f.runAs)
 	if err == nil {
@@ -60,8 +60,8 @@ func (f folder) write(name, text string) error {
 	return err
 }
 
-// link creates the folder and, atomically, the link to the release in it: a command that starts at the same time runs
-// either the old release or the new one.
+// link creates the folder and, atomically, the link in it to the release: a command that starts at the same time runs
+// either the old or the new release.
 func (f folder) link(release string) error {
 	if err := f.make(); err != nil {
 		return err
@@ -89,15 +89,16 @@ func (f folder) token() (string, error) {
 type releases struct {
 	lg     *slog.Logger
 	source Releases
-	dir    string // of the clusters' folders
+	dir    string // the parent of the clusters' folders
 
 	// mu is held from finding a release until a cluster's link points to it, and while other releases are removed:
 	// otherwise a release could be removed just before it is used.
 	mu sync.Mutex
 }
 
-// link finds the HTCondor that ref names and points the link in a cluster's folder to it. Without a ref it chooses
-// the newest: a cluster has a ref from its first start on, so a restart does not upgrade it.
+// link finds the HTCondor release that ref names and points the link in a cluster's folder to that release. Without a
+// ref it chooses the newest release. A cluster has a ref from its first start on, so a restart does not upgrade the
+// cluster.
 func (r *releases) link(ctx context.Context, ref string, f folder) (found, version string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,8 +116,8 @@ func (r *releases) link(ctx context.Context, ref string, f folder) (found, versi
 	return ref, version, err
 }
 
-// prune removes the releases that no cluster uses any more: each upgrade leaves one. Stopped clusters count as users,
-// because they may be started again.
+// prune removes the releases that no cluster uses any more, because each upgrade leaves such a release behind. Stopped
+// clusters count as users, because they may be started again.
 func (r *releases) prune() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 )
 
 // A keeper keeps one cluster in the state that its row requests: it performs one step of the cluster's life, records
-// the result, and waits for the next change of the row or of an attempt, or until its watch has something to do.
-// Every step can be repeated: if corrald dies during one, the row is unchanged.
+// the result, and waits for the next change of the row or of an attempt, or until an action of its watch is due. Every
+// step can be repeated: if corrald dies during a step, the row is unchanged.
 type keeper struct {
 	lg       *slog.Logger
 	cfg      *Config
@@ -32,10 +32,10 @@ type keeper struct {
 // breath is the minimum interval between two steps, however much happens at the sites.
 const breath = 100 * time.Millisecond
 
-// run serves the cluster until ctx ends or it is DELETED.
+// run serves the cluster until ctx ends or the cluster is DELETED.
 func (k *keeper) run(ctx context.Context) {
 	for {
-		// Taken before the step reads the store, so that no change in between is missed.
+		// The channels are obtained before the step reads the store, so that no change in between is missed.
 		row := k.row.db.Changed(store.Subject{Object: corral.ObjectCluster, ID: int64(k.row.id)})
 		jobs := k.row.db.Changed(store.Subject{Object: corral.ObjectJob})
 		again, over, err := k.step(ctx)
@@ -58,7 +58,7 @@ func (k *keeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		// Changes tend to come in bursts: hundreds of attempts start or end together.
+		// Changes tend to occur in bursts: hundreds of attempts start or end together.
 		select {
 		case <-time.After(breath):
 		case <-ctx.Done():
@@ -67,8 +67,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// step performs the action that the row requests. It returns when to look again without a change (0: never), and
-// whether the cluster is over.
+// step performs the action that the row requests. It returns the time until the next step if nothing changes (0:
+// never), and whether the cluster is over.
 func (k *keeper) step(ctx context.Context) (again time.Duration, over bool, err error) {
 	c, err := k.row.read(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (k *keeper) step(ctx context.Context) (again time.Duration, over bool, err 
 // Time limits for a pool. On an idle machine it starts in a second and stops in less.
 const (
 	startTime = 45 * time.Second
-	stopTime  = 10 * time.Second // then its daemons are killed, without loss to the queue
+	stopTime  = 10 * time.Second // after that its daemons are killed, which loses no jobs from the queue
 )
 
 // start starts or restarts the pool and makes the cluster READY or FAILED. It always stops a running pool first, so
@@ -122,7 +122,7 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 	}
 	from := time.Now()
 	err = restart(ctx, pool)
-	if unanswered(err) && ctx.Err() == nil { // the pool may be running, even partly: restart stops it first
+	if unanswered(err) && ctx.Err() == nil { // the pool may be running, at least in part; restart stops it first
 		k.lg.Warn("a pool's start got no answer; trying once more", "error", err)
 		err = restart(ctx, pool)
 	}
@@ -132,19 +132,19 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 	took := time.Since(from).Round(time.Millisecond)
 	k.lg.Info("pool started", "collector", c.Collector, "version", c.Version, "took", took)
 	k.shared.found(pool, pool.Tools())
-	k.releases.prune() // an upgrade has left an unused one
+	k.releases.prune() // an upgrade has left an unused release behind
 	line := fmt.Sprintf("HTCondor %s of %s at %s, in %v", c.Version, c.HTCondor, c.Collector, took)
 	return k.row.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "", line)
 }
 
-// choose selects the pool's HTCondor and its address, and records both before anything is started. Both stay the same
-// over restarts, because glideins in queues already have the address.
+// choose selects the pool's HTCondor and its address, and records both before any daemon is started. Both remain the
+// same across restarts, because glideins in queues already use the address.
 func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, error) {
 	ref, version, err := k.releases.link(ctx, c.HTCondor, k.dir)
 	if err != nil {
 		return c, err
 	}
-	// A port that is free now may be taken before the pool starts. In that case the start fails with that reason.
+	// A port that is free now may be in use before the pool starts. In that case the start fails for that reason.
 	address := c.Collector
 	if address == "" {
 		free, err := condor.FreeAddress(k.cfg.Host)
@@ -159,7 +159,7 @@ func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, 
 }
 
 // open returns the cluster's own pool, running or not. It depends only on the row and the folder, so the next corrald
-// gets the same pool.
+// opens the same pool.
 func (k *keeper) open(c corral.Cluster) (*condor.Pool, error) {
 	address, err := netip.ParseAddrPort(c.Collector)
 	if err != nil {
@@ -185,8 +185,8 @@ func restart(ctx context.Context, pool *condor.Pool) error {
 	return pool.Start(ctx)
 }
 
-// unanswered reports whether a start failed because there was no answer: HTCondor neither refused it nor ran out of
-// time.
+// unanswered reports whether a start failed because HTCondor did not answer: it neither refused the start nor exceeded
+// the time limit.
 func unanswered(err error) bool {
 	return err != nil && !errors.As(err, new(*condor.Refused)) && !errors.Is(err, context.DeadlineExceeded)
 }
@@ -198,9 +198,9 @@ func stop(ctx context.Context, pool *condor.Pool) error {
 	return pool.Stop(ctx)
 }
 
-// attach checks that a remote pool answers and accepts the token, and makes the cluster READY or FAILED. It finds
-// problems that a user would otherwise discover later: whether workers may join, which schedd accepts the jobs, and
-// how workers get tokens.
+// attach checks that a remote pool answers and accepts the token, and makes the cluster READY or FAILED. It detects
+// problems that a user would otherwise discover later, by determining whether workers may join, which schedd accepts
+// the jobs, and how workers obtain tokens.
 func (k *keeper) attach(ctx context.Context, c corral.Cluster) error {
 	ref, _, err := k.releases.link(ctx, c.HTCondor, k.dir)
 	if err != nil {
@@ -219,7 +219,7 @@ func (k *keeper) attach(ctx context.Context, c corral.Cluster) error {
 	name, at, err := r.findSchedd(asking)
 	if err == nil {
 		c.Schedd = name
-		r, err = k.use(c) // now with the schedd's name for its commands
+		r, err = k.use(c) // this time with the schedd's name for the commands
 	}
 	if err != nil {
 		return k.fail(ctx, c, err)
@@ -253,14 +253,14 @@ func (k *keeper) use(c corral.Cluster) (remote, error) {
 	return remote{c, tools, k.dir}, err
 }
 
-// keep maintains a READY cluster and returns the time until the next look.
+// keep maintains a READY cluster and returns the time until the next check.
 func (k *keeper) keep(ctx context.Context, c corral.Cluster) (again time.Duration, err error) {
 	tools, ok := k.shared.commands()
 	if !ok {
 		if tools, err = k.adopt(ctx, c); err != nil {
 			return healthIdle, k.watch.note(ctx, sentence(err))
 		}
-		if _, err := os.Stat(k.dir.in(streamDir)); err == nil { // there may be worker jobs that no run needs any more
+		if _, err := os.Stat(k.dir.in(streamDir)); err == nil { // the queue may contain unneeded worker jobs
 			if _, err := k.stream(c, tools); err != nil {
 				k.lg.Error("earlier worker jobs could not be adopted", "error", err)
 			}
@@ -291,7 +291,7 @@ func (k *keeper) adopt(ctx context.Context, c corral.Cluster) (condor.Tools, err
 
 // end stops the pool. For a removal it also deletes the folder. A remote pool is left alone.
 func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterMove) error {
-	// Without a configuration, no part of the pool was ever started.
+	// If there is no configuration, no part of the pool was ever started.
 	if _, err := os.Stat(k.dir.in(poolDir + "/condor_config")); err == nil && !c.Attached {
 		pool, err := k.open(c)
 		if err == nil {
@@ -301,7 +301,7 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 			return k.fail(ctx, c, err)
 		}
 	}
-	// corrald is ending, perhaps while the pool is being stopped: the next one starts over.
+	// corrald is ending, perhaps while the pool is being stopped; the next corrald starts over.
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -317,8 +317,8 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 	return k.row.move(ctx, c.State, move, "", "")
 }
 
-// clear removes the remaining worker jobs from the queue of a remote pool. If the pool does not answer, they stay
-// there: they end by themselves when they cannot find corrald.
+// clear removes the remaining worker jobs from the queue of a remote pool. If the pool does not answer, the jobs remain
+// there and end by themselves when they cannot find corrald.
 func (k *keeper) clear(ctx context.Context, c corral.Cluster) {
 	s := k.shared.streamed()
 	if s == nil || !c.Attached {
@@ -329,18 +329,18 @@ func (k *keeper) clear(ctx context.Context, c corral.Cluster) {
 	}
 }
 
-// fail records why the row's request failed. The cluster stays FAILED until a user requests something else: a pool
-// that does not start is not retried again and again.
+// fail records why the row's request failed. The cluster stays FAILED until a user requests something else: a start
+// that fails is not repeated automatically.
 func (k *keeper) fail(ctx context.Context, c corral.Cluster, why error) error {
 	if ctx.Err() != nil {
-		return nil // corrald is ending; the next one tries again
+		return nil // corrald is ending; the next corrald tries again
 	}
 	k.lg.Warn("cluster failed", "state", c.State, "error", why)
 	k.lost()
 	return k.row.move(ctx, c.State, corral.ClusterFail, sentence(why), "")
 }
 
-// lost drops a pool that is no longer available.
+// lost discards the data about a pool that is no longer available.
 func (k *keeper) lost() {
 	k.watch.forget()
 	k.shared.lost()

@@ -1,20 +1,20 @@
 // Package condorpool runs the HTCondor pools of the clusters of kind condor according to the store.
 //
-// A cluster's row is the intent: STARTING, STOPPING and REMOVING are requests, and each step toward them can be
-// repeated after a crash. The daemons are not children of corrald: they continue when it ends, and the next one finds
-// them.
+// A cluster's row records the intent: STARTING, STOPPING and REMOVING are requests, and each step towards fulfilling
+// them can be repeated after a crash. The daemons are not children of corrald: they continue to run when corrald ends,
+// and the next corrald finds them.
 //
-// Each cluster has a [keeper]: a goroutine that carries out the row's request. While the cluster is READY it also
-// asks the pool's collector for workers, makes the pool revoke the tokens of ended attempts, and lets only slots of
-// live attempts be matched. Pure values that are given the time decide when:
+// Each cluster has a [keeper]: a goroutine that carries out the row's request. While the cluster is READY it also asks
+// the pool's collector for workers, makes the pool revoke the tokens of ended attempts, and lets only slots of live
+// attempts be matched. Pure values, which receive the time as an argument, decide when this happens:
 //
 //	health  when the daemons are checked, and what the result means
 //	view    when the collector is asked for workers; slots.go: what its answer means
 //	told    when the pool is told which attempts are live
 //
-// Each thing that a keeper touches has a type: its row in the store, the cluster's folder, the releases that all
-// clusters share, and the pool, which is a condor.Pool or, if another party runs it, a [remote]. The part of a keeper
-// that other goroutines see is [shared].
+// Each object that a keeper uses has a type: its row in the store, the cluster's folder, the releases that all clusters
+// share, and the pool, which is a condor.Pool or, if another party runs it, a [remote]. The part of a keeper that other
+// goroutines use is [shared].
 package condorpool
 
 import (
@@ -36,7 +36,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Actor is the actor of this package's changes to clusters.
+// Actor is the name under which this package records its changes to clusters.
 const Actor = "corrald"
 
 // Releases finds HTCondor releases for pools on this machine.
@@ -49,7 +49,7 @@ type Releases interface {
 	Prune(keep []string) error
 }
 
-// A Queue is a cluster's job queue, which must be closed.
+// A Queue is a cluster's job queue. It must be closed.
 type Queue interface {
 	run.Queue
 	Close()
@@ -57,23 +57,23 @@ type Queue interface {
 
 // Config configures Keepers. Dir, Host, Releases and NewQueue are required.
 type Config struct {
-	Dir      string     // of the clusters' folders, absolute path
+	Dir      string     // absolute path of the parent of the clusters' folders
 	Host     netip.Addr // address of this machine on which new pools listen
 	Releases Releases
 	// NewQueue returns a cluster's job queue; dir exists and belongs to the queue. The queue is closed when the
 	// cluster is removed and when Run ends.
 	NewQueue func(cluster corral.Cluster, tools condor.Tools, dir string) Queue
-	// NewStream returns a cluster's queue of streamed tasks, under the same conditions; glideins returns the
-	// cluster's workers.
+	// NewStream returns a cluster's queue of streamed tasks, under the same conditions as NewQueue; glideins returns
+	// the cluster's workers.
 	NewStream func(cluster corral.ClusterID, tools condor.Tools, dir string, glideins func() []corral.Worker) (
 		*stream.Stream, error)
 	OnChange func() // called after a cluster's workers have changed; it must not block. nil: not called
-	RunAs    string // for tests that run as root: the owner of pools; see [condor.AccountFor]. Empty in corrald
+	RunAs    string // the owner of pools in tests that run as root, see [condor.AccountFor]; empty in corrald
 }
 
 // Keepers maintains the HTCondor pools of one corrald. Its methods may be called concurrently. Each cluster has one
-// keeper, whose goroutine Run starts and which is removed when its cluster is DELETED. A keeper may exist before its
-// goroutine, because the queue of a READY cluster may be requested before Run has seen the cluster.
+// keeper, which is removed when its cluster is DELETED; Run starts the keeper's goroutine. A keeper may exist before
+// its goroutine, because the queue of a READY cluster may be requested before Run has found the cluster.
 type Keepers struct {
 	lg       *slog.Logger
 	db       *store.DB
@@ -84,7 +84,7 @@ type Keepers struct {
 	keepers map[corral.ClusterID]*keeper
 }
 
-// New returns Keepers; Run starts them.
+// New returns Keepers, which Run starts.
 func New(lg *slog.Logger, db *store.DB, cfg Config) *Keepers {
 	if cfg.OnChange == nil {
 		cfg.OnChange = func() {}
@@ -96,14 +96,15 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Keepers {
 	}
 }
 
-// troublePause is a keeper's pause after a failed access to the store. A full disk stays full for a while.
+// troublePause is a keeper's pause after a failed access to the store. A full disk, for example, remains full for a
+// while.
 const troublePause = time.Second
 
 // Run maintains all clusters until ctx ends, and returns when every keeper has ended. The pools continue.
 func (p *Keepers) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	// As in keeper.run, the channel is taken before the store is read, so that no change in between is missed.
+	// As in keeper.run, the channel is obtained before the store is read, so that no change in between is missed.
 	for {
 		changed := p.db.Changed(store.Subject{Object: corral.ObjectCluster})
 		var again <-chan time.Time
@@ -126,7 +127,7 @@ func (p *Keepers) Run(ctx context.Context) error {
 	}
 }
 
-// serve runs a keeper until ctx ends or its cluster is DELETED, and then removes it.
+// serve runs a keeper until ctx ends or the keeper's cluster is DELETED, and then removes the keeper.
 func (p *Keepers) serve(ctx context.Context, k *keeper) {
 	k.run(ctx)
 	p.mu.Lock()
@@ -158,8 +159,9 @@ func (p *Keepers) folder(id corral.ClusterID) folder {
 	return folder{filepath.Join(p.cfg.Dir, strconv.FormatInt(int64(id), 10)), p.cfg.RunAs}
 }
 
-// Workers returns the workers known to the cluster's collector when it was last asked, by id. Workers that it no
-// longer lists, or that it listed before it stopped answering, are not Connected; they are kept for a while.
+// Workers returns, by id, the workers that the cluster's collector listed when it was last queried. Workers that the
+// collector no longer lists, or that it listed before it stopped answering, are not Connected; they are kept for a
+// while.
 func (p *Keepers) Workers(id corral.ClusterID) []corral.Worker {
 	p.mu.Lock()
 	k := p.keepers[id]
@@ -170,9 +172,9 @@ func (p *Keepers) Workers(id corral.ClusterID) []corral.Worker {
 	return k.shared.known()
 }
 
-// ready returns the keeper of a READY cluster and the commands for its pool; every use of a pool begins with it.
-// Otherwise the error is Unavailable if a retry may soon succeed, and Conflict if a user has to start the cluster
-// first.
+// ready returns the keeper of a READY cluster and the commands for its pool; every use of a pool begins with a call of
+// ready. Otherwise the error is Unavailable if a retry may soon succeed, and Conflict if a user has to start the
+// cluster first.
 func (p *Keepers) ready(ctx context.Context, id corral.ClusterID) (*keeper, corral.Cluster, condor.Tools, error) {
 	c, err := store.ReadWhole(ctx, p.db, func(tx *store.WholeTx) (corral.Cluster, error) { return tx.Cluster(id) })
 	if err != nil {
@@ -198,7 +200,7 @@ func (p *Keepers) ready(ctx context.Context, id corral.ClusterID) (*keeper, corr
 	return k, c, tools, nil
 }
 
-// Queue returns the job queue of a READY cluster. It stays the same while the pool is stopped or restarted.
+// Queue returns the job queue of a READY cluster. The queue remains the same while the pool is stopped or restarted.
 func (p *Keepers) Queue(c corral.Cluster) (run.Queue, error) {
 	k, c, tools, err := p.ready(context.Background(), c.ID)
 	if err != nil {
@@ -207,7 +209,7 @@ func (p *Keepers) Queue(c corral.Cluster) (run.Queue, error) {
 	return k.queue(c, tools)
 }
 
-// Stream likewise returns the queue of a READY cluster whose tasks are sent to worker jobs.
+// Stream similarly returns the queue of a READY cluster whose tasks are sent to worker jobs.
 func (p *Keepers) Stream(id corral.ClusterID) (*stream.Stream, error) {
 	k, c, tools, err := p.ready(context.Background(), id)
 	if err != nil {
@@ -216,7 +218,7 @@ func (p *Keepers) Stream(id corral.ClusterID) (*stream.Stream, error) {
 	return k.stream(c, tools)
 }
 
-// Streamed returns the queue that Stream returned before, or nil.
+// Streamed returns the queue that an earlier call of Stream has created, or nil if there is no such queue.
 func (p *Keepers) Streamed(id corral.ClusterID) *stream.Stream {
 	p.mu.Lock()
 	k := p.keepers[id]
@@ -228,8 +230,8 @@ func (p *Keepers) Streamed(id corral.ClusterID) *stream.Stream {
 }
 
 // Env returns the environment variables with which HTCondor's commands, or programs that start them, can use the pool
-// of a READY cluster, as "NAME=value". PATH contains only HTCondor's own folders, to be put before the user's.
-// CONDOR_IDS matters only to root, whose commands must know the account under which HTCondor runs.
+// of a READY cluster, as "NAME=value". PATH contains only HTCondor's own folders, which must precede those of the user.
+// CONDOR_IDS matters only to root, whose commands need the account under which HTCondor runs.
 func (p *Keepers) Env(ctx context.Context, id corral.ClusterID) ([]string, error) {
 	_, c, tools, err := p.ready(ctx, id)
 	if err != nil {
@@ -258,9 +260,9 @@ func (p *Keepers) PutToken(id corral.ClusterID, secret string) error {
 	return nil
 }
 
-// Mint creates a token with which an attempt's workers may join the cluster's pool, and records it in the store
-// before it returns. In a pool of ours each attempt has its own token with the requested lifetime; in others it may
-// be the token provided for the pool. The error is Forbidden if there is no token that workers may have.
+// Mint creates a token with which an attempt's workers may join the cluster's pool, and records it in the store before
+// it returns. In a pool of ours each attempt has its own token with the requested lifetime; in other pools the token
+// may be the one provided for the pool. The error is Forbidden if there is no token that workers may receive.
 func (p *Keepers) Mint(
 	ctx context.Context, cluster corral.ClusterID, attempt corral.JobID, lifetime time.Duration,
 ) (secret string, ends time.Time, err error) {

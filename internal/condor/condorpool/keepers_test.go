@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// TestLifeOfAPool is the main path: a row becomes a pool, its attempt's worker joins and runs a job, the pool is
-// stopped and started with its queue, and removed without leaving anything.
+// TestLifeOfAPool tests the main path: a pool is created for a row, an attempt's worker joins and runs a job, the pool
+// is stopped and started again with its queue, and it is removed without leaving anything behind.
 func TestLifeOfAPool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// TestPoolOutlivesCorrald checks that the next corrald adopts what the last one left and performs what was requested
-// meanwhile.
+// TestPoolOutlivesCorrald checks that the next corrald adopts the pool that the last one left behind, and carries out
+// the requests made in the meantime.
 func TestPoolOutlivesCorrald(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,7 +42,7 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 
 	w.endRun()
 	w.kill(c, "condor_master")                                                  // or the machine was rebooted
-	if err := os.Remove(w.keepers.folder(c.ID).path + "/release"); err != nil { // and its target was deleted
+	if err := os.Remove(w.keepers.folder(c.ID).path + "/release"); err != nil { // as if the release was deleted
 		t.Fatal(err)
 	}
 	w.begin()
@@ -70,7 +70,7 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 	w.await(c.ID, corral.ClusterDeleted)
 }
 
-// TestStepsMayBeRepeated simulates the death of corrald after the pool was started and before that was recorded.
+// TestStepsMayBeRepeated simulates the death of corrald after the pool was started but before the start was recorded.
 func TestStepsMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,7 +86,7 @@ func TestStepsMayBeRepeated(t *testing.T) {
 	if w.queued(c, job) != 1 {
 		t.Error("the queue is lost")
 	}
-	// Everything but the row was removed before.
+	// Everything except the row has already been removed.
 	w.endRun()
 	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
 	for _, pid := range daemons(w.dir) {
@@ -101,7 +101,7 @@ func TestStepsMayBeRepeated(t *testing.T) {
 	w.await(c.ID, corral.ClusterDeleted)
 }
 
-// TestUpgradeKeepsTheQueue gives the pool another release. Shells that use it continue to work.
+// TestUpgradeKeepsTheQueue upgrades the pool to another release. Shells that use the pool continue to work.
 func TestUpgradeKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -212,7 +212,7 @@ func TestEnvIsEnough(t *testing.T) {
 		return string(out), err
 	}
 	for command, want := range map[string]string{
-		// DAGMan refuses logs in the machine's temporary folder unless it is told not to be strict.
+		// DAGMan refuses logs in the machine's temporary folder unless it is configured not to be strict.
 		"condor_status -schedd":                                 "corral.pool",
 		"condor_submit job.sub":                                 "1 job(s) submitted",
 		"_CONDOR_DAGMAN_USE_STRICT=0 condor_submit_dag two.dag": "submitted to cluster",
@@ -277,7 +277,7 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 	for name, text := range map[string]string{
 		"job.sub":  "executable = /bin/true\ntransfer_executable = false\nqueue\n",
 		"one.dag":  "JOB A job.sub\nSET_JOB_ATTR X = 1\n",
-		"dag.conf": "DAGMAN_USE_STRICT = 0\n", // it refuses logs in the machine's temporary folder
+		"dag.conf": "DAGMAN_USE_STRICT = 0\n", // otherwise DAGMan refuses logs in the temporary folder
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -287,7 +287,7 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually("DAGMan", func() bool { return w.daemon(c, "condor_dagman") != 0 })
-	// The schedd is killed, so that the DAG is not ended in order.
+	// The schedd is killed, so that the DAG is not ended in an orderly way.
 	w.kill(c, "condor_master", "condor_schedd")
 	w.write(func(tx *store.Tx) error { return force(tx, c.ID) })
 	w.await(c.ID, corral.ClusterDeleted)
@@ -315,7 +315,7 @@ func TestNoQueueIsLeftOpen(t *testing.T) {
 	w.begin()
 }
 
-// A recorder records which releases are to be kept.
+// A recorder records which releases should be kept.
 type recorder struct {
 	installed
 	kept []string

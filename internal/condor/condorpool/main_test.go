@@ -23,12 +23,12 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// release is the folder of a real HTCondor.
+// release is the folder of a real HTCondor release.
 var release string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Most of the time HTCondor waits for itself.
+	// HTCondor spends most of its time waiting for its own daemons.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
@@ -54,7 +54,7 @@ func (installed) Release(_ context.Context, ref string) (dir, version string, er
 
 func (installed) Prune([]string) error { return nil }
 
-// A queue is a dummy: no job is submitted to it here.
+// A queue is a dummy, because these tests submit no job to it.
 type queue struct {
 	run.Queue
 	closed bool
@@ -87,7 +87,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// begin starts the Keepers, for the first time or after an earlier one was ended.
+// begin starts the Keepers, for the first time or after earlier Keepers were ended.
 func (w *world) begin() {
 	w.keepers = New(slog.New(slog.NewTextHandler(w.t.Output(), nil)), w.db, Config{
 		Dir:      filepath.Join(w.dir, "clusters"),
@@ -108,7 +108,7 @@ func (w *world) begin() {
 	}
 }
 
-// clean removes all clusters at the end. Afterwards nothing may be left.
+// clean removes all clusters at the end, and checks that nothing is left behind.
 func (w *world) clean() {
 	all := w.clusters()
 	for _, c := range all {
@@ -247,8 +247,8 @@ func (w *world) attempt(c corral.Cluster, hosts, cpus int) (j corral.Job) {
 	return j
 }
 
-// eventually waits for up to three minutes, enough for a slow or busy machine. Checks take at most a fifth of the
-// time, because a query of HTCondor is a process.
+// eventually waits for up to three minutes, enough for a slow or busy machine. Checks take at most a fifth of the time,
+// because each query of HTCondor starts a process.
 func (w *world) eventually(what string, done func() bool) {
 	w.t.Helper()
 	late := time.After(3 * time.Minute)

@@ -46,7 +46,7 @@ func daemons(dir string) []int {
 }
 
 // daemon returns the process of a pool's daemon, or 0 if there is none. It excludes a daemon's forked copies, which
-// answer questions or are about to become another daemon.
+// answer queries or are about to become another daemon.
 func (w *world) daemon(c corral.Cluster, program string) int {
 	for _, pid := range daemons(w.keepers.folder(c.ID).path + "/") {
 		if runs(strconv.Itoa(pid)) == program && runs(parent(pid)) != program {
@@ -56,7 +56,7 @@ func (w *world) daemon(c corral.Cluster, program string) int {
 	return 0
 }
 
-// kill kills daemons of a pool at once. It finds all of them first, because they may end without one another.
+// kill kills daemons of a pool at once. It finds all of them first, because one daemon may end when another has ended.
 func (w *world) kill(c corral.Cluster, programs ...string) (pids []int) {
 	w.t.Helper()
 	for _, program := range programs {
@@ -72,7 +72,7 @@ func (w *world) kill(c corral.Cluster, programs ...string) (pids []int) {
 	return pids
 }
 
-// kill ignores a process that has ended.
+// kill kills a process, and ignores a process that has already ended.
 func kill(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != syscall.ESRCH {
 		return err
@@ -154,10 +154,10 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 		close(done)
 	}()
 	end = func() {
-		_ = cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // the process may have ended
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second): // it waits for a collector that is gone
+		case <-time.After(20 * time.Second): // the process waits for a collector that is gone
 		}
 		for _, pid := range daemons(config.Dir + "/") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -15,22 +15,22 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// A remote is a pool that another party runs, used with the identity in the token in the cluster's folder. Its state
-// can be queried, but we can neither start it nor make it revoke a token or refuse a slot.
+// A remote is a pool that another party runs; corrald uses it with the identity of the token in the cluster's folder.
+// The pool's state can be queried, but we can neither start the pool nor make it revoke a token or refuse a slot.
 type remote struct {
 	c     corral.Cluster
 	tools condor.Tools
 	dir   folder
 }
 
-// workerRights are the rights that a token needs for workers to join with it.
+// workerRights lists the rights that a token must include so that workers can join the pool with it.
 var workerRights = []string{"READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER"}
 
 // poolVersion matches the collector's version in the output of condor_ping.
 var poolVersion = regexp.MustCompile(`(?m)^Remote Version:.*\$CondorVersion: (\d+\.\d+\.\d+)`)
 
-// meet returns the version of the pool's collector. The error says why the pool is unusable: it does not answer or
-// does not accept the token. The version comes from the connection, because the collector's ad appears only a while
+// meet returns the version of the pool's collector. The error explains why the pool is unusable: it does not answer or
+// does not accept the token. The version is read from the connection, because the collector's ad appears only some time
 // after its start.
 func (r remote) meet(ctx context.Context) (version string, err error) {
 	out, err := r.tools.Run(ctx, nil, "condor_ping", "-verbose", "-type", "collector", workerRights[0])
@@ -41,7 +41,8 @@ func (r remote) meet(ctx context.Context) (version string, err error) {
 	if m == nil {
 		return "", fmt.Errorf("the collector %s does not report its version", r.c.Collector)
 	}
-	// Each right is tried, because a missing one would otherwise show only when the first worker tries to join.
+	// Each right is tested, because a missing right would otherwise be noticed only when the first worker tries to
+	// join.
 	for _, right := range workerRights[1:] {
 		if _, err := r.tools.Run(ctx, nil, "condor_ping", "-type", "collector", right); err != nil {
 			return "", fmt.Errorf("the pool's token does not let workers join, which need %s: %w",
@@ -51,7 +52,7 @@ func (r remote) meet(ctx context.Context) (version string, err error) {
 	return string(m[1]), nil
 }
 
-// unmet returns the error for a collector that did not answer a question.
+// unmet returns the error for a collector that did not answer a query.
 func (r remote) unmet(err error) error {
 	var refused *condor.Refused
 	if errors.As(err, &refused) {
@@ -60,9 +61,9 @@ func (r remote) unmet(err error) error {
 	return fmt.Errorf("the collector %s does not answer: %w", r.c.Collector, err)
 }
 
-// findSchedd returns the name and address of the schedd that accepts the cluster's jobs: the one that the cluster
-// names, or the only one there is. The address is empty if it is the collector's port; workers behind a broker
-// connect to it for each job. If there is no such schedd, the error lists the existing ones.
+// findSchedd returns the name and address of the schedd that accepts the cluster's jobs: the schedd that the cluster
+// names, or the only schedd of the pool. The address is empty if it is the collector's port; workers behind a broker
+// connect to this address for each job. If there is no such schedd, the error lists the existing schedds.
 func (r remote) findSchedd(ctx context.Context) (name, at string, err error) {
 	ads, err := r.schedds(ctx, r.c.Schedd)
 	if err == nil && len(ads) == 1 {
@@ -77,7 +78,7 @@ func (r remote) findSchedd(ctx context.Context) (name, at string, err error) {
 	return "", "", err
 }
 
-// schedds returns the ads of the pool's schedds, or of the one with a given name.
+// schedds returns the ads of the pool's schedds, or only of the schedd with the given name.
 func (r remote) schedds(ctx context.Context, name string) ([]classad.Ad, error) {
 	args := []string{"-schedd"}
 	if name != "" {
@@ -132,7 +133,7 @@ func scheddAt(c corral.Cluster, ad classad.Ad) string {
 	return at.String()
 }
 
-// diagnose describes the pool's problem, or returns "" if there is none. It checks only what corrald needs: the
+// diagnose describes the pool's problem, or returns "" if there is no problem. It checks only what corrald needs: the
 // collector, and the schedd that accepts the cluster's jobs.
 func (r remote) diagnose(ctx context.Context) string {
 	ads, err := r.schedds(ctx, r.c.Schedd)
@@ -154,7 +155,7 @@ const (
 	tokensNone  = "no glidein can join"
 )
 
-// howTokens tries how workers will get their tokens.
+// howTokens determines by a test how workers will obtain their tokens.
 func (r remote) howTokens(ctx context.Context) string {
 	_, why := r.fetch(ctx, time.Minute)
 	if why == nil {
@@ -166,7 +167,8 @@ func (r remote) howTokens(ctx context.Context) string {
 	return tokensGiven + ": " + sentence(why)
 }
 
-// mint returns a token for an attempt's workers: one created by the collector, or the one provided for the pool.
+// mint returns a token for an attempt's workers: a token created by the collector or, failing that, the token provided
+// for the pool.
 func (r remote) mint(ctx context.Context, attempt corral.JobID, lifetime time.Duration) (condor.Token, error) {
 	token, err := r.fetch(ctx, lifetime)
 	var refused *condor.Refused
@@ -179,7 +181,7 @@ func (r remote) mint(ctx context.Context, attempt corral.JobID, lifetime time.Du
 	if token.Expires.IsZero() {
 		token.Expires = time.Now().Add(lifetime) // long enough for this attempt
 	}
-	token.ID = fmt.Sprintf("%s/%d", token.ID, attempt) // one token for many attempts, each of which is recorded
+	token.ID = fmt.Sprintf("%s/%d", token.ID, attempt) // many attempts share one token, and each attempt is recorded
 	return token, nil
 }
 
@@ -197,8 +199,8 @@ func (r remote) fetch(ctx context.Context, lifetime time.Duration) (condor.Token
 	return condor.ParseToken(strings.TrimSpace(string(out)))
 }
 
-// given returns the token provided for the pool, if workers may have it. A pool of another owner may be configured so
-// that its collector creates no tokens for us, so no other token is available.
+// given returns the token provided for the pool, if workers may receive it. A pool of another owner may be configured
+// so that its collector creates no tokens for us; in that case no other token is available.
 func (r remote) given() (condor.Token, error) {
 	text, err := r.dir.token()
 	if err != nil {

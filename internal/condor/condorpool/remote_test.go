@@ -47,7 +47,7 @@ func TestNoScheddNamesWhatThereIs(t *testing.T) {
 func TestScheddAt(t *testing.T) {
 	c := corral.Cluster{Collector: "192.0.2.1:9618"}
 	for address, want := range map[string]string{
-		"<192.0.2.1:9618?alias=pool>": "", // it shares the collector's port
+		"<192.0.2.1:9618?alias=pool>": "", // the schedd shares the collector's port
 		"<192.0.2.1:40000?x=y>":       "192.0.2.1:40000",
 		"nowhere":                     "",
 	} {

@@ -18,15 +18,15 @@ func clusters(ctx context.Context, db *store.DB) (all []corral.Cluster, err erro
 	})
 }
 
-// A row gives access to one cluster's data in the store: its row, its attempts, and their tokens. Every move is one
-// transaction that first checks the row: while a keeper was busy with a pool, a user may have requested something
-// else.
+// A row provides access to one cluster's data in the store: its row, its attempts, and their tokens. Every move is one
+// transaction that checks the row first, because a user may have requested something else while the keeper was busy
+// with the pool.
 type row struct {
 	db store.Owner // the cluster owner's
 	id corral.ClusterID
 }
 
-// read returns the present row.
+// read returns the current row.
 func (r row) read(ctx context.Context) (c corral.Cluster, err error) {
 	err = r.db.View(ctx, func(tx *store.Tx) (err error) {
 		c, err = tx.Cluster(r.id)
@@ -35,7 +35,7 @@ func (r row) read(ctx context.Context) (c corral.Cluster, err error) {
 	return c, err
 }
 
-// set stores facts about the cluster.
+// set applies fn to the cluster's row and stores the result.
 func (r row) set(ctx context.Context, fn func(*corral.Cluster)) (c corral.Cluster, err error) {
 	err = r.db.Write(ctx, Actor, func(tx *store.Tx) (err error) {
 		c, err = tx.SetCluster(r.id, fn)
@@ -44,8 +44,8 @@ func (r row) set(ctx context.Context, fn func(*corral.Cluster)) (c corral.Cluste
 	return c, err
 }
 
-// move applies a move and adds an entry about the pool to the history unless pool is "". It does nothing if a user
-// has requested something else meanwhile; the next step handles that.
+// move applies a move and adds an entry about the pool to the history unless pool is "". It does nothing if a user has
+// requested something else in the meantime; the next step handles that request.
 func (r row) move(ctx context.Context, from corral.ClusterState, move corral.ClusterMove, reason, pool string) error {
 	return r.db.Write(ctx, Actor, func(tx *store.Tx) error {
 		c, err := tx.Cluster(r.id)
@@ -81,12 +81,12 @@ func (r row) health(ctx context.Context, wrong string) (news string, err error) 
 	return news, err
 }
 
-// An attempt is one that may have workers.
+// An attempt represents an attempt that may have workers.
 type attempt struct {
 	corral.Job
 	cluster  corral.ClusterID
 	hosts    int    // each host runs a worker
-	identity string // its workers' identity in the pool; "" if they may have any
+	identity string // the identity of its workers in the pool, or "" if any identity is possible
 }
 
 // attempts returns the cluster's attempts that may have workers: the live attempts of live glideins.
@@ -100,7 +100,7 @@ func (r row) attempts(ctx context.Context, c corral.Cluster) (live []attempt, er
 }
 
 // attemptsOf returns the live attempts of glideins. In a pool of ours each attempt's workers use their own token, by
-// which the collector identifies them; in other pools all may use the same one, and we cannot identify them.
+// which the collector identifies them; in other pools all workers may use the same token, and we cannot identify them.
 func attemptsOf(c corral.Cluster, glideins []corral.Glidein) (live []attempt) {
 	for _, g := range glideins {
 		for _, j := range g.Live() {

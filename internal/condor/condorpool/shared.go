@@ -9,19 +9,19 @@ import (
 	"github.com/corral-pilot/corral/internal/condor/stream"
 )
 
-// A shared holds the part of a keeper that other goroutines use: the commands for its pool, the pool's workers, and
-// the job queue. Runs keep using the queue while the pool is stopped, restarted or upgraded; it is closed when the
-// cluster is removed or corrald ends.
+// A shared holds the part of a keeper that other goroutines use: the commands for its pool, the pool's workers, and the
+// job queue. Runs continue to use the queue while the pool is stopped, restarted or upgraded; the queue is closed when
+// the cluster is removed or corrald ends.
 type shared struct {
 	onChange func() // called after workers have changed
 
 	mu      sync.Mutex // guards the fields below
 	begun   bool
-	retired bool          // a new queue would never be closed
-	pool    *condor.Pool  // nil until it is found, and for a remote pool
+	retired bool          // no new queue may be created, because it would never be closed
+	pool    *condor.Pool  // nil until the pool is found, and always nil for a remote pool
 	tools   *condor.Tools // nil until the pool is found
 	queue   Queue
-	stream  *stream.Stream // nil until it is requested
+	stream  *stream.Stream // nil until the stream is requested
 	workers []corral.Worker
 }
 
@@ -51,7 +51,7 @@ func (s *shared) own() *condor.Pool {
 	return s.pool
 }
 
-// found sets the pool and its commands from now on; pool is nil for a remote pool.
+// found sets the pool and its commands; pool is nil for a remote pool.
 func (s *shared) found(pool *condor.Pool, tools condor.Tools) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *shared) lost() {
 	s.show(nil)
 }
 
-// jobQueue returns the job queue of the cluster named place, creating it if there is none.
+// jobQueue returns the job queue of the cluster named place, and creates it if necessary.
 func (s *shared) jobQueue(place string, newQueue func() (Queue, error)) (q Queue, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *shared) jobQueue(place string, newQueue func() (Queue, error)) (q Queue
 	return s.queue, nil
 }
 
-// streamQueue likewise returns the stream of the cluster named place.
+// streamQueue similarly returns the stream of the cluster named place.
 func (s *shared) streamQueue(place string, open func() (*stream.Stream, error)) (q *stream.Stream, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *shared) forget() {
 	queue, stream := s.queue, s.stream
 	s.queue, s.stream = nil, nil
 	s.mu.Unlock()
-	if stream != nil { // also without the lock
+	if stream != nil { // also closed without the lock
 		stream.Close()
 	}
 	if queue != nil { // closed without the lock, because it waits for the queue's goroutines
@@ -119,7 +119,8 @@ func (s *shared) forget() {
 	}
 }
 
-// retire also closes the queue once the keeper has ended; callers that still hold the keeper cannot get a new one.
+// retire also closes the queue once the keeper has ended; callers that still reference the keeper cannot obtain a new
+// queue.
 func (s *shared) retire() {
 	s.mu.Lock()
 	s.retired = true
@@ -127,7 +128,7 @@ func (s *shared) retire() {
 	s.forget()
 }
 
-// known returns a copy of the workers.
+// known returns a copy of the known workers.
 func (s *shared) known() []corral.Worker {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,23 +10,23 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// slotAttributes are the attributes requested for each slot.
+// slotAttributes lists the attributes that are requested for each slot.
 var slotAttributes = []string{
 	"CorralAttempt", "CorralWorker", "CorralHost", "CorralPID", "CorralCpus", "CorralMemoryMiB", "CorralEnd",
 	"CorralDraining", "AuthenticatedIdentity", "Cpus", "Memory", "GPUs", "Disk", "PartitionableSlot", "State",
 	"Activity", "DaemonStartTime", "LastHeardFrom", "Name", "DynamicSlot", "ChildName",
 }
 
-// keepLost is how long a worker that the collector no longer lists stays listed while its attempt lives. A restarted
-// collector lists a worker only after the worker has reported again.
+// keepLost is how long corrald continues to list a worker that the collector no longer lists while the worker's attempt
+// is live. A restarted collector lists a worker only after the worker has reported again.
 const keepLost = 2 * time.Minute
 
-// The collector lists slots; corrald shows workers. The slot's Corral attributes name its worker and attempt and the
-// worker's total resources; HTCondor's own attributes describe the slot itself and its activity.
+// The collector lists slots, whereas corrald shows workers. A slot's Corral attributes specify its worker, its attempt
+// and the worker's total resources; HTCondor's own attributes describe the slot itself and its activity.
 
-// workersOf returns the workers to which slots belong, by id. It ignores slots that name no live attempt, or a worker
-// that cannot be the attempt's, or that authenticated with another attempt's token: in a shared pool, attempts of
-// other corralds have the same numbers.
+// workersOf returns the workers to which slots belong, by id. It ignores slots that name no live attempt, that name a
+// worker which cannot belong to the attempt, or that authenticated with another attempt's token: in a shared pool,
+// attempts of other corralds have the same numbers.
 func workersOf(slots []classad.Ad, live []attempt) []corral.Worker {
 	// A slot counts if it names a live attempt of ours and authenticated with that attempt's token.
 	attempts := map[corral.JobID]attempt{}
@@ -53,11 +53,11 @@ func workersOf(slots []classad.Ad, live []attempt) []corral.Worker {
 	return slices.SortedFunc(maps.Values(byID), byName)
 }
 
-// byName orders workers as in lists.
+// byName compares workers by their ids, as in lists.
 func byName(a, b corral.Worker) int { return strings.Compare(a.ID, b.ID) }
 
-// parts holds the names of the parts into which slots are now divided, by their worker's id. A pool of ours drops the
-// ad of a part that no longer exists only after it expires.
+// parts holds the names of the parts into which slots are now divided, keyed by the id of the worker. The ad of a part
+// that no longer exists remains in a pool of ours until it expires.
 type parts map[string][]any
 
 // partsOf collects the names of the parts of divided slots.
@@ -73,7 +73,7 @@ func partsOf(slots []classad.Ad) parts {
 	return p
 }
 
-// lacks reports whether a slot was a part of another slot that no longer has it.
+// lacks reports whether a slot was part of another slot that no longer includes it.
 func (p parts) lacks(slot classad.Ad) bool {
 	part, _ := slot.Bool("DynamicSlot")
 	id, _ := slot.Text("CorralWorker")
@@ -90,7 +90,7 @@ func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 	pid, _ := slot.Int("CorralPID")
 	w.PID = int(pid)
 	w.EndsAt = seconds(slot, "CorralEnd")
-	// The time comes from the worker's clock, which may be wrong: our own clock bounds it.
+	// The time is from the worker's clock, which may be wrong, so it is bounded by our own clock.
 	w.RegisteredAt = seconds(slot, "DaemonStartTime")
 	if w.RegisteredAt.Before(a.CreatedAt) {
 		w.RegisteredAt = a.CreatedAt
@@ -101,8 +101,8 @@ func workerOf(slot classad.Ad, id string, a attempt) corral.Worker {
 	return w
 }
 
-// addSlot adds the resources of one slot. A divided slot shows what is left of it; its parts show their shares. A
-// part that is claimed and idle waits for the next job of its schedd: it is neither free nor busy.
+// addSlot adds the resources of one slot. A divided slot reports its remaining resources, and its parts report their
+// shares. A part that is claimed and idle waits for the next job of its schedd, so it is neither free nor busy.
 func addSlot(w *corral.Worker, slot classad.Ad) {
 	has := resourcesOf(slot)
 	w.CPUs += has.CPUs
@@ -116,8 +116,8 @@ func addSlot(w *corral.Worker, slot classad.Ad) {
 	if activity, _ := slot.Text("Activity"); activity == "Busy" && !divided {
 		w.RunningTasks++
 	}
-	// Slots are updated one after another, so their sum may mix different moments. Each slot also states the worker's
-	// total.
+	// Slots are updated one after another, so their sum may mix values from different times. Each slot also reports the
+	// worker's total.
 	if all, ok := slot.Int("CorralCpus"); ok {
 		w.CPUs = int(all)
 		w.CPUsFree = min(w.CPUsFree, w.CPUs)
@@ -150,7 +150,7 @@ func unsaid(slot classad.Ad, has corral.Resources) corral.Resources {
 	return has
 }
 
-// seconds reads a Unix time; the zero time if the ad does not have it.
+// seconds reads a Unix time, or returns the zero time if the ad does not contain it.
 func seconds(ad classad.Ad, name string) time.Time {
 	n, ok := ad.Int(name)
 	if !ok || n <= 0 {
@@ -159,9 +159,9 @@ func seconds(ad classad.Ad, name string) time.Time {
 	return time.Unix(n, 0).UTC()
 }
 
-// merge returns the known workers after the collector listed some at now, or none because it did not answer. A worker
-// that appeared while being watched has just registered: that is more exact than the time in its ad, which is in
-// whole seconds of another machine's clock.
+// merge returns the known workers after the collector listed the named workers at now, or listed none because it did
+// not answer. If a worker appears while the collector is being watched, it has just registered; the time of its
+// appearance is more accurate than the time in its ad, which is in whole seconds of another machine's clock.
 func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.Worker {
 	now = now.UTC().Truncate(time.Millisecond)
 	known := map[string]corral.Worker{}
@@ -180,7 +180,7 @@ func merge(before, named []corral.Worker, now time.Time, watched bool) []corral.
 		}
 		after = append(after, w)
 	}
-	// The remaining workers are no longer listed. A restarted collector lists none for a while.
+	// The remaining workers are no longer listed. A restarted collector lists no workers for a while.
 	for _, w := range known {
 		w.Connected = false
 		if now.Sub(w.SeenAt) < keepLost {

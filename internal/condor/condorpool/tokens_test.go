@@ -86,7 +86,7 @@ func TestOnlyLiveAttemptsGetJobs(t *testing.T) {
 	w.eventually("end of the job", func() bool { return w.queued(c, job) == 0 })
 	t.Logf("a job that waited was done %v after a live attempt's worker was seen", time.Since(from).Round(time.Millisecond))
 
-	// The attempt ends but its slot stays: it gets no further job.
+	// The attempt ends but its slot remains: the slot receives no further job.
 	w.write(func(tx *store.Tx) error { return end(tx, live.ID) })
 	w.eventually("end of the worker", func() bool { return len(w.keepers.Workers(c.ID)) == 0 })
 	w.eventually("the negotiator's word", func() bool {

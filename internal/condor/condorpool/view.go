@@ -7,23 +7,23 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Intervals of the collector's queries. A query costs the collector and us some 40 ms of processor time.
+// Intervals of the collector's queries. A query costs the collector and us about 40 ms of processor time.
 const (
 	lookFast  = 300 * time.Millisecond // while a caller waits for workers
-	lookSlow  = 3 * time.Second        // to see which of them are busy
-	lookShare = 4                      // queries take at most 1/lookShare of the time
-	lookNever = time.Hour              // without live attempts there are no workers: the store wakes the keeper
+	lookSlow  = 3 * time.Second        // to determine which workers are busy
+	lookShare = 4                      // the collector is queried for at most 1/lookShare of the time
+	lookNever = time.Hour              // without live attempts there are no workers, and the store wakes the keeper
 )
 
-// How long the fast interval applies: after a change, and after an attempt's last change while it lacks workers. An
-// attempt may wait in a site's queue for days.
+// How long the fast interval applies: after a change, and after an attempt's last change while the attempt lacks
+// workers. An attempt may wait in a site's queue for days.
 const (
 	fastAfterChange  = 3 * time.Second
 	fastAfterAttempt = time.Minute
 )
 
-// A view tracks the collector's answers and decides when to query it next: often while workers are expected or
-// something has just changed, because a run or a user waits for that; occasionally otherwise; and never without a
+// A view tracks the collector's answers and decides when to query it next: often while workers are expected or directly
+// after a change, because a run or a user may be waiting for them; occasionally at other times; and never without a
 // live attempt.
 type view struct {
 	asked   time.Time // time of the last query
@@ -31,7 +31,7 @@ type view struct {
 	changed time.Time // time of the last change of workers or attempts
 	live    []corral.JobID
 	rest    time.Duration // minimum pause after asked
-	silent  bool          // it does not answer, and this was logged
+	silent  bool          // the collector does not answer, and this has been logged
 }
 
 // attempts updates the live attempts and reports whether they changed.
@@ -46,9 +46,9 @@ func (v *view) attempts(live []attempt, now time.Time) (changed bool) {
 	return changed
 }
 
-// answered records a query that ended now and its duration. It reports whether answers follow so closely that a
-// worker missing from the last one has just registered. A slow collector is queried less often, so that queries never
-// take most of its time.
+// answered records a query that ended now, and its duration. It reports whether answers follow each other so closely
+// that a worker missing from the last answer has just registered. A slow collector is queried less often, so that
+// queries never take up most of its time.
 func (v *view) answered(ok bool, now time.Time, took time.Duration) (watched bool) {
 	watched = now.Sub(v.heard) < 2*lookSlow
 	v.asked, v.silent = now, !ok

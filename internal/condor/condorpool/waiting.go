@@ -12,13 +12,13 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// jobAttributes are the attributes requested for each waiting job.
+// jobAttributes lists the attributes that are requested for each waiting job.
 var jobAttributes = []string{"RequestCpus", "RequestMemory", "RequestGPUs", "RequestDisk", "CorralRuntime", "JobPrio"}
 
-// idleJobs matches jobs that wait for a worker: idle, and of the universe whose jobs run on workers. Jobs of other
-// universes, such as DAGMan's, run beside the schedd. A new job counts after a moment: a worker whose last job has
-// just ended is still claimed, and so not free, but the schedd gives it the next job at once. Worker jobs do not
-// count; the tasks that wait for them do, which the schedd does not know.
+// idleJobs matches jobs that wait for a worker: idle jobs of the universe whose jobs run on workers. Jobs of other
+// universes, such as DAGMan's, run beside the schedd. A new job counts only after a few seconds, because a worker whose
+// last job has just ended is still claimed, and so not free, but the schedd assigns the next job to that worker at
+// once. Worker jobs do not count; instead the tasks that wait for them count, but the schedd has no record of those.
 const idleJobs = "JobStatus == 1 && JobUniverse == 5 && time() - EnteredCurrentStatus >= 3 && " +
 	jobfiles.StreamAttribute + " is undefined"
 
@@ -38,8 +38,8 @@ func (p *Keepers) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.
 	return classes(jobs), nil
 }
 
-// classes counts jobs by their requirements. A requirement given by an expression, such as memory by earlier use, is
-// unknown until the job is matched.
+// classes counts jobs by their requirements. A requirement that is an expression, such as memory based on earlier use,
+// is unknown until the job is matched.
 func classes(jobs []classad.Ad) []matching.Class {
 	slices.SortStableFunc(jobs, func(a, b classad.Ad) int {
 		return cmp.Compare(number(b, "JobPrio"), number(a, "JobPrio"))
@@ -63,7 +63,7 @@ func classes(jobs []classad.Ad) []matching.Class {
 	return all
 }
 
-// duration reads a number of seconds; 0 if the ad does not have it.
+// duration reads a number of seconds, or returns 0 if the ad does not contain it.
 func duration(ad classad.Ad, name string) time.Duration {
 	value, _ := ad.Lookup(name)
 	switch s := value.(type) {
@@ -75,7 +75,7 @@ func duration(ad classad.Ad, name string) time.Duration {
 	return 0
 }
 
-// number reads an integer; 0 if the ad does not have it.
+// number reads an integer, or returns 0 if the ad does not contain it.
 func number(ad classad.Ad, name string) int {
 	n, _ := ad.Int(name)
 	return int(n)

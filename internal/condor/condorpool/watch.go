@@ -11,12 +11,12 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
-// askTime limits a pool's answer to a question.
+// askTime is the maximum time for a pool's answer to a query.
 const askTime = 10 * time.Second
 
-// A watch maintains the pool of a READY cluster. It checks, in this order, whether the daemons run, which attempts
-// may have jobs, and which workers exist. A pool that does not answer gets no updates until it has recovered; its
-// workers stay listed for a while. The watch belongs to the keeper's goroutine.
+// A watch maintains the pool of a READY cluster. It checks, in this order, whether the daemons are running, which
+// attempts may receive jobs, and which workers exist. A pool that does not answer receives no updates until it has
+// recovered; its workers remain listed for a while. The watch belongs to the keeper's goroutine.
 //
 // READY means that the pool was started, not that it is healthy: problems are shown in the row's reason and in the
 // history. A cluster does not fail because a daemon died.
@@ -47,11 +47,11 @@ func (w *watch) step(ctx context.Context, c corral.Cluster, tools condor.Tools) 
 	if pool := w.shared.own(); pool != nil && !w.health.sick {
 		if again, err = w.guard(ctx, pool, live); err != nil && ctx.Err() == nil {
 			w.lg.Warn("updating the pool's live attempts failed", "error", err)
-			w.health.sick = true // the health check comes next; then this is tried again
+			w.health.sick = true // the health check is next; then the update is tried again
 		}
 	}
-	// The time until the first event that is due, but never zero: an error could otherwise make the keeper loop
-	// without pause.
+	// The time until the first event that is due, but never zero, because an error could otherwise make the keeper loop
+	// without a pause.
 	again = min(again, w.look(ctx, c, tools, live), w.untilCheck())
 	return max(again, time.Millisecond), nil
 }
@@ -61,8 +61,8 @@ func (w *watch) untilCheck() time.Duration {
 	return w.health.wait(time.Now(), w.shared.own() != nil, len(w.view.live) > 0)
 }
 
-// check checks the daemons if it is time for that, restarts a pool whose master has died, and updates the reason in
-// the cluster's row. A remote pool is only queried.
+// check checks the daemons if a check is due, restarts a pool whose master has died, and updates the reason in the
+// cluster's row. A remote pool is only queried.
 func (w *watch) check(ctx context.Context, c corral.Cluster, tools condor.Tools) error {
 	if w.untilCheck() > 0 {
 		return nil
@@ -82,7 +82,8 @@ func (w *watch) check(ctx context.Context, c corral.Cluster, tools condor.Tools)
 	return w.note(ctx, wrong)
 }
 
-// heal checks a pool of ours and restarts it if its master has died. It returns the problem, or "" if there is none.
+// heal checks a pool of ours and restarts it if its master has died. It returns a description of the problem, or "" if
+// there is no problem.
 func (w *watch) heal(ctx context.Context, pool *condor.Pool) (wrong string) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -113,12 +114,12 @@ func (w *watch) note(ctx context.Context, wrong string) error {
 	return err
 }
 
-// guard makes a pool of ours match only slots of live attempts and revoke the tokens of ended ones. It returns the
-// time until the next update at the latest.
+// guard makes a pool of ours match only slots of live attempts and revoke the tokens of ended attempts. It returns the
+// maximum time until the next update.
 //
-// Otherwise a worker whose attempt has ended could continue to accept jobs, and a token that was stolen from a site
-// could be used until it expires. Only the negotiator rereads the file of live attempts; to revoke tokens, all
-// daemons reread their configuration.
+// Without these updates a worker whose attempt has ended could continue to accept jobs, and a token that was stolen
+// from a site could be used until it expires. Only the negotiator rereads the file of live attempts; to revoke tokens,
+// all daemons reread their configuration.
 func (w *watch) guard(ctx context.Context, pool *condor.Pool, live []attempt) (again time.Duration, err error) {
 	if wait := w.told.wait(time.Now()); wait > 0 {
 		return wait, nil
@@ -138,8 +139,8 @@ func (w *watch) guard(ctx context.Context, pool *condor.Pool, live []attempt) (a
 	return healthIdle, w.revoke(ctx, pool)
 }
 
-// revoke makes the pool revoke the tokens of ended attempts and records that. If corrald ends between the two, they
-// are revoked once more, which changes nothing.
+// revoke makes the pool revoke the tokens of ended attempts, and records the revocation. If corrald ends between the
+// two steps, the tokens are revoked once more, which has no effect.
 func (w *watch) revoke(ctx context.Context, pool *condor.Pool) error {
 	over, now, err := w.row.tokensOver(ctx)
 	if err != nil || len(over) == 0 {
@@ -157,8 +158,8 @@ func (w *watch) revoke(ctx context.Context, pool *condor.Pool) error {
 	return w.row.revoked(ctx, over)
 }
 
-// look queries the collector for workers if it is time for that, and returns the time until the next query. Workers
-// of an ended attempt are dropped at once, whatever their slots still report.
+// look queries the collector for workers if a query is due, and returns the time until the next query. Workers of an
+// ended attempt are removed at once, even if their slots still report them.
 func (w *watch) look(ctx context.Context, c corral.Cluster, tools condor.Tools, live []attempt) time.Duration {
 	if w.view.attempts(live, time.Now()) {
 		w.shared.show(ofAttempts(w.shared.known(), live)) // even if the collector is no longer queried
@@ -193,12 +194,13 @@ func (w *watch) ask(ctx context.Context, c corral.Cluster, tools condor.Tools, l
 	}
 }
 
-// heardWithin is the maximum age of a slot's last update. A worker sends one at least every 14 s
-// (internal/node/pilot); a killed one cannot withdraw its ad, and a remote collector would keep it for 15 minutes.
+// heardWithin is the maximum age of a slot's last update. A worker sends an update at least every 14 s
+// (internal/node/pilot). A killed worker cannot withdraw its ad, and a remote collector would keep the ad for 15
+// minutes.
 const heardWithin = 2 * time.Minute
 
-// slotsOf returns a constraint for a cluster's slots. The collector evaluates their age, because its clock dates
-// their updates.
+// slotsOf returns a constraint for a cluster's slots. The collector evaluates the age of their updates, because the
+// updates are dated by its clock.
 func slotsOf(cluster string, within time.Duration) string {
 	return fmt.Sprintf("CorralCluster == %s && CorralAttempt isnt undefined && LastHeardFrom >= time() - %d",
 		classad.FormatNew(cluster), int64(within/time.Second))

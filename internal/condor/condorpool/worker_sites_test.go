@@ -41,8 +41,8 @@ func TestBusyWorker(t *testing.T) {
 	}
 }
 
-// TestKilledWorkerIsForgotten kills a worker with all processes that could report its end. The collector lists it for
-// some time and then drops it.
+// TestKilledWorkerIsForgotten kills a worker with all processes that could report its end. The collector lists the
+// worker for some time and then removes it from its list.
 func TestKilledWorkerIsForgotten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -52,7 +52,7 @@ func TestKilledWorkerIsForgotten(t *testing.T) {
 	w.eventually("a worker", func() bool { return len(w.keepers.Workers(c.ID)) == 1 })
 	for len(daemons(w.dir+"/host-")) > 0 { // the master would restart a startd
 		for _, pid := range daemons(w.dir + "/host-") {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
 		}
 	}
 	named := func(within time.Duration) int {

@@ -8,18 +8,19 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A book records one run's jobs: those that the run waits for and, until claimBy, those that the schedd still has
-// from before a restart of corrald. It decides what each fact means and has no effects itself: touched lists the jobs
-// with news for the run, leaving those to be removed from the schedd.
+// A book records one run's jobs: the jobs that the run waits for and, until claimBy, the jobs that remain in the schedd
+// from before a restart of corrald. It interprets facts and has no side effects: touched lists the jobs with news for
+// the run, and leaving lists the jobs to be removed from the schedd.
 //
-// Facts come from the event log (events.go) and from the schedd's queue (lookup.go). Each may arrive twice or late.
+// Facts are obtained from the event log (events.go) and from the schedd's queue (lookup.go). Each fact may arrive twice
+// or late.
 type book struct {
 	jobs    map[string]*job         // :: key → job
 	byID    map[eventlog.JobID]*job // the jobs believed to be in the schedd
 	touched map[*job]bool           // jobs that may have news for the run
 	leaving map[eventlog.JobID]bool // jobs to be removed from the schedd, because the run does not wait for them
 	claimBy time.Time               // deadline for the run to claim jobs from before a restart; zero: passed
-	unsure  bool                    // the schedd may have jobs that are not in byID: nothing is submitted meanwhile
+	unsure  bool                    // the schedd may have jobs that are not in byID, so nothing is submitted
 }
 
 // newBook returns an empty book. It is filled from the note, the event log and the queue.
@@ -48,8 +49,8 @@ func (b *book) leave(id eventlog.JobID) { b.leaving[id] = true }
 func (b *book) removed() { clear(b.leaving) }
 
 // claim makes p a job that the run waits for. If the job is new, claim returns it for submission. An expected job was
-// started before a restart, so the queue must be looked up first. A job may already be known from before a restart,
-// or because the run submits it once more.
+// started before a restart, so the queue must be queried first. A job may already be known from before a restart, or
+// because the run submits the job once more.
 func (b *book) claim(p execution.Job, expected bool) (fresh *job) {
 	key := keyOf(p)
 	j := b.jobs[key]
@@ -71,13 +72,14 @@ func (b *book) claim(p execution.Job, expected bool) (fresh *job) {
 // waits reports whether a job still waits to be submitted.
 func (b *book) waits(j *job) bool { return b.jobs[j.key] == j && j.id == none && j.end == nil }
 
-// submitted records that the schedd has a job with a key, and returns that job if the book has it under this id. A
-// second job with the same key is in the queue if the answer to a submission was lost: it must be removed.
+// submitted records that the schedd has a job with the given key, and returns that job if the book records it under
+// this id. If the answer to a submission was lost, the queue may contain a second job with the same key, which must be
+// removed.
 func (b *book) submitted(key string, id eventlog.JobID, now time.Time) *job {
 	j := b.jobs[key]
 	switch {
 	case key == "" || j == nil && now.After(b.claimBy):
-		return nil // forgotten
+		return nil // the book has forgotten the job
 	case j == nil:
 		j = &job{key: key}
 		b.jobs[key] = j
@@ -92,7 +94,7 @@ func (b *book) submitted(key string, id eventlog.JobID, now time.Time) *job {
 	return j
 }
 
-// started records which worker started a job, unless that is already known.
+// started records the worker that started a job, unless the worker is already known.
 func (b *book) started(j *job, worker string, at time.Time) {
 	if worker == "" || j.worker != "" {
 		return
@@ -107,14 +109,14 @@ func (b *book) fail(j *job, now time.Time, reason string) {
 	b.touch(j)
 }
 
-// cancel ends all jobs that the run waits for. It returns those that no worker has started, which are forgotten; the
-// others still have news for the run.
+// cancel ends all jobs that the run waits for. It forgets and returns the jobs that no worker has started; the other
+// jobs still have news for the run.
 func (b *book) cancel(now time.Time) (waiting []*job) {
 	return b.end(now, func(*job) bool { return true })
 }
 
-// kill is cancel for some of the jobs. These must also be removed from the schedd, because the run's other jobs stay
-// there.
+// kill is like cancel, but only for some of the jobs. These jobs must also be removed from the schedd, because the
+// run's other jobs remain there.
 func (b *book) kill(now time.Time, is func(*job) bool) (waiting []*job) {
 	for _, j := range b.jobs {
 		if is(j) && j.claimed && j.end == nil && j.id != none {
@@ -124,7 +126,7 @@ func (b *book) kill(now time.Time, is func(*job) bool) (waiting []*job) {
 	return b.end(now, is)
 }
 
-// end ends the run's jobs that match.
+// end ends the run's jobs for which is returns true.
 func (b *book) end(now time.Time, is func(*job) bool) (waiting []*job) {
 	for _, j := range b.jobs {
 		switch {
@@ -140,7 +142,8 @@ func (b *book) end(now time.Time, is func(*job) bool) (waiting []*job) {
 	return waiting
 }
 
-// withdraw forgets jobs that no worker has started, returns them, and marks those in the queue for removal.
+// withdraw forgets and returns the given jobs that no worker has started, and marks any of them in the queue for
+// removal.
 func (b *book) withdraw(seqs []int64) (waiting []*job) {
 	for _, j := range b.jobs {
 		if !j.claimed || j.end != nil || j.worker != "" || !slices.Contains(seqs, j.Seq) {
@@ -155,7 +158,7 @@ func (b *book) withdraw(seqs []int64) (waiting []*job) {
 	return waiting
 }
 
-// assignments returns the jobs whose worker the run does not know yet, by worker.
+// assignments returns the jobs whose worker has not been reported to the run yet, by worker.
 func (b *book) assignments(now time.Time) map[string][]*job {
 	byWorker := map[string][]*job{}
 	for j := range b.touched {
@@ -169,8 +172,8 @@ func (b *book) assignments(now time.Time) map[string][]*job {
 	return byWorker
 }
 
-// ended returns the jobs whose end the run does not know yet. A job whose end HTCondor may still explain stays
-// touched; the others have no further news until something else happens to them.
+// ended returns the jobs whose end has not been reported to the run yet. A job whose end HTCondor may still explain
+// remains touched; the other jobs have no further news until another event occurs.
 func (b *book) ended(now time.Time) (jobs []*job) {
 	for j := range b.touched {
 		switch {
@@ -183,7 +186,7 @@ func (b *book) ended(now time.Time) (jobs []*job) {
 	return jobs
 }
 
-// bury forgets a job that the run knows to be over, and marks it for removal if it may still be in the queue.
+// bury forgets a job whose end was reported to the run, and marks the job for removal if it may still be in the queue.
 func (b *book) bury(j *job) {
 	b.forget(j)
 	if j.id != none && !j.end.how.left() {
@@ -191,7 +194,7 @@ func (b *book) bury(j *job) {
 	}
 }
 
-// disown drops the jobs from before a restart that the run did not claim in time.
+// disown forgets the jobs from before a restart that the run did not claim in time, and marks them for removal.
 func (b *book) disown(now time.Time) {
 	if b.claimBy.IsZero() || now.Before(b.claimBy) {
 		return

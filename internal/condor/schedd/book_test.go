@@ -83,7 +83,8 @@ func (b *book) fates() map[int64]string {
 // forgotten the worker whose ad names the executor.
 const noWorker = "Cannot expand $$ expression (CorralPilot)."
 
-// A job that HTCondor holds because it used too much memory has failed for that reason, but not one held otherwise.
+// A job that HTCondor holds because it used too much memory has failed for that reason; a job that is held for another
+// reason has not.
 func TestHeldForItsMemory(t *testing.T) {
 	t.Parallel()
 	for why, want := range map[string]execution.Cause{
@@ -137,7 +138,7 @@ func TestWhatEventsMean(t *testing.T) {
 		"of no interest": {events{event(1, 2, eventlog.Submitted{})}, "idle"},
 	} {
 		b := bookOf(1)
-		for range 2 { // a repeated event changes nothing
+		for range 2 { // a repeated event has no effect
 			for _, e := range test.events {
 				b.event(e, at(5))
 			}
@@ -148,7 +149,7 @@ func TestWhatEventsMean(t *testing.T) {
 	}
 }
 
-// TestSubmitEvents: the log may be the first source to show that the schedd has a job, because condor_submit gave no
+// TestSubmitEvents: the log may be the first source to show that the schedd has a job, because condor_submit did not
 // answer or corrald was restarted.
 func TestSubmitEvents(t *testing.T) {
 	submit := func(key string, n int64) eventlog.Event {
@@ -208,8 +209,8 @@ func TestWhatTheQueueMeans(t *testing.T) {
 	}
 }
 
-// TestLookupAfterARestart: jobs that the run knows were started are not submitted again; unclaimed jobs are removed
-// from the queue.
+// TestLookupAfterARestart: jobs that were started according to the run are not submitted again; unclaimed jobs are
+// removed from the queue.
 func TestLookupAfterARestart(t *testing.T) {
 	b := bookOf()
 	b.claim(task(1), true)
@@ -219,7 +220,7 @@ func TestLookupAfterARestart(t *testing.T) {
 	}
 	b.missed(b.found([]classad.Ad{ad(1, Idle, 0, nil), ad(4, Idle, 0, nil)}, noon, noon), noon)
 	const vanished = "vanished its job is not in HTCondor's queue any more"
-	want := map[int64]string{0: "idle", 1: "idle", 2: vanished, 3: "waits"} // 0: job 4, which no run has claimed
+	want := map[int64]string{0: "idle", 1: "idle", 2: vanished, 3: "waits"} // 0 is job 4, which no run has claimed
 	if diff := cmp.Diff(want, b.fates()); diff != "" || b.unsure {
 		t.Errorf("unsure %v, jobs (-want +got):\n%s", b.unsure, diff)
 	}
@@ -345,7 +346,7 @@ func TestSettle(t *testing.T) {
 		"cancelled":           {one, cancelled, "w", delivery{}, "cancelled why", ""},
 	} {
 		j := &job{Job: test.job, worker: test.worker, end: &ending{how: test.how, reason: "why", at: noon}}
-		for range 2 { // after a refusal the sink gets the same again
+		for range 2 { // after a refusal the sink receives the same report again
 			results, why := j.settle(test.back)
 			var got []string
 			for _, r := range results {

@@ -13,11 +13,11 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// A Client manages jobs in an HTCondor schedd that share the value of one attribute, their name: those of a run, or a
-// cluster's worker jobs. By that name they are found again whatever numbers the schedd has assigned.
+// A Client manages jobs in an HTCondor schedd that share the value of one attribute, their name: the jobs of a run, or
+// a cluster's worker jobs. The name identifies these jobs whatever numbers the schedd has assigned.
 //
-// An error means that the schedd gave no answer: the command may or may not have been executed. So every command can
-// be repeated, except a submission, after which the queue is looked up.
+// An error means that the schedd did not answer: the command may or may not have been executed. So every command can
+// safely be repeated, except a submission, after which the queue is consulted.
 
 // HTCondor's values of JobStatus.
 const (
@@ -27,7 +27,7 @@ const (
 	Held    = 5
 )
 
-// toolTime limits one HTCondor command.
+// toolTime is the time limit for one HTCondor command.
 const toolTime = 30 * time.Second
 
 // batchSize is the number of jobs in one command.
@@ -58,7 +58,7 @@ func (c Client) Submit(ctx context.Context, s condor.Submit) (cluster int, err e
 	return c.Tools.Submit(ctx, s)
 }
 
-// Rank changes the priority of some of the jobs among their user's. Missing jobs are not an error.
+// Rank changes the priority of some of the jobs relative to their user's other jobs. Missing jobs are not an error.
 func (c Client) Rank(ctx context.Context, name string, priority int64, jobs ...eventlog.JobID) error {
 	for part := range slices.Chunk(jobs, batchSize) {
 		if err := c.rank(ctx, name, priority, part); err != nil {
@@ -104,7 +104,7 @@ func (c Client) rm(ctx context.Context, which []string) error {
 	return unlessRefused(err)
 }
 
-// unlessRefused drops a refusal: it means that there is no such job, so nothing remains to be done.
+// unlessRefused returns nil for a refusal, which means that the job does not exist, so that no action is needed.
 func unlessRefused(err error) error {
 	var no *condor.Refused
 	if errors.As(err, &no) {
@@ -113,8 +113,8 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// RemoveAll removes all the jobs from the queue. It also returns an error if some are still there. An empty name has
-// never had jobs.
+// RemoveAll removes all jobs with the given name from the queue. It also returns an error if some of them are still
+// there. No job ever has an empty name.
 func (c Client) RemoveAll(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
@@ -141,8 +141,8 @@ func IDOf(ad classad.Ad) eventlog.JobID {
 	return eventlog.JobID{Cluster: int(cluster), Proc: int(proc)}
 }
 
-// Priority returns the priority among their user's of jobs with this class and upward rank: whole seconds are precise
-// enough, and a higher class precedes all ranks.
+// Priority returns the priority of jobs of this class and upward rank among their user's jobs: ranks are rounded to
+// whole seconds, which is precise enough, and a higher class precedes all ranks.
 func Priority(class int, rank float64) int64 {
 	if class != 0 {
 		rank = float64(class)*classStep + min(rank, classStep-1)
@@ -150,5 +150,5 @@ func Priority(class int, rank float64) int64 {
 	return int64(math.Round(max(-math.MaxInt32, min(rank, math.MaxInt32))))
 }
 
-// classStep exceeds nearly all ranks: a job of a higher class precedes others whatever its rank.
+// classStep exceeds nearly all ranks, so that a job of a higher class precedes other jobs whatever its rank.
 const classStep = 1e6

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// The job of the higher class is first, and within a class the one with the higher rank.
+// The job of the higher class is first, and within a class the job with the higher rank.
 func TestPriority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -38,7 +38,7 @@ func TestIDOf(t *testing.T) {
 	}
 }
 
-// One command changes the priority of many jobs; very many jobs take several.
+// One command changes the priority of many jobs; very many jobs need several commands.
 func TestRankIsOneCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func TestRankIsOneCommand(t *testing.T) {
 	}
 }
 
-// A refusal means that there is no such job; any other error leaves the result unknown.
+// A refusal means that the job does not exist; any other error leaves the result unknown.
 func TestUnlessRefused(t *testing.T) {
 	t.Parallel()
 	silent := errors.New("no answer")

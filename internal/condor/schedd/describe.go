@@ -10,22 +10,22 @@ import (
 	"github.com/corral-pilot/corral/embedded/parcel"
 )
 
-// A description holds what all jobs of a run have in common and produces the input of condor_submit. Workers of any
-// site may accept a job: its requirements are expressed only by its requests, and its executable is the pilot binary
-// on the worker. Everything else is in the job's parcel.
+// A description holds the common properties of a run's jobs and produces the input for condor_submit. Workers of any
+// site may accept a job: its requirements are expressed only by its requests, and its executable is the pilot binary on
+// the worker. All other data is in the job's parcel.
 type description struct {
 	run   corral.RunID
-	name  string        // of the run in the schedd
+	name  string        // the name of the run in the schedd
 	log   string        // the event log
 	lease time.Duration // see Config.Lease
 }
 
-// requirements are common to all jobs: one of our workers, and no earlier start of the job by HTCondor.
+// requirements are common to all jobs: the worker must be ours, and HTCondor must not have started the job before.
 const requirements = `TARGET.CorralAttempt =!= undefined && TARGET.CorralPilot =!= undefined` +
 	` && (NumJobStarts ?: 0) == 0`
 
-// of returns the input of condor_submit for jobs. Jobs differ as little as possible, so that one can follow another
-// in a claim.
+// of returns the input for condor_submit for the given jobs. Jobs differ as little as possible, so that one job can
+// follow another in the same claim.
 func (d description) of(jobs []*job) condor.Submit {
 	s := condor.Submit{
 		ExecutableOf: "CorralPilot", Log: d.log, BatchName: fmt.Sprintf("corral run %d", d.run),
@@ -47,7 +47,7 @@ func (d description) of(jobs []*job) condor.Submit {
 			"CorralRuntime": j.Estimate().Seconds(), "JobPrio": Priority(j.Class, j.Priority),
 			"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": memory(j.MemoryMiB),
 		}
-		if j.GPUs > 0 { // otherwise HTCondor's matching ignores GPUs
+		if j.GPUs > 0 { // if absent, HTCondor's matching ignores GPUs
 			ad["RequestGPUs"] = int64(j.GPUs)
 		}
 		if j.DiskMiB > 0 {
@@ -61,14 +61,16 @@ func (d description) of(jobs []*job) condor.Submit {
 	return s
 }
 
-// executorMiB is the executor's own memory.
+// executorMiB is the memory of the executor itself, in MiB.
 const executorMiB = 24
 
-// workerMiB is the memory of the whole worker: that of a static slot, or the value that the worker reports.
+// workerMiB is an expression for the memory of the whole worker: the memory of a static slot, or the value that the
+// worker reports.
 const workerMiB = `ifThenElse(TARGET.SlotType =?= "Static", TARGET.Memory, %s)`
 
-// memory returns a job's memory request. HTCondor holds a job that uses more, so the request covers the tasks and the
-// executor if the worker has that much; tasks without a requirement get a share in proportion to the job's CPUs.
+// memory returns a job's memory request. HTCondor puts a job on hold that uses more memory than requested, so the
+// request covers the tasks and the executor if the worker has that much memory; for tasks without a requirement, the
+// request is a share in proportion to the job's CPUs.
 func memory(need int) classad.Expr {
 	if need == 0 {
 		return classad.Expr(fmt.Sprintf(workerMiB, "TARGET.CorralMemoryMiB * RequestCpus / TARGET.CorralCpus"))

@@ -1,23 +1,23 @@
 // Package schedd implements run.Queue on an HTCondor schedd.
 //
-// A job of a run becomes one HTCondor job. Its key is a digest of its tasks and their attempts: by the key corrald
-// recognizes the job after a restart, whatever number the schedd has assigned. A job has a parcel (see package
-// parcel) in D/jobs/KEY; on the worker the pilot binary is its executor. Config.Dir/RUN holds the run's event log and
+// A job of a run becomes one HTCondor job. Its key is a digest of its tasks and their attempts, by which corrald
+// recognizes the job after a restart, whatever number the schedd has assigned. A job has a parcel (see package parcel)
+// in D/jobs/KEY; on the worker the pilot binary is the job's executor. Config.Dir/RUN contains the run's event log and
 // its note, which records the run's name in the schedd.
 //
 // # Promises
 //
-// Intent precedes effect: the note and the parcel exist before condor_submit runs. If condor_submit gave no answer,
-// or corrald was down, the schedd's queue is looked up before anything is submitted again.
+// Intent precedes effect: the note and the parcel exist before condor_submit runs. If condor_submit did not answer, or
+// corrald was down, the schedd's queue is queried before any job is submitted again.
 //
-// HTCondor starts each job at most once. A job that it started and did not finish returns to the run, which counts
-// another attempt. So a run's journal is correct without HTCondor's help, and the outputs, which corrald itself
-// publishes when a job has ended, come from the one attempt that the run waits for.
+// HTCondor starts each job at most once. A job that HTCondor started but did not finish returns to the run, which
+// counts another attempt. So a run's journal is correct without HTCondor's help, and the outputs, which corrald itself
+// publishes when a job has ended, are always from the one attempt that the run waits for.
 //
 // # How it works
 //
 // Each attached run has a [tracker]: one goroutine that owns the data about the run's jobs and calls the run's sink.
-// The decisions are pure and take the time as an argument; the tracker runs HTCondor's commands and accesses files.
+// The decisions are pure and receive the time as an argument; the tracker runs HTCondor's commands and accesses files.
 // Its parts are
 //
 //	mailbox  the run's requests; the only part that other goroutines touch
@@ -29,7 +29,7 @@
 //	teller   calls the sink repeatedly until the run has accepted the news
 //	life     how long the goroutine serves the run, and how long it cleans up afterwards
 //
-// Facts come from two sources: the event log, which is read ten times a second, and the schedd's queue, which is
-// looked up at the start, after trouble, and every half minute, because events may be missing from a log. A fact that
-// arrives a second time changes nothing.
+// Facts are obtained from two sources: the event log, which is read ten times a second, and the schedd's queue, which
+// is queried at the start, after problems, and every half minute, because events may be missing from a log. A fact that
+// arrives a second time has no effect.
 package schedd

@@ -25,8 +25,8 @@ const (
 	executeEvent = 1
 )
 
-// event processes one event of the log. The log's own events identify a job only by its id; its key and the worker
-// that started it are in an event of kind JobAd that follows them.
+// event processes one event of the log. The log's own events identify a job only by its id; the job's key and the
+// worker that started it are in an event of kind JobAd that follows the log's own event.
 func (b *book) event(e eventlog.Event, now time.Time) {
 	if ad, ok := e.Detail.(eventlog.JobAd); ok {
 		b.adEvent(e, ad.Ad, now)
@@ -48,7 +48,7 @@ func (b *book) event(e eventlog.Event, now time.Time) {
 	case eventlog.ReconnectFailed:
 		j.over(lost, e.Time, sentence("its worker is lost", d.Reason))
 	case eventlog.ShadowException:
-		if j.worker != "" { // HTCondor starts a job that was not started elsewhere
+		if j.worker != "" { // HTCondor starts only a job that was not started elsewhere
 			j.over(lost, e.Time, sentence("HTCondor lost it", d.Message))
 		}
 	case eventlog.Held:
@@ -58,7 +58,7 @@ func (b *book) event(e eventlog.Event, now time.Time) {
 	}
 }
 
-// adEvent processes a JobAd event, which gives a job's key or the worker that started it.
+// adEvent processes a JobAd event, which contains a job's key or the worker that started it.
 func (b *book) adEvent(e eventlog.Event, ad classad.Ad, now time.Time) {
 	key, _ := ad.Text(keyAttribute)
 	trigger, _ := ad.Int("TriggerEventTypeNumber")
@@ -77,9 +77,9 @@ func (b *book) adEvent(e eventlog.Event, ad classad.Ad, now time.Time) {
 	}
 }
 
-// held records that HTCondor holds the job. For a run that ends the job: a task never waits for a person to release
-// it. The task has failed unless the schedd was killed while it started the job: then the schedd has forgotten the
-// worker whose ad names the executor, which is not the task's fault.
+// held records that HTCondor has put the job on hold. For the run the job has then ended, because a task never waits
+// for a user to release it. The task has failed unless the schedd was killed while it was starting the job: in that
+// case the schedd no longer knows the worker whose ad names the executor, which is not the task's fault.
 func (j *job) held(at time.Time, why string) {
 	if strings.Contains(why, "Cannot expand $$") {
 		j.over(lost, at, sentence("its worker is lost", why))
@@ -91,11 +91,11 @@ func (j *job) held(at time.Time, why string) {
 	}
 }
 
-// prefix matches the slot's name that the schedd puts before a worker's reason; users see the name elsewhere in a
+// prefix matches the name of the slot that the schedd puts before a worker's reason; users see this name elsewhere in a
 // clearer form.
 var prefix = regexp.MustCompile(`^Error from [^ :]+@[^ :]+: `)
 
-// sentence returns what happened, followed by HTCondor's reason if there is one.
+// sentence returns a description of an event, followed by HTCondor's reason if there is one.
 func sentence(what, why string) string {
 	if why = prefix.ReplaceAllString(strings.TrimSpace(why), ""); why == "" {
 		return what

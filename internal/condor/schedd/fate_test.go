@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// in returns the state in the queue of the unfinished job with that number, or "" if there is none.
+// in returns the state in the queue of the unfinished job with the given number, or "" if there is no such job.
 func (s *site) in(seq int64) string {
 	s.Helper()
 	ads, err := s.pool.Tools().Query(soon(s), "condor_q", []string{"-constraint", fmt.Sprintf("CorralSeq == %d", seq)}, []string{"ClusterId", "ProcId"})
@@ -288,7 +288,7 @@ func TestDetachedRunLeavesNothing(t *testing.T) {
 	q, r := s.one(sh(dir, 7, 1, "sleep 600"))
 	s.kill("condor_schedd")
 	q.Detach(7)
-	q.Close() // before it could clean up
+	q.Close() // before the queue could clean up
 	q = New(s.lg(), Config{Tools: s.pool.Tools(), Dir: filepath.Join(s.dir, "q"), Claim: time.Second})
 	t.Cleanup(q.Close)
 	s.empty()

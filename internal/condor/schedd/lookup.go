@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// queueAttributes are the attributes that a lookup requests for each job.
+// queueAttributes lists the attributes that a lookup requests for each job.
 var queueAttributes = []string{
 	"ClusterId", "ProcId", "JobStatus", "NumJobStarts", "HoldReason", "JobCurrentStartExecutingDate",
 	keyAttribute, workerAttribute,
@@ -21,8 +21,9 @@ type lookup struct {
 	here   map[eventlog.JobID]bool // the jobs in the queue
 }
 
-// found processes the ads of the run's jobs in the queue, which was queried at asked. Before missed can judge the
-// jobs that are not among them, the log must be read, because a job that ended meanwhile logged that before it left.
+// found processes the ads of the run's jobs in the queue, which was queried at asked. Before missed can judge the jobs
+// that are not among them, the log must be read, because a job that ended in the meantime logged its end before it left
+// the queue.
 func (b *book) found(ads []classad.Ad, asked, now time.Time) lookup {
 	l := lookup{asked: asked, unsure: b.unsure, here: map[eventlog.JobID]bool{}}
 	b.unsure = false
@@ -41,7 +42,7 @@ func (b *book) inQueue(ad classad.Ad, id eventlog.JobID, status int64, now time.
 	key, _ := ad.Text(keyAttribute)
 	j := b.submitted(key, id, now)
 	if j == nil {
-		b.leaving[id] = true // no run waits for it
+		b.leaving[id] = true // no run waits for this job
 	}
 	if j == nil || j.id != id {
 		return
@@ -55,14 +56,14 @@ func (b *book) inQueue(ad classad.Ad, id eventlog.JobID, status int64, now time.
 		j.held(now, reason)
 	case status == Running && starts > 0:
 		b.started(j, worker, time.Unix(at, 0))
-	case status == Idle && starts > 0: // HTCondor will not start it again (requirements)
+	case status == Idle && starts > 0: // HTCondor will not start the job again (requirements)
 		j.away(lost, now, "its worker is lost", now)
 	}
 	b.touched[j] = true
 }
 
-// missed judges the jobs that are missing from the queue: those that were submitted before the query and, if the book
-// was unsure, those that the run knows were started before a restart.
+// missed judges the jobs that are missing from the queue: the jobs that were submitted before the query and, if the
+// book was unsure, the jobs that were started before a restart according to the run.
 func (b *book) missed(l lookup, now time.Time) {
 	for _, j := range b.jobs {
 		if !j.claimed || j.end != nil || l.here[j.id] {

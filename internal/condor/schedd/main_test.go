@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// again runs this test binary with the necessary environment.
+// again runs this test binary once more, with the necessary environment.
 func again() (status int, err error) {
 	dir, err := os.MkdirTemp("/tmp", "schedd-test-")
 	if err != nil {
@@ -60,7 +60,7 @@ func again() (status int, err error) {
 	}
 	cmd := exec.Command(self)
 	for _, arg := range os.Args[1:] {
-		if !strings.HasPrefix(arg, "-test.testlogfile=") { // it would be in a folder that other users cannot enter
+		if !strings.HasPrefix(arg, "-test.testlogfile=") { // its folder may be closed to other users
 			cmd.Args = append(cmd.Args, arg)
 		}
 	}
@@ -70,7 +70,7 @@ func again() (status int, err error) {
 		return 1, err
 	}
 	if err := cmd.Run(); err != nil {
-		return 1, nil // it has printed the reason
+		return 1, nil // the test binary has printed the reason
 	}
 	return 0, nil
 }
@@ -85,7 +85,7 @@ func output(name string, args ...string) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// unprivileged returns the attributes for a process that runs as nobody if this one runs as root.
+// unprivileged returns the attributes for a process that runs as nobody if this process runs as root.
 func unprivileged() (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

@@ -12,18 +12,18 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// A note holds what the next corrald must know about a run's jobs to find them again. It is on disk before the first
-// job is submitted.
+// A note holds the data that the next corrald needs to find a run's jobs again. It is on disk before the first job is
+// submitted.
 type note struct {
 	ID  string `json:"id"`  // the run's name in the schedd, where other corralds may have runs with the same number
 	Dir string `json:"dir"` // D
 
 	path    string
-	trouble error // why it could not be read or written; jobs wait meanwhile
+	trouble error // why the note could not be read or written; jobs wait until it can
 }
 
-// recall reads the note and reports whether it exists. A note that cannot be read may name jobs in the schedd, which
-// would run twice if the run got another name, so it is never replaced.
+// recall reads the note and reports whether it exists. A note that cannot be read is never replaced, because it may
+// name jobs in the schedd, which would run twice if the run were given another name.
 func (n *note) recall() bool {
 	n.trouble = nil
 	text, err := os.ReadFile(n.path)
@@ -57,7 +57,7 @@ func (n *note) keep(dir string) (recalled bool) {
 		}
 	}
 	if n.ID == "" {
-		n.ID = rand.Text() // another corrald on the same schedd cannot choose the same
+		n.ID = rand.Text() // another corrald on the same schedd cannot choose the same name
 	}
 	n.Dir = dir
 	n.trouble = n.write()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A run keeps its name in the schedd over restarts, even if its directory moves.
+// A run keeps its name in the schedd across restarts, even if its directory moves.
 func TestNoteKeepsTheName(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "queue", "7", "run.json")

@@ -11,9 +11,9 @@ import (
 // submitSize is the maximum number of jobs in one condor_submit.
 const submitSize = 1000
 
-// An outbox holds the jobs that wait to be submitted, in order, and decides which are submitted next after the schedd
-// has refused some. condor_submit accepts or refuses all of its jobs, so one bad job blocks the others: size is
-// halved until the bad job is alone, and doubled again when a submission is accepted.
+// An outbox holds the jobs that wait to be submitted, in order, and decides which jobs are submitted next after the
+// schedd has refused some. condor_submit accepts or refuses all of its jobs together, so one bad job blocks the others:
+// size is halved until the bad job is submitted alone, and doubled again when a submission is accepted.
 type outbox struct {
 	jobs     []*job
 	size     int           // maximum size of the next submission
@@ -23,7 +23,7 @@ type outbox struct {
 // add appends jobs at the end.
 func (o *outbox) add(jobs ...*job) { o.jobs = append(o.jobs, jobs...) }
 
-// putBack inserts jobs at the beginning. It copies, because next returns parts of the same array.
+// putBack inserts jobs at the beginning. It copies the slice, because next returns parts of the same array.
 func (o *outbox) putBack(jobs []*job) { o.jobs = append(jobs[:len(jobs):len(jobs)], o.jobs...) }
 
 // next removes and returns the jobs of the next submission.
@@ -39,8 +39,8 @@ func (o *outbox) clear() (jobs []*job) {
 	return jobs
 }
 
-// postpone moves a job that cannot be submitted at now to the end. It returns false if the job has been failing for
-// too long: then it has failed.
+// postpone moves a job that cannot be submitted at now to the end. It returns false if submissions have been failing
+// for so long that the job counts as failed.
 func (o *outbox) postpone(j *job, now time.Time) bool {
 	if j.refused.IsZero() {
 		j.refused = now
@@ -60,20 +60,20 @@ func (o *outbox) accepted(jobs []*job) {
 	o.size = min(2*o.size, submitSize)
 }
 
-// noRoom matches a schedd's message that it has too many jobs now.
+// noRoom matches a schedd's message that its queue currently contains too many jobs.
 var noRoom = regexp.MustCompile(`exceed MAX_JOBS_\w+|MAX_JOBS_\w+ exceeded`)
 
-// A refusal is the reaction to jobs that HTCondor did not accept: halves are tried until the bad job is alone.
+// A refusal is the reaction to jobs that HTCondor did not accept: halves are submitted until the bad job is alone.
 type refusal int
 
 const (
-	halve  refusal = iota // they are submitted again at once, in halves
+	halve  refusal = iota // the jobs are submitted again at once, in halves
 	giveUp                // the single job has failed
-	later                 // the single job is moved behind the others, and nothing is submitted for a while
+	later                 // the single job is moved behind the others, and no job is submitted for a while
 )
 
-// refused puts back jobs that HTCondor did not accept and returns the reaction. A job that it refuses for long has
-// failed, unless the schedd has no room, which is the fault of other jobs.
+// refused puts back jobs that HTCondor did not accept and returns the reaction. A job that HTCondor refuses for a long
+// time has failed, unless the schedd has no room, which is the fault of other jobs.
 func (o *outbox) refused(jobs []*job, err error, now time.Time) refusal {
 	for _, j := range jobs {
 		switch {
@@ -94,7 +94,7 @@ func (o *outbox) refused(jobs []*job, err error, now time.Time) refusal {
 	return later
 }
 
-// Pauses after an HTCondor command without an answer: the first, doubled each time up to the last.
+// The first and the longest pause after an HTCondor command that received no answer; the pause is doubled each time.
 const (
 	retryMin = 250 * time.Millisecond
 	retryMax = 15 * time.Second
@@ -103,8 +103,8 @@ const (
 // silent is the log message for a schedd that does not answer.
 const silent = "HTCondor does not answer"
 
-// A backoff determines when HTCondor's commands may run again: the pauses grow as long as they fail. It also
-// remembers the last log message, so that each is logged once: a cluster may be STOPPED for days.
+// A backoff determines when HTCondor's commands may run again: the pauses grow as long as the commands fail. It also
+// remembers the last log message, so that each message is logged only once, even if a cluster is STOPPED for days.
 type backoff struct {
 	until time.Time // no command runs before this time
 	pause time.Duration

@@ -31,7 +31,7 @@ func seqs(jobs []*job) (seqs []int64) {
 	return seqs
 }
 
-// TestOneBadJobIsFound submits eight jobs to a schedd that refuses every submission with job 3 in it.
+// TestOneBadJobIsFound submits eight jobs to a schedd that refuses every submission that contains job 3.
 func TestOneBadJobIsFound(t *testing.T) {
 	o := outboxOf(8)
 	refusal := errors.New("we take no threes")
@@ -89,8 +89,8 @@ func TestPostponedJobs(t *testing.T) {
 	}
 }
 
-// TestSilenceIsSaidOnce simulates a schedd that is down for days, as when its cluster is STOPPED: this is logged
-// once, and again when it answers.
+// TestSilenceIsLoggedOnce simulates a schedd that is down for days, as when its cluster is STOPPED: a message is logged
+// once, and another when the schedd answers again.
 func TestSilenceIsLoggedOnce(t *testing.T) {
 	var said bytes.Buffer
 	tr := &tracker{lg: slog.New(slog.NewTextHandler(&said, nil))}
@@ -129,7 +129,7 @@ func TestBackoff(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// TestDescription shows the input of condor_submit for two jobs.
+// TestDescription checks the input for condor_submit for two jobs.
 func TestDescription(t *testing.T) {
 	first, second := task(1), task(2)
 	first.CPUs, first.MemoryMiB, first.Priority, first.Tasks[0].Estimate = 2, 100, 12.6, 90*time.Second

@@ -22,20 +22,20 @@ import (
 // A Config names the schedd that accepts the jobs and the folder for their files.
 type Config struct {
 	Tools condor.Tools
-	Dir   string // absolute, on a local disk, and for no other use; it is created if necessary
+	Dir   string // absolute path, on a local disk and not used otherwise; created if necessary
 
-	// Lease is how long a worker keeps a job while the schedd is away, and the schedd waits for a worker that is
-	// away; 0: 2 min.
+	// Lease is how long a worker keeps a job while the schedd is unreachable, and how long the schedd waits for an
+	// unreachable worker; 0: 2 min.
 	Lease time.Duration
-	// Claim is how long runs have after a restart to attach themselves and claim their jobs; 0: 30 s. Jobs that are
-	// unclaimed then are removed.
+	// Claim is the time after a restart within which runs must attach themselves and claim their jobs; 0: 30 s. Jobs
+	// that are still unclaimed after that are removed.
 	Claim time.Duration
-	// Patience is how long a job that HTCondor refuses is resubmitted before it has failed; 0: 5 min.
+	// Patience is how long a job that HTCondor refuses is resubmitted before it counts as failed; 0: 5 min.
 	Patience time.Duration
 }
 
-// A Queue submits the jobs of runs to a schedd. It implements run.Queue. It only manages the trackers: each run has
-// at most one that serves it, and possibly earlier ones that clean up one after the other.
+// A Queue submits the jobs of runs to a schedd. It implements run.Queue. It only manages the trackers: each run has at
+// most one tracker that serves it, and possibly earlier trackers that clean up one after the other.
 type Queue struct {
 	lg  *slog.Logger
 	cfg Config
@@ -49,7 +49,7 @@ type Queue struct {
 	swept chan struct{} // closed when the goroutine of sweep has ended
 }
 
-// New returns the queue. It must be closed.
+// New returns a queue, which must be closed.
 func New(lg *slog.Logger, cfg Config) *Queue {
 	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 2*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
 	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Minute)
@@ -63,7 +63,7 @@ func New(lg *slog.Logger, cfg Config) *Queue {
 	return q
 }
 
-// Attach makes sink the owner of the run's jobs, replacing any other.
+// Attach makes sink the owner of the run's jobs, replacing any other sink.
 func (q *Queue) Attach(run corral.RunID, sink dispatch.Sink) {
 	if t := q.tracker(run); t != nil {
 		t.life.cancel()
@@ -82,7 +82,7 @@ func (q *Queue) Attach(run corral.RunID, sink dispatch.Sink) {
 	go q.serve(t)
 }
 
-// serve runs a tracker and forgets a run whose files are gone.
+// serve runs a tracker, and forgets the run once its files are gone.
 func (q *Queue) serve(t *tracker) {
 	defer close(t.life.gone)
 	t.main()
@@ -122,20 +122,21 @@ func (q *Queue) Submit(jobs []execution.Job) {
 	}
 }
 
-// Cancel removes jobs of the run from the schedd and returns them: all, or those with the given numbers.
+// Cancel removes jobs of the run from the schedd and returns them to the run: all jobs, or those with the given
+// numbers.
 func (q *Queue) Cancel(run corral.RunID, jobs ...int64) {
 	q.ask(run, request{cancel: len(jobs) == 0, kill: jobs})
 }
 
-// Withdraw removes jobs that no worker has started from the schedd and returns them.
+// Withdraw removes the given jobs that no worker has started from the schedd, and returns them to the run.
 func (q *Queue) Withdraw(run corral.RunID, seqs []int64) { q.ask(run, request{withdraw: seqs}) }
 
-// Expect looks for jobs from before a restart, whichever worker has them now.
+// Expect searches for jobs from before a restart, whichever worker runs them now.
 func (q *Queue) Expect(run corral.RunID, _ string, jobs []execution.Job) {
 	q.ask(run, request{expect: jobs})
 }
 
-// ask passes a request to a run's tracker; false if there is none.
+// ask passes a request to a run's tracker, and returns false if there is no tracker.
 func (q *Queue) ask(run corral.RunID, r request) bool {
 	t := q.tracker(run)
 	if t != nil {
@@ -166,8 +167,8 @@ func (q *Queue) Close() {
 	}
 }
 
-// sweep cleans up after runs that ended before the last corrald could do so. Runs that are still wanted have attached
-// themselves before it begins.
+// sweep cleans up after runs for which the previous corrald could not do so before it ended. Runs that are still wanted
+// have attached themselves before the cleanup begins.
 func (q *Queue) sweep(ctx context.Context) {
 	defer close(q.swept)
 	select {

@@ -194,7 +194,7 @@ func (s *site) all(q *Queue, r *recorder, jobs ...execution.Job) {
 	eventually(s, "end of the jobs", func() bool { return r.ended() == len(jobs) })
 }
 
-// kill kills a daemon of the pool. It waits for one that is just being started.
+// kill kills a daemon of the pool. If the daemon is just being started, kill waits for it.
 func (s *site) kill(daemon string) {
 	s.Helper()
 	s.killOf(s.pool.Tools().Config, daemon)
@@ -212,14 +212,14 @@ func (s *site) killOf(dir string, daemons ...string) {
 		})
 	}
 	for i, pid := range pids {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH { // it may just have ended
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH { // it may have ended
 			s.Fatalf("killing %s: %v", daemons[i], err)
 		}
 	}
 }
 
 // daemonOf returns the process of a daemon whose configuration is below dir, or 0 if it is not running. It excludes a
-// daemon's forked copies, which answer questions.
+// daemon's forked copies, which answer queries.
 func daemonOf(dir, daemon string) int {
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ") // never fails
 	for _, name := range environs {

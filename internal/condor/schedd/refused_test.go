@@ -18,7 +18,7 @@ func (s *site) impatient() *Queue {
 	return q
 }
 
-// A full schedd accepts the other jobs when there is room, however long that takes.
+// A full schedd accepts the other jobs when it has room, however long that takes.
 func TestJobsWaitForAFullSchedd(t *testing.T) {
 	t.Parallel()
 	s := newSiteWith(t, "MAX_JOBS_SUBMITTED = 2\n")
@@ -38,7 +38,7 @@ func TestJobsWaitForAFullSchedd(t *testing.T) {
 	}
 }
 
-// If jobs are submitted together, only the one that would be refused by itself fails.
+// If jobs are submitted together, only the job that would be refused by itself fails.
 func TestRefusedJobFailsAlone(t *testing.T) {
 	t.Parallel()
 	s := newSiteWith(t, `SUBMIT_REQUIREMENT_NAMES = NOTHREE

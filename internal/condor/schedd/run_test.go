@@ -22,7 +22,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// A corrald is the part of corrald that drives runs, on a site's pool.
+// A corrald represents the part of corrald that drives runs, on a site's pool.
 type corrald struct {
 	*site
 	db      *store.DB
@@ -97,7 +97,7 @@ func (c *corrald) begin(document []byte, options corral.RunOptions) corral.Run {
 	return row
 }
 
-// row returns the run's present row.
+// row returns the run's current row.
 func (c *corrald) row(id corral.RunID) (row corral.Run) {
 	c.Helper()
 	err := storetest.All(c.db).View(soon(c), func(tx *store.Tx) (err error) {
@@ -110,7 +110,7 @@ func (c *corrald) row(id corral.RunID) (row corral.Run) {
 	return row
 }
 
-// fan returns a workflow of one root, n tasks below it and one end. Each task records in dir that it ran.
+// fan returns a workflow with one root task, n tasks below it and one final task. Each task records in dir that it ran.
 func fan(n int, dir string) []byte {
 	type object = map[string]any
 	var specification, execution []object

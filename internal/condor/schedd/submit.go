@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/parcel"
 )
 
-// noted reports whether the note exists by which submitted jobs are found again, and tries to write it otherwise.
-// Jobs that wait too long for it have failed.
+// noted reports whether the note exists by which submitted jobs can be found again; if not, it tries to write the note.
+// Jobs that wait too long for the note have failed.
 func (t *tracker) noted(now time.Time) bool {
 	if t.note.trouble == nil || len(t.outbox.jobs) == 0 {
 		return true
@@ -27,10 +27,10 @@ func (t *tracker) noted(now time.Time) bool {
 	return false
 }
 
-// notNow is the log message for trouble on our side.
+// notNow is the log message for problems on our side.
 const notNow = "jobs cannot be submitted now"
 
-// postpone retries a job that cannot be submitted at now, unless it has waited too long.
+// postpone retries a job that cannot be submitted at now, unless the job has waited too long.
 func (t *tracker) postpone(j *job, now time.Time, why error) {
 	if !t.outbox.postpone(j, now) {
 		t.book.fail(j, now, unprepared(why))
@@ -40,8 +40,8 @@ func (t *tracker) postpone(j *job, now time.Time, why error) {
 // unprepared returns the reason of a job that failed on our side, before it was submitted to HTCondor.
 func unprepared(why error) string { return "its job could not be prepared: " + why.Error() }
 
-// submit submits the jobs that the schedd does not have. While the book is unsure it waits: the schedd may have some
-// of them and would run them twice.
+// submit submits the jobs that the schedd does not have yet. It waits while the book is unsure, because the schedd may
+// already have some of these jobs and would run them twice.
 func (t *tracker) submit() {
 	for len(t.outbox.jobs) > 0 && !t.book.unsure && t.life.serving.Err() == nil {
 		if time.Now().Before(t.backoff.until) {
@@ -53,8 +53,8 @@ func (t *tracker) submit() {
 	}
 }
 
-// pack creates the parcels of the jobs in batch that still wait, and returns these jobs. A full disk stops it: the
-// rest is put back.
+// pack creates the parcels of the jobs in batch that still wait, and returns these jobs. If the disk is full, it stops
+// and puts back the remaining jobs.
 func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 	for k, j := range batch {
 		if !t.book.waits(j) {
@@ -75,8 +75,8 @@ func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 	return jobs
 }
 
-// send submits jobs; false if nothing more should be submitted now. There are three outcomes: HTCondor accepted them,
-// it refused them and nothing has happened, or it did not answer and may have accepted them.
+// send submits jobs, and returns false if no more jobs should be submitted now. There are three possible outcomes:
+// HTCondor accepted the jobs, refused them without any effect, or did not answer and may have accepted them.
 func (t *tracker) send(jobs []*job) bool {
 	d := description{t.run, t.note.ID, t.log.Path, t.cfg.Lease}
 	cluster, err := t.client.Submit(t.life.serving, d.of(jobs))
@@ -91,7 +91,7 @@ func (t *tracker) send(jobs []*job) bool {
 		t.backoff.said = ""
 		return true
 	case !errors.As(err, &no) && !errors.Is(err, condor.ErrUnquotable):
-		t.book.doubt() // the schedd may have accepted them all the same
+		t.book.doubt() // the schedd may have accepted the jobs all the same
 		t.outbox.putBack(jobs)
 		t.answered(err)
 		return false

@@ -13,15 +13,15 @@ import (
 // sinkRest is the pause after a sink failed.
 const sinkRest = time.Second
 
-// A teller reports to the run what happened to its jobs: first which workers run them, then how they ended. News that
-// the run could not accept is reported again in full.
+// A teller reports events of the run's jobs to the run: first which workers run the jobs, then how they ended. News
+// that the run could not accept is reported again in full.
 type teller struct {
 	lg     *slog.Logger
 	sink   dispatch.Sink
 	restAt time.Time // the sink is not called before this time
 }
 
-// tell reports the book's news if it is time for that.
+// tell reports the book's news if a report is due.
 func (t *teller) tell(b *book, now time.Time) {
 	if len(b.touched) == 0 || now.Before(t.restAt) {
 		return
@@ -31,7 +31,7 @@ func (t *teller) tell(b *book, now time.Time) {
 	}
 }
 
-// assigned reports which workers run which jobs; false if the run could not accept it.
+// assigned reports to the run which workers run which jobs. It returns false if the run could not accept the report.
 func (t *teller) assigned(byWorker map[string][]*job) bool {
 	for worker, jobs := range byWorker {
 		if err := t.sink.Assigned(worker, keys(jobs)); err != nil {
@@ -45,8 +45,8 @@ func (t *teller) assigned(byWorker map[string][]*job) bool {
 	return true
 }
 
-// ended reports how jobs ended and buries them; false if the run could not accept it. The results are reported first,
-// so that only tasks without results return with a job.
+// ended reports to the run how jobs ended, and buries the jobs. It returns false if the run could not accept the
+// report. The results are reported first, so that only tasks without results return with a job.
 func (t *teller) ended(b *book, jobs []*job) bool {
 	var results []execution.Result
 	back := map[string][]*job{} // :: why → jobs with remaining tasks
@@ -75,8 +75,8 @@ func (t *teller) ended(b *book, jobs []*job) bool {
 	return true
 }
 
-// unpack moves a job's output, if there may be any, to the run's directory. It may be repeated: the parcel stays
-// until the run has accepted the results.
+// unpack moves a job's output, if there may be any, to the run's directory. It may be repeated, because the parcel is
+// kept until the run has accepted the results.
 func unpack(j *job) (back delivery) {
 	if j.end.how != terminated && j.end.how != vanished {
 		return back

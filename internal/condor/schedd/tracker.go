@@ -18,12 +18,12 @@ import (
 // Intervals of a tracker.
 const (
 	logEvery    = 100 * time.Millisecond // reads of the event log
-	lookupEvery = 30 * time.Second       // lookups of the queue, which take at most a twentieth of the time
+	lookupEvery = 30 * time.Second       // queries of the queue, which take at most a twentieth of the time
 	lookupShare = 20
 )
 
-// A tracker owns one run's jobs from the run's attachment until its jobs and files are gone. Everything but the
-// mailbox and the life belongs to the goroutine of main.
+// A tracker owns one run's jobs from the run's attachment until its jobs and files are gone. All fields except the
+// mailbox and the life belong to the goroutine of main.
 type tracker struct {
 	lg   *slog.Logger
 	cfg  Config
@@ -42,7 +42,7 @@ type tracker struct {
 	lookupAt time.Time // time of the next lookup of the queue
 }
 
-// newTracker returns a tracker with no data about its run; its goroutine has not been started.
+// newTracker returns a tracker without data about its run; it does not start the tracker's goroutine.
 func newTracker(q *Queue, run corral.RunID, sink dispatch.Sink) *tracker {
 	dir := filepath.Join(q.cfg.Dir, strconv.FormatInt(int64(run), 10))
 	lg := q.lg.With("run", run)
@@ -85,15 +85,15 @@ func (t *tracker) serve() {
 	}
 }
 
-// open restores the data about the run's jobs from before. The event log is read from the beginning: reprocessing its
-// events changes nothing that is already known.
+// open restores the earlier data about the run's jobs. The event log is read from the beginning, because processing its
+// events again has no effect on facts that are already known.
 func (t *tracker) open(now time.Time) {
 	t.lookupAt = now.Add(lookupEvery)
 	t.book.open(now.Add(t.cfg.Claim), t.note.recall())
 }
 
-// step performs the actions due at now. Facts come first, so that HTCondor is not asked about known facts; the run is
-// informed last, when all news is in the book.
+// step performs the actions due at now. Facts are processed first, so that HTCondor is not queried for known facts; the
+// run is informed last, when all news is in the book.
 func (t *tracker) step(now time.Time) {
 	t.take(now)
 	t.read(now)
@@ -155,7 +155,7 @@ func (t *tracker) keepNote(dir string) {
 	}
 }
 
-// cancel removes all jobs from the queue and returns them to the run. A schedd that does not answer now is asked
+// cancel removes all jobs from the queue and returns them to the run. If the schedd does not answer now, it is asked
 // again when the run is detached.
 func (t *tracker) cancel(now time.Time) {
 	t.read(now)
@@ -169,8 +169,8 @@ func (t *tracker) cancel(now time.Time) {
 	}
 }
 
-// withdraw returns jobs to the run that no worker has started according to the event log, and removes them from the
-// queue. Work that one of them does before its removal is discarded.
+// withdraw returns to the run the jobs that no worker has started according to the event log, and removes them from the
+// queue. If such a job does any work before its removal, that work is discarded.
 func (t *tracker) withdraw(seqs []int64, now time.Time) {
 	t.read(now)
 	t.teller.tell(&t.book, now)
@@ -199,7 +199,7 @@ func (t *tracker) read(now time.Time) {
 	}
 }
 
-// grown reports whether a log has changed since it was read. This check is the only cost of a quiet run.
+// grown reports whether a log has changed since it was read. This check is the only cost of a run without events.
 func grown(log eventlog.File) bool {
 	info, err := os.Stat(log.Path)
 	if err != nil {
@@ -208,9 +208,9 @@ func grown(log eventlog.File) bool {
 	return info.Size() != log.Place.Offset || info.Sys().(*syscall.Stat_t).Ino != log.Place.Inode
 }
 
-// look compares the book with the schedd's queue: before any submission while the book is unsure, and otherwise
+// look compares the book with the schedd's queue: before any submission if the book is unsure, and otherwise
 // periodically, because events may be missing from the log. The log is read between the two halves of the comparison,
-// so that a job which has just ended is not mistaken for one that vanished.
+// so that a job which has just ended is not mistaken for a job that vanished.
 func (t *tracker) look(now time.Time) {
 	if t.note.ID == "" || !t.book.unsure && (now.Before(t.lookupAt) || len(t.book.jobs) == 0) {
 		return
@@ -226,7 +226,7 @@ func (t *tracker) look(now time.Time) {
 	t.lookupAt = now.Add(max(lookupEvery, lookupShare*time.Since(now)))
 }
 
-// remove removes jobs from the queue that the run does not wait for.
+// remove removes from the queue the jobs that the run does not wait for.
 func (t *tracker) remove(now time.Time) {
 	t.book.disown(now)
 	if err := t.client.Remove(t.life.serving, t.book.leaving); err != nil {
@@ -236,7 +236,7 @@ func (t *tracker) remove(now time.Time) {
 	t.book.removed()
 }
 
-// answered records a command's result: after a command without an answer the next one waits.
+// answered records the result of a command: if there was no answer, the next command is delayed.
 func (t *tracker) answered(err error) {
 	switch {
 	case err != nil:
@@ -254,7 +254,7 @@ func (t *tracker) wait(why string, err error) {
 }
 
 // cleanUp removes the run's jobs and files as soon as HTCondor answers. The note is removed last, with the run's
-// folder: if corrald ends before, the next one finds it and cleans up.
+// folder: if corrald ends before that, the next corrald finds the note and cleans up.
 func (t *tracker) cleanUp() {
 	ctx := t.life.ctx
 	if !t.life.begin(ctx) {

@@ -44,8 +44,8 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
-// eventually waits until done returns true. Checks take at most a fifth of the time, because a query of HTCondor is a
-// process.
+// eventually waits until done returns true. Checks take at most a fifth of the time, because each query of HTCondor
+// starts a process.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	ctx := soon(t)
@@ -94,7 +94,7 @@ func newSite(t testing.TB) *site {
 	return newSiteWith(t, "")
 }
 
-// newSiteWith is newSite with additional configuration lines.
+// newSiteWith is like newSite, but with additional configuration lines.
 func newSiteWith(t testing.TB, extra string) *site {
 	t.Helper()
 	s := &site{TB: t, dir: folder(t)}
@@ -158,7 +158,7 @@ func (s *site) events() []string {
 	return events
 }
 
-// glidein starts a worker like the pilot does; change may modify it.
+// glidein starts a worker as the pilot does; change may modify the worker's configuration.
 func (s *site) glidein(name string, cpus int, change func(*condor.GlideinConfig)) *exec.Cmd {
 	s.Helper()
 	now := time.Now()

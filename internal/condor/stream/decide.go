@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// linger is how long worker jobs stay after the last run has ended: a script may start another run.
+	// linger is how long worker jobs are kept after the last run has ended, because a script may start another run.
 	linger = 3 * time.Second
-	// surplus is how long a worker job may wait for its slot although no task waits for a worker or its glidein is
-	// missing. Both can happen briefly between two levels of a workflow and after corrald's start.
+	// surplus is how long a worker job may wait for its slot although no task waits for a worker, or although the job's
+	// glidein is missing. Both may occur briefly, between two levels of a workflow and after corrald's start.
 	surplus = 10 * time.Second
 	// overdue is how long a worker job that waits for its slot, or is about to connect, counts as coming. After that,
-	// others are requested elsewhere.
+	// other worker jobs are requested elsewhere.
 	overdue = 30 * time.Second
-	// least is the minimum remaining time of a glidein for a worker job to be worthwhile.
+	// least is the minimum remaining time of a glidein for which a worker job is worthwhile.
 	least = 20 * time.Second
-	// patience is how long a task waits for a worker job larger than the existing ones before a glidein is cleared
-	// for it.
+	// patience is how long a task waits for a worker job larger than the existing ones before a glidein is cleared for
+	// that task.
 	patience = 10 * time.Second
 	// restMost is the maximum pause after worker jobs that ended without having connected.
 	restMost = time.Minute
@@ -32,12 +32,12 @@ const (
 // A World is the state of a stream at one moment.
 type World struct {
 	Runs      int       // number of attached runs
-	AloneFrom time.Time // since when there are none
-	Priority  int64     // of the worker jobs of the most urgent run
-	RestUntil time.Time // nothing is submitted before this time
-	StuckFrom time.Time // since when a task is Stuck; zero: none
+	AloneFrom time.Time // since when there have been no attached runs
+	Priority  int64     // priority of the worker jobs for the most urgent run
+	RestUntil time.Time // no worker job is submitted before this time
+	StuckFrom time.Time // since when a task has been Stuck; zero: no task is
 
-	Waiting []matching.Class // tasks that are not assigned to a worker, the most urgent first
+	Waiting []matching.Class // tasks that are not assigned to any worker, the most urgent first
 	Behind  int              // CPUs for tasks that wait at a worker behind others
 
 	Glideins []corral.Worker // the pool's workers, with the resources that are free according to HTCondor
@@ -52,16 +52,16 @@ type State uint8
 const (
 	Idle    State = iota // waiting for its slot
 	Running              // its program is running or about to start
-	Held                 // by HTCondor, for its own reason
+	Held                 // held by HTCondor for a reason of its own
 	Parked               // held by the user, who may release it
-	Leaving              // removed, but its slot is not free yet
+	Leaving              // removed, but the slot is not free yet
 )
 
 // A Job is a worker job in the schedd's queue.
 type Job struct {
 	ID       eventlog.JobID
 	Number   int64
-	Glidein  string // the only pool worker on which it can run
+	Glidein  string // the only pool worker on which the job can run
 	State    State
 	CPUs     int // requested or allocated
 	Priority int64
@@ -77,9 +77,9 @@ type Deed uint8
 
 const (
 	Start  Deed = iota // submit a worker job
-	Remove             // remove it from the queue
-	Rank               // set its priority to the World's
-	Retire             // let it finish its tasks and leave
+	Remove             // remove the worker job from the queue
+	Rank               // set the worker job's priority to the World's
+	Retire             // let the worker job finish its tasks and end
 	Bury               // reclaim the tasks of a worker that ended silently
 )
 
@@ -89,13 +89,13 @@ type Order struct {
 	Job  Job    // for a Start only Glidein, CPUs and Priority; for a Retire only Glidein and Number
 	Why  string // reason of a removal
 
-	Worker string // for a Bury
+	Worker string // the worker, for a Bury
 
-	Need corral.Resources // for a Start: the slot's minimum resources, for a waiting task
+	Need corral.Resources // for a Start: the slot's minimum resources, which a waiting task needs
 }
 
-// Decide returns the actions for the worker jobs of a stream. It is called with fresh data: the next World shows the
-// result of each executed order, so it is not given again.
+// Decide returns the actions for the worker jobs of a stream. It must be called with current data: the next World shows
+// the result of each executed order, so an order is not repeated.
 func Decide(now time.Time, w World) (orders []Order) {
 	if w.Runs == 0 {
 		if now.Before(w.AloneFrom.Add(linger)) {
@@ -137,8 +137,8 @@ func removals(jobs []Job, why string, is func(Job) bool) (orders []Order) {
 	return orders
 }
 
-// demand returns the number of CPUs that could be used in addition to those of the existing workers: by tasks that
-// are not assigned to a worker, and by tasks that wait at one behind others.
+// demand returns the number of CPUs that could be used in addition to those of the existing workers: by tasks that are
+// not assigned to a worker, and by tasks that wait at a worker behind other tasks.
 func (w *World) demand() (cpus int) {
 	for _, c := range w.Waiting {
 		cpus += c.Jobs * max(1, c.Needs.CPUs)
@@ -157,8 +157,8 @@ func (w *World) burials() (orders []Order) {
 	return orders
 }
 
-// starts returns the worker jobs to submit for a number of CPUs: one for each glidein with free resources, the
-// largest first, with all free CPUs or as many as are wanted.
+// starts returns the worker jobs to submit for a number of CPUs: one job for each glidein with free resources, the
+// largest glidein first, with all free CPUs or as many as are wanted.
 func (w *World) starts(now time.Time, want int) (orders []Order) {
 	want -= w.coming(now)
 	hosts := w.hosts(now)
@@ -180,7 +180,7 @@ func (w *World) starts(now time.Time, want int) (orders []Order) {
 	return orders
 }
 
-// coming returns the number of CPUs that worker jobs will soon bring.
+// coming returns the number of CPUs that worker jobs will soon provide.
 func (w *World) coming(now time.Time) (cpus int) {
 	for _, j := range w.Jobs {
 		if (j.State == Idle || j.State == Running && !w.dialled(j)) && now.Sub(j.Since) < overdue {
@@ -201,12 +201,12 @@ type host struct {
 	id    string
 	free  corral.Resources
 	left  time.Duration
-	waits bool // a worker job already waits there
+	waits bool // a worker job already waits on the host
 }
 
-// hosts returns the glideins with free resources. HTCondor reports resources that no job has; resources of worker
-// jobs that it does not know yet are subtracted here, because another worker job submitted for them would wait there
-// and block others.
+// hosts returns the glideins with free resources. HTCondor reports the resources that no job uses; resources of worker
+// jobs that HTCondor does not include yet are subtracted here, because another worker job submitted for them would wait
+// there and block others.
 func (w *World) hosts(now time.Time) (hosts []host) {
 	for _, g := range w.Glideins {
 		left := g.EndsAt.Sub(now)
@@ -234,9 +234,9 @@ func (w *World) hosts(now time.Time) (hosts []host) {
 	return hosts
 }
 
-// fitting returns the resources that the most urgent fitting tasks need on a host. The GPUs are those of the first
-// such task that needs any, so that it need not wait until a worker job without GPUs has left. If tasks wait only at
-// other workers, any host will do.
+// fitting returns the resources that the most urgent fitting tasks need on a host. The GPUs are those of the first such
+// task that needs any GPUs, so that this task need not wait until a worker job without GPUs has ended. If tasks wait
+// only at other workers, any host is suitable.
 func (w *World) fitting(h host) (need corral.Resources, some bool) {
 	for _, c := range w.Waiting {
 		if !c.Needs.FitIn(h.free) || c.Needs.Time >= h.left {
@@ -252,9 +252,9 @@ func (w *World) fitting(h host) (need corral.Resources, some bool) {
 	return need, some || len(w.Waiting) == 0
 }
 
-// Stuck reports whether a task waits that is too large for every worker job although it would fit a glidein: on each
-// such glidein, small worker jobs hold the resources it needs. As long as tasks follow each other there, they would
-// hold them forever.
+// Stuck reports whether a waiting task is too large for every worker job although it would fit a glidein: on each such
+// glidein, small worker jobs hold the resources that the task needs, and would hold them for as long as they receive
+// tasks.
 func (w *World) Stuck(now time.Time) bool {
 	_, stuck := w.wide(now)
 	return stuck
@@ -274,8 +274,9 @@ func (w *World) wide(now time.Time) (need matching.Resources, stuck bool) {
 	return need, false
 }
 
-// retirements clears a glidein for a task that has been stuck for long: its worker jobs finish their tasks. Until
-// they have left, no other glidein is cleared, and nothing is submitted for this one.
+// retirements returns orders that clear a glidein for a task that has been stuck for a long time: the glidein's worker
+// jobs finish their tasks and end. Until they have ended, no other glidein is cleared, and no worker job is submitted
+// for this glidein.
 func (w *World) retirements(now time.Time) (orders []Order) {
 	need, stuck := w.wide(now)
 	if !stuck || w.StuckFrom.IsZero() || now.Sub(w.StuckFrom) < patience {
@@ -302,15 +303,15 @@ func (w *World) retirements(now time.Time) (orders []Order) {
 	return nil
 }
 
-// clearing reports whether a worker job on a glidein was retired and has not left yet.
+// clearing reports whether a worker job on a glidein was retired and has not ended yet.
 func (w *World) clearing(glidein string) bool {
 	return slices.ContainsFunc(w.Workers, func(s corral.Worker) bool {
 		return s.Draining && jobfiles.OnGlidein(s.ID) == glidein
 	})
 }
 
-// Rest returns how long nothing is submitted after a number of worker jobs in a row that ended without having
-// connected.
+// Rest returns the pause before the next submission after the given number of consecutive failures, in which worker
+// jobs ended without having connected.
 func Rest(failures int) time.Duration {
 	if failures == 0 {
 		return 0

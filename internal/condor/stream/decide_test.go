@@ -144,7 +144,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A worker job gets GPUs if any fitting task needs them, whatever tasks come before it, and only free ones.
+// A worker job is assigned GPUs if any fitting task needs them, whatever tasks precede that task, and only free GPUs.
 func TestGPUsAreTakenAlong(t *testing.T) {
 	t.Parallel()
 	wants := func(gpus int) []matching.Class {
@@ -173,8 +173,8 @@ func TestGPUsAreTakenAlong(t *testing.T) {
 	}
 }
 
-// In any world: no glidein is asked for more than it has, none gets a second waiting worker job, no job is removed
-// twice, and once all orders have taken effect, no more follow.
+// In any world, no more resources are requested from a glidein than it has, no glidein receives a second waiting worker
+// job, no job is removed twice, and once all orders have taken effect, no more orders follow.
 func TestDecideSettles(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -197,7 +197,7 @@ func TestDecideSettles(t *testing.T) {
 			if len(orders) == 0 {
 				break
 			}
-			if round > 4*8 { // one worker job of one CPU each time, until all glideins are full
+			if round > 4*8 { // at least one worker job of one CPU per round, until all glideins are full
 				t.Fatalf("it goes on and on: %s", text(orders))
 			}
 			w.carry(t, orders)

@@ -1,20 +1,20 @@
 // Package stream runs tasks in an HTCondor pool without one HTCondor job for each task.
 //
-// Instead, worker jobs claim slots. Each is a program (internal/node/condorworker) that connects to corrald and
-// receives tasks over its connection, like the workers of an embedded cluster: from a dispatcher, by the same
-// matching. HTCondor decides which job gets a slot; tasks follow each other there within milliseconds.
+// Instead, worker jobs claim slots. A worker job is a program (internal/node/condorworker) that connects to corrald and
+// receives tasks over this connection, like the workers of an embedded cluster: from a dispatcher, by the same
+// matching. HTCondor decides which job receives a slot; tasks follow each other in that slot within milliseconds.
 //
-// A Stream belongs to one cluster. For runs it is a queue: a dispatcher and a list of attached runs. Behind it one
-// goroutine, the keeper, maintains as many worker jobs as can be used: Decide, which is pure, compares the waiting
-// tasks with the glideins' free resources and with the worker jobs in the schedd's queue.
+// A Stream belongs to one cluster. To runs, the Stream is a queue: a dispatcher and a list of attached runs. In the
+// background one goroutine, the keeper, maintains as many worker jobs as can be used: Decide, which is pure, compares
+// the waiting tasks with the glideins' free resources and with the worker jobs in the schedd's queue.
 //
 // # Promises
 //
-// A worker job has a number that is unique in its stream. The number is on disk before the job is submitted, and in
-// the job's ad, so if corrald is killed in between, the next one finds the job by its number: the queue is looked up
-// before anything is submitted.
+// A worker job has a number that is unique in its stream. The number is on disk before the job is submitted, and is
+// part of the job's ad. So if corrald is killed in between, the next corrald finds the job by its number: it queries
+// the queue before it submits any worker job.
 //
-// Whatever happens to a worker job, its tasks belong to the dispatcher: a worker that is asked to leave (condor_rm,
-// condor_hold, the end of its glidein) returns them, and a lost one loses them when its lease expires. A restarted
-// corrald finds its workers, or they find it.
+// Whatever happens to a worker job, its tasks belong to the dispatcher: a worker that is asked to leave (by condor_rm,
+// condor_hold, or the end of its glidein) returns its tasks, and a lost worker loses them when its lease expires. After
+// a restart, corrald finds its workers, or they find corrald.
 package stream

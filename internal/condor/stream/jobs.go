@@ -20,7 +20,7 @@ const (
 	needGPUsAttribute   = "CorralStreamNeedGPUs"
 )
 
-// jobAttributes are the attributes requested for each job in the queue.
+// jobAttributes lists the attributes that are requested for each job in the queue.
 var jobAttributes = []string{
 	"ClusterId", "ProcId", "JobStatus", "HoldReasonCode", "HoldReason", "EnteredCurrentStatus", "JobPrio",
 	"CpusProvisioned", "MemoryProvisioned", "GPUsProvisioned",
@@ -30,7 +30,7 @@ var jobAttributes = []string{
 // heldByUser is HTCondor's code for a hold by condor_hold.
 const heldByUser = 1
 
-// jobOf reads the ad of a worker job.
+// jobOf returns the worker job that an ad describes.
 func jobOf(ad classad.Ad) Job {
 	j := Job{ID: schedd.IDOf(ad)}
 	j.Number, _ = ad.Int(numberAttribute)
@@ -67,23 +67,25 @@ func jobOf(ad classad.Ad) Job {
 	return j
 }
 
-// requirements are those of a worker job: the glidein for which it was submitted, with room for a waiting task.
+// requirements are the requirements of a worker job: the glidein for which the job was submitted, with room for a
+// waiting task.
 const requirements = `TARGET.CorralWorker =?= MY.CorralStreamGlidein && TARGET.CorralPilot =!= undefined` +
 	` && TARGET.CorralHome =!= undefined` +
 	` && TARGET.Cpus >= MY.CorralStreamNeedCpus && TARGET.Memory >= MY.CorralStreamNeedMemory`
 
-// In a divided slot a worker job takes its number of CPUs, or what is left, and memory in proportion; GPUs likewise
-// if a task needs some. In a static slot there is no choice.
+// In a divided slot a worker job requests its number of CPUs or all remaining ones, and memory in proportion; the same
+// applies to GPUs if a task needs any. A static slot leaves no choice.
 const (
 	requestCPUs   = "min({CorralStreamCpus, TARGET.Cpus})"
 	requestMemory = "max({CorralStreamNeedMemory, TARGET.Memory * RequestCpus / TARGET.Cpus})"
 	requestGPUs   = "max({CorralStreamNeedGPUs, TARGET.GPUs * RequestCpus / TARGET.Cpus})"
 )
 
-// runnerMiB is the worker's own memory in addition to its tasks', which may use all memory of the slot.
+// runnerMiB is the memory in MiB that the worker itself uses in addition to its tasks, which may use all memory of the
+// slot.
 const runnerMiB = 24
 
-// describe returns the input of condor_submit for worker jobs, whose numbers begin with first. dir contains the
+// describe returns the input for condor_submit for worker jobs, whose numbers begin with first. dir contains the
 // sandbox file.
 func describe(name, dir string, first int64, starts []Order) condor.Submit {
 	s := condor.Submit{
@@ -103,7 +105,7 @@ func describe(name, dir string, first int64, starts []Order) condor.Submit {
 			"CorralStreamNeedCpus": int64(max(1, o.Need.CPUs)), needMemoryAttribute: memory(o.Need),
 			"JobPrio": o.Job.Priority,
 		}
-		if o.Need.GPUs > 0 { // otherwise HTCondor's matching ignores GPUs
+		if o.Need.GPUs > 0 { // if absent, HTCondor's matching ignores GPUs
 			ad["RequestGPUs"], ad[needGPUsAttribute] = classad.Expr(requestGPUs), int64(o.Need.GPUs)
 		}
 		if o.Need.DiskMiB > 0 {

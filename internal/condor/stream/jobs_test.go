@@ -56,7 +56,7 @@ func TestJobOf(t *testing.T) {
 	}
 }
 
-// Attributes specific to one worker job are only in its ad, so that all can share a submission.
+// Attributes that are specific to one worker job are only in its ad, so that all worker jobs can share a submission.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -107,7 +107,7 @@ func TestNumbersAreReserved(t *testing.T) {
 	if err := again.recall(); err != nil || again != n {
 		t.Errorf("the next corrald knows %+v, %v, want %+v", again, err, n)
 	}
-	n.path = filepath.Join(path, "none") // nothing can be written there
+	n.path = filepath.Join(path, "none") // no file can be written there
 	if _, err := n.reserve(1); err == nil || n.Last != 9 {
 		t.Errorf("numbers that could not be noted: %v, the last is %d", err, n.Last)
 	}
@@ -131,7 +131,7 @@ func TestDamagedNoteIsKept(t *testing.T) {
 	}
 }
 
-// The roll reports the priority of the most urgent run, and since when there are no runs.
+// The roll reports the priority of the most urgent run, and since when there have been no runs.
 func TestRoll(t *testing.T) {
 	t.Parallel()
 	r := newRoll(now)
@@ -140,7 +140,7 @@ func TestRoll(t *testing.T) {
 	r.rank(1, 5)
 	r.rank(2, 9)
 	r.rank(2, 3)
-	r.rank(3, 99) // it is not attached
+	r.rank(3, 99) // this run is not attached
 	var w World
 	if r.fill(&w); w.Runs != 2 || w.Priority != 9 {
 		t.Errorf("%d runs, priority %d", w.Runs, w.Priority)

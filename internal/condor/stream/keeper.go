@@ -22,17 +22,18 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// Intervals of a keeper. The data for its decisions is in memory except the schedd's queue, which must be queried.
+// Intervals of a keeper. The data for the keeper's decisions is in memory, except for the schedd's queue, which must be
+// queried.
 const (
-	breath    = 100 * time.Millisecond // minimum interval of two steps
-	tick      = 250 * time.Millisecond // between two steps while there is something to maintain
+	breath    = 100 * time.Millisecond // minimum interval between two steps
+	tick      = 250 * time.Millisecond // between two steps while there are runs or worker jobs to maintain
 	lookFast  = time.Second            // between two queries of the queue while orders are due or jobs are coming
 	lookSlow  = 10 * time.Second       // while there are runs or worker jobs
-	silentMin = time.Second            // after a command without an answer; doubled up to silentMax
+	silentMin = time.Second            // pause after a command without an answer; doubled up to silentMax
 	silentMax = 30 * time.Second
 )
 
-// A keeper makes sure that a stream has the worker jobs that it can use. All of it belongs to the goroutine of run.
+// A keeper makes sure that a stream has the worker jobs that it can use. All fields belong to the goroutine of run.
 type keeper struct {
 	lg         *slog.Logger
 	cfg        Config
@@ -41,14 +42,14 @@ type keeper struct {
 	dispatcher *dispatch.Dispatcher
 	roll       *roll
 
-	jobs     []Job          // in the schedd's queue at the last query
+	jobs     []Job          // jobs in the schedd's queue at the last query
 	lookedAt time.Time      // time of HTCondor's last answer; zero: none yet
 	sentAt   time.Time      // time of the last submission of worker jobs
 	fresh    map[int64]bool // :: submitted worker job that has not connected → HTCondor accepted it
-	failures int            // queries in a row that found such jobs had ended
-	restTill time.Time      // nothing is submitted before this time
-	stuck    time.Time      // since when a task is stuck; zero: none
-	silence  time.Duration  // the pause after the last command if it had no answer; otherwise 0
+	failures int            // consecutive queries which found that such jobs had ended
+	restTill time.Time      // no worker job is submitted before this time
+	stuck    time.Time      // since when a task has been stuck; zero: no task is
+	silence  time.Duration  // pause after the last command if it was not answered; otherwise 0
 	askFrom  time.Time      // HTCondor is not queried before this time
 }
 
@@ -68,8 +69,7 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// quiet reports whether there is nothing to maintain: no run, no worker, and no worker job that might be in the
-// queue.
+// quiet reports whether nothing has to be maintained: no run, no worker, and no worker job that might be in the queue.
 func (k *keeper) quiet() bool {
 	var w World
 	k.roll.fill(&w)
@@ -77,7 +77,7 @@ func (k *keeper) quiet() bool {
 	return looked && w.Runs == 0 && len(k.jobs) == 0 && len(k.fresh) == 0 && len(k.dispatcher.Workers()) == 0
 }
 
-// step queries the queue if it is time for that and acts on the result.
+// step queries the queue if a query is due, and acts on the result.
 func (k *keeper) step(ctx context.Context, now time.Time) {
 	w := k.world(now)
 	k.welcome(w.Workers)
@@ -108,7 +108,7 @@ func (k *keeper) unanswered(err error) {
 	k.askFrom = time.Now().Add(k.silence)
 }
 
-// world returns the state that is known without a query of HTCondor.
+// world returns the state that is known without querying HTCondor.
 func (k *keeper) world(now time.Time) World {
 	w := World{Glideins: k.cfg.Glideins(), Workers: k.dispatcher.Workers(), Jobs: k.jobs, RestUntil: k.restTill}
 	w.Waiting, _ = k.dispatcher.Load()
@@ -136,8 +136,8 @@ func (k *keeper) welcome(workers []corral.Worker) {
 	}
 }
 
-// due reports whether it is time to query the queue: soon if orders are due or jobs are coming, according to the last
-// query. A stream that never had a worker job has none in the queue.
+// due reports whether a query of the queue is due: sooner if orders are due or jobs are coming, according to the last
+// query. If a stream never had a worker job, its queue is known to be empty.
 func (k *keeper) due(now time.Time, w World) bool {
 	begun, rest := k.note.Last > 0, now.Sub(k.lookedAt)
 	switch {
@@ -149,7 +149,7 @@ func (k *keeper) due(now time.Time, w World) bool {
 	return begun && (w.Runs > 0 || len(k.jobs) > 0 || len(w.Workers) > 0) && rest >= lookSlow
 }
 
-// unsettled reports whether worker jobs are starting or ending whose outcome the last query does not show.
+// unsettled reports whether any worker jobs are starting or ending and the last query does not show the outcome.
 func (k *keeper) unsettled(now time.Time, w World) bool {
 	return len(k.fresh) > 0 || len(w.Absent) > 0 || k.sentAt.After(k.lookedAt) || w.coming(now) > 0
 }
@@ -180,9 +180,9 @@ func (k *keeper) look(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// missed records worker jobs that have left the queue without having connected. Those missed in one query count as
-// one failure, because they most likely have the same cause. A job whose submission had no answer may never have been
-// in the queue.
+// missed records worker jobs that have left the queue without having connected. Jobs that are missed in the same query
+// count as one failure, because they most likely have the same cause. A job whose submission was not answered does not
+// count, because it may never have been in the queue.
 func (k *keeper) missed(here map[int64]bool, now time.Time) {
 	before := k.failures
 	for number, was := range k.fresh {
@@ -201,7 +201,7 @@ func (k *keeper) missed(here map[int64]bool, now time.Time) {
 	}
 }
 
-// maxComplaint is the number of bytes of an error output that are read.
+// maxComplaint is the maximum number of bytes that are read of an error output.
 const maxComplaint = 64 << 10
 
 // sweep removes the error output of worker jobs that are gone.
@@ -215,7 +215,7 @@ func (k *keeper) sweep(here map[int64]bool) {
 	}
 }
 
-// carryOut executes orders. An error means that HTCondor gave no answer: the next query shows the result.
+// carryOut executes orders. An error means that HTCondor did not answer; the next query shows the result.
 func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 	var starts []Order
 	var ranks []eventlog.JobID
@@ -229,7 +229,7 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 			k.lg.Info("removing a worker job", "number", o.Job.Number, "glidein", o.Job.Glidein, "why", o.Why,
 				"hold", o.Job.Hold)
 			leaving[o.Job.ID] = true
-			if _, early := k.fresh[o.Job.Number]; early && o.Job.State == Held { // the next one would be held, too
+			if _, early := k.fresh[o.Job.Number]; early && o.Job.State == Held { // the next job would also be held
 				k.failures = failures + 1
 				k.restTill = time.Now().Add(Rest(k.failures))
 			}
@@ -254,7 +254,7 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 	return k.submit(ctx, starts)
 }
 
-// submit submits worker jobs. It records their numbers first, so that they are found if the answer is lost.
+// submit submits worker jobs. It records their numbers first, so that the jobs can be found if the answer is lost.
 func (k *keeper) submit(ctx context.Context, starts []Order) error {
 	if len(starts) == 0 {
 		return nil
@@ -285,7 +285,7 @@ func (k *keeper) submit(ctx context.Context, starts []Order) error {
 	return err
 }
 
-// writeSandbox writes the file that worker jobs take with them.
+// writeSandbox writes the file that is transferred with worker jobs.
 func (k *keeper) writeSandbox() error {
 	text, err := json.Marshal(jobfiles.Stream{Tag: Tag(k.cfg.Cluster), Token: k.note.Token})
 	if err != nil {

@@ -56,7 +56,7 @@ func TestWorkerJobsThatVanishTogether(t *testing.T) {
 	}
 }
 
-// A submission without an answer does not count as failed worker jobs unless the next query finds them.
+// The worker jobs of a submission without an answer do not count as failed unless the next query finds them.
 func TestSubmissionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	three := []Order{{Job: Job{Glidein: "g/0", CPUs: 1}}, {Job: Job{Glidein: "g/1", CPUs: 1}}, {Job: Job{Glidein: "g/2", CPUs: 1}}}
@@ -99,7 +99,7 @@ func TestWorkerJobsThatAreHeld(t *testing.T) {
 	}
 }
 
-// A failed query does not count as one: jobs in the queue from before a restart are found when HTCondor answers.
+// A failed query does not count as a query: jobs in the queue from before a restart are found when HTCondor answers.
 func TestLooksUntilThereIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	k := testKeeper(t, map[string]string{"condor_q": "kill -9 $$"})
@@ -111,7 +111,7 @@ func TestLooksUntilThereIsAnAnswer(t *testing.T) {
 	}
 }
 
-// While there is nothing to maintain, a keeper waits for a change.
+// While a keeper has nothing to maintain, it waits for a change.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -16,25 +16,25 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// A note holds what the next corrald must know about a stream's worker jobs. It is on disk before the first of them
-// is submitted.
+// A note holds the data that the next corrald needs to find a stream's worker jobs. It is on disk before the first
+// worker job is submitted.
 type note struct {
-	Name  string `json:"name"`  // of the stream in the schedd, where other corralds may have clusters with this number
+	Name  string `json:"name"`  // unique in the schedd, where other corralds may have clusters with this number
 	Token string `json:"token"` // admits worker jobs
 	Last  int64  `json:"last"`  // number of the last submitted worker job
 
 	path string
 }
 
-// maxNote exceeds the length of any note, in bytes.
+// maxNote is a length in bytes that exceeds the length of any note.
 const maxNote = 4096
 
-// recall reads the note, or begins a new one if there is none. A note that cannot be read may name jobs in the
-// schedd, so it is never replaced.
+// recall reads the note, or begins a new note if there is none. A note that cannot be read is never replaced, because
+// it may name jobs in the schedd.
 func (n *note) recall() error {
 	text, err := input.ReadFile(n.path, maxNote)
 	if errors.Is(err, fs.ErrNotExist) {
-		n.Name, n.Token = rand.Text(), rand.Text() // another corrald cannot choose the same
+		n.Name, n.Token = rand.Text(), rand.Text() // another corrald cannot choose the same name
 		return nil
 	}
 	if err == nil {
@@ -49,7 +49,8 @@ func (n *note) recall() error {
 	return nil
 }
 
-// reserve reserves numbers for worker jobs and returns the first. They are reserved once it has returned.
+// reserve reserves numbers for worker jobs and returns the first number. The reservation is on disk when reserve
+// returns.
 func (n *note) reserve(jobs int) (first int64, err error) {
 	next := *n
 	first, next.Last = next.Last+1, next.Last+int64(jobs)
@@ -81,7 +82,7 @@ const tagStart = "corral-stream-"
 // Tag returns the tag of a cluster's worker jobs.
 func Tag(cluster corral.ClusterID) string { return tagStart + strconv.FormatInt(int64(cluster), 10) }
 
-// ClusterOf returns the cluster whose worker jobs have this tag; false if it is another kind of tag.
+// ClusterOf returns the cluster whose worker jobs have this tag, or false if it is another kind of tag.
 func ClusterOf(tag string) (corral.ClusterID, bool) {
 	digits, ours := strings.CutPrefix(tag, tagStart)
 	n, err := strconv.ParseInt(digits, 10, 64)

@@ -20,12 +20,12 @@ import (
 type Config struct {
 	Cluster  corral.ClusterID
 	Tools    condor.Tools
-	Dir      string                 // of the stream alone, absolute; it exists
+	Dir      string                 // absolute path of an existing folder that only this stream uses
 	Glideins func() []corral.Worker // returns the pool's workers
 	Dispatch dispatch.Config        // configures the dispatcher of worker jobs
 
-	// Claim is how long runs have to attach themselves after a restart before existing worker jobs are removed; 0: 30
-	// s.
+	// Claim is the time after a restart within which runs must attach themselves before existing worker jobs are
+	// removed; 0: 30 s.
 	Claim time.Duration
 }
 
@@ -40,7 +40,7 @@ type Stream struct {
 	done       chan struct{} // closed when the keeper has ended
 }
 
-// Open returns the stream in a folder and starts maintaining its worker jobs. It must be closed.
+// Open returns the stream in a folder and starts maintaining its worker jobs. The stream must be closed.
 func Open(lg *slog.Logger, cfg Config) (*Stream, error) {
 	cfg.Claim = cmp.Or(cfg.Claim, 30*time.Second)
 	n := note{path: filepath.Join(cfg.Dir, "note.json")}
@@ -75,7 +75,7 @@ func Open(lg *slog.Logger, cfg Config) (*Stream, error) {
 // Clear removes all worker jobs of a cluster that is about to be deleted.
 func (s *Stream) Clear(ctx context.Context) error { return s.client.RemoveAll(ctx, s.name) }
 
-// Close stops serving worker jobs and runs. Worker jobs continue and look for the next corrald.
+// Close stops serving worker jobs and runs. Worker jobs continue to run and look for the next corrald.
 func (s *Stream) Close() {
 	s.quit()
 	<-s.done
@@ -94,7 +94,7 @@ func (s *Stream) Attach(run corral.RunID, sink dispatch.Sink) {
 	s.roll.attach(run)
 }
 
-// Detach drops the run and its jobs. A moment after the last run is detached, the worker jobs are removed.
+// Detach removes the run and its jobs. Shortly after the last run is detached, the worker jobs are removed.
 func (s *Stream) Detach(run corral.RunID) {
 	s.dispatcher.Detach(run)
 	s.roll.detach(run, time.Now())
@@ -108,10 +108,10 @@ func (s *Stream) Submit(jobs []execution.Job) {
 	s.dispatcher.Submit(jobs)
 }
 
-// Cancel kills jobs of the run, or all of them if no numbers are given.
+// Cancel kills the jobs of the run with the given numbers, or all its jobs if no numbers are given.
 func (s *Stream) Cancel(run corral.RunID, jobs ...int64) { s.dispatcher.Cancel(run, jobs...) }
 
-// Withdraw returns jobs of the run that are not assigned to a worker.
+// Withdraw returns the given jobs to the run, unless they are assigned to a worker.
 func (s *Stream) Withdraw(run corral.RunID, seqs []int64) { s.dispatcher.Withdraw(run, seqs) }
 
 // Expect announces that a worker may have jobs from before a restart.
@@ -119,13 +119,13 @@ func (s *Stream) Expect(run corral.RunID, worker string, jobs []execution.Job) {
 	s.dispatcher.Expect(run, worker, jobs)
 }
 
-// A roll lists the attached runs and their urgency. It is the only data that runs and the keeper share.
+// A roll lists the attached runs and their urgency. A roll is the only data that runs and the keeper share.
 type roll struct {
 	roused chan struct{} // holds a token when the keeper should take a step
 
 	mu    sync.Mutex             // guards the fields below
 	runs  map[corral.RunID]int64 // :: run → the highest priority of its jobs
-	alone time.Time              // since when there are no runs; after a restart, until when earlier runs may attach
+	alone time.Time              // since when there have been no runs; after a restart, until when runs may attach
 }
 
 func newRoll(alone time.Time) *roll {

@@ -12,33 +12,34 @@ import (
 // A Roster holds the workers of a pilot and the hosts that it has lost.
 type Roster struct {
 	Workers []*Worker
-	Lost    []corral.LostHost // hosts whose worker failed, or that never had one
-	hosts   int               // number requested for the pilot
+	Lost    []corral.LostHost // hosts whose worker failed, or that never had a worker
+	hosts   int               // number of hosts requested for the pilot
 	here    string            // the batch system's name for the supervisor's node, if known
-	limit   corral.Seconds    // on idle time; 0: none
+	limit   corral.Seconds    // limit on idle time; 0: none
 }
 
-// A Worker represents one of the hosts requested for the pilot and the state of the processes that served it.
+// A Worker represents one of the hosts requested for the pilot, and the state of the processes that have served that
+// host.
 type Worker struct {
 	ID     string
-	Node   string // node of the worker, if not the supervisor's; empty: the supervisor's
+	Node   string // node of the worker; empty: the supervisor's node
 	number int    // number of its host
 
-	running   bool      // a process of it exists
+	running   bool      // a process of the worker exists
 	notBefore time.Time // earliest time of the next start
 	deaths    int       // consecutive deaths of its processes without a registration
 
-	registeredAt time.Time // time of the latest registration; zero: its process has not registered yet
-	idleSince    time.Time // zero: it is working
+	registeredAt time.Time // time of the latest registration; zero: the process has not registered yet
+	idleSince    time.Time // zero: the worker is working
 	idleToldAt   time.Time
 
-	done    bool   // it needs no process any more
-	left    Left   // reason for leaving, as the worker gave it; empty: it was abandoned
-	trouble string // what went wrong; empty: nothing
+	done    bool   // the worker needs no further process
+	left    Left   // the worker's own reason for leaving; empty: it was abandoned
+	trouble string // description of a problem; empty: none
 }
 
-// NewRoster assigns the workers to nodes. The nodes are the batch job's, starting with the supervisor's; if there are
-// no others, all workers are on the supervisor's node, here. A host without a node is lost from the beginning.
+// NewRoster assigns the workers to nodes. nodes lists the batch job's nodes, starting with the supervisor's; if it
+// lists no others, all workers are on the supervisor's node, here. A host without a node is lost from the beginning.
 func NewRoster(tag string, p jobfiles.Pilot, nodes []string, here string) *Roster {
 	r := &Roster{hosts: p.Hosts, here: here, limit: p.Idle}
 	for i := range p.Hosts {
@@ -88,8 +89,9 @@ func (r *Roster) Serving() int { return r.count(func(w *Worker) bool { return w.
 
 func (r *Roster) allLeft() bool { return r.count(func(w *Worker) bool { return !w.done }) == 0 }
 
-// Due returns the workers to start now. Each of them is due again after a delay in case the start fails. On another
-// node the delay doubles with each death, so that a network hiccup does not cost the pilot a node.
+// Due returns the workers to start now. Each of these workers becomes due again after a delay in case the start fails.
+// On a node other than the supervisor's the delay doubles with each death, so that a network hiccup does not cost the
+// pilot a node.
 func (r *Roster) Due(now time.Time) (due []*Worker) {
 	for _, w := range r.Workers {
 		if w.running || w.done || now.Before(w.notBefore) {
@@ -104,13 +106,13 @@ func (r *Roster) Due(now time.Time) (due []*Worker) {
 	return due
 }
 
-// Start records that the worker has a process, which has not registered.
+// Start records that the worker has a process that has not registered yet.
 func (w *Worker) Start() { w.running, w.registeredAt, w.idleSince = true, time.Time{}, time.Time{} }
 
 // Register records that the worker has registered with its cluster, possibly again. It resets the count of deaths.
 func (w *Worker) Register(now time.Time) { w.registeredAt, w.deaths = now, 0 }
 
-// Idle records how long the worker has been idle; 0: it is working.
+// Idle records how long the worker has been idle; 0 means that it is working.
 func (w *Worker) Idle(since time.Duration, now time.Time) {
 	w.idleToldAt, w.idleSince = now, time.Time{}
 	if since > 0 {
@@ -119,7 +121,7 @@ func (w *Worker) Idle(since time.Duration, now time.Time) {
 }
 
 // Leave records that the worker has left, with its final report. If the report mentions trouble, the worker's host is
-// lost, and Leave returns it.
+// lost, and Leave returns that host.
 func (r *Roster) Leave(w *Worker, left Left, trouble string) *corral.LostHost {
 	w.running, w.done, w.left, w.trouble = false, true, left, trouble
 	if trouble == "" {
@@ -129,7 +131,7 @@ func (r *Roster) Leave(w *Worker, left Left, trouble string) *corral.LostHost {
 }
 
 // Die records that the worker's process died or could not be started. A worker that dies too often in a row is
-// abandoned: its host is lost, and Die returns it.
+// abandoned: its host is lost, and Die returns that host.
 func (r *Roster) Die(w *Worker, how string) *corral.LostHost {
 	w.running = false
 	if w.deaths++; w.deaths <= maxDeaths {
@@ -146,8 +148,8 @@ func (r *Roster) lose(w *Worker) *corral.LostHost {
 	return &l
 }
 
-// blamed returns the node on which a worker failed. It is empty if the node is not to blame: the cluster would refuse
-// the worker from any other, or another worker serves on the same node.
+// blamed returns the node on which a worker failed. The result is empty if the node is not to blame, because the
+// cluster would refuse the worker from any other node, or because another worker is serving on the same node.
 func (r *Roster) blamed(w *Worker) string {
 	if w.left == LeftRefused {
 		return ""
@@ -158,12 +160,13 @@ func (r *Roster) blamed(w *Worker) string {
 	return cmp.Or(w.Node, r.here)
 }
 
-// Remaining returns a message with the number of hosts that are left.
+// Remaining returns a message that contains the number of hosts that are left.
 func (r *Roster) Remaining() string {
 	return fmt.Sprintf("%d of %d hosts are left", r.Serving(), r.hosts)
 }
 
-// shortfall returns a suffix for a reason, stating that some hosts did not serve; empty: all served, or none.
+// shortfall returns a suffix for a reason, which states that some hosts did not serve, or "" if all hosts served, or
+// none.
 func (r *Roster) shortfall() string {
 	if len(r.Lost) == 0 || r.Serving() == 0 {
 		return ""
@@ -177,9 +180,9 @@ func (r *Roster) idle(now time.Time) bool {
 	return limit > 0 && !r.allLeft() && r.count(func(w *Worker) bool { return !w.done && !w.idleFor(limit, now) }) == 0
 }
 
-// idleFor reports whether the worker has been idle for limit. The time counts from its latest registration, because a
-// dispatcher that comes back has tasks for it at once. While the dispatcher is unreachable, the worker cannot tell
-// whether there is work, so the limit is extended by routeWait.
+// idleFor reports whether the worker has been idle for limit. The time counts from the worker's latest registration,
+// because a dispatcher that becomes reachable again has tasks for the worker at once. While the dispatcher is
+// unreachable, the worker cannot determine whether there is work, so the limit is extended by routeWait.
 func (w *Worker) idleFor(limit time.Duration, now time.Time) bool {
 	if w.registeredAt.IsZero() || w.idleSince.IsZero() {
 		return false

@@ -11,7 +11,7 @@ import (
 
 var start = time.Unix(1e9, 0)
 
-// at returns the time that many seconds after the start.
+// at returns the time the given number of seconds after the start.
 func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 
 func roster(hosts int, nodes ...string) *Roster {
@@ -45,8 +45,7 @@ func TestNewRosterAssignsNodes(t *testing.T) {
 	}
 }
 
-// A node is named if its only worker or all of its workers failed, but not if another node would fail in the same
-// way.
+// A node is blamed if its only worker or all of its workers failed, but not if the same would happen on another node.
 func TestBlamedNode(t *testing.T) {
 	t.Parallel()
 	type end struct {
@@ -77,8 +76,8 @@ func TestBlamedNode(t *testing.T) {
 	}
 }
 
-// A worker that dies is restarted, with growing delays on another node, until it has died four times in a row.
-// Registering in between resets the count.
+// A worker that dies is restarted, with increasing delays on another node, until it has died four times in a row. A
+// registration in between resets the count.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	const often = ": died, 4 times in a row without having registered"

@@ -12,25 +12,25 @@ import (
 type Phase int
 
 const (
-	Staying  Phase = iota // workers are started when they are due
+	Staying  Phase = iota // workers are started when they become due
 	Draining              // workers finish their tasks
-	Leaving               // workers leave at once; at KillAt they are killed
+	Leaving               // workers leave at once, and are killed at KillAt
 )
 
 // A Stay determines how long a pilot may stay and how its stay ends. The first reason to drain is kept, and so is the
-// first reason to leave at once. Later reasons change nothing, so that the report names what began the end.
+// first reason to leave at once. Later reasons are ignored, so that the report names the original cause of the end.
 type Stay struct {
 	Started time.Time
 	End     time.Time // deadline for the workers' departure
 	RouteBy time.Time // deadline for corrald's first answer
 	reserve time.Duration
 
-	report jobfiles.Report // without an outcome: the pilot stays
-	killAt time.Time       // zero: the pilot stays, or drains
+	report jobfiles.Report // has no outcome while the pilot stays
+	killAt time.Time       // zero while the pilot stays or drains
 }
 
-// NewStay returns the stay of a pilot with the given walltime. Its end leaves a reserve in which the pilot can leave
-// in an orderly way, so that the batch system never has to end it.
+// NewStay returns the stay of a pilot with the given walltime. The stay ends early enough for the pilot to leave in an
+// orderly way, so that the batch system never has to end the pilot.
 func NewStay(started time.Time, walltime time.Duration) *Stay {
 	reserve := jobfiles.Reserve(walltime)
 	return &Stay{
@@ -59,12 +59,14 @@ func (s *Stay) Drain(o corral.Outcome, reason string) {
 	}
 }
 
-// lateNotice is the divisor that determines how late in a pilot's time a notice only means that the time is over.
+// lateNotice is the divisor that determines the last part of a pilot's time: in this part a notice only means that the
+// time is over.
 const lateNotice = 10
 
-// Notice handles a signal by which the batch system announces that it will take the nodes back: running tasks may
-// finish, and no new task begins. Batch systems are also configured to send such signals before the walltime is over;
-// a pilot that has used all but a tenth of its time has expired, and another may follow it without using up a retry.
+// Notice handles a signal by which the batch system announces that it will reclaim the nodes: running tasks may finish,
+// and no new task begins. Batch systems may also be configured to send such signals before the walltime is over. A
+// pilot that has used all but a tenth of its time counts as expired, and another pilot may follow without using up a
+// retry.
 func (s *Stay) Notice(now time.Time, signal string) {
 	if s.End.Sub(now) <= s.End.Sub(s.Started)/lateNotice {
 		s.Drain(corral.OutcomeExpired, "the batch system gave notice ("+signal+") near the end of the walltime")
@@ -73,9 +75,9 @@ func (s *Stay) Notice(now time.Time, signal string) {
 	s.Drain(corral.OutcomePreempted, "the batch system gave notice ("+signal+") that it takes the nodes back")
 }
 
-// Leave decides to leave at once. A pilot that was draining when its time ended keeps its outcome: it has done what
-// was requested, and its reason mentions the interrupted tasks. At the end of its time it has half of the reserve to
-// leave, which may be longer than Grace.
+// Leave decides to leave at once. A pilot that was draining when its time ended keeps its outcome, because it has done
+// what was requested; its reason mentions the interrupted tasks. At the end of its time a pilot may use half of the
+// reserve to leave, which may be longer than Grace.
 func (s *Stay) Leave(now time.Time, o corral.Outcome, reason string) {
 	if s.Phase() == Leaving {
 		return
@@ -92,8 +94,7 @@ func (s *Stay) Leave(now time.Time, o corral.Outcome, reason string) {
 	s.report.Outcome, s.report.Reason = o, reason
 }
 
-// Fail decides to leave at once because the pilot cannot do its work. Transient means that another attempt may
-// succeed.
+// Fail decides to leave at once because the pilot cannot do its work. transient means that another attempt may succeed.
 func (s *Stay) Fail(now time.Time, transient bool, reason string) {
 	if s.Phase() != Leaving {
 		s.Leave(now, corral.OutcomeFailed, reason)
@@ -101,7 +102,7 @@ func (s *Stay) Fail(now time.Time, transient bool, reason string) {
 	}
 }
 
-// FailHere is Fail for a reason that may be specific to this node. The node counts as lost.
+// FailHere is like Fail, for a reason that may be specific to this node. The node counts as lost.
 func (s *Stay) FailHere(now time.Time, r *Roster, why string) {
 	if s.Phase() != Leaving {
 		s.Fail(now, true, why)
@@ -110,7 +111,7 @@ func (s *Stay) FailHere(now time.Time, r *Roster, why string) {
 	}
 }
 
-// Unfit returns the report that a node cannot run a pilot; another node may.
+// Unfit returns the report that a node cannot run a pilot, although another node may be able to.
 func Unfit(node, why string) jobfiles.Report {
 	lost := corral.LostHost{Node: node, Why: why}
 	return jobfiles.Report{
@@ -118,11 +119,11 @@ func Unfit(node, why string) jobfiles.Report {
 	}
 }
 
-// A Sight is a supervisor's view of its surroundings.
+// A Sight holds a supervisor's observations of its surroundings.
 type Sight struct {
 	DirGone    bool     // the job's directory was removed
-	ParentGone bool     // the process that started the supervisor, the batch system's, has ended
-	Unreached  []string // corrald's addresses, while none has answered and the workers need it
+	ParentGone bool     // the batch system's process that started the supervisor has ended
+	Unreached  []string // corrald's addresses, while none of them has answered and the workers need corrald
 }
 
 // Consider checks for a reason to leave.
@@ -147,7 +148,7 @@ func (s *Stay) Consider(now time.Time, see Sight, r *Roster) {
 	}
 }
 
-// departures maps the reason why workers left of their own accord to the pilot's report.
+// departures maps the reasons why workers leave of their own accord to the pilot's reports.
 var departures = map[Left]jobfiles.Report{
 	LeftExpired:    {Outcome: corral.OutcomeExpired, Reason: "the walltime is over"},
 	LeftDrained:    {Outcome: corral.OutcomeDrained, Reason: "asked to drain"},
@@ -178,15 +179,15 @@ func (s *Stay) conclude(now time.Time, r *Roster) {
 // KillDue reports whether the remaining workers should be killed.
 func (s *Stay) KillDue(now time.Time) bool { return s.Phase() == Leaving && now.After(s.killAt) }
 
-// Over reports whether the pilot is leaving and can exit. empty means that no worker process is left, nor any process
-// that a worker left behind. Processes that cannot be killed delay the pilot by at most SweepTime, because the report
+// Over reports whether the pilot is leaving and can exit. empty means that neither a worker process nor any process
+// started by a worker is left. Processes that cannot be killed delay the pilot by at most SweepTime, because the report
 // matters more.
 func (s *Stay) Over(now time.Time, empty bool) bool {
 	return s.Phase() != Staying && empty || s.Phase() == Leaving && now.After(s.killAt.Add(SweepTime))
 }
 
-// Report describes how the stay ended. If only some of the hosts served, the reason says so and explains why the
-// first of the others did not.
+// Report describes how the stay ended. If only some of the hosts served, the reason mentions this and explains why the
+// first of the other hosts did not serve.
 func (s *Stay) Report(r *Roster) jobfiles.Report {
 	report := s.report
 	if report.Outcome != corral.OutcomeFailed {

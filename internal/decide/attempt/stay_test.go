@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// TestDeparture plays events of a pilot that has 100 s, one after the other, and checks how it leaves and when the
-// remaining workers are killed.
+// TestDeparture simulates events of a pilot with a time of 100 s, one after the other, and checks how the pilot leaves
+// and when the remaining workers are killed.
 func TestDeparture(t *testing.T) {
 	t.Parallel()
 	type all []func(*Stay, *Roster)
@@ -29,7 +29,7 @@ func TestDeparture(t *testing.T) {
 	quiet := look(1, Sight{})
 	for name, c := range map[string]struct {
 		events    all
-		outcome   corral.Outcome // empty: it stays
+		outcome   corral.Outcome // empty: the pilot stays
 		transient bool
 		reason    string
 		killAt    float64 // 0: never

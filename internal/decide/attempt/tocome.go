@@ -10,22 +10,23 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// startUp is the maximum time from a pilot's start until its workers can take tasks.
+// startUp is the maximum time from a pilot's start until its workers can accept tasks.
 const startUp = time.Second
 
-// Longest returns the longest task estimate that a new worker accepts if it has to leave in endsIn.
+// Longest returns the longest task estimate that a new worker accepts if it has to leave after endsIn.
 func Longest(endsIn time.Duration) time.Duration {
 	return matching.CutAfter(endsIn) - execution.StartMargin
 }
 
-// ToCome returns the longest task estimate that a future worker of g may accept, either of a live attempt or of one
-// that may follow; ok is false if no worker is expected. present is the number of registered cpus of each attempt.
+// ToCome returns the longest task estimate that a future worker of g may accept, whether the worker belongs to a live
+// attempt or to an attempt that may follow; ok is false if no worker is expected. present is the number of registered
+// cpus of each attempt.
 func ToCome(g corral.Glidein, present map[corral.JobID]int, now time.Time) (left time.Duration, ok bool) {
 	if g.State.Terminal() || g.Asked != corral.AskNothing {
 		return 0, false
 	}
 	walltime := time.Duration(g.Walltime)
-	var stays time.Duration // of the worker that stays longest
+	var stays time.Duration // remaining time of the worker that stays longest
 	for _, a := range g.Live() {
 		switch {
 		case a.Asked != corral.AskNothing || present[a.ID] >= g.CPUsOf(a):

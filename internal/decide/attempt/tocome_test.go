@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A run may wait for workers that are still to come, and for as long as they will stay.
+// A run may wait for workers that are still expected, and its tasks may be as long as these workers will stay.
 func TestToCome(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -30,7 +30,7 @@ func TestToCome(t *testing.T) {
 		policy   resubmit.Policy
 		attempts []corral.Job
 		present  map[corral.JobID]int
-		want     time.Duration // how long the worker stays; 0: none is to come
+		want     time.Duration // how long the worker stays; 0: no worker is expected
 	}{
 		{"the first attempt is to come", never, nil, nil, walltime},
 		{"it waits in the queue", never, []corral.Job{queued(1)}, nil, walltime},

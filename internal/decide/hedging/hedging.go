@@ -1,9 +1,9 @@
-// Package hedging decides which of two glideins, requested at two sites for the same work, is withdrawn, and which of
-// them counts when the plan is revised.
+// Package hedging decides which of two glideins that were requested at two sites for the same work is withdrawn, and
+// which of them counts when the plan is revised.
 //
-// A label marks a pair; the store keeps it like the pilot's number. A hedging glidein differs from others only in
-// this label, which is visible to every reader. Decisions are recomputed from the store whenever a glidein has
-// changed, so nothing is lost if corrald is killed between a worker's registration and the withdrawal.
+// A label marks a pair, and is stored like the label with the pilot's number. A hedging glidein differs from other
+// glideins only in this label, which every reader can see. Decisions are recomputed from the store whenever a glidein
+// has changed, so nothing is lost if corrald is killed between a worker's registration and the withdrawal.
 package hedging
 
 import (
@@ -12,20 +12,22 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Label is the label of a plan's glidein that hedges another pilot of the plan; its value is that pilot's number.
+// Label is the key of the label of a glidein that hedges another pilot of the same plan; the label's value is that
+// pilot's number.
 const Label = "hedges"
 
-// A Withdrawal withdraws a glidein because the other glidein of its pair has its workers.
+// A Withdrawal is the decision to withdraw a glidein because the other glidein of its pair already has workers.
 type Withdrawal struct {
 	Glidein corral.GlideinID
 	Ask     corral.Ask
 	Reason  string
 }
 
-// Withdrawals decides which of a plan's glideins to withdraw: as soon as one of a pair has workers, the other. A
-// glidein that still waits is cancelled. One that has started is drained, because its workers may already be present
-// and have tasks, which the store learns a moment later. If both have workers, the hedging one is withdrawn. A
-// glidein that has ended or is leaving no longer causes a withdrawal, because the other is its replacement then.
+// Withdrawals decides which of a plan's glideins to withdraw: as soon as one glidein of a pair has workers, the other
+// is withdrawn. A glidein that still waits is cancelled. A glidein that has started is drained, because its workers may
+// already be present and have tasks, which the store records only a moment later. If both glideins have workers, the
+// hedging one is withdrawn. A glidein that has ended or is leaving no longer causes a withdrawal, because the other
+// glidein is then its replacement.
 func Withdrawals(glideins []corral.Glidein) (all []Withdrawal) {
 	number := byNumber(glideins)
 	for _, twin := range glideins {
@@ -50,8 +52,8 @@ func Withdrawals(glideins []corral.Glidein) (all []Withdrawal) {
 	return all
 }
 
-// Uncounted returns the glideins that revisions do not count. One glidein of a pair will do the work: the one that
-// has workers or else the planned one, unless that has ended.
+// Uncounted returns the glideins that revisions do not count. Only one glidein of a pair will do the work: the glidein
+// that has workers or, if neither has any, the planned one unless it has ended.
 func Uncounted(glideins []corral.Glidein) map[corral.GlideinID]bool {
 	number := byNumber(glideins)
 	all := map[corral.GlideinID]bool{}
@@ -60,8 +62,8 @@ func Uncounted(glideins []corral.Glidein) map[corral.GlideinID]bool {
 		switch {
 		case twin.Labels[Label] == "" || !ok:
 		case works(twin) && workersOf(hedged) == 0, hedged.State.Terminal():
-			all[hedged.ID] = !hedged.State.Terminal() // an ended glidein has been used, and its cost counts
-		default: // a glidein with workers also costs, until they have left
+			all[hedged.ID] = !hedged.State.Terminal() // an ended glidein was used, and its cost counts
+		default: // a glidein with workers also costs money until its workers have left
 			all[twin.ID] = !twin.State.Terminal() && workersOf(twin) == 0
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/hedging"
 )
 
-// The glidein of a pair whose workers come later is withdrawn: it is cancelled if it has no workers and drained if it
-// has some. Before any worker has come, and once the winner has left, nothing happens. Revisions count the glidein
-// that works, or otherwise the planned one.
+// The glidein of a pair whose workers appear later is withdrawn: it is cancelled if it has not started and drained if
+// it has. Before any worker has appeared, and once the winner has left, neither glidein is withdrawn. Revisions count
+// the glidein that has workers or, if there is none, the planned one.
 func TestHedgesAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	live := func(workers int) []corral.Job {

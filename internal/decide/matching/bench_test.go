@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// oneShape returns the needs of all jobs of a run of one step; manyShapes those of a mixed load, where no two jobs
-// are alike.
+// oneShape returns the needs of all jobs of a run with a single step; manyShapes returns the needs of the jobs of a
+// mixed load, where no two jobs are alike.
 func oneShape(*rand.Rand) matching.Resources {
 	return matching.Resources{Resources: corral.Resources{CPUs: 1, MemoryMiB: 1000}, Time: time.Minute}
 }
@@ -24,7 +24,7 @@ func manyShapes(r *rand.Rand) matching.Resources {
 	}
 }
 
-// manyKinds adds GPUs and disk: one of eight jobs needs GPUs, and every second one states how much it writes.
+// manyKinds adds GPUs and disk: one of eight jobs needs GPUs, and every second job specifies how much disk it needs.
 func manyKinds(r *rand.Rand) matching.Resources {
 	needs := manyShapes(r)
 	if r.IntN(8) == 0 {
@@ -37,7 +37,7 @@ func manyKinds(r *rand.Rand) matching.Resources {
 }
 
 // BenchmarkMatching measures the cost of a job's end: the job is released, its slot is matched, and another job is
-// pushed, with that many jobs queued and 100 slots of 8 cpus. An event is one of the three.
+// pushed, with the given number of queued jobs and 100 slots of 8 cpus. An event is one of these three steps.
 func BenchmarkMatching(b *testing.B) {
 	for _, queued := range []int{1e3, 1e4, 1e5, 1e6} {
 		b.Run(fmt.Sprint("one-shape/", queued), func(b *testing.B) { benchmark(b, queued, oneShape) })

@@ -12,8 +12,8 @@ type Resources struct {
 	Time time.Duration // a job's estimate, or the longest estimate that a slot can take
 }
 
-// holds reports whether a job with these needs fits into r. It is called for each bucket of the queue, so it takes
-// pointers: copies would cost more than the comparison.
+// holds reports whether a job with these needs fits into r. It is called for each bucket of the queue, so its
+// parameters are pointers: copies would cost more than the comparison.
 func (r *Resources) holds(needs *Resources) bool {
 	return needs.Time <= r.Time && needs.FitIn(r.Resources)
 }
@@ -26,24 +26,25 @@ func (r Resources) least(s Resources) Resources {
 	}, min(r.Time, s.Time)}
 }
 
-// A Job is the matching's view of a job. The exported fields belong to the caller, which must not change them while
-// the job is queued, that is from Push or Restore until Match or Remove returns its Value. A million jobs may be
-// queued, so data that only few of them need is behind a pointer, and data needed only once a slot has a job is in
-// held.
+// A Job is the matching's view of a job. The exported fields belong to the caller, which must not change them while the
+// job is queued, that is, from Push or Restore until Match or Remove returns the job's Value. A million jobs may be
+// queued, so data that only few jobs need is behind a pointer, and data that is needed only once a slot has the job is
+// in held.
 type Job[T any] struct {
 	Value    T       // returned by Match for the job
-	Run      *Run[T] // must be set while the job is queued; nil: its estimate is believed
+	Run      *Run[T] // must be set while the job is queued; if nil, the estimate is believed
 	Needs    Resources
 	Class    int     // highest first
 	Priority float64 // within a class, highest first
 
-	arrived   int64         // sequence number of its Push; breaks ties of priority
+	arrived   int64         // sequence number of the job's Push; breaks ties of priority
 	heapIndex int           // in its bucket
 	runIndex  int           // among its run's queued jobs
-	overtaken *overtaken[T] // nil: it was not overtaken since it was queued
+	overtaken *overtaken[T] // nil if the job has not been overtaken since it was queued
 }
 
-// overtaken records since when jobs behind this one have started on slots that could hold it if they were empty.
+// overtaken records since when jobs behind this one have been starting on slots that could hold this job if they were
+// empty.
 type overtaken[T any] struct {
 	since time.Time
 	slot  *Slot[T] // kept free for the job; nil: none yet
@@ -60,16 +61,16 @@ func (j *Job[T]) before(k *Job[T]) bool {
 	return j.arrived < k.arrived
 }
 
-// A Run is a group of jobs that are removed together and share a pace: the ratio of their actual times to their
+// A Run is a group of jobs that can be removed together and share a pace: the ratio of their actual times to their
 // estimates. The pace is a ratio of two sums, so that one long job outweighs many short ones, and both sums decay
-// slowly, so that the pace follows a run whose later tasks differ from its first. The zero Run has no jobs and
-// believes their estimates.
+// slowly, so that the pace follows a run whose later tasks differ from its first. The zero Run has no jobs, and uses
+// the estimates of its jobs unchanged.
 type Run[T any] struct {
 	actual, estimated float64 // seconds
 	queued            []*Job[T]
 }
 
-// paceKeeps is the factor by which an observation reduces the sums: about the last 64 count.
+// paceKeeps is the factor by which an observation reduces the sums, so that about the last 64 observations count.
 const paceKeeps = 1 - 1.0/64
 
 // Observe records the actual and the estimated time of a job, or of one task of a job.

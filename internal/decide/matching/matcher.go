@@ -7,46 +7,46 @@ import (
 	"time"
 )
 
-// overtakenLong is the time for which later jobs may start before a big one does. A slot that is kept free wastes
-// cpus, and most overtaken jobs find room within seconds without one; ten seconds are little to a job that is worth
-// waiting for a batch queue.
+// overtakenLong is the time for which later jobs may start before a big job. A slot that is kept free wastes cpus, and
+// most overtaken jobs find room within seconds without such a slot; ten seconds are negligible for a job that is worth
+// waiting in a batch queue.
 const overtakenLong = 10 * time.Second
 
 // A Matcher assigns queued jobs to the slots of one personal cluster. The zero value has no jobs, no slots and no
 // margin.
 type Matcher[T any] struct {
-	StartMargin time.Duration // time that a slot needs beyond a job's estimate: starting a process takes time, too
+	StartMargin time.Duration // time that a slot needs beyond a job's estimate, to start a process
 
 	queue   queue[T]
 	arrived int64      // number of jobs pushed
-	slots   []*Slot[T] // the open ones, sorted by id
+	slots   []*Slot[T] // the open slots, sorted by id
 	cpus    int        // total of slots
 }
 
 // Queued returns the number of jobs that are on no slot.
 func (m *Matcher[T]) Queued() int { return m.queue.size }
 
-// Push queues a new job behind those of its priority.
+// Push queues a new job behind the queued jobs of the same priority.
 func (m *Matcher[T]) Push(j *Job[T]) {
 	m.arrived++
 	j.arrived = m.arrived
 	m.queue.add(j)
 }
 
-// Restore queues a job again in its old place.
+// Restore queues a job again at its old position.
 func (m *Matcher[T]) Restore(j *Job[T]) { m.queue.add(j) }
 
-// Remove takes the queued jobs of a run out of the queue and returns them, in no order.
+// Remove removes the queued jobs of a run from the queue, and returns them in no particular order.
 func (m *Matcher[T]) Remove(run *Run[T]) []T {
 	return m.RemoveFunc(run, func(T) bool { return true })
 }
 
-// RemoveFunc takes those queued jobs of a run out of the queue for which which is true, and returns them, in no
+// RemoveFunc removes from the queue those jobs of a run for which which returns true, and returns them in no particular
 // order.
 func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 	var gone []T
 	for k := len(run.queued) - 1; k >= 0; k-- {
-		if j := run.queued[k]; which(j.Value) { // its replacement comes from behind it and was checked already
+		if j := run.queued[k]; which(j.Value) { // the job that replaces it was behind it and has already been checked
 			m.queue.remove(j)
 			gone = append(gone, j.Value)
 		}
@@ -56,7 +56,7 @@ func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 
 // RemoveIf removes the jobs for which is returns true.
 func (m *Matcher[T]) RemoveIf(run *Run[T], is func(T) bool) (gone []T) {
-	for i := len(run.queued) - 1; i >= 0; i-- { // the replacement of a removed job was checked already
+	for i := len(run.queued) - 1; i >= 0; i-- { // the job that replaces a removed one has already been checked
 		if j := run.queued[i]; is(j.Value) {
 			m.queue.remove(j)
 			gone = append(gone, j.Value)
@@ -76,8 +76,8 @@ func (m *Matcher[T]) Open(s *Slot[T]) {
 	s.open = true
 }
 
-// Close prevents a slot from taking new jobs, and stops keeping it free for one. Its jobs stay there until they are
-// released.
+// Close prevents a slot from taking new jobs, and stops keeping the slot free for a job. Jobs on the slot remain there
+// until they are released.
 func (m *Matcher[T]) Close(s *Slot[T]) {
 	if !s.open {
 		return
@@ -89,9 +89,9 @@ func (m *Matcher[T]) Close(s *Slot[T]) {
 	s.unkeep()
 }
 
-// Match assigns queued jobs to the open ones of these slots, or of all slots if none is named. It yields the slots
-// that take any, each with its new jobs in the order in which they must reach the worker. By then they are booked
-// there; slots must not be opened or closed while the loop runs.
+// Match assigns queued jobs to the given slots, or to all slots if none is given; closed slots are skipped. It yields
+// each slot that takes any jobs, with its new jobs in the order in which they must reach the worker. The jobs are
+// already booked on the slot at that time. Slots must not be opened or closed while the loop runs.
 func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], []T] {
 	if len(only) == 0 {
 		only = m.slots
@@ -112,11 +112,11 @@ func (m *Matcher[T]) Match(now time.Time, only ...*Slot[T]) iter.Seq2[*Slot[T], 
 	}
 }
 
-// share returns the number of queued jobs per cpu. It is computed once for a round of matching, so that a slot's
-// limit does not depend on the number of slots before it.
+// share returns the number of queued jobs per cpu. It is computed once per round of matching, so that a slot's limit
+// does not depend on the number of slots before it.
 func (m *Matcher[T]) share() int { return (m.queue.size + m.cpus - 1) / max(1, m.cpus) }
 
-// fill takes jobs from the queue for a slot: first those that start at once, then those that wait there.
+// fill moves jobs from the queue to a slot: first jobs that start at once, then jobs that wait there.
 func (m *Matcher[T]) fill(s *Slot[T], now time.Time, share int) []T {
 	var taken []T
 	s.unkept = false
@@ -166,12 +166,13 @@ func (m *Matcher[T]) next(s *Slot[T], now time.Time, left time.Duration) *Job[T]
 	return found
 }
 
-// prefetch takes jobs that wait at the slot for resources that will soon be free. It tops up only when half has been
-// used up: a message for each job that ends would cause the round trip that prefetching avoids.
+// prefetch takes jobs that will wait at the slot for resources that will soon be free. It takes more jobs only when
+// half of the waiting jobs have been used up, because a message for each job that ends would cause the round trip that
+// prefetching avoids.
 func (m *Matcher[T]) prefetch(s *Slot[T], soon Resources, share int, take func(*Job[T])) {
 	most := min(prefetchMost, share) * soon.CPUs
 	budget := prefetchWork * time.Duration(soon.CPUs)
-	var work time.Duration // known work that waits there
+	var work time.Duration // known work that waits at the slot
 	for _, h := range s.waiting {
 		work += h.expected
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// needs returns the needs of a job with next to no memory.
+// needs returns the needs of a job that requires hardly any memory.
 func needs(cpus int, estimate time.Duration) matching.Resources {
 	return matching.Resources{Resources: corral.Resources{CPUs: cpus, MemoryMiB: 1}, Time: estimate}
 }
@@ -58,7 +58,7 @@ func TestJobThatFitsNoSlotBlocksNone(t *testing.T) {
 	}
 }
 
-// A job of a higher class precedes one of any priority.
+// A job of a higher class precedes a job of a lower class with any priority.
 func TestClassPrecedesPriority(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
@@ -80,8 +80,8 @@ func TestPrefetch(t *testing.T) {
 		cpus     int
 		queued   int
 		estimate time.Duration
-		took     time.Duration // of each earlier job; 0: there were none
-		others   int           // cpus of other slots
+		took     time.Duration // time of each earlier job; 0: there were no earlier jobs
+		others   int           // number of cpus of other slots
 		want     int           // number of waiting jobs
 	}{
 		{name: "short jobs wait up to the most", cpus: 1, queued: 500, estimate: time.Millisecond, want: 64},

@@ -9,12 +9,12 @@ import (
 // MostClasses limits the number of classes in which jobs are counted, except for classes that cannot be merged.
 const MostClasses = 256
 
-// Merge returns at most about MostClasses classes of the same jobs, each in the place of its first. If there are
-// more, it merges classes whose needs are within a factor of 2 of each other, or of 4, 16 and so on until they are
-// few enough; a merged class has the largest of their needs. Classes that need none of a resource stay apart from
-// those that need some, and so do classes with different takers, where takers names the hosts that take them: a host
-// that takes each of two jobs on its own also takes a job with the larger of their needs, so a merged class finds the
-// hosts that each of its jobs finds.
+// Merge returns at most about MostClasses classes of the same jobs, each at the position of its first class. If there
+// are more, it merges classes whose needs are within a factor of 2 of each other, or of 4, 16 and so on until they are
+// few enough; a merged class has the largest of their needs. Classes that need none of a resource are not merged with
+// classes that need some, nor are classes with different takers, where takers names the hosts that can take a class. A
+// host that can take each of two jobs on its own can also take a job with the larger of their needs, so a merged class
+// fits the same hosts as each of its jobs.
 func Merge(all []Class, takers func(Resources) string) []Class {
 	all = slices.Clone(all)
 	for octaves := 1; len(all) > MostClasses && octaves <= bits.UintSize; octaves *= 2 {
@@ -23,17 +23,17 @@ func Merge(all []Class, takers func(Resources) string) []Class {
 	return all
 }
 
-// A kind is the common property of classes that are merged.
+// A kind holds the properties that are common to classes that are merged.
 type kind struct {
 	needs  [5]int // rounded
 	takers string
 }
 
-// merged merges classes whose needs are in the same steps of the ladder and that the same workers take. The resulting
-// class has the largest needs, so that a worker that takes it takes every job in it.
+// merged merges classes whose needs are in the same steps of the ladder and which the same workers can take. The
+// resulting class has the largest needs, so that a worker that can take the class can take every job in it.
 func merged(all []Class, octaves int, takers func(Resources) string) []Class {
 	var few []Class
-	index := map[kind]int{} // :: kind → place in few
+	index := map[kind]int{} // :: kind → index in few
 	for _, c := range all {
 		key := kind{c.Needs.coarse(octaves), takers(c.Needs)}
 		i, known := index[key]
@@ -49,7 +49,7 @@ func merged(all []Class, octaves int, takers func(Resources) string) []Class {
 	return few
 }
 
-// coarse rounds each component to a ladder whose steps are that many octaves apart; 0 stands for none.
+// coarse rounds each component to a ladder whose steps are the given number of octaves apart; 0 represents none.
 func (r Resources) coarse(octaves int) (key [5]int) {
 	for i, n := range [5]int{r.CPUs, r.MemoryMiB, r.GPUs, r.DiskMiB, int(r.Time / time.Millisecond)} {
 		if n > 0 {

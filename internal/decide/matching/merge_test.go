@@ -23,8 +23,8 @@ func TestFewClassesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// Many classes are reduced to few. No job is lost, and none is counted among jobs that need less or, if it needs none
-// of a resource, among jobs that need some, nor among jobs that other hosts take.
+// Many classes are reduced to few. No job is lost, and no job is counted among jobs that need less, among jobs that
+// need some of a resource of which it needs none, or among jobs that other hosts take.
 func TestManyClassesAreMerged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

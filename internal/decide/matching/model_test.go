@@ -16,7 +16,7 @@ const margin = 500 * time.Millisecond
 
 var start = time.Unix(1e9, 0)
 
-// A job is a caller's type: it embeds the job that is matched.
+// A job represents a caller's type, which embeds the job that is matched.
 type job struct {
 	matching.Job[*job]
 	name   string
@@ -24,8 +24,7 @@ type job struct {
 	seq    int
 }
 
-// A cluster is a Matcher together with the knowledge of its caller: which jobs are queued, and which slot holds
-// which.
+// A cluster is a Matcher together with its caller's data: which jobs are queued, and which slot holds which jobs.
 type cluster struct {
 	matching.Matcher[*job]
 	now    time.Time
@@ -72,7 +71,7 @@ func (c *cluster) match() []*job {
 	return all
 }
 
-// free takes a job off its slot.
+// free removes a job from its slot.
 func (c *cluster) free(s *matching.Slot[*job], j *job) {
 	s.Release(&j.Job, c.now)
 	c.held[s] = slices.DeleteFunc(c.held[s], func(k *job) bool { return k == j })
@@ -143,7 +142,7 @@ func (c *cluster) anySlot(t *rapid.T) *matching.Slot[*job] {
 	return rapid.SampledFrom(c.slots).Draw(t, "slot")
 }
 
-// anyEnd ends a running or waiting job; it is handed back or has a result.
+// anyEnd ends a running or waiting job; the job is returned to the queue or has a result.
 func (c *cluster) anyEnd(t *rapid.T) {
 	s := c.anySlot(t)
 	if s == nil || len(c.held[s]) == 0 {
@@ -153,7 +152,7 @@ func (c *cluster) anyEnd(t *rapid.T) {
 	c.free(s, j)
 	if rapid.Bool().Draw(t, "handed back") {
 		c.restore(j)
-	} else if j.Run != &c.runs[0] { // whose estimates are believed
+	} else if j.Run != &c.runs[0] { // the estimates of run 0 are believed
 		j.Run.Observe(time.Duration(rapid.IntRange(0, 2000).Draw(t, "took"))*time.Millisecond, j.Needs.Time)
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"sort"
 )
 
-// A queue holds the jobs that are on no slot. Jobs of nearly the same shape share a bucket, so that the best job for
-// a slot is found by looking at one job per bucket, however many are queued. The buckets are sorted by their first
-// jobs, so that only few of them need to be looked at.
+// A queue holds the jobs that are on no slot. Jobs of nearly the same shape share a bucket, so that the best job for a
+// slot is found by looking at one job per bucket, however many are queued. The buckets are sorted by their first jobs,
+// so that only few buckets need to be examined.
 type queue[T any] struct {
 	buckets map[shape]*bucket[T]
 	sorted  []*bucket[T] // the buckets of the map
 	size    int
 }
 
-// A shape is the common property of a bucket's jobs: cpus and gpus exactly, memory, disk and estimate within one step
-// of a ladder whose steps are an eighth of an octave (9 %) apart. Finer steps would make more buckets to compare;
-// with coarser ones a slot's room would more often end within a step, where the first job of the bucket does not
-// represent all.
+// A shape holds the properties common to a bucket's jobs: cpus and gpus exactly, and memory, disk and estimate within
+// one step of a ladder whose steps are an eighth of an octave (9 %) apart. Finer steps would create more buckets to
+// compare; with coarser steps a slot's room would more often end within a step, where the first job of a bucket does
+// not represent all its jobs.
 type shape struct {
 	cpus, gpus         int32
 	memory, disk, time int16
@@ -27,7 +27,7 @@ type shape struct {
 
 func (r Resources) shape() shape {
 	s := shape{int32(r.CPUs), int32(r.GPUs), step(float64(r.MemoryMiB)), -1, step(r.Time.Seconds() * 1e3)}
-	if r.DiskMiB > 0 { // computes a logarithm only for the few jobs that need disk
+	if r.DiskMiB > 0 { // only the few jobs that need disk require a logarithm
 		s.disk = step(float64(r.DiskMiB))
 	}
 	return s
@@ -40,7 +40,7 @@ func step(x float64) int16 {
 	return int16(8 * math.Log2(x))
 }
 
-// add queues a job in the place determined by its priority and arrival.
+// add queues a job at the position determined by its priority and arrival.
 func (q *queue[T]) add(j *Job[T]) {
 	if q.buckets == nil {
 		q.buckets = map[shape]*bucket[T]{}
@@ -62,7 +62,7 @@ func (q *queue[T]) add(j *Job[T]) {
 	q.size++
 }
 
-// remove takes a job out. A bucket that becomes empty is dropped, so that old shapes cost nothing.
+// remove removes a job from the queue. A bucket that becomes empty is discarded, so that old shapes cost nothing.
 func (q *queue[T]) remove(j *Job[T]) {
 	s := j.Needs.shape()
 	b := q.buckets[s]
@@ -85,8 +85,8 @@ func (q *queue[T]) remove(j *Job[T]) {
 	j.overtaken = nil
 }
 
-// enlist inserts a bucket at the place of its first job. A slice suffices: moving two thousand pointers takes half a
-// microsecond.
+// enlist inserts a bucket at the position determined by its first job. A slice suffices: moving two thousand pointers
+// takes half a microsecond.
 func (q *queue[T]) enlist(b *bucket[T]) {
 	i := sort.Search(len(q.sorted), func(i int) bool { return b.jobs[0].before(q.sorted[i].jobs[0]) })
 	q.sorted = slices.Insert(q.sorted, i, b)
@@ -97,13 +97,13 @@ func (q *queue[T]) unlist(b *bucket[T]) {
 	q.sorted = slices.Delete(q.sorted, i, i+1)
 }
 
-// best returns the first job in the queue's order that fits free, or nil. passed is the first job before it that
-// does not fit free but would fit whole, the same slot without any jobs.
+// best returns the first job in the queue's order that fits free, or nil. passed is the first job before found that
+// does not fit free but would fit whole, the resources of the same slot without any jobs.
 func (q *queue[T]) best(free, whole Resources) (found, passed *Job[T]) {
 	for _, b := range q.sorted {
 		first := b.jobs[0]
 		if found != nil && found.before(first) {
-			break // and before all jobs of this bucket and of later ones
+			break // it also precedes all jobs of this bucket and of later ones
 		}
 		j := b.best(&free)
 		if j != nil && (found == nil || j.before(found)) {
@@ -129,8 +129,8 @@ type bucket[T any] struct {
 }
 
 // best returns the first job that fits r, or nil. Unless r ends within the bucket's step of the ladder, either the
-// first job of all fits or none does. If least fits and yet no job does, because the jobs that needed least have
-// left, least is corrected: otherwise the whole bucket would be searched again whenever a job ends.
+// first job of all fits or none does. If least fits but no job does, because the jobs with the smallest needs are no
+// longer queued, least is corrected: otherwise the whole bucket would be searched again whenever a job ends.
 func (b *bucket[T]) best(r *Resources) *Job[T] {
 	if !r.holds(&b.least) {
 		return nil
@@ -146,9 +146,9 @@ func (b *bucket[T]) best(r *Resources) *Job[T] {
 	return found
 }
 
-// search returns the first job among found and the jobs at or below node i of the heap that fit r. It does not look
-// below a job that fits, nor below one that comes after found, since the jobs below come later still. If nothing is
-// found, it has seen every job, and least holds the component-wise minimum of their needs.
+// search returns the first job among found and the jobs at or below node i of the heap that fit r. It does not search
+// below a job that fits, nor below a job that is queued after found, because the jobs below are queued even later. If
+// no job is found, the search has examined every job, and least holds the component-wise minimum of their needs.
 func (b *bucket[T]) search(i int, r *Resources, found *Job[T], least *Resources) *Job[T] {
 	if i >= len(b.jobs) || found != nil && !b.jobs[i].before(found) {
 		return found
@@ -170,7 +170,7 @@ func (b *bucket[T]) Swap(i, j int) {
 	b.jobs[i].heapIndex, b.jobs[j].heapIndex = i, j
 }
 
-// Push and Pop implement container/heap.Interface: they work at the end of the slice.
+// Push and Pop implement container/heap.Interface: they add and remove jobs at the end of the slice.
 func (b *bucket[T]) Push(x any) {
 	j := x.(*Job[T])
 	j.heapIndex = len(b.jobs)

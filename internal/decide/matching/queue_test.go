@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyResources returns resources many of which differ by less than a step of the ladder.
+// anyResources returns resources, many of which differ by less than a step of the ladder.
 func anyResources(t *rapid.T) Resources {
 	ms := rapid.SampledFrom([]int{1, 1000, 1010, 1020, 60000}).Draw(t, "ms")
 	return Resources{
@@ -23,8 +23,8 @@ func anyResources(t *rapid.T) Resources {
 	}
 }
 
-// The best job and the overtaken one are found regardless of the buckets and of earlier searches and removals: the
-// result is the same as a look at every job.
+// The best job and the overtaken job are found regardless of the buckets and of earlier searches and removals: the
+// result is the same as when every job is examined.
 func TestQueueFindsTheBest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,20 +7,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// The limits of prefetching. A round trip to a worker takes up to some 100 ms over a wide-area network: 150 ms of
-// work bridge it, and are too little to matter if another cpu is idle meanwhile. Starting a process takes a
-// millisecond or two, so 64 jobs amount to about as much work whatever their estimates are.
+// The limits of prefetching. A round trip to a worker takes up to about 100 ms over a wide-area network: 150 ms of work
+// bridge this time, and are too little to matter if another cpu is idle in the meantime. Starting a process takes a
+// millisecond or two, so 64 jobs amount to about as much work, whatever their estimates are.
 const (
 	prefetchWork = 150 * time.Millisecond // per cpu: expected work that may wait at a worker
 	prefetchMost = 64                     // per cpu: jobs that may wait at a worker
 
-	// RecallAfter is how long a job waits at a worker before it is recalled: several times prefetchWork, so that a
-	// job is recalled only if the one before it takes longer than expected.
+	// RecallAfter is how long a job waits at a worker before it is recalled: several times prefetchWork, so that a job
+	// is recalled only if the job before it takes longer than expected.
 	RecallAfter = time.Second
 )
 
-// A Slot is the matching's view of a worker. The caller sets the exported fields, and changes them only while the
-// slot is closed. A closed slot takes no jobs, but keeps those that it holds.
+// A Slot is the matching's view of a worker. The caller sets the exported fields, and changes them only while the slot
+// is closed. A closed slot takes no new jobs, but keeps the jobs that it holds.
 type Slot[T any] struct {
 	ID     string           // slots are filled in the order of their ids
 	Host   corral.Resources // the worker's total resources for jobs
@@ -30,14 +30,14 @@ type Slot[T any] struct {
 	used    corral.Resources
 	running []held[T]
 	waiting []held[T]
-	keptFor *Job[T] // the only job that it takes; nil: any
-	unkept  bool    // it was kept free when it was last filled, and no longer is
+	keptFor *Job[T] // the only job that the slot takes; nil: any
+	unkept  bool    // the slot was kept free when it was last filled, but no longer is
 }
 
 // held is a job on a slot.
 type held[T any] struct {
 	job      *Job[T]
-	begun    time.Time     // when it started, as far as is known, or began to wait
+	begun    time.Time     // when the job started, as far as is known, or began to wait
 	expected time.Duration // expected duration when the slot received it
 }
 
@@ -47,10 +47,10 @@ func (s *Slot[T]) Free() corral.Resources { return s.Host.Minus(s.used).Most(cor
 // Running returns the jobs that are believed to run, in the order in which they started.
 func (s *Slot[T]) Running() []T { return values(s.running) }
 
-// Waiting returns the jobs that are believed to wait behind the running ones.
+// Waiting returns the jobs that are believed to wait behind the running jobs.
 func (s *Slot[T]) Waiting() []T { return values(s.waiting) }
 
-// Overdue returns the jobs that should be recalled because they wait behind one that takes longer than expected.
+// Overdue returns the jobs that should be recalled because they wait behind a job that takes longer than expected.
 func (s *Slot[T]) Overdue(now time.Time) []T {
 	if len(s.waiting) == 0 || now.Sub(s.waiting[0].begun) < RecallAfter {
 		return nil
@@ -58,9 +58,9 @@ func (s *Slot[T]) Overdue(now time.Time) []T {
 	return values(s.waiting)
 }
 
-// Restless reports whether time alone may change the results of Match or Overdue for the slot: it has jobs that wait,
-// or soon may have, or it is or was kept free. A dispatcher in real time checks all slots periodically; a simulator
-// in virtual time, for which needless checks dominate the cost, checks only while some slot is restless.
+// Restless reports whether time alone may change the results of Match or Overdue for the slot: it has waiting jobs or
+// may soon have some, or it is or was kept free. A dispatcher in real time checks all slots periodically; a simulator
+// in virtual time, where needless checks would dominate the cost, checks only while some slot is restless.
 func (s *Slot[T]) Restless() bool {
 	short := func(h held[T]) bool { return h.expected <= prefetchWork }
 	return len(s.waiting) > 0 || s.keptFor != nil || s.unkept || slices.ContainsFunc(s.running, short)
@@ -74,9 +74,9 @@ func values[T any](jobs []held[T]) []T {
 	return all
 }
 
-// Reset replaces the assumed state of a closed slot's worker by the worker's own account: the jobs in running run
-// there, even if they do not fit, since the worker may hold jobs that it took under other terms, and the jobs in
-// waiting wait in this order.
+// Reset replaces the assumed state of a closed slot's worker with the state that the worker itself reports: the jobs in
+// running run there, and the jobs in waiting wait there in this order. The running jobs need not fit, because the
+// worker may hold jobs that it accepted under other terms.
 func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
 	s.running, s.waiting, s.used = nil, nil, corral.Resources{}
 	for _, j := range running {
@@ -88,7 +88,7 @@ func (s *Slot[T]) Reset(now time.Time, running, waiting []*Job[T]) {
 	s.advance(now)
 }
 
-// Release takes a job off the slot, if it is there, and starts waiting jobs.
+// Release removes a job from the slot, if it is there, and starts waiting jobs.
 func (s *Slot[T]) Release(j *Job[T], now time.Time) {
 	is := func(h held[T]) bool { return h.job == j }
 	if i := slices.IndexFunc(s.running, is); i >= 0 {
@@ -100,7 +100,7 @@ func (s *Slot[T]) Release(j *Job[T], now time.Time) {
 	s.advance(now)
 }
 
-// add puts a job on the slot: it starts if it fits and nothing waits before it.
+// add adds a job to the slot: the job starts if it fits and no other job waits before it.
 func (s *Slot[T]) add(j *Job[T], now time.Time) {
 	s.waiting = append(s.waiting, held[T]{j, now, j.expect()})
 	s.advance(now)
@@ -130,8 +130,8 @@ func (s *Slot[T]) free(left time.Duration) Resources {
 	return Resources{s.Host.Minus(s.used), left}
 }
 
-// soon returns the slot's room for a job that waits there: all its resources except those used by jobs that will not
-// end soon, which are the jobs that were expected to take long or have already taken long.
+// soon returns the slot's room for a job that waits there: all resources of the slot except those used by jobs that
+// will not end soon, namely jobs that were expected to take long or have already taken long.
 func (s *Slot[T]) soon(now time.Time, left time.Duration) Resources {
 	r := Resources{s.Host, left - prefetchWork}
 	for _, h := range s.running {

@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A transcript is a list of commands, each with its answer. `go test -run Transcripts -rewrite` rewrites the answers;
-// commit them only if you understand why they changed.
+// A transcript is a list of commands, each followed by its answer. `go test -run Transcripts -rewrite` rewrites the
+// answers; commit them only if you understand why they changed.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -39,7 +39,8 @@ func TestTranscripts(t *testing.T) {
 //	leave ID                                    a worker leaves; its jobs are queued again
 //	overdue ID                                  recalled jobs are queued again
 //
-// each with [now=TIME since the start]. The answer lists the jobs that are then queued, running and waiting.
+// Each accepts [now=TIME since the start]. The answer lists the jobs that are queued, running and waiting after the
+// command.
 func (c *cluster) command(t *testing.T, d *datadriven.TestData) string {
 	cpus, memory, gpus, disk, estimate, priority, count := 1, 100, 0, 0, "1m", 0.0, 1
 	lasts, now, took := "1h", c.now.Sub(start).String(), ""
@@ -128,7 +129,7 @@ func (c *cluster) queue() string {
 	return fmt.Sprintf("queued: %s\n", names(c.queued))
 }
 
-// state returns a line for the queue and one for each slot.
+// state returns a line for the queue and a line for each slot.
 func (c *cluster) state() string {
 	var text strings.Builder
 	fmt.Fprint(&text, c.queue())

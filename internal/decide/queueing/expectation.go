@@ -12,14 +12,14 @@ import (
 type Expected struct {
 	Wait   corral.Seconds `json:"wait_s"`
 	Spread corral.Seconds `json:"spread_s"` // standard deviation
-	Waits  int            `json:"waits"`    // 0: none is known, and the wait is a guess
-	Source string         `json:"source"`   // whose waits they are
+	Waits  int            `json:"waits"`    // number of waits; 0: none is known, and the wait is a guess
+	Source string         `json:"source"`   // which pilots these waits belong to
 }
 
 // A Shape holds the properties of a pilot that determine its wait.
 type Shape struct {
-	Queue    string // empty: any
-	CPUs     int    // of all hosts
+	Queue    string // empty: any queue
+	CPUs     int    // total of all hosts
 	Walltime time.Duration
 }
 
@@ -27,7 +27,7 @@ type Shape struct {
 // section IV).
 const expectedWindow = 7 * 24 * time.Hour
 
-// The sources of an expectation, the nearest first.
+// The sources of an expectation, the most specific first.
 const (
 	SourceLike  = "like pilots in the queue"
 	SourceQueue = "all in the queue"
@@ -35,10 +35,11 @@ const (
 	SourceGuess = "none: a guess"
 )
 
-// Expect returns the mean wait, over the last seven days, of like pilots in a queue (as of Predictor); where none of
-// them started, of all in the queue; failing that, of all at the site; and failing that the guess, so that an unknown
-// site does not look as if pilots never waited there. A pilot that has not started counts if it has waited for longer
-// than the mean of those that started, because one that gave up at once contains no information.
+// Expect returns the mean wait, over the last seven days, of like pilots in a queue (as defined by Predictor). If none
+// of them started, it returns the mean wait of all pilots in the queue; failing that, of all pilots at the site; and
+// failing that the guess, so that an unknown site does not appear to be free of waits. A pilot that has not started
+// counts if it has waited for longer than the mean of the pilots that started, because a pilot that was abandoned at
+// once provides no information.
 func Expect(waits []corral.Wait, pilot Shape, now time.Time, guess time.Duration) Expected {
 	recent := slices.DeleteFunc(slices.Clone(waits), func(w corral.Wait) bool {
 		return w.Unseen() || now.Sub(w.SubmittedAt) > expectedWindow
@@ -60,8 +61,8 @@ func Expect(waits []corral.Wait, pilot Shape, now time.Time, guess time.Duration
 	return Expected{Wait: corral.Seconds(guess), Source: SourceGuess}
 }
 
-// telling keeps the waits that ended with a start and, of the others, those that are longer than their mean, or than
-// the guess if none started.
+// telling returns the waits that ended with a start, together with any other waits that are longer than the mean of the
+// former, or longer than the guess if no pilot started.
 func telling(spans []span, guess time.Duration) []span {
 	started := slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.censored })
 	least := guess

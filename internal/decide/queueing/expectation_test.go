@@ -8,8 +8,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 )
 
-// The nearest available waits decide: those of like pilots in the queue, of all in the queue, or of all at the site;
-// without any, the result is marked as a guess. Waits that are eight days old do not count.
+// The result is based on the most specific waits available: the waits of like pilots in the queue, of all pilots in the
+// queue, or of all pilots at the site. Without any waits, the result is marked as a guess. Waits that are eight days
+// old do not count.
 func TestExpect(t *testing.T) {
 	t.Parallel()
 	now := noon.Add(2 * time.Hour)

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 )
 
-// shaped returns an attempt with that many cpus and minutes of walltime that waited that many minutes.
+// shaped returns an attempt with the given number of cpus, and the given walltime and wait in minutes.
 func shaped(cpus, walltime, minutes int) corral.Wait {
 	w := waitOf(minutes)
 	w.CPUs, w.Walltime = cpus, corral.Seconds(time.Duration(walltime)*time.Minute)
@@ -50,8 +50,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// shapedVain returns an attempt with that many cpus that has waited that many minutes; vain returns many that gave
-// up.
+// shapedVain returns an attempt with the given number of cpus that has waited for the given number of minutes; vain
+// returns many attempts that were abandoned.
 func shapedVain(cpus, minutes int) corral.Wait {
 	w := gaveUp(minutes)
 	w.CPUs = cpus
@@ -65,7 +65,7 @@ func vain(cpus, minutes, n int) (all []corral.Wait) {
 	return all
 }
 
-// If no wait provides information about a time, nothing is known.
+// If no wait provides information about a time, the probability is unknown.
 func TestNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string][]corral.Wait{"none": nil, "given up too soon": vain(4, 5, 3)} {
@@ -97,7 +97,7 @@ func TestPredictBound(t *testing.T) {
 	}
 }
 
-// Whatever has waited, more time makes a start more probable, and more cpus or a longer walltime make it less
+// Whatever the past waits were, more time makes a start more probable, and more cpus or a longer walltime make it less
 // probable.
 func TestPredictionsAreOrdered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

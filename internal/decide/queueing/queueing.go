@@ -1,11 +1,11 @@
 // Package queueing estimates from past waits how long attempts will wait in a site's queue.
 //
-// A wait is known exactly where an attempt started. An attempt that was abandoned, or that still waits, would have
-// waited longer: estimates count it as such, since omitting it would make a slow queue look fast. Quantile returns
-// the estimate itself, and Bound a value that the true quantile rarely exceeds. In and Near select the waits from
-// which to estimate.
+// A wait is known exactly if the attempt started. An attempt that was abandoned, or that still waits, would have waited
+// longer: estimates count it as a longer wait, because omitting it would make a slow queue look fast. Quantile returns
+// the estimate itself, and Bound a value that the true quantile rarely exceeds. In and Near select the waits on which
+// an estimate is based.
 //
-// Nothing here reads a clock or a store: the caller passes the waits and the current time.
+// The package reads neither a clock nor a store: the caller passes the waits and the current time.
 package queueing
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Stats returns statistics of waits by queue and shape, sorted by these. Waits of unknown length are omitted.
+// Stats returns statistics of waits by queue and shape, in the order of these. Waits of unknown length are omitted.
 //
 // Omitting attempts that did not start would make a slow queue look fast: a user who gives up after an hour never
-// reports a wait of two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as a
-// longer one.
+// reports a wait of two hours. Quantiles are therefore computed by Kaplan and Meier's method, which counts a censored
+// wait as longer than observed.
 func Stats(waits []corral.Wait, now time.Time) []corral.WaitStats {
 	groups := map[corral.WaitStats][]corral.Wait{} // :: shape → its waits
 	for _, w := range waits {
@@ -42,8 +42,8 @@ func Stats(waits []corral.Wait, now time.Time) []corral.WaitStats {
 	return all
 }
 
-// In returns the waits in a queue, and those whose queue is unknown. An empty queue means that the queue is unknown:
-// any wait may have been in it.
+// In returns the waits in a queue, and the waits whose queue is unknown. If queue is empty, the queue is unknown, and
+// In returns all waits because any wait may have been in that queue.
 func In(queue string, waits []corral.Wait) (here []corral.Wait) {
 	for _, w := range waits {
 		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
@@ -60,7 +60,7 @@ func Near(cpus int, waits []corral.Wait) []corral.Wait {
 	})
 }
 
-// A span is one wait; those that ended with a start come before censored ones of the same length.
+// A span is one wait; spans that ended with a start are sorted before censored spans of the same length.
 type span struct {
 	d        time.Duration
 	censored bool
@@ -80,28 +80,29 @@ func measure(s corral.WaitStats, waits []corral.Wait, now time.Time) corral.Wait
 	return s
 }
 
-// Quantile returns the time within which a share of these attempts started, as Stats computes it.
+// Quantile returns the time within which a share of these attempts started, computed as in Stats.
 func Quantile(waits []corral.Wait, share float64, now time.Time) corral.Quantile {
 	return quantile(sorted(slices.DeleteFunc(slices.Clone(waits), corral.Wait.Unseen), now), share)
 }
 
-// The parameters of a bound: the share of cases in which it must hold, how many of the latest waits count as one, and
-// the multiple of the required number of waits on which it is based. Pilots that are submitted soon after each other
-// meet the same queue and wait alike, so that many of them provide no more information than one does. The latter two
-// were chosen on the first half of a trace; bench/evidence checks them on its second half.
+// The parameters of a bound: the share of cases in which the bound must be valid, the number of waits that together
+// count as a single wait, and the multiple of the required number of waits on which the bound is based. Pilots that are
+// submitted soon after each other encounter the same queue and wait for similar times, so that many of them provide no
+// more information than a single pilot. The latter two parameters were chosen on the first half of a trace;
+// bench/evidence checks them on the second half.
 const (
 	boundCertainty = 0.95
 	boundAlike     = 20
 	boundWindow    = 2
 )
 
-// Bound returns a time that a share of attempts does not exceed even if the observed ones were lucky: the true
-// quantile lies below it in 95 % of cases. waits are in the order of their submission; the latest of them count.
+// Bound returns a time that a share of attempts does not exceed even if the observed attempts were lucky: the true
+// quantile is below this time in 95 % of cases. waits are in the order of their submission; only the latest count.
 //
 // It uses the binomial method of Brevik, Nurmi and Wolski (Predicting bounds on queuing delay for batch-scheduled
 // parallel machines, PPoPP 2006): of n waits the kth shortest is above the quantile if fewer than k of them are below
 // it, with a probability given by the binomial distribution. If there are so few waits that not even the longest is
-// certain enough, it returns the longest, with AtLeast.
+// certain enough, Bound returns the longest, marked with AtLeast.
 func Bound(waits []corral.Wait, share float64, now time.Time) corral.Quantile {
 	spans := sorted(boundBy(waits, share), now)
 	n := BoundRests(waits, share) / boundAlike
@@ -120,7 +121,8 @@ func boundBy(waits []corral.Wait, share float64) []corral.Wait {
 	return waits[max(0, len(waits)-boundWindow*BoundNeeds(share)):]
 }
 
-// BoundRests returns the number of waits on which Bound is based: those among the latest that ended with a start.
+// BoundRests returns the number of waits on which Bound is based: the number of the latest waits that ended with a
+// start.
 func BoundRests(waits []corral.Wait, share float64) (started int) {
 	for _, w := range boundBy(waits, share) {
 		if !w.StartedAt.IsZero() {
@@ -130,15 +132,15 @@ func BoundRests(waits []corral.Wait, share float64) (started int) {
 	return started
 }
 
-// BoundNeeds returns the number of waits on which a bound for a share must be based to be certain; a share near 1 is
-// counted as 0.999.
+// BoundNeeds returns the number of waits on which a bound for a share must be based to be certain; a share close to 1
+// is treated as 0.999.
 func BoundNeeds(share float64) int {
 	share = min(max(share, 0.05), 0.999)
 	return int(math.Ceil(math.Log(1-boundCertainty)/math.Log(share))) * boundAlike
 }
 
 // boundRank returns the smallest k for which the kth shortest of n independent waits is, with enough certainty, no
-// shorter than the quantile of a share; ok is false if there is none.
+// shorter than the quantile of a share; ok is false if there is no such k.
 func boundRank(n int, share float64) (k int, ok bool) {
 	if share >= 1 {
 		return 0, false
@@ -167,11 +169,11 @@ func sorted(waits []corral.Wait, now time.Time) []span {
 	return spans
 }
 
-// quantile returns the shortest wait by which a share of all has started, by the product-limit estimate; spans are
-// sorted.
+// quantile returns the shortest wait within which a share of all attempts has started, according to the product-limit
+// estimate; spans must be sorted.
 func quantile(spans []span, share float64) corral.Quantile {
 	const rounding = 1e-9
-	waiting := 1.0 // the share that still waits
+	waiting := 1.0 // the share of attempts that still wait
 	for i, s := range spans {
 		if s.censored {
 			continue

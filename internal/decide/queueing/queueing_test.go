@@ -13,19 +13,19 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// waitOf returns an attempt that waited that many minutes and then started.
+// waitOf returns an attempt that waited for the given number of minutes and then started.
 func waitOf(minutes int) corral.Wait {
 	return corral.Wait{Queue: "long", Hosts: 1, CPUs: 2, Walltime: corral.Seconds(time.Hour), SubmittedAt: noon, StartedAt: noon.Add(time.Duration(minutes) * time.Minute)}
 }
 
-// gaveUp returns one that was ended after that many minutes in the queue.
+// gaveUp returns an attempt that was ended after the given number of minutes in the queue.
 func gaveUp(minutes int) corral.Wait {
 	w := waitOf(minutes)
 	w.StartedAt, w.EndedAt, w.Outcome = time.Time{}, w.StartedAt, corral.OutcomeRemoved
 	return w
 }
 
-// waiting returns one that is still in the queue after that many minutes, at 13:00.
+// waiting returns an attempt that is still in the queue after the given number of minutes, at 13:00.
 func waiting(minutes int) corral.Wait {
 	w := waitOf(0)
 	w.SubmittedAt, w.StartedAt = noon.Add(time.Hour-time.Duration(minutes)*time.Minute), time.Time{}
@@ -68,7 +68,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// Attempts that began unseen or were lost have waits of unknown length.
+// Attempts whose start was not observed or which were lost have waits of unknown length.
 func TestWaitsOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	waits := []corral.Wait{waitOf(1), waitOf(3)}
@@ -114,7 +114,7 @@ func TestStatsByShape(t *testing.T) {
 }
 
 // A bound is the wait of the rank that the binomial distribution yields: of 100 waits, which count as 5, the longest
-// bounds the median. Attempts that have not started count as waiting longer than until now.
+// bounds the median. Attempts that have not started yet count as longer waits.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	many := func(n int) (all []corral.Wait) {
@@ -180,7 +180,7 @@ func TestBoundIsAboveTheTrueQuantile(t *testing.T) {
 				for i := range waits { // the true quantile is share × 1000 minutes
 					if i%20 == 0 {
 						waits[i] = waitOf(rng.IntN(1000))
-					} else { // neighbours wait alike
+					} else { // neighbours wait for similar times
 						waits[i] = waits[i-1]
 					}
 				}

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Change is a change of a World: an action of Decide that records something, or an event. Resume, Renew and Sweep
-// are not changes: they act at the site, and their results are events.
+// A Change is a change of a World: an action of Decide that records something, or an event. Resume, Renew and Sweep are
+// not changes, because they act at the site and their results are events.
 type Change interface {
 	// apply looks up the object of the change, consults the rules of package corral, and only then changes the world.
 	apply(w *World, now time.Time) ([]corral.Entry, error)
@@ -16,13 +16,14 @@ type Change interface {
 
 // Events that are not actions: requests of users, and reports of sites and pilots.
 type (
-	// CreateGlidein records a request. The caller sets the glidein's ID, which must be greater than all before it.
+	// CreateGlidein records a request for a glidein. The caller sets the glidein's ID, which must be greater than all
+	// earlier IDs.
 	CreateGlidein struct {
 		Glidein corral.Glidein
 		Cluster corral.Cluster
 	}
 
-	// MoveJob is an event of a job's life, as created by Events.
+	// MoveJob is an event in the life of a job, as created by Events.
 	MoveJob struct {
 		Job   corral.JobID
 		Event corral.JobEvent
@@ -53,16 +54,16 @@ type (
 	}
 )
 
-// Apply changes the world as the store changes its rows, by the same rules of package corral, and returns the entries
-// that the store would write into the histories, in its order; they have no actor. A refused change changes nothing
-// and returns the store's error. Objects that have left the world (see World) are NotFound, although the store still
-// has them.
+// Apply changes the world as the store changes its rows, by the same rules of package corral. It returns the entries
+// that the store would write into the histories, in the store's order but without an actor. If a change is refused,
+// Apply changes nothing and returns the same error as the store. Objects that have left the world (see World) are
+// NotFound, although the store still contains them.
 //
-// So a simulation runs production's rules: Decide returns actions, Apply records them, a model of the site answers
-// with events. Times are whole milliseconds, as in the store. A change costs O(log n) in the number of glideins and
-// attempts; only a move of the site, which settles all its glideins, costs O(n).
+// So a simulation runs the rules of production: Decide returns actions, Apply records them, and a model of the site
+// responds with events. Times are whole milliseconds, as in the store. A change costs O(log n) in the number of
+// glideins and attempts; only a move of the site, which settles all its glideins, costs O(n).
 //
-// Apply changes the slices of the world in place: a copy of the struct is not a second world.
+// Apply changes the slices of the world in place, so a copy of the struct is not an independent world.
 func (w *World) Apply(c Change, now time.Time) ([]corral.Entry, error) {
 	if w.index == nil {
 		w.index = newIndex(*w)
@@ -77,8 +78,9 @@ func (w *World) Apply(c Change, now time.Time) ([]corral.Entry, error) {
 	return entries, err
 }
 
-// The changes. Each looks up its object, consults one rule of a noun, and changes the world only if the rule agrees,
-// so that a refused change is never half done. The order of the entries is the store's.
+// The methods below apply the changes. Each method looks up the object of the change, consults one rule of package
+// corral, and changes the world only if the rule allows the change, so that a refused change is never applied in part.
+// The entries are in the same order as in the store.
 func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	site, entries := w.Site, []corral.Entry(nil)
 	if a.Move != "" {
@@ -101,8 +103,8 @@ func (a Submit) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return append(entries, w.settleOwner(j, now)...), nil
 }
 
-// intend consults the site's rule for another job: for an attempt the rule that considers its glidein and the site's
-// load, for a setup or cleanup job the rule that considers the site's earlier jobs.
+// intend consults the site's rule for another job: for an attempt, the rule that considers its glidein and the site's
+// load; for a setup or cleanup job, the rule that considers the site's earlier jobs.
 func (w *World) intend(site corral.Site, j corral.Job, now time.Time) (corral.Job, error) {
 	if j.Kind != corral.PilotJob {
 		return site.NewSiteJob(w.Jobs, j, now)
@@ -122,7 +124,7 @@ func (a Cancel) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return w.ask(a.Job.ID, corral.AskCancel, a, now)
 }
 
-// ask records a request to drain or end an attempt; a gives the reason.
+// ask records a request to drain or end an attempt; the action a provides the reason.
 func (w *World) ask(id corral.JobID, ask corral.Ask, a Action, now time.Time) ([]corral.Entry, error) {
 	return w.settled(id, now, func(j corral.Job) (corral.Job, []corral.Entry, error) {
 		return j.Ask(ask, a.Why(), now)
@@ -235,7 +237,7 @@ func (e LoseHost) apply(w *World, now time.Time) ([]corral.Entry, error) {
 		switch {
 		case err == nil:
 			return j.LoseHost(e.Host, g.Hosts, now)
-		case j.Kind == corral.PilotJob: // its glidein has left the world, so the attempt has ended
+		case j.Kind == corral.PilotJob: // its glidein is no longer in the world, so the attempt has ended
 			return j.LoseHost(e.Host, 0, now)
 		}
 		return j, nil, err
@@ -243,8 +245,8 @@ func (e LoseHost) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return entries, err
 }
 
-// settled changes a job by a rule. If the rule returns an entry, the job has changed, and settled updates what
-// depends on it: the glidein's state, or the site's explanation of its setup or cleanup job.
+// settled changes a job by a rule. If the rule returns an entry, the job has changed, and settled updates the state
+// that depends on the job: the glidein's state, or the site's explanation of its setup or cleanup job.
 func (w *World) settled(id corral.JobID, now time.Time, rule jobRule) ([]corral.Entry, error) {
 	j, entries, err := w.change(id, rule)
 	if err != nil || len(entries) == 0 {
@@ -262,13 +264,13 @@ func (w *World) settleOwner(j corral.Job, now time.Time) []corral.Entry {
 	}
 	g, err := w.glidein(j.Glidein)
 	if err != nil {
-		return nil // it has ended and left the world
+		return nil // the glidein has ended and left the world
 	}
 	return w.settle(g, w.Site.Lack(), now)
 }
 
-// settle is the one place that changes a glidein's state. A glidein that has ended drops its attempts at once; it
-// leaves the world later, together with many others (tidy).
+// settle is the only function that changes a glidein's state. The attempts of a glidein that has ended are dropped at
+// once; the glidein itself leaves the world later, together with many others (tidy).
 func (w *World) settle(g *corral.Glidein, lack corral.Lack, now time.Time) []corral.Entry {
 	settled, entries := g.Settle(w.Site.State, w.Held, lack, now)
 	*g = settled
@@ -282,8 +284,9 @@ func (w *World) settle(g *corral.Glidein, lack corral.Lack, now time.Time) []cor
 	return entries
 }
 
-// hold updates Held to now. Held follows from the last attempts that provided evidence about the site, so it is
-// recomputed whenever one of them ends, and when time has passed: at an earlier now, fewer of them had ended.
+// hold updates Held to now. Held is derived from the last attempts that provided evidence about the site, so it is
+// recomputed whenever such an attempt ends, and when time has passed, because fewer of these attempts had ended at an
+// earlier now.
 func (w *World) hold(now time.Time) {
 	if w.index.held.Equal(now) {
 		return
@@ -291,7 +294,7 @@ func (w *World) hold(now time.Time) {
 	w.index.held = now
 	recent := make([]corral.Job, 0, corral.HoldHistory)
 	for i := len(w.Told) - 1; i >= 0 && len(recent) < corral.HoldHistory; i-- {
-		if !w.Told[i].EndedAt.After(now) { // ends in the future, after a clock was set back, are ignored
+		if !w.Told[i].EndedAt.After(now) { // end times in the future, after a clock was set back, are ignored
 			recent = append(recent, w.Told[i])
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// BenchmarkApply measures one change in a world of that many glideins, over whole lives of glideins with two
-// attempts: each of them is created, submitted, moved, works, ends, and makes room for another.
+// BenchmarkApply measures one change in a world with the given number of glideins, over whole lives of glideins with
+// two attempts: each glidein is created, submitted, moved, works, ends, and makes room for another.
 func BenchmarkApply(b *testing.B) {
 	for _, n := range []int{100, 1e3, 1e4, 1e5} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -7,9 +7,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Due returns when time alone will change Decide's answer about w: at the end of a back-off, a planned start, an
-// overlap, the end of a hold, of the patience with a queue, of a token or a credential, or when the pace of
-// submissions allows another. It is zero if only events can change it.
+// Due returns the time at which the mere passage of time will change Decide's result for w: the end of a back-off, a
+// planned start, an overlap, the end of a hold, of the patience with a queue, of a token or of a credential, or the
+// time when the pace of submissions allows another one. The result is zero if only events can change Decide's result.
 func Due(now time.Time, w World) time.Time {
 	next := takeTurns(now, w).next
 	for _, at := range slices.Concat(siteTimes(now, w), servingTimes(w), stagingTimes(now, w), glideinTimes(now, w),
@@ -22,10 +22,10 @@ func Due(now time.Time, w World) time.Time {
 }
 
 // Ahead is how long before its planned start a glidein matters, because its site may need to be prepared for it. A
-// glidein that starts later need not be in a World: plans request hundreds, days in advance.
+// glidein that starts later need not be in a World: plans request hundreds of glideins days in advance.
 const Ahead = time.Hour
 
-// laterTime returns when a missing glidein begins to matter.
+// laterTime returns the time when a glidein that is not in the world yet begins to matter.
 func laterTime(w World) time.Time {
 	if w.Later.IsZero() {
 		return time.Time{}
@@ -33,7 +33,7 @@ func laterTime(w World) time.Time {
 	return w.Later.Add(-Ahead)
 }
 
-// siteTimes returns the end of the site's hold, and when its setup or cleanup job may be retried.
+// siteTimes returns the end of the site's hold, and the time when its setup or cleanup job may be retried.
 func siteTimes(now time.Time, w World) []time.Time {
 	times := []time.Time{w.Held.Until}
 	for _, kind := range []corral.JobKind{corral.SetupJob, corral.CleanupJob} {
@@ -44,8 +44,9 @@ func siteTimes(now time.Time, w World) []time.Time {
 	return times
 }
 
-// glideinTimes returns the times of the glideins that have not ended: planned starts, deadlines and back-offs; and
-// for their live attempts the overlap, the patience with the queue, and the renewal of tokens.
+// glideinTimes returns the relevant times of the glideins that have not ended: planned starts, deadlines and back-offs
+// and, for their live attempts, the times of the overlap, the end of the patience with the queue, and the renewal of
+// tokens.
 func glideinTimes(now time.Time, w World) []time.Time {
 	var times []time.Time
 	for _, g := range w.Glideins {

@@ -12,7 +12,7 @@ import (
 
 // A Sighting holds the facts currently known about a job at its site.
 type Sighting struct {
-	Known     bool   // the site knows the tag
+	Known     bool   // the site has a job with the tag
 	ID        string // the site's own id
 	Phase     Phase
 	Exit      *int
@@ -20,14 +20,14 @@ type Sighting struct {
 	Says      string // the batch system's own term for the end, such as TIMEOUT; empty: none
 	StartedAt time.Time
 	EndedAt   time.Time
-	Report    *Report // left by the job itself, once it has ended
+	Report    *Report // left by the job itself when it ended; nil: none
 	Stderr    string  // last line on stderr of a job that left no report
-	Node      string  // on which it began, if the batch system reports it
-	Overdue   string  // why it was cancelled after waiting in vain, if it was; see World.Overdue
-	Hopeless  bool    // other jobs would wait in vain, too
+	Node      string  // the node on which the job began, if the batch system reports it
+	Overdue   string  // why the job was cancelled after waiting in vain, if it was; see World.Overdue
+	Hopeless  bool    // other jobs would also wait in vain
 
-	// Missing is the time since which the site has shown no job that counts; Visibility is how long this may be due
-	// to the batch system's delay.
+	// Missing is the time since which the site has not shown a job that counts; Visibility is the maximum time for
+	// which the batch system's delay may be the cause.
 	Missing    time.Time
 	Visibility time.Duration
 }
@@ -59,11 +59,12 @@ type Report struct {
 	Outcome   corral.Outcome
 	Transient bool
 	Reason    string
-	Lost      []corral.LostHost // of a pilot
+	Lost      []corral.LostHost // hosts that a pilot lost
 }
 
-// Events returns the moves that bring a live job to its observed state, in order; none if nothing has changed. A job
-// in state NEW that the site does not know gets none, unless its end was requested: only Decide may repeat it.
+// Events returns the moves that bring a live job to its observed state, in order, or no moves if nothing has changed.
+// For a job in state NEW that the site does not show, it returns no moves unless the job's end was requested, because
+// only Decide may repeat the submission.
 func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	switch {
 	case !j.Live():
@@ -80,8 +81,8 @@ func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return append(started(j, s, now), ending(j, s, now))
 }
 
-// missing decides about a job that the site does not know. A batch system may show a job late, or temporarily forget
-// it, so only an absence that lasts for Visibility counts. A job that was never accepted may simply not have arrived,
+// missing decides about a job that the site does not show. A batch system may show a job late, or temporarily not at
+// all, so only an absence that lasts for Visibility counts. A job that was never accepted may simply not have arrived,
 // and is left to Decide.
 func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	cancelled := j.Asked == corral.AskCancel
@@ -114,8 +115,8 @@ func queued(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return []corral.JobEvent{{Move: corral.JobQueue, At: now, SiteJobID: s.ID}}
 }
 
-// started returns an event only if the job was not known to run. A job that ended without a start time, such as one
-// that was cancelled in the queue, has not started.
+// started returns an event only if the job was not known to be running. A job that ended without a start time, such as
+// a job that was cancelled in the queue, has not started.
 func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	if j.State == corral.JobRunning || s.StartedAt.IsZero() && s.Phase == Ended {
 		return nil
@@ -123,10 +124,10 @@ func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	return []corral.JobEvent{{Move: corral.JobStart, At: cmp.Or(s.StartedAt, now), SiteJobID: s.ID}}
 }
 
-// ending returns how and when a job ended, and for a pilot which nodes were at fault. A pilot that left a report has
-// named them itself. If a pilot could not even report why it failed, the node on which it began is blamed; the same
-// applies if the batch system ended the pilot because a node failed, since a pilot survives the failure of its other
-// nodes.
+// ending returns an event that describes how and when a job ended and, for a pilot, which nodes were at fault. A pilot
+// that left a report has named these nodes itself. If a pilot could not even report why it failed, the node on which it
+// began is blamed; the same applies if the batch system ended the pilot because a node failed, since a pilot survives
+// the failure of its other nodes.
 func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	e := corral.JobEvent{Move: corral.JobEnd, At: cmp.Or(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
@@ -153,12 +154,12 @@ func (s Sighting) blamed(e corral.JobEvent) (lost []corral.LostHost) {
 	return lost
 }
 
-// lateMost is the maximum delay between the end of a pilot and its observation for which corrald counts as having
-// been present at the end.
+// lateMost is the maximum delay between the end of a pilot and the observation of that end for which corrald is assumed
+// to have been running when the pilot ended.
 const lateMost = 10 * time.Minute
 
-// losses returns the hosts that a pilot lost. If it ended while corrald was away, as on a laptop, the nodes are not
-// blamed.
+// losses returns the hosts that a pilot lost. If the pilot ended while corrald was not running, as may happen on a
+// laptop, the nodes are not blamed.
 func losses(lost []corral.LostHost, late time.Duration) []corral.LostHost {
 	if late <= lateMost {
 		return lost
@@ -170,9 +171,9 @@ func losses(lost []corral.LostHost, late time.Duration) []corral.LostHost {
 	return lost
 }
 
-// outcome returns how a job ended. The report of a pilot that left for its own reasons is believed. A pilot that was
-// forced to leave received a signal without a reason, which the batch system, as the sender, knows better. Exit
-// statuses come last, because the layers between the process and corrald change them (papers part 5.1, T2).
+// outcome returns how a job ended. If a pilot left for its own reasons, its report is used. A pilot that was forced to
+// leave only received a signal without a reason, so the batch system, as the sender, is the better source. Exit
+// statuses are considered last, because the layers between the process and corrald change them (papers part 5.1, T2).
 func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason string) {
 	own := s.Report
 	switch {
@@ -196,8 +197,8 @@ func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason
 	return corral.OutcomeFailed, true, noReport(s)
 }
 
-// ended returns the batch system's own account of a job that it ended; an empty outcome means that it gave none. Only
-// pilots are meant to last for their whole walltime.
+// ended returns the outcome of a job according to the batch system that ended it; the outcome is empty if the batch
+// system did not report a cause. Only pilots are meant to last for their whole walltime.
 func (s Sighting) ended(kind corral.JobKind) (o corral.Outcome, transient bool, reason string) {
 	switch s.Killed {
 	case ByWalltime:
@@ -218,8 +219,8 @@ func (s Sighting) ended(kind corral.JobKind) (o corral.Outcome, transient bool, 
 	return "", false, ""
 }
 
-// removed returns how a cancelled job ended. One that waited in the site's queue for too long has failed: another may
-// be luckier.
+// removed returns how a cancelled job ended. A job that waited in the site's queue for too long has failed, but another
+// job may be luckier.
 func (s Sighting) removed() (o corral.Outcome, transient bool, reason string) {
 	if s.Overdue != "" {
 		return corral.OutcomeFailed, !s.Hopeless, s.Overdue
@@ -227,7 +228,8 @@ func (s Sighting) removed() (o corral.Outcome, transient bool, reason string) {
 	return corral.OutcomeRemoved, false, "cancelled"
 }
 
-// noReport builds the reason of a job that left no report: the known facts about its end, the most useful first.
+// noReport returns a reason for the end of a job that left no report: the known facts about the end, the most useful
+// first.
 func noReport(s Sighting) string {
 	reason := "it left no report"
 	if s.Exit != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever fails at a site, on the way there, with corrald or with its clock: after each step all invariants hold,
-// and once the faults stop everything comes to rest. A failure names the invariant, and rapid reports the shortest
-// list of steps that it finds.
+// Whatever fails at a site, on the connection to the site, in corrald or with its clock, all invariants hold after each
+// step, and once the faults stop everything comes to rest. A failure names the violated invariant, and rapid reports
+// the shortest list of steps that it finds.
 func TestInvariantsHoldUnderFaults(t *testing.T) {
 	t.Parallel()
 	var steps atomic.Int64
@@ -36,7 +36,7 @@ func newFaulty(t *rapid.T) *faulty {
 	return f
 }
 
-// anew replaces the world by one with another site, which has one glidein.
+// anew replaces the world with a world that contains another site, which has one glidein.
 func (f *faulty) anew(limits corral.SiteLimits, linked bool) {
 	f.rig = newRig(f.T, corral.Site{Limits: limits})
 	f.site = &faultySite{clock: t0, linked: linked, leased: map[string]int{}}
@@ -50,7 +50,7 @@ func (f *faulty) anew(limits corral.SiteLimits, linked bool) {
 	f.create(forever())
 }
 
-// actions are the possible events, each with a name that describes it when a failure is shown.
+// actions returns the possible events, each with a name that describes the event when a failure is shown.
 func (f *faulty) actions(steps *atomic.Int64) map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
 		"time passes":           f.timePasses,
@@ -79,7 +79,7 @@ func (f *faulty) timePasses(t *rapid.T) {
 	f.mayStep(t)
 }
 
-// mayStep lets corrald take a step, or not: much may happen at a site between two of its steps.
+// mayStep lets corrald take a step, or not, because many events may occur at a site between two of corrald's steps.
 func (f *faulty) mayStep(t *rapid.T) {
 	if rapid.Bool().Draw(t, "and corrald looks") {
 		f.step()
@@ -92,7 +92,7 @@ func (f *faulty) pass(d time.Duration) {
 	f.site.pass(d)
 }
 
-// queueMoves starts one of the waiting jobs, or all. The site's own jobs may end at once.
+// queueMoves starts one of the waiting jobs, or all of them. The site's own jobs may end at once.
 func (f *faulty) queueMoves(t *rapid.T) {
 	waiting := f.site.live(func(j *theirJob) bool { return j.started.IsZero() })
 	if len(waiting) > 1 && !rapid.Bool().Draw(t, "all start") {
@@ -116,7 +116,7 @@ func (f *faulty) jobEnds(t *rapid.T) {
 	f.mayStep(t)
 }
 
-// jobVanishes makes the batch system lose a job, and everything that it knew about it.
+// jobVanishes makes the batch system lose a job and all data about the job.
 func (f *faulty) jobVanishes(t *rapid.T) {
 	if len(f.site.jobs) > 0 {
 		j := rapid.SampledFrom(f.site.jobs).Draw(t, "vanishes")
@@ -127,8 +127,8 @@ func (f *faulty) jobVanishes(t *rapid.T) {
 	}
 }
 
-// clockJumps sets corrald's clock, and no other. Times that are measured in memory are not affected, because they use
-// a clock that is never set.
+// clockJumps sets only corrald's clock. Times that are measured in memory are not affected, because they use a clock
+// that is never set.
 func (f *faulty) clockJumps(t *rapid.T) {
 	d := time.Duration(rapid.SampledFrom([]int{-172800, -3600, -10, -1, 1, 10, 3600, 172800}).Draw(t, "by seconds")) * time.Second
 	f.now, f.asked = f.now.Add(d), nil
@@ -137,7 +137,7 @@ func (f *faulty) clockJumps(t *rapid.T) {
 	}
 }
 
-// siteIsSilent ends the silence if there is one.
+// siteIsSilent makes the site silent, or ends the silence if the site is already silent.
 func (f *faulty) siteIsSilent(t *rapid.T) {
 	if f.site.clock.Before(f.site.silent) {
 		f.site.silent = f.site.clock
@@ -156,7 +156,7 @@ func (f *faulty) anotherSite(*rapid.T) {
 	}
 }
 
-// userAsks makes a user request something.
+// userAsks makes a user send a request.
 func (f *faulty) userAsks(t *rapid.T) {
 	switch what := rapid.SampledFrom([]string{"more", "more", "more", "drain", "cancel", "of the site"}).Draw(t, "what"); what {
 	case "more":
@@ -184,22 +184,22 @@ func (f *faulty) userAsks(t *rapid.T) {
 	}
 }
 
-// create requests a glidein, unless the site has more than enough.
+// create requests a glidein, unless the site already has more than enough glideins.
 func (f *faulty) create(g corral.Glidein) {
 	if len(f.Glideins) < 8 && f.request(CreateGlidein{Glidein: g}) {
 		f.fates[f.lastGlidein] = &fate{}
 	}
 }
 
-// request makes a change that is refused where it makes no sense.
+// request makes a change, which is refused if it makes no sense.
 func (f *faulty) request(c Change) bool {
 	entries, err := f.apply(c)
 	f.heard(entries)
 	return err == nil
 }
 
-// comeToRest stops all faults: requests are carried out, waiting jobs start, and running jobs continue. Then little
-// is done whenever something is due, and nothing after that.
+// comeToRest stops all faults: requests are carried out, waiting jobs start, and running jobs continue. Then only few
+// actions occur whenever something is due, and none after that.
 func (f *faulty) comeToRest() {
 	f.faults, f.site.silent = false, time.Time{}
 	for i := range f.site.flown {

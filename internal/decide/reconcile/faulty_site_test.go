@@ -10,13 +10,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A faultySite is a fake site behind an unreliable connection: its queue, its directories, and its clock. It holds
-// the true state, of which corrald sees only the answers.
+// A faultySite is a fake site behind an unreliable connection: its queue, its directories, and its clock. It holds the
+// true state, of which corrald receives only the answers.
 type faultySite struct {
 	clock     time.Time // advances steadily, independently of corrald's
-	silent    time.Time // until then nothing is answered
-	installed bool      // files exist below its root
-	linked    bool      // its pilots reach corrald, which grants the leases; otherwise directories do
+	silent    time.Time // until then the site answers no request
+	installed bool      // files exist below the site's root
+	linked    bool      // its pilots reach corrald, which grants the leases; otherwise directories grant them
 	jobs      []*theirJob
 	leased    map[string]int // :: tag → the site's job that took the attempt's lease
 	flown     []flight       // submissions whose answer is no longer awaited
@@ -24,21 +24,21 @@ type faultySite struct {
 
 // A theirJob is a job that has arrived at the site.
 type theirJob struct {
-	id       int // the site's own
+	id       int // the site's own id
 	of       corral.Job
 	walltime time.Duration
 	arrived  time.Time
-	hidden   time.Duration // after its arrival; together with the age of an answer less than Visibility
+	hidden   time.Duration // after its arrival; plus the age of an answer, less than Visibility
 	started  time.Time
 	ended    time.Time
-	deaf     bool // it does not end on request, for example because a process hangs
+	deaf     bool // the job does not end on request, for example because a process hangs
 	vanished bool // the batch system has forgotten it, and its processes are gone
 	killed   Killed
 	report   *Report
 	works    bool // its pilot has the lease, and has started workers
 
-	// stray states why corrald could not know about the job when it abandoned it or submitted it again. Only the
-	// lease prevents its pilot from doing harm.
+	// stray states why corrald could not have been aware of the job when it abandoned the job or submitted it again.
+	// Only the lease prevents the job's pilot from causing harm.
 	stray string
 }
 
@@ -55,19 +55,19 @@ func (j *theirJob) String() string { return fmt.Sprintf("%s (the site's job %d)"
 // GoString defines how rapid shows the job in a list of steps.
 func (j *theirJob) GoString() string { return j.String() }
 
-// arrive puts a job into the queue.
+// arrive adds a job to the queue.
 func (s *faultySite) arrive(of corral.Job, hidden time.Duration, stray string) *theirJob {
 	j := &theirJob{id: len(s.jobs) + 1, of: of, walltime: time.Hour, arrived: s.clock, hidden: hidden, stray: stray}
 	s.jobs = append(s.jobs, j)
 	return j
 }
 
-// end ends a job, by its own report or by an external cause.
+// end ends a job, with the job's own report or by an external cause.
 func (s *faultySite) end(j *theirJob, killed Killed, report *Report) {
 	j.ended, j.killed, j.report, j.works = s.clock, killed, report, false
 }
 
-// live lists the jobs that the site really has.
+// live lists the jobs that actually exist at the site.
 func (s *faultySite) live(which func(*theirJob) bool) (live []*theirJob) {
 	for _, j := range s.jobs {
 		if j.live() && (which == nil || which(j)) {
@@ -77,8 +77,8 @@ func (s *faultySite) live(which func(*theirJob) bool) (live []*theirJob) {
 	return live
 }
 
-// poll returns the batch system's state of a tag at that age: the one job that counts, which is the working one or
-// otherwise the first, and the other jobs that have not ended.
+// poll returns the batch system's state of a tag at the given age: the job that counts, which is the working job or
+// otherwise the first job, and the other jobs that have not ended.
 func (s *faultySite) poll(tag string, age time.Duration) (seen Sighting, extra []*theirJob) {
 	at := s.clock.Add(-age)
 	var all []*theirJob
@@ -123,7 +123,7 @@ func (s *faultySite) cancel(tag string) {
 	}
 }
 
-// pass lets time pass: submissions on their way arrive, and walltimes end.
+// pass lets time pass: submissions that are on their way arrive, and walltimes end.
 func (s *faultySite) pass(d time.Duration) {
 	s.clock = s.clock.Add(d)
 	s.flown = slices.DeleteFunc(s.flown, func(f flight) bool {
@@ -140,8 +140,8 @@ func (s *faultySite) pass(d time.Duration) {
 	}
 }
 
-// start starts a job of the queue. A pilot takes its lease, from corrald or by a directory, before it starts workers,
-// and leaves at once if it does not get the lease.
+// start starts a job of the queue. A pilot acquires its lease, from corrald or by a directory, before it starts
+// workers, and leaves at once if it does not obtain the lease.
 func (f *faulty) start(j *theirJob) {
 	s := f.site
 	j.started = s.clock
@@ -150,7 +150,7 @@ func (f *faulty) start(j *theirJob) {
 	}
 	if s.leases(f.rig, j) {
 		j.works = true
-		_, _ = f.apply(NoteWorkers{j.of.ID, 1}) // corrald may have forgotten the attempt
+		_, _ = f.apply(NoteWorkers{j.of.ID, 1}) // corrald may no longer have the attempt
 		return
 	}
 	s.end(j, "", &Report{Outcome: corral.OutcomeDuplicate, Reason: "another pilot has the lease"})
@@ -168,7 +168,7 @@ func (s *faultySite) leases(r *rig, j *theirJob) bool {
 	return true
 }
 
-// someEnd draws how a job ends, by itself or by an external cause.
+// someEnd draws the end of a job, by itself or by an external cause.
 func someEnd(t *rapid.T, kind corral.JobKind) (Killed, *Report) {
 	outcomes := []corral.Outcome{corral.OutcomeExpired, corral.OutcomeExpired, corral.OutcomeIdle, corral.OutcomeFailed, corral.OutcomePreempted}
 	ways := []Killed{"", "", ByWalltime, ByNode, ByDisappeared, ByPreemption}

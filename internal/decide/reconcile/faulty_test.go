@@ -9,11 +9,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A faulty runs one site's world as the engine does, with every possible fault of the site and of the connection to
-// it. The recorded state is the rig's World, which survives a crash unchanged; corrald's memory is lost in a crash.
+// A faulty runs one site's world as the engine does, with every possible fault of the site and of the connection to the
+// site. The recorded state is the rig's World, which survives a crash unchanged; the contents of corrald's memory are
+// lost in a crash.
 //
-// It decides, records, and counts missing jobs with the engine's own functions: Events, Decide, Apply, Missing. It
-// duplicates only the order of a step from the engine.
+// It decides, records, and counts missing jobs with the engine's own functions: Events, Decide, Apply, Missing. Only
+// the order of operations within a step is duplicated from the engine.
 type faulty struct {
 	*rapid.T
 	*rig
@@ -30,8 +31,8 @@ type faulty struct {
 // A fate counts the results of a glidein's attempts.
 type fate struct {
 	expired  int
-	failures int  // in a row
-	final    bool // the last one was not to be followed by another
+	failures int  // consecutive failures
+	final    bool // the last attempt was not to be followed by another
 }
 
 // breaks records a violated invariant.
@@ -41,22 +42,22 @@ func (f *faulty) breaks(invariant, how string) {
 	}
 }
 
-// fault draws an alternative to the first way, which is the one without faults.
+// fault draws one of the ways, of which the first is the way without faults.
 func (f *faulty) fault(what string, ways ...string) string {
 	if !f.faults {
 		return ways[0]
 	}
-	mostly := slices.Repeat(ways[:1], 2*len(ways)) // otherwise runs would rarely get far enough for more to go wrong
+	mostly := slices.Repeat(ways[:1], 2*len(ways)) // otherwise runs would rarely last long enough for more faults
 	return rapid.SampledFrom(append(mostly, ways...)).Draw(f.T, what)
 }
 
-// step performs one step of the engine, and returns how much it did. It ends early where the engine would: with the
-// first error, or with corrald itself.
+// step performs one step of the engine, and returns the number of actions and changes. It ends early whenever the
+// engine would: at the first error, or when corrald itself ends.
 func (f *faulty) step() (did int) {
 	if f.site.clock.Before(f.site.silent) {
 		return f.giveUp()
 	}
-	f.hold(f.now) // as the store reads it each time
+	f.hold(f.now) // as the store does on each read
 	did, ok := f.observe()
 	if !ok {
 		return did
@@ -74,7 +75,7 @@ func (f *faulty) step() (did int) {
 	return did
 }
 
-// later returns 0 for actions that come first: ending jobs makes room for new ones.
+// later returns 0 for actions that are performed first, because ending jobs makes room for new ones.
 func later(a Action) int {
 	if _, ok := a.(Cancel); ok {
 		return 0
@@ -148,7 +149,7 @@ func (f *faulty) move(j corral.Job, e corral.JobEvent) (did int) {
 	return len(entries)
 }
 
-// act performs one action. ok is false if corrald did not get to the next one.
+// act performs one action. ok is false if corrald did not reach the next action.
 func (f *faulty) act(a Action) (did int, ok bool) {
 	switch a := a.(type) {
 	case Resume:
@@ -160,7 +161,7 @@ func (f *faulty) act(a Action) (did int, ok bool) {
 		return f.sweep()
 	case Submit:
 		if a.Kind == corral.SetupJob {
-			f.Site.PackageDigest, f.site.installed = digest, true // it is brought there first
+			f.Site.PackageDigest, f.site.installed = digest, true // the package is transferred to the site first
 		}
 		f.wants(a)
 	}
@@ -181,7 +182,7 @@ func (f *faulty) act(a Action) (did int, ok bool) {
 	return len(entries), true
 }
 
-// submit hands a job whose intent is recorded to the site.
+// submit submits a job whose intent is recorded to the site.
 func (f *faulty) submit(j corral.Job) (did int, ok bool) {
 	f.missing.Forget(j.Tag)
 	if !f.find(j.ID).Live() {
@@ -228,7 +229,7 @@ func (f *faulty) fly(j corral.Job) {
 	f.site.flown = append(f.site.flown, flight{j, f.site.clock.Add(after)})
 }
 
-// cancel ends a job at the site, once its end is recorded as wanted.
+// cancel ends a job at the site, once the request for its end is recorded.
 func (f *faulty) cancel(j corral.Job) (ok bool) {
 	switch f.fault("cancel of "+calls(j), "done", "lost", "corrald crashes before it", "corrald crashes after it") {
 	case "done":
@@ -244,7 +245,7 @@ func (f *faulty) cancel(j corral.Job) (ok bool) {
 	return true
 }
 
-// drain tells an attempt's pilot to leave. It finishes its tasks first.
+// drain orders an attempt's pilot to leave after it has finished its tasks.
 func (f *faulty) drain(j corral.Job) {
 	if f.fault("drain of "+calls(j), "it leaves", "it has tasks yet") != "it leaves" {
 		return
@@ -272,7 +273,7 @@ func (f *faulty) sweep() (did int, ok bool) {
 	return 1, false
 }
 
-// crash ends corrald, and starts another, which reads the recorded state again, as package worldstate would.
+// crash ends corrald, and starts another corrald, which reads the recorded state again, as package worldstate would.
 func (f *faulty) crash() {
 	f.missing = Missing{}
 	f.World = copyOf(f.World)
@@ -283,7 +284,7 @@ func (f *faulty) crash() {
 	f.hold(f.now)
 }
 
-// copyOf copies a world so that Apply can use the copy as a second one.
+// copyOf returns a copy of a world that Apply can use as an independent world.
 func copyOf(w World) World {
 	w.index = nil
 	w.Told, w.Over, w.Jobs, w.Glideins = slices.Clone(w.Told), slices.Clone(w.Over), slices.Clone(w.Jobs), slices.Clone(w.Glideins)

@@ -9,22 +9,22 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A plan that needs hosts for longer than a walltime has one glidein follow another at a site. The later one's start
-// was planned with the start of the earlier one, which may happen sooner or later. So a follower is wanted at the
-// planned interval after the actual start of the glidein that it follows, and not at all before that. Its own
-// followers move with it.
+// If a plan needs hosts for longer than a walltime, one glidein follows another at a site. The start of the later
+// glidein was planned relative to the start of the earlier one, whose actual start may be earlier or later than
+// planned. So a follower is wanted at the planned interval after the actual start of the glidein that it follows, and
+// not at all before that start. Its own followers are shifted with it.
 //
-// If waits turn out longer than planned, it is wanted somewhat earlier, so that the place is not empty meanwhile; but
-// not by much: a plan has a fixed number of pilots, and a pilot that comes early has less time left for the work
-// planned on it.
+// If waits turn out to be longer than planned, the follower is wanted somewhat earlier, so that the place is not empty
+// in the meantime. It is not wanted much earlier, because a plan has a fixed number of pilots, and a pilot that starts
+// early has less time left for the work planned on it.
 
-// mostEarlier returns by how much earlier than planned a follower may be wanted.
+// mostEarlier returns the maximum time by which a follower may be wanted earlier than planned.
 func mostEarlier(g corral.Glidein) time.Duration {
 	return min(time.Minute, time.Duration(g.Walltime)/20)
 }
 
-// earlier returns by how much earlier than planned a follower is wanted: the amount by which the wait of nine of ten
-// attempts exceeds the planned one.
+// earlier returns the time by which a follower is wanted earlier than planned: the amount by which the wait that nine
+// of ten attempts do not exceed is longer than the planned wait.
 func earlier(w World, g corral.Glidein) time.Duration {
 	return min(max(0, time.Duration(expectedWait(w, g).Wait-g.FollowsWait)), mostEarlier(g))
 }
@@ -34,7 +34,7 @@ func retimeLeast(g corral.Glidein) time.Duration {
 	return min(max(time.Second, time.Duration(g.FollowsAfter)/100), time.Minute)
 }
 
-// follow returns the action that sets when a follower is wanted, if that has to change.
+// follow returns the action that sets the time when a follower is wanted, if that time has to change.
 func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
 	p, after, ok := followed(w, g)
 	if !ok {
@@ -69,8 +69,8 @@ func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
 	return Retime{g.ID, at, reason}, true
 }
 
-// mustWait returns why a follower waits regardless of the time: its predecessor does not run yet, or still runs
-// beside the glidein before it. So at most two generations hold a place.
+// mustWait returns why a follower must wait regardless of the time: its predecessor is not running yet, or is still
+// running beside the glidein before it. So at most two generations occupy a place.
 func mustWait(w World, g corral.Glidein) (why string, ok bool) {
 	p, _, ok := followed(w, g)
 	if !ok || p.State.Terminal() || p.Asked != corral.AskNothing {
@@ -86,9 +86,9 @@ func mustWait(w World, g corral.Glidein) (why string, ok bool) {
 	return "", false
 }
 
-// followed returns the glidein whose start determines when g is wanted, and how long after it; ok is false if g
-// follows none, or was submitted already. That is g's predecessor or, if that was dropped before it ran, the
-// predecessor's predecessor, and so on.
+// followed returns the glidein whose start determines when g is wanted, and how long after that start g is wanted; ok
+// is false if g follows no glidein, or has already been submitted. The glidein is g's predecessor or, if that was
+// dropped before it ran, the predecessor's predecessor, and so on.
 func followed(w World, g corral.Glidein) (p corral.Glidein, after time.Duration, ok bool) {
 	if g.Follows == 0 || len(g.Attempts) > 0 || g.State.Terminal() || g.Asked != corral.AskNothing {
 		return p, 0, false
@@ -101,8 +101,8 @@ func followed(w World, g corral.Glidein) (p corral.Glidein, after time.Duration,
 	}
 }
 
-// Dropped reports whether a glidein's removal was requested and it never ran: its followers then follow the one
-// before it.
+// Dropped reports whether the removal of a glidein was requested and the glidein never ran: its followers then follow
+// the glidein before it.
 func Dropped(g corral.Glidein) bool {
 	return g.Asked != corral.AskNothing && !slices.ContainsFunc(g.Attempts, func(a corral.Job) bool {
 		return !a.StartedAt.IsZero()
@@ -120,7 +120,7 @@ func find(w World, id corral.GlideinID) (g corral.Glidein, ok bool) {
 	return w.Glideins[i], true
 }
 
-// running returns the attempt of a glidein that currently has its workers.
+// running returns the running attempt of a glidein.
 func running(g corral.Glidein) (a corral.Job, ok bool) {
 	for _, b := range g.Live() {
 		if b.State == corral.JobRunning {

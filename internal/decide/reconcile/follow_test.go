@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A follower is wanted 50 minutes after the start of the glidein that it follows; it was planned for t0 + 2 h.
+// A follower is wanted 50 minutes after the start of the glidein that it follows; its start was planned for t0 + 2 h.
 func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 	t.Parallel()
 	const after = 50 * time.Minute
@@ -33,7 +33,7 @@ func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 		planned time.Duration
 		waits   []corral.Wait
 		at      time.Duration // new time of the follower; 0: unchanged
-		submit  bool          // at its planned time
+		submit  bool          // whether it is submitted at its planned time
 	}{
 		{name: "it has not been asked for", planned: 2 * time.Hour},
 		{name: "it is wanted later", wanted: time.Hour, planned: 2 * time.Hour, at: time.Hour + after},
@@ -82,14 +82,14 @@ func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 	}
 }
 
-// follower returns a glidein that takes over from another one 50 minutes after that one's start.
+// follower returns a glidein that takes over from another glidein 50 minutes after the start of that glidein.
 func follower(id corral.GlideinID, p corral.Glidein) corral.Glidein {
 	g := glideinWith(resubmit.Policy{})
 	g.ID, g.Walltime, g.Follows, g.FollowsAfter = id, p.Walltime, p.ID, corral.Seconds(50*time.Minute)
 	return g
 }
 
-// retimed returns the followers that get other times at t0.
+// retimed returns the followers that are assigned other times at t0.
 func retimed(w World) (all []Retime) {
 	for _, a := range Decide(t0, w) {
 		if r, ok := a.(Retime); ok {
@@ -107,8 +107,8 @@ func submits(w World, now time.Time, id corral.GlideinID) bool {
 	})
 }
 
-// If a follower's predecessor is removed before it ran, the follower takes over from the one before that, at the time
-// when both would have ended.
+// If a follower's predecessor is removed before it ran, the follower takes over from the glidein before the
+// predecessor, at the time when both would have ended.
 func TestFollowerOfDroppedGlidein(t *testing.T) {
 	t.Parallel()
 	first := glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))
@@ -149,7 +149,7 @@ func TestTwoGenerationsAtMost(t *testing.T) {
 	}
 }
 
-// A follower whose place is taken says so, instead of showing only a time.
+// If a follower's place is occupied, its outlook shows this reason instead of only a time.
 func TestFollowerNamesItsPredecessor(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{})

@@ -13,12 +13,12 @@ import (
 type index struct {
 	owners map[corral.JobID]corral.GlideinID // :: attempt of a glidein of the world → that glidein
 	load   corral.Load
-	over   int       // number of the world's glideins that have ended; they leave when they are half of all
-	held   time.Time // time for which Held is valid; zero: its basis has changed
+	over   int       // number of the world's glideins that have ended; they leave when they are more than half of all
+	held   time.Time // time for which Held is valid; zero: the attempts on which it is based have changed
 }
 
-// newIndex counts the contents of a loaded world. From then on each change keeps the index up to date, so that no
-// change has to look at all glideins.
+// newIndex counts the contents of a loaded world. From then on each change updates the index, so that no change has to
+// examine all glideins.
 func newIndex(w World) *index {
 	x := &index{owners: map[corral.JobID]corral.GlideinID{}}
 	for _, g := range w.Glideins {
@@ -30,7 +30,7 @@ func newIndex(w World) *index {
 	return x
 }
 
-// tidy removes ended glideins from the world, many at a time, so that each costs O(1).
+// tidy removes ended glideins from the world, many at a time, so that each removal costs O(1).
 func (w *World) tidy() {
 	if w.index.over > len(w.Glideins)/2 {
 		w.Glideins = slices.DeleteFunc(w.Glideins, func(g corral.Glidein) bool { return g.State.Terminal() })
@@ -47,7 +47,7 @@ func (w *World) glidein(id corral.GlideinID) (*corral.Glidein, error) {
 	return &w.Glideins[i], nil
 }
 
-// job finds an attempt of a glidein, a setup or cleanup job, or an attempt that is remembered as evidence.
+// job finds an attempt of a glidein, a setup or cleanup job, or an attempt that is kept as evidence.
 func (w *World) job(id corral.JobID) (*corral.Job, error) {
 	list := w.Jobs
 	if g, err := w.glidein(w.index.owners[id]); err == nil {
@@ -97,13 +97,12 @@ func (w *World) change(id corral.JobID, rule jobRule) (corral.Job, []corral.Entr
 	return j, entries, nil
 }
 
-// kept is the maximum length of Told and Over. Far fewer matter, unless a clock is set back.
+// kept is the maximum length of Told and Over. Far fewer attempts matter, unless a clock is set back.
 const kept = 128
 
-// remember keeps an ended attempt as evidence about the site (Told) and for the pace of submissions (Over), both in
-// the order in which the store would read them. News about an attempt that had already ended replaces the kept
-// version. Attempts that no longer matter are dropped from the glidein, as the store does when it reads a glidein in
-// brief.
+// remember keeps an ended attempt as evidence about the site (Told) and for the pace of submissions (Over), both in the
+// order in which the store would read them. News about an attempt that had already ended replaces the kept version.
+// Attempts that no longer matter are removed from the glidein, as the store does when it reads a glidein in brief.
 func (w *World) remember(before, j corral.Job) {
 	if j.Live() {
 		return
@@ -131,7 +130,7 @@ func (w *World) remember(before, j corral.Job) {
 	}
 }
 
-// insert puts a job into its place in a list with this order, of which only the last jobs are kept.
+// insert inserts a job at its position in a list that is sorted in this order; only the last jobs of the list are kept.
 func insert(list []corral.Job, j corral.Job, compare func(a, b corral.Job) int) []corral.Job {
 	i, _ := slices.BinarySearchFunc(list, j, compare)
 	list = slices.Insert(list, i, j)

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// The invariants, by the names that a failure reports. Some are checked in the state after each step (check), the
-// others where they could be violated.
+// The names of the invariants, which a failure reports. Some invariants are checked in the state after each step
+// (check), the others at the points where they could be violated.
 const (
 	neverTwo      = "never two live jobs of an attempt"
 	nothingIsOver = "nothing is done to what is over"
@@ -33,8 +33,9 @@ func (f *faulty) check(t *rapid.T) {
 	}
 }
 
-// checkAlone: at a site that hides a job no longer than it may, an attempt has one live job, and corrald knows it. If
-// a submission arrives after the job was abandoned, there may be two, of which one starts workers.
+// checkAlone: at a site that hides a job no longer than permitted, an attempt has only one live job, which corrald has
+// recorded. If a submission arrives after the job was abandoned, there may be two jobs, of which only one starts
+// workers.
 func (f *faulty) checkAlone() {
 	works, there := map[string]*theirJob{}, map[string]*theirJob{}
 	recorded := f.live()
@@ -60,8 +61,8 @@ func (f *faulty) checkAlone() {
 }
 
 // doubles checks whether a job that is about to be submitted has been at the site for so long that it must have been
-// seen, however it got there. If it exists beside a job that corrald could not know about, the new one is a stray as
-// well: the end of the first may be mistaken for its own.
+// observed, however it was submitted. If it exists beside a job of which corrald could not have been aware, the new job
+// is also a stray, because the end of the first job may be mistaken for the end of the new one.
 func (f *faulty) doubles(j corral.Job) (stray string) {
 	for _, other := range f.site.jobs {
 		if other.of.Tag != j.Tag {
@@ -119,8 +120,8 @@ func (f *faulty) spare(a Action, j corral.Job) {
 	}
 }
 
-// heard checks the entries of histories: no object leaves a final state, except that a user may have a failed site
-// removed.
+// heard checks the entries of histories: no object leaves a final state, except that a user may request the removal of
+// a failed site.
 func (f *faulty) heard(entries []corral.Entry) {
 	for _, e := range entries {
 		over := e.Object == corral.ObjectJob && e.From == string(corral.JobEnded) ||
@@ -132,8 +133,8 @@ func (f *faulty) heard(entries []corral.Entry) {
 	}
 }
 
-// decideTwice: deciding does not change the world, and gives the same answer again. Once the actions are recorded,
-// and before the site has answered, nothing is requested a second time, and soon nothing is recorded.
+// decideTwice: deciding does not change the world, and returns the same result again. Once the actions are recorded,
+// and before the site has answered, no action is requested a second time, and soon no change is recorded.
 func (f *faulty) decideTwice() {
 	before := copyOf(f.World)
 	first := Decide(f.now, f.World)
@@ -160,7 +161,7 @@ func (f *faulty) decideTwice() {
 				asked[what] = true
 			}
 			if ok {
-				entries, _ := before.Apply(c, f.now) // refused: the action before it has changed the world
+				entries, _ := before.Apply(c, f.now) // refused if an earlier action has changed the world
 				recorded += len(entries)
 			}
 		}
@@ -171,7 +172,7 @@ func (f *faulty) decideTwice() {
 	f.breaks(twiceIsOnce, fmt.Sprintf("after %d times still %q", rounds, kinds(Decide(f.now, before))))
 }
 
-// checkRest: at rest nothing is half done. Each job that is recorded as live is at the site, and no other.
+// checkRest: at rest no action is half done. The jobs at the site are exactly the jobs that are recorded as live.
 func (f *faulty) checkRest() {
 	for _, j := range f.live() {
 		there := f.site.live(func(s *theirJob) bool { return s.of.Tag == j.Tag })
@@ -194,7 +195,7 @@ func (f *faulty) checkRest() {
 	}
 }
 
-// checkLimits: neither the recorded jobs nor the real ones exceed the site's limits.
+// checkLimits: neither the recorded jobs nor the actual jobs exceed the site's limits.
 func (f *faulty) checkLimits() {
 	if broken := limitBroken(f.now, f.World, f.asked); broken != "" {
 		f.breaks(limitsKept, broken)
@@ -210,8 +211,8 @@ func (f *faulty) checkLimits() {
 	}
 }
 
-// wants: another attempt is requested only as often as the glidein's policy allows. With an overlap the attempts do
-// not end in their order, and only the expired ones are distinguished.
+// wants: another attempt is requested only as often as the glidein's policy allows. With an overlap the attempts may
+// end in a different order, and only expired attempts are distinguished.
 func (f *faulty) wants(a Submit) {
 	if a.Kind != corral.PilotJob {
 		tries := 0
@@ -240,7 +241,7 @@ func (f *faulty) wants(a Submit) {
 func (f *faulty) count(g corral.GlideinID, e corral.JobEvent) {
 	fate := f.fates[g]
 	switch {
-	case fate == nil || e.Outcome == corral.OutcomeDuplicate: // no attempt, or one that provides no evidence
+	case fate == nil || e.Outcome == corral.OutcomeDuplicate: // no attempt, or an attempt that provides no evidence
 	case e.Outcome == corral.OutcomeExpired:
 		fate.expired, fate.failures = fate.expired+1, 0
 	case e.Transient:
@@ -250,7 +251,7 @@ func (f *faulty) count(g corral.GlideinID, e corral.JobEvent) {
 	}
 }
 
-// checkRemoved: an object that was removed, and not by force, has neither a job nor a file at the site.
+// checkRemoved: an object that was removed, unless by force, has neither a job nor a file at the site.
 func (f *faulty) checkRemoved() {
 	if f.Site.State != corral.SiteDeleted || f.forced {
 		return

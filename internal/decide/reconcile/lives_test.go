@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whole lives, to be read as stories in testdata/lives. Commands:
+// TestLives plays whole lives, which can be read as stories in testdata/lives. The commands are:
 //
 //	site [max-queued=N] [max-running=N] [installed]   a new world, its site NEW; installed: it has a package
 //	glidein [resubmit=P] [retries=N] [overlap=D]      requests a glidein of one host for an hour
@@ -44,11 +44,11 @@ func TestLives(t *testing.T) {
 	})
 }
 
-// A life is a transcript that is being played.
+// A life is a transcript while it is being played.
 type life struct {
 	*rig
 	out     strings.Builder
-	answer  string // to submissions
+	answer  string // answer to submissions
 	because string // reason for refusing them
 }
 
@@ -122,7 +122,7 @@ func (l *life) pass(t *testing.T, d *datadriven.TestData) {
 	fmt.Fprintf(&l.out, "%s after the beginning\n", l.now.Sub(t0))
 }
 
-// decide performs the decided actions until that changes nothing any more, and the site answers.
+// decide performs the decided actions, and lets the site answer, until nothing changes any more.
 func (l *life) decide(t *testing.T, d *datadriven.TestData) {
 	for range 10 {
 		changed := false

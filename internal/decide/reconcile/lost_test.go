@@ -9,11 +9,11 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A site has one setup job at a time: a lost package is staged again when the setup job for a glidein's package has
-// ended. Until then no attempt is requested, which would not find its program either.
+// A site has only one setup job at a time: a lost package is staged again when the setup job for a glidein's package
+// has ended. Until then no attempt is requested, because it would not find its program either.
 func TestDecideLostMeanwhile(t *testing.T) {
 	t.Parallel()
-	embedded := glideinWith(resubmit.Policy{}) // wants its first attempt
+	embedded := glideinWith(resubmit.Policy{}) // a glidein that wants its first attempt
 	embedded.Cluster = 1
 	over := staged(digest, corral.OutcomeDone, false)
 	for _, tt := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A submitted job is looked up for as long as the site may hide it, counted from the first look after the last try:
-// not from the first try, and not from a future time recorded before a clock was set back.
+// A submitted job is looked up for as long as the site may hide it, counted from the first poll after the last try, not
+// from the first try or from a future time that was recorded before a clock was set back.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	m := Missing{}
@@ -35,8 +35,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A pilot that found the attempt's lease taken ends, and is shown, while the pilot with the lease works and is
-// hidden: the first pilot's end is not the attempt's until the other has had its time to appear.
+// A pilot that found the attempt's lease taken ends and is shown, while the pilot with the lease works and is hidden:
+// the end of the first pilot does not count as the attempt's end until the other pilot has had time to appear.
 func TestDuplicateIsNotTheEndOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	j := corral.Job{Kind: corral.PilotJob, State: corral.JobSubmitted, Tag: "t"}

@@ -11,18 +11,18 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A Need lists the needs of one HTCondor cluster's glideins before an attempt can be submitted: the pool, and its
-// worker package at the site, in addition to the site's own.
+// A Need lists what the glideins of one HTCondor cluster need before an attempt can be submitted: the pool, and the
+// pool's worker package at the site, in addition to the site's own package.
 type Need struct {
 	Cluster corral.Cluster
-	Package string // full name of the worker package; empty if none fits, or the pool's version is unknown
-	Version string // version of HTCondor in it
+	Package string // full name of the worker package; empty if no package fits, or if the pool's version is unknown
+	Version string // version of HTCondor in the package
 	Digest  string
-	Unfit   string // why no package fits, and a remedy
+	Unfit   string // why no package fits, and what to do about it
 }
 
-// lack returns the reason why a ready site cannot get another attempt of g. The site's own setup job concerns the
-// site; a setup job for a cluster's package concerns the glidein, and its failure does not affect others.
+// lack returns the reason why another attempt of g cannot be submitted to a ready site. The site's own setup job
+// concerns the site; a setup job for a cluster's package concerns the glidein, and its failure does not affect others.
 func (w World) lack(g corral.Glidein) corral.Lack {
 	if w.Installed.Lost && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: "site " + w.Site.Name + " has lost its package, which is staged again first"}
@@ -40,8 +40,8 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 }
 
 // keeps returns the reason why another attempt of g is not submitted: a lack, a suspended owner, or a credential that
-// has expired or would expire before the attempt ends. The latter two use up no retry and fail nothing: an
-// administrator or a new credential ends them.
+// has expired or would expire before the attempt ends. The latter two reasons neither use up a retry nor cause a
+// failure; an administrator or a new credential can remove them.
 func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
 	lack := w.lack(g)
 	if lack.Final || w.Site.State != corral.SiteReady {
@@ -57,7 +57,7 @@ func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
 }
 
 // unlessExpired omits submissions with an expired credential, including jobs of the site. Submissions that were never
-// answered are not repeated then, either; if the site knows the job, the next poll shows it.
+// answered are not repeated then either; if the site has the job, the next poll shows it.
 func unlessExpired(now time.Time, w World, actions []Action) []Action {
 	if credential.Refuses(now, w.Site.Credentials, 0) == "" {
 		return actions
@@ -71,8 +71,8 @@ func unlessExpired(now time.Time, w World, actions []Action) []Action {
 	})
 }
 
-// unlessSuspended omits setup jobs at a site whose owner is suspended. Cleanup jobs are still submitted: they only
-// remove things.
+// unlessSuspended omits setup jobs at a site whose owner is suspended. Cleanup jobs are still submitted, because they
+// only remove files.
 func unlessSuspended(w World, actions []Action) []Action {
 	if w.Suspended == "" {
 		return actions
@@ -83,7 +83,7 @@ func unlessSuspended(w World, actions []Action) []Action {
 	})
 }
 
-// credentialTimes returns when credentials begin or cease to permit submissions of the glideins' attempts.
+// credentialTimes returns the times when credentials begin or cease to permit submissions of the glideins' attempts.
 func credentialTimes(w World) []time.Time {
 	times := credential.Turns(w.Site.Credentials, 0)
 	for _, g := range w.Glideins {
@@ -94,9 +94,9 @@ func credentialTimes(w World) []time.Time {
 	return times
 }
 
-// lacksOfCluster returns the reasons related to its cluster why another attempt of g must wait: the pool does not
-// run, no worker package fits it, or the package is not installed at the site yet. The first two end only with a
-// change of the cluster; in the last case a setup job stages the package (staging), and the lack is final once all
+// lacksOfCluster returns the reason related to g's cluster why another attempt of g must wait: the pool is not running,
+// no worker package fits the pool, or the package is not installed at the site yet. The first two reasons end only with
+// a change of the cluster; in the last case a setup job stages the package (staging), and the lack is final once all
 // tries have failed.
 func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	n, ok := w.Needs[g.Cluster]
@@ -129,9 +129,9 @@ func (w World) lacksOfCluster(g corral.Glidein) corral.Lack {
 	return corral.Lack{Why: why}
 }
 
-// stagings reports whether a package was installed at the site and no pilot has missed it since; if not, it returns
-// the setup jobs for it that count for g: a package whose setup failed before the glidein was requested may work by
-// now.
+// stagings reports whether a package was installed at the site and no pilot has failed to find it since. If not, it
+// returns the setup jobs for the package that count for g; earlier jobs do not count, because a package whose setup
+// failed before the glidein was requested may work by now.
 func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, done bool) {
 	for _, j := range w.Jobs {
 		switch {
@@ -139,7 +139,7 @@ func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, do
 		case j.Outcome == corral.OutcomeDone && j.EndedAt.After(w.Installed.Missed[digest]):
 			return nil, true
 		case j.Outcome == corral.OutcomeDone:
-			tries = nil // the site has lost it since
+			tries = nil // the site has lost the package since
 		case j.Live() || !j.CreatedAt.Before(g.CreatedAt):
 			tries = append(tries, j)
 		}
@@ -147,7 +147,7 @@ func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, do
 	return tries, false
 }
 
-// exhausted reports whether these tries are not followed by another.
+// exhausted reports whether no further try follows these tries.
 func exhausted(tries []corral.Job) bool {
 	if len(tries) == 0 {
 		return false
@@ -168,8 +168,8 @@ func reasons(tries []corral.Job) string {
 	return strings.Join(all, "; ")
 }
 
-// wantsPackage reports whether g may be about to need its package. A package is not staged for a glidein whose
-// attempts have what they need: it may never request another.
+// wantsPackage reports whether g may soon need its package. A package is not staged for a glidein whose live attempts
+// need it no more, because the glidein may never request another attempt.
 func wantsPackage(now time.Time, g corral.Glidein) bool {
 	if g.Asked != corral.AskNothing || g.State.Terminal() {
 		return false
@@ -182,7 +182,7 @@ func wantsPackage(now time.Time, g corral.Glidein) bool {
 	return g.Overlap > 0 || slices.ContainsFunc(live, func(a corral.Job) bool { return a.State == corral.JobNew })
 }
 
-// staging ensures that the packages that glideins need are installed at a ready site, one package at a time.
+// staging installs the packages that glideins need at a ready site, one package at a time.
 func staging(now time.Time, w World) []Action {
 	for _, j := range w.Jobs {
 		switch {
@@ -211,7 +211,7 @@ func staging(now time.Time, w World) []Action {
 	return nil
 }
 
-// stagingTimes returns when setup jobs for packages may be retried.
+// stagingTimes returns the times when setup jobs for packages may be retried.
 func stagingTimes(now time.Time, w World) []time.Time {
 	times := []time.Time{upgradeTime(now, w)}
 	for _, g := range w.Glideins {

@@ -64,7 +64,7 @@ func TestDecideNeed(t *testing.T) {
 		g     corral.Glidein
 		after time.Duration
 		want  []string
-		says  string // reason of the glidein
+		says  string // the glidein's reason
 	}{
 		{"not there: it is staged, the glidein waits", ready(), []corral.Job{own}, first, 0, []string{"settle", "stage " + digest}, "package " + name + " is being staged"},
 		{"being staged", ready(), []corral.Job{own, stagingNow(digest, corral.JobRunning)}, first, 0, []string{"settle"}, "is being staged"},
@@ -127,8 +127,8 @@ func TestDecideNoRelay(t *testing.T) {
 	}
 }
 
-// While its owner is suspended a site gets neither pilots nor setup jobs, and says so; running jobs continue, and
-// removals are carried out.
+// While its owner is suspended, a site receives neither pilots nor setup jobs, and the reason is shown; running jobs
+// continue, and removals are carried out.
 func TestDecideSuspended(t *testing.T) {
 	t.Parallel()
 	const why = "the account ann is suspended"
@@ -174,8 +174,8 @@ func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 	}
 }
 
-// A site that has lost its own package is set up again, whatever the clocks of site and corrald show for the earlier
-// setup.
+// A site that has lost its own package is set up again, whatever times the clocks of the site and of corrald show for
+// the earlier setup.
 func TestDecideLost(t *testing.T) {
 	t.Parallel()
 	done := corral.Job{Kind: corral.SetupJob, State: corral.JobEnded, Outcome: corral.OutcomeDone, CreatedAt: t0, EndedAt: t0.Add(time.Hour)}
@@ -190,7 +190,7 @@ func TestDecideLost(t *testing.T) {
 	}
 }
 
-// A package that a site has lost is staged again before the next attempt, with tries of its own.
+// A package that a site has lost is staged again before the next attempt, with a new count of tries.
 func TestDecideMissed(t *testing.T) {
 	t.Parallel()
 	g := condorGlidein(resubmit.Policy{Retries: 3}, over(1, corral.OutcomeLost))
@@ -230,14 +230,15 @@ func TestDecideQueue(t *testing.T) {
 	limit := func(d time.Duration, g corral.Glidein) corral.Glidein { g.QueueLimit = corral.Seconds(d); return g }
 	condor, embedded := condorGlidein(resubmit.Policy{}, queued), glideinWith(resubmit.Policy{}, queued)
 	lives := Lifetimes{Queue: 24 * hour, Renew: hour, Margin: 10 * time.Minute}
-	end := func(start time.Duration) time.Time { return t0.Add(start + time.Minute + lives.Margin) } // the walltime is a minute
+	// The walltime of an attempt is one minute.
+	end := func(start time.Duration) time.Time { return t0.Add(start + time.Minute + lives.Margin) }
 	stopped := ready()
 	stopped.Cluster.State = corral.ClusterStopped
 	tests := []struct {
 		name  string
 		g     corral.Glidein
 		need  Need
-		ends  time.Time // of its token; zero: it has none
+		ends  time.Time // end of its token; zero: it has no token
 		since time.Duration
 		after time.Duration
 		want  []string

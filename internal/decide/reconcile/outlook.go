@@ -10,9 +10,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Outlook returns what happens to a glidein next, when at the earliest, and by which rule, as far as that is known at
-// now. It is what Decide would do if nothing happened except that time passes and running attempts use their full
-// walltime.
+// Outlook returns the next event for a glidein, its earliest time, and the rule that causes it, as far as they are
+// known at now. The event is what Decide would do if no other events occurred, time passed, and running attempts used
+// their full walltimes.
 func Outlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	live := g.Live()
 	switch {
@@ -31,14 +31,15 @@ func Outlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	return runningOutlook(now, w, g, live[0])
 }
 
-// firstOutlook returns the outlook of a glidein without a live attempt: what delays the next one, and until when.
+// firstOutlook returns the outlook of a glidein without a live attempt: the reason why the next attempt is delayed, and
+// until when.
 func firstOutlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	verdict, notBefore, why := g.Next(now)
 	if verdict != resubmit.Again {
 		return corral.Outlook{Next: corral.NextFinish, Why: why}
 	}
 	o := corral.Outlook{Next: corral.NextSubmit, Attempt: nextNumber(g), At: latestOf(notBefore, g.NotBefore), Why: why}
-	if g.State == corral.GlideinWaiting && g.Reason != "" { // it names the cause of the wait, which may be time
+	if g.State == corral.GlideinWaiting && g.Reason != "" { // the reason names the cause of the wait, which may be time
 		o.Why += "; " + g.Reason
 	}
 	if why, ok := mustWait(w, g); ok && !strings.Contains(o.Why, why) {
@@ -56,7 +57,7 @@ func firstOutlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	return o
 }
 
-// runningOutlook returns the outlook of a glidein whose only attempt runs.
+// runningOutlook returns the outlook of a glidein whose only live attempt is running.
 func runningOutlook(now time.Time, w World, g corral.Glidein, a corral.Job) corral.Outlook {
 	leave := workersLeave(g, a)
 	at, early := leave, ""
@@ -67,7 +68,7 @@ func runningOutlook(now time.Time, w World, g corral.Glidein, a corral.Job) corr
 	if verdict != resubmit.Again {
 		return corral.Outlook{Next: corral.NextFinish, At: leave, Why: why}
 	}
-	if g.Overlap > 0 { // without an overlap, the attempt itself is the last to end by then
+	if g.Overlap > 0 { // without an overlap, this attempt is the last to end by then
 		at = latestOf(at, notBefore)
 	}
 	return corral.Outlook{Next: corral.NextSubmit, Attempt: nextNumber(g), At: at, Why: why + early}
@@ -93,5 +94,5 @@ func nextNumber(g corral.Glidein) int {
 	return n
 }
 
-// latestOf returns the latest of some times.
+// latestOf returns the latest of the given times.
 func latestOf(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

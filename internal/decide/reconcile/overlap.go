@@ -13,19 +13,20 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// An attempt that is submitted after the end of the one before it leaves the cluster without workers for as long as
-// it waits in the site's queue (Juve 2012 part 5.1, T4). With an overlap its successor is submitted early enough to
-// run for the length of the overlap before the workers of its predecessor leave, provided that it waits no longer
-// than most attempts there have waited. If it waits less, both run together for longer. At most two generations exist
-// at once, so that a site never has more than twice the requested number of workers.
+// If an attempt is submitted only after the end of its predecessor, the cluster has no workers for as long as the
+// attempt waits in the site's queue (Juve 2012 part 5.1, T4). With an overlap the successor is submitted early enough
+// to run for the length of the overlap before the workers of its predecessor leave, provided that it waits no longer
+// than most attempts at the site have waited. If it waits for a shorter time, both run together for longer. At most two
+// generations exist at once, so that a site never has more than twice the requested number of workers.
 
-// WaitsKept is the number of a site's latest waits used for an estimate: queues change.
+// WaitsKept is the number of a site's latest waits that are used for an estimate; older waits are ignored because
+// queues change.
 const WaitsKept = 50
 
-// overlapShare is the share of attempts whose wait is within the time that a successor is given.
+// overlapShare is the share of attempts whose wait does not exceed the wait that is assumed for a successor.
 const overlapShare = 0.9
 
-// wantsOverlap reports whether the one live attempt is near its end and the policy will want another.
+// wantsOverlap reports whether the only live attempt is close to its end and the policy will want another attempt.
 func wantsOverlap(now time.Time, w World, g corral.Glidein, live []corral.Job) (bool, string) {
 	if g.Overlap == 0 || len(live) != 1 || live[0].State != corral.JobRunning {
 		return false, ""
@@ -37,7 +38,7 @@ func wantsOverlap(now time.Time, w World, g corral.Glidein, live []corral.Job) (
 	return verdict == resubmit.Again && !now.Before(notBefore), why + ", " + overlapping(w, g, live[0])
 }
 
-// overlapping returns an explanation of when the successor of an attempt is submitted.
+// overlapping explains when the successor of an attempt is submitted.
 func overlapping(w World, g corral.Glidein, a corral.Job) string {
 	said := fmt.Sprintf("overlapping attempt %d by %s", a.Number, g.Overlap)
 	switch wait := expectedWait(w, g); {
@@ -61,10 +62,10 @@ func workersLeave(g corral.Glidein, a corral.Job) time.Time {
 	return a.StartedAt.Add(matching.CutAfter(walltime - jobfiles.Reserve(walltime)))
 }
 
-// expectedWait returns how long another attempt of a glidein is expected to wait: as long as attempts of similar
-// width did in the same queue or, if there were none, as long as all attempts in it. A glidein with a running attempt
-// has at least that one's wait to rely on. Attempts that are waiting now are not used: their contribution would
-// change with time, and then Due could not tell when the answer changes.
+// expectedWait returns how long another attempt of a glidein is expected to wait: as long as attempts of similar width
+// waited in the same queue or, if there were none, as long as all attempts in that queue. If a glidein has a running
+// attempt, at least that attempt's wait is known. Attempts that are waiting now are not used, because their
+// contribution would change with time, and then Due could not determine when the result changes.
 func expectedWait(w World, g corral.Glidein) corral.Quantile {
 	if g.Overlap == 0 && g.Follows == 0 {
 		return corral.Quantile{}

@@ -13,13 +13,14 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// waited returns an attempt of one cpu that waited that long, before the world began.
+// waited returns an attempt of one cpu that waited for the given time, before the world began.
 func waited(d time.Duration) corral.Wait {
 	return corral.Wait{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute), SubmittedAt: t0.Add(-time.Hour), StartedAt: t0.Add(d - time.Hour)}
 }
 
-// The pilot's minute has 55 s in which its workers serve: 3 s are kept for leaving, and 2 s for ending tasks. The
-// successor is submitted early enough to run for 20 s before these are over, if it waits as nine of ten have.
+// The workers serve for 55 s of the pilot's minute: 3 s are reserved for leaving, and 2 s for ending tasks. The
+// successor is submitted early enough to run for 20 s before the 55 s are over, if it waits no longer than nine of ten
+// attempts have.
 func TestOverlapRestsOnWaits(t *testing.T) {
 	t.Parallel()
 	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever}, alive(1, corral.JobRunning))
@@ -36,7 +37,7 @@ func TestOverlapRestsOnWaits(t *testing.T) {
 		name  string
 		queue string
 		waits []corral.Wait
-		at    time.Duration // of the submission
+		at    time.Duration // time of the submission
 		why   string
 	}{
 		{"none is known", "", nil, 35 * time.Second, "by 20s"},
@@ -75,8 +76,8 @@ func TestOverlapRestsOnWaits(t *testing.T) {
 	}
 }
 
-// Whatever the known waits are: there are never three generations, and the successor is submitted no later than the
-// overlap requires and no earlier than the longest wait explains.
+// Whatever the known waits are, there are never three generations, and the successor is submitted no later than the
+// overlap requires and no earlier than the longest wait justifies.
 func TestOverlapBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// An attempt that its site never starts is taken out of the queue after a while, and no other follows it.
+// An attempt that its site will never start is removed from the queue after a while, and no other attempt follows.
 func TestHopelessAttempt(t *testing.T) {
 	t.Parallel()
 	a := alive(1, corral.JobQueued)

@@ -1,18 +1,18 @@
-// Package reconcile decides what to do about one site: it is the pure middle of the engine.
+// Package reconcile decides which actions to take for one site: it is the pure core of the engine.
 //
-// It has two central functions. Events turns the reports of a site and its jobs into moves of jobs; Decide turns the
-// recorded world into actions. Neither does I/O nor reads a clock, and both may be called again on the same world with
-// the same answer, so a crash between any two steps costs nothing but the step. Due returns the time until which Decide
-// gives the same answer, unless something happens.
+// The package has two central functions. Events converts the reports of a site and its jobs to moves of jobs; Decide
+// derives actions from the recorded world. Both functions are free of I/O and read no clock, and both return the same
+// result if they are called again on the same world, so a crash between any two steps only loses that step. Due returns
+// the time until which Decide returns the same result, unless an event occurs.
 //
-// The effects of an action or an event on the recorded world are not decided here: those rules belong to the nouns of
-// package corral. The store follows them in its transactions, and World.Apply in memory, so that a test or a
-// simulation can play whole lives of a site in microseconds; testdata/lives contains some to read.
+// The effects of an action or an event on the recorded world are not decided here: these rules belong to the types of
+// package corral. The store applies them in its transactions, and World.Apply applies them in memory, so that a test or
+// a simulation can play the whole life of a site in microseconds; testdata/lives contains examples.
 //
 // The engine records the intent of an action before it acts. If the intent of a job is recorded but its submission
 // was never answered, the job is looked up by its tag before it is submitted again.
 //
-// The invariant: at most one attempt of a glidein is requested at a time, two only with overlap.
+// The following invariant holds: at most one attempt of a glidein is requested at a time, or two with an overlap.
 package reconcile
 
 import (
@@ -24,16 +24,16 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A World is everything recorded about one site. Apply keeps the first block consistent with the store; the caller
-// sets the rest.
+// A World holds all recorded data about one site. Apply keeps the first block of fields consistent with the store; the
+// caller sets the other fields.
 type World struct {
 	Site     corral.Site
 	Held     corral.Hold      // follows from Told
 	Told     []corral.Job     // the last ended attempts that provide evidence about the site, by end time
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
-	Glideins []corral.Glidein // by id, each in brief; those that have ended have left, or will soon and do not count
-	Later    time.Time        // when the first glidein starts to matter that is absent because it is over Ahead away
-	Over     []corral.Job     // ended attempts: at least those requested in the last SubmitWindow
+	Glideins []corral.Glidein // by id, each in brief; ended glideins have left, or will leave soon and do not count
+	Later    time.Time        // when the first glidein begins to matter that is absent because of Ahead
+	Over     []corral.Job     // ended attempts: at least all that were requested in the last SubmitWindow
 
 	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → needs of its glideins
 	Tokens    map[corral.JobID]Token    // :: waiting attempt → the pool token that it certainly has
@@ -41,48 +41,48 @@ type World struct {
 	Waits     []corral.Wait             // the site's latest, if a glidein overlaps, in the order of their submission
 	Installed Installed                 // packages at the site
 
-	Hopeless map[corral.JobID]time.Time  // :: waiting job → since when its site has reported that it never starts it
+	Hopeless map[corral.JobID]time.Time  // :: waiting job → since when its site has refused to ever start it
 	NoRelay  map[corral.GlideinID]string // :: glidein that needs the site's relay → why the relay does not run
 
-	Suspended string // why nothing new is requested for the site's owner; "": it may be
+	Suspended string // why no new jobs may be requested for the site's owner; "": they may
 
-	index *index // of the first block; nil before the first Apply
+	index *index // index of the first block; nil before the first Apply
 }
 
-// Installed holds what is known about a site's worker packages beyond the evidence of its jobs.
+// Installed holds information about a site's worker packages beyond the evidence of its jobs.
 type Installed struct {
 	Lost   bool                 // the site's own package has disappeared
-	Newer  Package              // package that will replace the site's own; zero: none
+	Newer  Package              // package that will replace the site's own package; zero: none
 	Missed map[string]time.Time // :: digest of a package → start time of a pilot that did not find it
 }
 
-// An Action is one thing to do at a site. The engine performs actions in order.
+// An Action is a single action to take at a site. The engine performs actions in order.
 type Action interface {
-	// Why returns the reason in one line, for the log.
+	// Why returns the reason for the action in one line, for the log.
 	Why() string
 }
 
 type (
-	// Submit requests a new job: its row is the recorded intent, then the site is called. The executor sets ID and
+	// Submit requests a new job: first its row records the intent, then the site is called. The executor sets ID and
 	// Tag.
 	Submit struct {
-		ID      corral.JobID // for Apply; the store numbers jobs itself
+		ID      corral.JobID // used by Apply; the store numbers jobs itself
 		Tag     string       // unique; the site identifies the job by it
 		Kind    corral.JobKind
-		Glidein corral.GlideinID // pilot jobs only
+		Glidein corral.GlideinID // set only for pilot jobs
 		Package string           // digest of the package that a setup job installs; empty: the site's own package
-		Move    corral.SiteMove  // the site's move that belongs to the same intent, if any; not with a pilot job
+		Move    corral.SiteMove  // the site's move that belongs to the same intent, if any; never set for a pilot job
 		Reason  string
 	}
 
-	// Resume continues a job whose intent is recorded but whose submission was never answered: it is looked up by its
-	// tag and submitted again only if the site does not know it.
+	// Resume continues a job whose intent is recorded but whose submission was never answered: the job is looked up by
+	// its tag and submitted again only if the site does not have it.
 	Resume struct{ Job corral.Job }
 
 	// Renew replaces the token of a waiting attempt for its HTCondor pool.
 	Renew struct{ Job corral.Job }
 
-	// Drain tells a running attempt to finish its tasks and leave.
+	// Drain orders a running attempt to finish its tasks and leave.
 	Drain struct{ Job corral.Job }
 
 	// Cancel ends a job at its site, by force if necessary.
@@ -98,29 +98,29 @@ type (
 		Reason  string
 	}
 
-	// Retime sets when a glidein is wanted that follows another one, once that one runs.
+	// Retime sets the time when a follower is wanted, once the glidein that it follows is running.
 	Retime struct {
 		Glidein corral.GlideinID
 		At      time.Time
 		Reason  string
 	}
 
-	// Settle records a glidein's derived state where it differs from the recorded one.
+	// Settle records a glidein's derived state if it differs from the recorded state.
 	Settle struct {
 		Glidein corral.GlideinID
 		Lack    corral.Lack
 	}
 
-	// MoveSite moves the site.
+	// MoveSite moves the site to another state.
 	MoveSite struct {
 		Move   corral.SiteMove
 		Reason string
 	}
 
-	// UsePackage makes the site's next pilots use a package that was installed there, in place of the site's own.
+	// UsePackage makes the site's next pilots use a package that was installed there instead of the site's own package.
 	UsePackage struct{ Package Package }
 
-	// Sweep removes the rest of the site's root directory, then moves the site to DELETED.
+	// Sweep removes what is left of the site's root directory, then moves the site to DELETED.
 	Sweep struct{}
 )
 
@@ -138,13 +138,13 @@ func (a MoveSite) Why() string   { return a.Reason }
 func (a UsePackage) Why() string { return "package " + a.Package.Name + " is installed there" }
 func (a Sweep) Why() string      { return "no job is needed at the site any more" }
 
-// maxSiteJobs is how often a setup or cleanup job is tried before the site fails.
+// maxSiteJobs is the maximum number of tries of a setup or cleanup job before the site fails.
 const maxSiteJobs = 3
 
-// siteJobBackoff is the time between two tries, doubled after each try.
+// siteJobBackoff is the time between the first two tries; it is doubled after each further try.
 const siteJobBackoff = 2 * time.Second
 
-// Decide returns what to do about the site at now, in order.
+// Decide returns the actions to take for the site at now, in order.
 func Decide(now time.Time, w World) []Action {
 	var actions []Action
 	turns := takeTurns(now, w)
@@ -154,8 +154,9 @@ func Decide(now time.Time, w World) []Action {
 	return unlessSuspended(w, unlessExpired(now, w, slices.Concat(actions, turns.submits, site(now, w))))
 }
 
-// site decides about the site itself, by its state. Each state has one task: the setup job, the packages that
-// glideins need, emptying the site, the cleanup job. In the last two states all jobs that remain there are cancelled.
+// site decides about the site itself, according to its state. Each state has one purpose: the setup job, the packages
+// that glideins need, emptying the site, or the cleanup job. In the last two states all jobs that remain at the site
+// are cancelled.
 func site(now time.Time, w World) []Action {
 	switch w.Site.State {
 	case corral.SiteNew:
@@ -163,7 +164,7 @@ func site(now time.Time, w World) []Action {
 	case corral.SiteStaging:
 		return siteJob(now, w, corral.SetupJob, MoveSite{Move: corral.SiteStaged})
 	case corral.SiteReady:
-		if w.Installed.Lost && !slices.ContainsFunc(w.Jobs, corral.Job.Live) { // there is one setup job at a time
+		if w.Installed.Lost && !slices.ContainsFunc(w.Jobs, corral.Job.Live) { // only one setup job runs at a time
 			const lost = "the site has lost its package"
 			return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: lost}}
 		}
@@ -181,8 +182,8 @@ func site(now time.Time, w World) []Action {
 	return nil
 }
 
-// siteJob follows the site's setup or cleanup job: success leads to next, failure to another try or to the failure of
-// the site.
+// siteJob decides about the site's setup or cleanup job: success leads to next, failure to another try or to the
+// failure of the site.
 func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action {
 	tries, last := lastOf(w.Jobs, kind)
 	ended := fmt.Sprintf("%s job %d %s: %s", kind, last.Number, last.Outcome, last.Reason)
@@ -196,7 +197,7 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 	case last.Outcome == corral.OutcomeDone:
 		return []Action{next}
 	case kind == corral.CleanupJob && last.Outcome == corral.OutcomeFailed && last.SubmittedAt.IsZero():
-		return []Action{next} // refused, for example because a disk is full: sweeping needs no space, and frees some
+		return []Action{next} // refused, for example because a disk is full: sweeping needs no space, but frees space
 	case retryable(last) && tries < maxSiteJobs:
 		if now.Before(retryAt(now, tries, last)) {
 			return nil
@@ -206,8 +207,8 @@ func siteJob(now time.Time, w World, kind corral.JobKind, next Action) []Action 
 	return []Action{MoveSite{corral.SiteFail, ended}}
 }
 
-// retryAt returns when a setup or cleanup job may be followed by another, given that it was the last of that many
-// tries.
+// retryAt returns the time when a setup or cleanup job may be followed by another one, given that it was the last of
+// that many tries.
 func retryAt(now time.Time, tries int, last corral.Job) time.Time {
 	at := last.EndedAt.Add(siteJobBackoff << (min(tries, maxSiteJobs) - 1))
 	if at.Sub(now) > time.Minute { // back-offs are shorter than this: the clock was set back
@@ -216,8 +217,8 @@ func retryAt(now time.Time, tries int, last corral.Job) time.Time {
 	return at
 }
 
-// lastOf returns the number of jobs of this kind since the last successful one, and the last one. Setup jobs of
-// packages other than the site's own do not count.
+// lastOf returns the number of jobs of this kind since the last successful job, and the last job of this kind. Setup
+// jobs for packages other than the site's own do not count.
 func lastOf(jobs []corral.Job, kind corral.JobKind) (tries int, last corral.Job) {
 	for _, j := range jobs {
 		if j.Kind != kind || j.Package != "" {
@@ -236,8 +237,8 @@ func retryable(j corral.Job) bool {
 	return j.Transient || j.Outcome == corral.OutcomeLost || j.Outcome == corral.OutcomePreempted
 }
 
-// exiting passes the removal on to the glideins and the setup job; when no job is live the cleanup job follows,
-// unless the site never reached a state in which a job could have run there.
+// exiting passes the removal on to the glideins and the setup job. When no job is live the cleanup job follows, unless
+// the site never reached a state in which a job could have run there.
 func exiting(w World) []Action {
 	const reason = "the site is being removed"
 	actions := cancelAll(w.Jobs, reason)
@@ -291,9 +292,9 @@ func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 	return actions
 }
 
-// attempt decides about one live attempt. Requests for the attempt and for its glidein count equally. A drain needs a
-// pilot that can be told; one that waits or has no link to corrald is cancelled instead, because none of its work
-// would be lost, or because there is no other way.
+// attempt decides about one live attempt. Requests concerning the attempt and its glidein have the same effect. Only a
+// pilot that can receive the order can be drained. A pilot that is waiting or has no link to corrald is cancelled
+// instead, because no work would be lost or because there is no other way.
 func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	asked := func(ask corral.Ask) bool { return g.Asked == ask || a.Asked == ask }
 	switch drain := asked(corral.AskDrain); {
@@ -303,7 +304,7 @@ func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 		return []Action{Cancel{a, "asked to cancel"}}
 	case drain && a.State == corral.JobRunning && a.LeaseHolder != "":
 		return []Action{Drain{a}}
-	case drain && a.Workers > 0: // its jobs return to the pool's queue
+	case drain && a.Workers > 0: // the attempt's jobs return to the pool's queue
 		return []Action{Cancel{a, "asked to drain, and its pilot has no link through which it could be told"}}
 	case drain:
 		return []Action{Cancel{a, "asked to drain before its pilot came"}}
@@ -313,7 +314,7 @@ func attempt(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 	return nil
 }
 
-// wantsAttempt reports whether another attempt should be submitted as soon as there is room for it, and why.
+// wantsAttempt reports whether another attempt should be submitted as soon as the site has room for it, and why.
 func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (bool, string) {
 	switch {
 	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):

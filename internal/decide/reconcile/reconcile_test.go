@@ -36,7 +36,7 @@ func siteJobOver(kind corral.JobKind, n int, o corral.Outcome, transient bool) c
 	return corral.Job{ID: corral.JobID(n), Kind: kind, Number: n, State: corral.JobEnded, Outcome: o, Transient: transient, SubmittedAt: t0, EndedAt: t0}
 }
 
-// kinds names actions for the tables, without their reasons.
+// kinds returns the names of actions for the tables, without their reasons.
 func kinds(actions []Action) []string {
 	names := []string{}
 	for _, a := range actions {
@@ -169,7 +169,7 @@ func TestDecideGlidein(t *testing.T) {
 	}
 }
 
-// A forced removal or a failure leaves nothing running at the site.
+// After a forced removal or a failure, no job is left running at the site.
 func TestDecideGoneSiteCancelsAttempts(t *testing.T) {
 	t.Parallel()
 	for _, state := range []corral.SiteState{corral.SiteFailed, corral.SiteDeleted} {
@@ -278,7 +278,7 @@ func TestEvents(t *testing.T) {
 }
 
 // A node is blamed if it failed, according to the batch system, or if a pilot on it could not even report why it
-// failed. It is not blamed for the effects of tasks, or for a signal.
+// failed. The node is not blamed for the effects of tasks, or for a signal.
 func TestBlamedNode(t *testing.T) {
 	t.Parallel()
 	preempted := &Report{Outcome: corral.OutcomePreempted, Reason: "terminated signal received"}
@@ -315,9 +315,9 @@ func TestBlamedNode(t *testing.T) {
 	}
 }
 
-// Whatever the history of a glidein: at most one attempt is requested at a time, none while one is live (with
-// overlap, two), none for a glidein that has ended or is leaving, none right after a failed one, and nothing with an
-// expired credential; and deciding twice gives the same decisions.
+// Whatever the history of a glidein, at most one attempt is requested at a time. No attempt is requested while another
+// is live (with overlap, while two are live), for a glidein that has ended or is leaving, directly after a failed
+// attempt, or with an expired credential. Deciding twice produces the same decisions.
 func TestDecideNeverAsksTooMuch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -393,7 +393,7 @@ func drawWorld(t *rapid.T) (World, time.Time) {
 	for range rapid.IntRange(0, 4).Draw(t, "waits") {
 		p := waited(time.Duration(rapid.IntRange(0, 7200).Draw(t, "wait")) * time.Second)
 		switch rapid.IntRange(0, 3).Draw(t, "and then") {
-		case 0: // it is still waiting
+		case 0: // the attempt is still waiting
 			p.StartedAt = time.Time{}
 		case 1:
 			p.EndedAt, p.StartedAt, p.Outcome = p.StartedAt, time.Time{}, corral.OutcomeRemoved
@@ -404,7 +404,7 @@ func drawWorld(t *rapid.T) (World, time.Time) {
 	return w, t0.Add(time.Duration(now) * time.Second)
 }
 
-// drawNeed makes the glidein one of an HTCondor pool's.
+// drawNeed turns the glidein into a glidein of an HTCondor pool.
 func drawNeed(t *rapid.T, w *World) {
 	g := &w.Glideins[0]
 	g.Cluster, g.CreatedAt = 3, t0.Add(time.Duration(rapid.IntRange(-1, 0).Draw(t, "created"))*time.Second)

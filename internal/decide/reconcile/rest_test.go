@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever happens at a site, and whatever users request: at any time, deciding, performing and answering comes to
-// rest after a few rounds. Limits and the pace of submissions are kept at each moment, no glidein has more attempts
-// than it may, and time alone changes nothing before Due.
+// Whatever happens at a site, and whatever users request, deciding, performing and answering comes to rest after a few
+// rounds at any time. Limits and the pace of submissions are observed at each moment, no glidein has more attempts than
+// permitted, and time alone changes nothing before Due.
 func TestDecideThenApplyComesToRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -39,8 +39,8 @@ func TestDecideThenApplyComesToRest(t *testing.T) {
 	})
 }
 
-// Whether the attempts at a site fail, hang in its queue, or die, and whatever the clock did: there is always a time,
-// not far away, at which a waiting glidein has its turn. Nothing blocks all others indefinitely.
+// Whether the attempts at a site fail, hang in its queue, or die, and however the clock was set, there is always a time
+// in the near future at which a waiting glidein may submit an attempt. No glidein blocks all others indefinitely.
 func TestCircuitBreakerAlwaysTriesAgain(t *testing.T) {
 	t.Parallel()
 	const patience = 2 * time.Hour // after clocks were set back, holds may follow each other
@@ -76,7 +76,7 @@ func forever() corral.Glidein {
 	return corral.Glidein{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), Resubmit: resubmit.Policy{Mode: resubmit.Forever, Retries: 99}}
 }
 
-// A batch is a fake batch system: it answers the performed actions, and its jobs have events of their own.
+// A batch is a fake batch system: it answers the performed actions, and also generates events of its jobs.
 type batch struct {
 	*rapid.T
 	*rig
@@ -99,7 +99,7 @@ func newBatch(t *rapid.T) *batch {
 	return b
 }
 
-// rest performs the decided actions until nothing more is recorded.
+// rest performs the decided actions until no more changes are recorded.
 func (b *batch) rest() {
 	const most = 60
 	for range most {
@@ -119,7 +119,7 @@ func (b *batch) rest() {
 	b.Fatalf("no rest at %s after %d rounds: still %q", b.now, most, kinds(Decide(b.now, b.World)))
 }
 
-// respond answers an action at once, or not; refused or cancelled jobs may end.
+// respond answers an action at once, or not at all; refused or cancelled jobs may end.
 func (b *batch) respond(a Action) (recorded int) {
 	move := func(j corral.Job, e corral.JobEvent) int {
 		if !b.find(j.ID).Live() {
@@ -154,7 +154,7 @@ func (b *batch) respond(a Action) (recorded int) {
 // happen lets some jobs start, register workers, and end.
 func (b *batch) happen() {
 	for _, j := range b.live() {
-		if j.ID%3 == 0 && j.Kind == corral.PilotJob { // hangs in the queue
+		if j.ID%3 == 0 && j.Kind == corral.PilotJob { // the job hangs in the queue
 			continue
 		}
 		outcomes := []corral.Outcome{corral.OutcomeFailed, corral.OutcomeLost, corral.OutcomePreempted, corral.OutcomeExpired, corral.OutcomeRemoved, corral.OutcomeIdle}
@@ -177,13 +177,13 @@ func (b *batch) happen() {
 	}
 }
 
-// wish makes a user change their mind, now and then.
+// wish makes a user change a request now and then.
 func (b *batch) wish() {
 	if g := rapid.IntRange(0, 400).Draw(b.T, "whose"); g < len(b.Glideins) && !b.Glideins[g].State.Terminal() {
 		b.must(AskGlidein{b.Glideins[g].ID, rapid.SampledFrom([]corral.Ask{corral.AskDrain, corral.AskCancel}).Draw(b.T, "ask"), "drawn"})
 	}
 	if move := (MoveSite{Move: corral.SiteRemove}); rapid.IntRange(0, 30).Draw(b.T, "remove") == 0 {
-		_, _ = b.apply(move) // refused where it makes no sense
+		_, _ = b.apply(move) // refused if it makes no sense
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A rig runs one world in memory: it performs the decided actions as the engine would, except for the site, whose
-// part the test plays.
+// A rig runs one world in memory: it performs the decided actions as the engine would, while the test simulates the
+// site.
 type rig struct {
 	tb interface {
 		Helper()
@@ -68,7 +68,7 @@ func (r *rig) apply(c Change) ([]corral.Entry, error) {
 	return r.Apply(c, r.now)
 }
 
-// calls returns the name of a job in transcripts: setup.1, or 2.3 for the third attempt of glidein 2.
+// calls returns the name of a job in transcripts, such as setup.1, or 2.3 for the third attempt of glidein 2.
 func calls(j corral.Job) string {
 	if j.Kind == corral.PilotJob {
 		return fmt.Sprintf("%d.%d", j.Glidein, j.Number)

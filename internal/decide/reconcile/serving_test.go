@@ -16,7 +16,7 @@ func serves(kind corral.JobKind, s corral.JobState) corral.Job {
 }
 
 // The rules for attempts also apply to setup and cleanup jobs: a job is abandoned if it waits for too long, or if the
-// site reports for a while that it never starts it.
+// site reports for a while that it will never start the job.
 func TestServingJobsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	const week = 7 * 24 * time.Hour
@@ -28,10 +28,10 @@ func TestServingJobsAreGivenUp(t *testing.T) {
 		name  string
 		state corral.SiteState
 		job   corral.Job
-		never time.Duration // since when the site has reported it; 0: it has not
+		never time.Duration // since when the site has reported that it never starts the job; 0: it has not
 		after time.Duration
 		want  []string
-		next  time.Duration // when something is due; 0: nothing is
+		next  time.Duration // when an action is due; 0: none is
 	}{
 		{"it waits", corral.SiteStaging, serves(corral.SetupJob, corral.JobQueued), 0, time.Hour, nil, week},
 		{"it has waited for a week", corral.SiteStaging, serves(corral.SetupJob, corral.JobQueued), 0, week, []string{"cancel"}, 0},
@@ -60,7 +60,8 @@ func TestServingJobsAreGivenUp(t *testing.T) {
 	}
 }
 
-// Whether a setup or cleanup job failed, and whether another is tried, depends on who requested its end.
+// Whether a setup or cleanup job counts as failed, and whether another is tried, depends on who requested the job's
+// end.
 func TestServingJobsThatWereGivenUp(t *testing.T) {
 	t.Parallel()
 	hopeless, late := serves(corral.SetupJob, corral.JobQueued), serves(corral.SetupJob, corral.JobQueued)
@@ -72,7 +73,7 @@ func TestServingJobsThatWereGivenUp(t *testing.T) {
 		name  string
 		state corral.SiteState
 		job   corral.Job
-		want  string // of the site, once the job has ended
+		want  string // state of the site, once the job has ended
 	}{
 		{"it never starts", corral.SiteStaging, hopeless, "fail: setup job 1 failed: the site accepted it but never starts it: PartitionTimeLimit"},
 		{"it waited for too long", corral.SiteStaging, late, "again: setup job 1 failed: waited longer than 168h0m0s in the queue"},

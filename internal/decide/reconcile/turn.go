@@ -8,17 +8,17 @@ import (
 )
 
 // The pace at which attempts are submitted to one site: at most SubmitMost in any SubmitWindow. A batch system also
-// serves others, and many sites forbid frequent requests.
+// serves other users, and many sites forbid frequent requests.
 const (
 	SubmitMost   = 20
 	SubmitWindow = 2 * time.Second
 )
 
-// turns determines which of the glideins that want another attempt get one now.
+// turns records which of the glideins that want another attempt may submit one now.
 type turns struct {
-	submits []Action                         // the longest waiting first
-	lacks   map[corral.GlideinID]corral.Lack // of those that must wait for others
-	next    time.Time                        // when time alone gives another its turn; zero: never
+	submits []Action                         // submissions to make now, the longest waiting first
+	lacks   map[corral.GlideinID]corral.Lack // lacks of the glideins that must wait for others
+	next    time.Time                        // when time alone allows another submission; zero: never
 }
 
 // has reports whether a glidein submits now.
@@ -33,10 +33,10 @@ type candidate struct {
 	since time.Time
 }
 
-// takeTurns distributes the site's capacity. The glidein that has waited longest comes first: in the order of ids,
-// one that is resubmitted forever would keep all later ones from a site with a limit. The capacity is bounded by the
-// limits of the site, including the attempts just granted, by the trial that a circuit breaker lets through, and by
-// the pace. The first two are reported to the user as the glidein's lack.
+// takeTurns distributes the site's capacity. The glidein that has waited longest is served first: in the order of ids,
+// a glidein that is resubmitted forever would keep all later glideins from a site with a limit. The capacity is bounded
+// by the limits of the site, including the attempts just granted, by the trial that a circuit breaker permits, and by
+// the pace. The first two bounds are reported to the user as the glidein's lack.
 func takeTurns(now time.Time, w World) turns {
 	t := turns{lacks: map[corral.GlideinID]corral.Lack{}}
 	wanting := candidates(now, w)
@@ -58,7 +58,7 @@ func takeTurns(now time.Time, w World) turns {
 		case trial != "":
 			t.lacks[c.g.ID] = corral.Lack{Why: trial}
 			t.next = soonest(t.next, trialEnds)
-		case room == 0: // its turn comes soon: not worth reporting
+		case room == 0: // the glidein can submit soon, so the wait is not worth reporting
 			t.next = soonest(t.next, nextRoom)
 		default:
 			t.submits = append(t.submits, Submit{Kind: corral.PilotJob, Glidein: c.g.ID, Reason: c.why})
@@ -108,8 +108,8 @@ func (w World) attempts() []corral.Job {
 	return live
 }
 
-// pace returns how many attempts may be requested now and, if none, when the next one may. It depends on when the
-// last ones were requested, so that a restarted corrald does not forget them.
+// pace returns how many attempts may be requested now and, if that number is 0, when the next attempt may be requested.
+// It depends on the recorded times of the last requests, which survive a restart of corrald.
 func (w World) pace(now time.Time) (n int, next time.Time) {
 	var asked []time.Time
 	for _, a := range slices.Concat(w.attempts(), w.Over) {

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// wanting returns a glidein that wants an attempt, requested that many seconds after t0.
+// wanting returns a glidein that wants an attempt and was requested the given number of seconds after t0.
 func wanting(id corral.GlideinID, after int, attempts ...corral.Job) corral.Glidein {
 	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever, Retries: 9}, attempts...)
 	g.ID, g.CreatedAt = id, t0.Add(time.Duration(after)*time.Second)
@@ -75,7 +75,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// After a hold one attempt shows whether the site works again; the others wait for it.
+// After a hold one attempt tests whether the site works again, and the others wait for the result.
 func TestCircuitBreakerHalfOpen(t *testing.T) {
 	t.Parallel()
 	since, until := t0, t0.Add(time.Minute)
@@ -116,7 +116,7 @@ func TestCircuitBreakerHalfOpen(t *testing.T) {
 	}
 }
 
-// If many glideins want an attempt at once, they get it at a pace that a site can bear.
+// If many glideins want an attempt at once, the attempts are submitted at a pace that a site can tolerate.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{})

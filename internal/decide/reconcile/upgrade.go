@@ -7,10 +7,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An upgraded corrald brings each READY site its own build of the pilot. The site stays READY meanwhile: working or
-// waiting pilots continue with the build that they were told to use, which stays in place. New attempts wait for the
-// new build, since an older one may not support corrald's worker protocol. Where the new build cannot be installed,
-// they continue with the old one: that may still work, and a site that fails would lose all its pilots.
+// An upgraded corrald installs its own build of the pilot at each READY site. The site remains READY in the meantime:
+// working or waiting pilots continue with the build that they were ordered to use, which remains in place. New attempts
+// wait for the new build, because an older build may not support corrald's worker protocol. If the new build cannot be
+// installed, new attempts use the old build: it may still work, and a site that fails would lose all its pilots.
 
 // A Package is a worker package of the catalog.
 type Package struct {
@@ -34,7 +34,7 @@ func upgrade(now time.Time, w World) []Action {
 	return []Action{Submit{Kind: corral.SetupJob, Package: w.Installed.Newer.Digest, Reason: why}}
 }
 
-// lacksUpgrade returns the reason why attempts wait until the newer package is installed at the site.
+// lacksUpgrade returns the reason why attempts must wait until the newer package is installed at the site.
 func lacksUpgrade(w World) corral.Lack {
 	if w.Installed.Newer.Digest == "" || w.Site.State != corral.SiteReady {
 		return corral.Lack{}
@@ -45,7 +45,7 @@ func lacksUpgrade(w World) corral.Lack {
 	return corral.Lack{Why: fmt.Sprintf("site %s gets package %s first", w.Site.Name, w.Installed.Newer.Name)}
 }
 
-// upgradeTime returns when the setup job of a newer package may be retried; zero: never.
+// upgradeTime returns the time when the setup job for a newer package may be retried, or zero if it may not.
 func upgradeTime(now time.Time, w World) (at time.Time) {
 	if w.Installed.Newer.Digest == "" {
 		return at
@@ -56,8 +56,9 @@ func upgradeTime(now time.Time, w World) (at time.Time) {
 	return at
 }
 
-// SetupSite returns the site as it appears to a setup job that installs the package with a digest, empty for the
-// site's own: the pilot of the newer package installs itself, because an older one may not understand the order.
+// SetupSite returns the site as it appears to a setup job that installs the package with the given digest, which is
+// empty for the site's own package: the pilot of the newer package installs itself, because an older pilot may not
+// understand the order.
 func SetupSite(w World, digest string) corral.Site {
 	site := w.Site
 	if digest != "" && digest == w.Installed.Newer.Digest {

@@ -14,8 +14,8 @@ import (
 // newer is the package of an upgraded corrald.
 var newer = Package{Name: "corral-pilot-2.0-x86_64-linux-static", Digest: "sha256:2"}
 
-// A READY site gets the package of an upgraded corrald, whether or not a pilot is wanted there now, and new attempts
-// wait for it. Where it cannot be installed, they continue with the existing package.
+// The package of an upgraded corrald is installed at a READY site, whether or not a pilot is wanted there now, and new
+// attempts wait for the package. If it cannot be installed, they use the existing package.
 func TestDecideUpgrade(t *testing.T) {
 	t.Parallel()
 	failed := staged(newer.Digest, corral.OutcomeFailed, true)
@@ -26,8 +26,8 @@ func TestDecideUpgrade(t *testing.T) {
 		newer   Package
 		jobs    []corral.Job
 		now     time.Time
-		want    []Action // about the site
-		submits bool     // an attempt
+		want    []Action // actions that concern the site
+		submits bool     // whether an attempt is submitted
 	}{
 		{"it has that", corral.SiteReady, Package{}, nil, t0, nil, true},
 		{"another build", corral.SiteReady, newer, nil, t0, []Action{setup}, false},
@@ -56,7 +56,7 @@ func TestDecideUpgrade(t *testing.T) {
 	}
 }
 
-// The upgrade of a site comes to rest, and does not affect the pilot that worked meanwhile.
+// The upgrade of a site comes to rest, and does not affect the pilot that is working in the meantime.
 func TestUpgradeComesToRest(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{Package: "corral-pilot-1.0", PackageDigest: "sha256:1"})

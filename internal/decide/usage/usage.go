@@ -1,21 +1,21 @@
-// Package usage adds up the core-hours that pilots held, and how they were used, by user, site and workflow.
+// Package usage adds up the core-hours that pilots held, by user, site and workflow, and determines how they were used.
 //
-// The terms: allocated time is that of pilots, whether or not it was used: cores times the time from a pilot's start
-// to its end. Used time is that of tasks whose work counts: the last attempt at each. Lost time is that of work that
-// had to run again: attempts that were cut off by their pilot's end, that vanished with their worker, or that failed
-// and were tried again. Idle time is the rest.
+// The terms are as follows. Allocated time is the core time of pilots, whether or not it was used: the number of cores
+// times the time from a pilot's start to its end. Used time is the time of the attempts at tasks that count: the last
+// attempt at each task. Lost time is the time of work that had to run again: attempts that were cut off by their
+// pilot's end, that vanished with their worker, or that failed and were repeated. Idle time is the remainder.
 //
-// Sites report how long tasks took. An attempt's used and lost time is therefore believed only up to the time that
-// the attempt held according to its own times and shape, which come from the batch system and corrald; beyond that
-// all of its work is reduced in proportion.
+// Sites report how long tasks took, and such reports may be false. An attempt's used and lost time is therefore limited
+// to the time that the attempt held according to its own times and shape, which are determined by the batch system and
+// corrald; if its work exceeds that time, all of its work is reduced in proportion.
 //
-// The time of tasks belongs to the owner and the workflow of their run. Idle time belongs to the user who requested
-// the pilot, and to the workflow of the plan for which it was requested, or to no workflow if there was no plan. So
-// every core-hour is in exactly one row, whatever rows are grouped by, and in each row the allocated time is the sum
-// of used, idle and lost.
+// The time of tasks is attributed to the owner and the workflow of their run. Idle time is attributed to the user who
+// requested the pilot, and to the workflow of the plan for which the pilot was requested, or to no workflow if there
+// was no plan. So every core-hour is in exactly one row, however rows are grouped, and in each row the allocated time
+// is the sum of used, idle and lost time.
 //
-// The package is pure: the store reads Attempts and Work, both of which follow from stored times (the attempts' own,
-// and those in the journals of runs), and Sum adds them up. Nothing is counted at run time.
+// The package is pure: the store reads Attempts and Work, both of which follow from stored times (the times of the
+// attempts, and the times in the journals of runs), and Sum adds them up. No time is counted at run time.
 package usage
 
 import (
@@ -29,11 +29,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// CoreTime is time of one core, in milliseconds: a time.Duration holds less than three centuries, which ten thousand
-// cores use up in eleven days.
+// CoreTime is an amount of core time in milliseconds. A time.Duration can represent less than three centuries, which
+// ten thousand cores use up in eleven days.
 type CoreTime int64
 
-// Hours returns core-hours.
+// Hours returns the time in core-hours.
 func (c CoreTime) Hours() float64 { return float64(c) / float64(time.Hour/time.Millisecond) }
 
 // An Attempt is the time that a pilot held: From its start To its end, or until now while it is live.
@@ -41,12 +41,12 @@ type Attempt struct {
 	ID       corral.JobID
 	User     string
 	Site     string
-	Workflow string // of the plan that requested it; empty: none
+	Workflow string // workflow of the plan that requested the pilot; empty: none
 	Cores    int
 	From, To time.Time
 }
 
-// held returns the part of it that lies in a window.
+// held returns the part of the attempt's time that lies within a window.
 func (a Attempt) held(w Window) CoreTime {
 	from, to := a.From, a.To
 	if from.Before(w.Since) {
@@ -58,11 +58,11 @@ func (a Attempt) held(w Window) CoreTime {
 	return CoreTime(a.Cores) * CoreTime(max(0, to.Sub(from)).Milliseconds())
 }
 
-// Work is the time of an attempt that tasks of a run used in a window.
+// Work is the part of an attempt's time that tasks of a run used in a window.
 type Work struct {
-	Attempt    corral.JobID // 0: cores that were not provided by a Corral pilot, as in an attached pool
+	Attempt    corral.JobID // 0 for cores that were not provided by a Corral pilot, as in an attached pool
 	User       string
-	Site       string // of the attempt; empty if it is 0
+	Site       string // site of the attempt; empty if Attempt is 0
 	Workflow   string
 	Used, Lost CoreTime
 }
@@ -70,8 +70,8 @@ type Work struct {
 // A Window is the period under consideration.
 type Window struct{ Since, Until time.Time }
 
-// NewWindow returns the window of whole hours, UTC, that contains since and until, because work is recorded by hour.
-// A zero until, or a future one, means now: then the current hour counts up to the present.
+// NewWindow returns the window of whole hours, UTC, that contains since and until, because work is recorded by hour. If
+// until is zero or in the future, it means now, and the current hour counts up to the present.
 func NewWindow(since, until, now time.Time) Window {
 	w := Window{Since: since.UTC().Truncate(time.Hour), Until: until.UTC()}
 	if whole := w.Until.Truncate(time.Hour); whole.Before(w.Until) {
@@ -83,14 +83,14 @@ func NewWindow(since, until, now time.Time) Window {
 	return w
 }
 
-// Hours returns the window in hours since 1970, excluding the second one.
+// Hours returns the window as a range of hours since 1970, which includes from but not to.
 func (w Window) Hours() (from, to int64) {
 	const hour = int64(time.Hour / time.Millisecond)
 	from, to = w.Since.UnixMilli()/hour, (w.Until.UnixMilli()+hour-1)/hour
 	return max(0, from), max(0, to)
 }
 
-// A Key identifies the owner of a row. Fields by which rows are not grouped are empty.
+// A Key identifies a row. Fields by which rows are not grouped are empty.
 type Key struct{ User, Site, Workflow string }
 
 // A By is a field by which rows are grouped.
@@ -103,7 +103,7 @@ const (
 	ByWorkflow By = "workflow"
 )
 
-// Bys lists all of them, in the order of columns.
+// Bys lists all of these fields, in the order of columns.
 var Bys = []By{ByUser, BySite, ByWorkflow}
 
 // only returns the key reduced to the grouping fields.
@@ -122,7 +122,7 @@ func (k Key) only(by []By) Key {
 	return o
 }
 
-// A Row is the time of one key. Allocated returns the sum of its fields.
+// A Row holds the time of one key. Allocated returns the sum of its time fields.
 type Row struct {
 	Key
 	Used, Idle, Lost CoreTime
@@ -132,10 +132,10 @@ type Row struct {
 func (r Row) Allocated() CoreTime { return r.Used + r.Idle + r.Lost }
 
 // Sum adds up attempts and work of a window into a row for each key, in the order of keys. Tasks that were timed by
-// another clock may seem to have taken a little more of an attempt than it held, and falsified times much more: the
-// work of each attempt is at most the time that the attempt held, and work of an attempt that held nothing does not
-// count. Allocated time is therefore the sum of the time held by attempts and the time used on cores that no pilot
-// provided.
+// another clock may seem to have used a little more of an attempt than the attempt held, and falsified times may exceed
+// it by far. The work of each attempt is therefore limited to the time that the attempt held, and work of an attempt
+// that held no time does not count. Allocated time is therefore the sum of the time held by attempts and the time used
+// on cores that no pilot provided.
 func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
 	rows := map[Key]*Row{}
 	row := func(k Key) *Row {
@@ -156,7 +156,7 @@ func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
 	for _, t := range work {
 		if t.Attempt != 0 {
 			t = t.within(held[t.Attempt], took[t.Attempt])
-			t.Used = min(t.Used, left[t.Attempt]) // the sums are clipped, too
+			t.Used = min(t.Used, left[t.Attempt]) // the sums are also clipped
 			t.Lost = min(t.Lost, left[t.Attempt]-t.Used)
 			left[t.Attempt] -= t.Used + t.Lost
 		}
@@ -176,7 +176,8 @@ func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
 	return sorted
 }
 
-// within returns the work reduced in proportion if all work of its attempt took more than the attempt held.
+// within returns the work, scaled down proportionally if the total work of its attempt exceeds the time that the
+// attempt held.
 func (t Work) within(held, took CoreTime) Work {
 	t.Used, t.Lost = max(0, t.Used), max(0, t.Lost)
 	if took > held {

@@ -17,7 +17,7 @@ const hour = usage.CoreTime(3_600_000)
 
 func at(h float64) time.Time { return begin.Add(time.Duration(h * float64(time.Hour))) }
 
-// The time of tasks belongs to their run; idle time belongs to the pilot's user and plan.
+// The time of tasks is attributed to their run; idle time is attributed to the pilot's user and plan.
 func TestSum(t *testing.T) {
 	t.Parallel()
 	attempts := []usage.Attempt{
@@ -27,8 +27,8 @@ func TestSum(t *testing.T) {
 	work := []usage.Work{
 		{Attempt: 1, User: "ann", Site: "hpc", Workflow: "fold", Used: 20 * hour, Lost: 4 * hour},
 		{Attempt: 1, User: "bob", Site: "hpc", Workflow: "map", Used: 6 * hour},
-		{Attempt: 2, User: "bob", Site: "grid", Workflow: "map", Used: 3 * hour}, // by a clock of its own, of 2 held
-		{Attempt: 3, User: "bob", Site: "grid", Workflow: "map", Used: 9 * hour}, // whose start was not seen
+		{Attempt: 2, User: "bob", Site: "grid", Workflow: "map", Used: 3 * hour}, // by its own clock; 2 hours were held
+		{Attempt: 3, User: "bob", Site: "grid", Workflow: "map", Used: 9 * hour}, // its start was not observed
 		{Attempt: 0, User: "ann", Workflow: "fold", Used: hour},
 	}
 	all := usage.Window{Since: at(-1), Until: at(24)}
@@ -51,8 +51,8 @@ func TestSum(t *testing.T) {
 			{Key: usage.Key{Site: "hpc"}, Used: 26 * hour, Idle: 10 * hour, Lost: 4 * hour},
 		}},
 		{"a part of the time", usage.Window{Since: at(9), Until: at(24)}, []usage.By{usage.ByUser}, []usage.Row{
-			// The 30 hours of work are reduced to the 4 that were held, except for the one hour on cores without a
-			// pilot.
+			// The 30 hours of work are reduced to the 4 hours that were held, except for the one hour on cores without
+			// a pilot.
 			{Key: usage.Key{User: "ann"}, Used: hour + 4*hour*20/30, Lost: 4 * hour * 4 / 30},
 			{Key: usage.Key{User: "bob"}, Used: 4 * hour * 6 / 30},
 		}},
@@ -93,8 +93,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// However rows are grouped, every core-hour that was held is in exactly one of them, as used, idle or lost, and no
-// other hour is, whatever times tasks are claimed to have taken.
+// However rows are grouped, every core-hour that was held is in exactly one row, as used, idle or lost, and no other
+// hour is in any row, whatever times tasks are claimed to have taken.
 func TestEveryHourIsInOneRow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

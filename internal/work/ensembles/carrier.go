@@ -20,7 +20,7 @@ import (
 )
 
 // carryOut records a decision, in one transaction with the glideins that it requests and withdraws, and then creates
-// and cancels runs. A decision based on outdated state has no effect: another follows soon.
+// and cancels runs. A decision based on outdated state has no effect, because another decision follows soon.
 func (c *carrier) carryOut(ctx context.Context, s Sight, x Decision) error {
 	after := c.progress(s, x)
 	if x.orders() || x.over() || !reflect.DeepEqual(after, s.Row.Progress) {
@@ -58,10 +58,10 @@ func (c *carrier) progress(s Sight, x Decision) record.Progress {
 // orders reports whether pilots are requested or withdrawn.
 func (x Decision) orders() bool { return len(x.Start)+len(x.Stop) > 0 }
 
-// over reports whether the ensemble ends, or has ended.
+// over reports whether the ensemble is to end, or has ended.
 func (x Decision) over() bool { return x.Ending != "" || x.Ended }
 
-// noteEvery is how often the money spent is recorded while nothing else changes.
+// noteEvery is the interval at which the money spent is recorded while nothing else changes.
 const noteEvery = 5 * time.Second
 
 // write records a decision.
@@ -102,7 +102,7 @@ func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress
 	return err
 }
 
-// limited records in the ensemble's history why it gets no pilot, once for each reason.
+// limited records in the ensemble's history why no pilot is requested for it, once for each reason.
 func (c *carrier) limited(tx *store.Tx, why string) error {
 	if c.limit == why {
 		return nil
@@ -111,7 +111,7 @@ func (c *carrier) limited(tx *store.Tx, why string) error {
 	return tx.Log(corral.ObjectEnsemble, int64(c.id), "limited", why)
 }
 
-// told records in the ensemble's history which of its workflows have changed.
+// told records in the ensemble's history which of its workflows have changed their standing.
 func told(tx *store.Tx, id record.ID, before, after []record.Member) error {
 	for k, m := range after {
 		if m.Standing == before[k].Standing {
@@ -208,8 +208,8 @@ func (c *carrier) stands(ctx context.Context, member int, as record.Member) erro
 	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return c.stand(tx, member, as) })
 }
 
-// stand records the new standing of a waiting workflow. Its callers have checked that it waits, and only they begin
-// workflows; it returns a Conflict error if that has changed since.
+// stand records the new standing of a waiting workflow. Its callers have checked that the workflow is waiting, and only
+// they begin workflows; stand returns a Conflict error if the workflow is no longer waiting.
 func (c *carrier) stand(tx *store.Tx, member int, as record.Member) error {
 	row, err := tx.Ensemble(c.id)
 	if err != nil {

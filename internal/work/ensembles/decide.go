@@ -16,20 +16,20 @@ import (
 
 // A Decision describes the actions for an ensemble.
 type Decision struct {
-	Members []record.Member    // their new standings, except for those that begin
+	Members []record.Member    // their new standings, except for workflows that begin
 	Begin   []int              // workflows whose runs to create, in this order
 	Start   []time.Duration    // walltimes of the pilots to request
 	Stop    []corral.GlideinID // pilots to end at once
 	Cancel  []corral.RunID     // runs to cancel
 	Stepped bool               // the policy decided about pilots
 	Next    time.Duration      // time of its next decision
-	Ending  string             // why nothing more is begun from now on; "": the ensemble continues
-	Ended   bool               // nothing is left of it
+	Ending  string             // why no more workflows are begun; "": the ensemble continues
+	Ended   bool               // no run or pilot of the ensemble is left
 	Spent   cost.Money
 }
 
-// Decide returns the decision that follows from a sight. It is called repeatedly: the next sight contains the effects
-// of earlier decisions.
+// Decide returns the decision for the state described by a sight. It is called repeatedly, and each sight includes the
+// effects of earlier decisions.
 func (d Direction) Decide(s Sight) Decision {
 	x := Decision{Members: slices.Clone(s.Row.Members), Next: s.Due, Spent: s.spent(d.Problem.Terms)}
 	d.settle(&x, s)
@@ -45,7 +45,7 @@ func (d Direction) Decide(s Sight) Decision {
 	case s.Closed != "":
 		x.Ending = s.Closed
 		return x
-	case s.Refusal != "": // nothing is begun or requested, and running work continues
+	case s.Refusal != "": // no run is begun and no pilot requested, but running work continues
 		return x
 	}
 	d.admit(&x, s, v)
@@ -62,7 +62,8 @@ func (d Direction) Decide(s Sight) Decision {
 	return x
 }
 
-// settle records runs that have ended. When one has, the policy is consulted again about deferred workflows.
+// settle records the runs that have ended. When a run has ended, the policy is consulted again about deferred
+// workflows.
 func (d Direction) settle(x *Decision, s Sight) {
 	ended := false
 	for k := range x.Members {
@@ -88,7 +89,7 @@ func (d Direction) settle(x *Decision, s Sight) {
 	}
 }
 
-// why returns why the ensemble ends, or ended.
+// why returns the reason why the ensemble is ending or has ended.
 func (s Sight) why() string {
 	if s.Row.State == record.Running {
 		return "its deadline has passed"
@@ -96,8 +97,8 @@ func (s Sight) why() string {
 	return s.Row.Reason
 }
 
-// wind ends an ensemble that is ENDING: runs are cancelled, pilots are ended, and workflows that have not begun never
-// do.
+// wind ends an ensemble that is ENDING: it cancels runs, ends pilots, and keeps workflows that have not begun from ever
+// beginning.
 func (d Direction) wind(x *Decision, s Sight) {
 	x.Ended = true
 	for k := range x.Members {
@@ -158,7 +159,7 @@ func (d Direction) admit(x *Decision, s Sight, v ensemble.View) {
 	}
 }
 
-// held returns how long a pilot is held if its cpus share this much task time.
+// held returns how long a pilot is held if the given task time is spread evenly over its cpus.
 func (d Direction) held(runtime time.Duration) time.Duration {
 	return runtime / time.Duration(max(1, d.Problem.Machines.Slots))
 }
@@ -188,8 +189,8 @@ func (x *Decision) idle() bool {
 	})
 }
 
-// step consults the policy about pilots. Tasks that a pilot is about to take count as taken. Without any pilot, and
-// without the money for one, the ensemble cannot make any more progress.
+// step consults the policy about pilots. Tasks that a pilot is about to take count as taken. If there is no pilot, and
+// no money for another, the ensemble cannot make any more progress.
 func (d Direction) step(x *Decision, s Sight, v ensemble.View) {
 	ready := s.ready()
 	for _, k := range x.Begin {
@@ -208,7 +209,7 @@ func (d Direction) step(x *Decision, s Sight, v ensemble.View) {
 	}
 }
 
-// poor returns the reason that too little money is left.
+// poor explains why too little money is left.
 func (d Direction) poor(spent cost.Money) string {
 	t, budget := d.Problem.Terms, d.Problem.Terms.Amount(d.Problem.Budget)
 	if spent >= d.Problem.Budget {
@@ -229,10 +230,11 @@ func taken(v ensemble.View, ready int) ensemble.View {
 	return v
 }
 
-// lasting returns the walltimes with which n pilots are requested: each must be gone by the deadline, and last no
-// longer than the budget pays for while all existing pilots are held. So the batch system enforces the limit even
-// while corrald is not running. The last pilot may be affordable for a shorter time, or for too short a time to
-// request it. The pilots of a static plan, which are held for different times, are released by the keeper.
+// lasting returns the walltimes with which n pilots are requested: each pilot must have ended by the deadline, and must
+// last no longer than the budget can pay for while all existing pilots are held. So the batch system enforces the limit
+// even while corrald is not running. The last pilot may be affordable only for a shorter time, or for a time that is
+// too short to request it at all. The pilots of a static plan, which are held for different times, are released by the
+// keeper.
 func (d Direction) lasting(s Sight, v ensemble.View, n int) (walltimes []time.Duration) {
 	t := d.Problem.Terms
 	left := t.Affords(d.Problem.Budget - v.Ended.Plus(s.owed(d.Problem)))
@@ -251,7 +253,7 @@ func (d Direction) lasting(s Sight, v ensemble.View, n int) (walltimes []time.Du
 	return walltimes
 }
 
-// lengths returns the length of n periods.
+// lengths returns the total length of n periods.
 func lengths(n int64, period time.Duration) time.Duration {
 	if n > math.MaxInt64/int64(period) {
 		return math.MaxInt64
@@ -262,8 +264,9 @@ func lengths(n int64, period time.Duration) time.Duration {
 // leastHeld is the shortest time for which a pilot is requested.
 const leastHeld = 10 * time.Second
 
-// early is how long before its time a decision about pilots may be made: the next look would come after it.
+// early is how long before its due time a decision about pilots may be made, because the next check would be later than
+// the due time.
 const early = lookEvery + 200*time.Millisecond
 
-// shortest is the shortest time between two decisions about pilots.
+// shortest is the minimum time between two decisions about pilots.
 const shortest = time.Second

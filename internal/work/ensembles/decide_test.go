@@ -16,7 +16,7 @@ import (
 
 var began = time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)
 
-// three is the worked example of three workflows, with pilots that are billed by the hour.
+// three returns the worked example of three workflows, with pilots that are billed by the hour.
 func three(algorithm string) Direction {
 	p := rehearsal.Problem{Ensemble: plantest.Three(), Budget: 18_000_000, Deadline: 6 * time.Hour, Terms: ensemble.Hourly,
 		Machines: cloud.Kind{Slots: 1, Queued: true, Ends: 6 * time.Hour, Most: 10}, Leaving: 3 * time.Second,
@@ -29,8 +29,8 @@ func three(algorithm string) Direction {
 type scene struct {
 	at       time.Duration
 	state    record.State
-	standing string // a letter for each workflow: waiting, deferred, rejected, begun, completed, missed
-	pilots   string // a letter for each: queued, free, busy, told to go, over
+	standing string // one letter per workflow: waiting, deferred, rejected, begun, completed, missed
+	pilots   string // one letter per pilot: queued, free, busy, told to go, over
 	runs     map[corral.RunID]corral.Run
 	closed   string
 	steps    int
@@ -113,7 +113,7 @@ func over(state corral.RunState, at time.Duration) corral.Run {
 	return corral.Run{State: state, EndedAt: began.Add(at), Reason: "task t failed"}
 }
 
-// TestDecide checks the decisions about an ensemble, look by look.
+// TestDecide checks the decisions about an ensemble at one check after the other.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	going := corral.Run{State: corral.RunRunning}

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// How often the keeper looks at an ensemble: more often while a workflow waits for a free pilot.
+// The intervals at which the keeper checks an ensemble: a shorter one applies while a workflow waits for a free pilot.
 const (
 	lookEvery = 500 * time.Millisecond
 	waitEvery = 200 * time.Millisecond
@@ -30,19 +30,20 @@ type Workers interface {
 	Workers(corral.ClusterID) []corral.Worker
 }
 
-// A Keeper carries out ensembles. Everything on which its decisions depend is in the store and in the ensembles'
-// files: it remembers only when to decide about pilots again, and a restarted corrald decides at once.
+// A Keeper carries out ensembles. All data on which its decisions depend is in the store and in the ensembles' files:
+// the keeper itself remembers only when the next decision about pilots is due, and after a restart of corrald it
+// decides at once.
 type Keeper struct {
 	Log     *slog.Logger
 	DB      *store.DB
 	Runs    *run.Manager
 	Workers Workers
-	Machine corral.SiteQueue // this machine, as the fork batch system's queue here
+	Machine corral.SiteQueue // describes this machine as the queue of the local fork batch system
 	Shelf   Shelf
 }
 
-// Run carries out all ensembles until ctx ends. Each has a goroutine, so that one whose cluster does not answer does
-// not delay the others.
+// Run carries out all ensembles until ctx ends. Each ensemble has its own goroutine, so that an ensemble whose cluster
+// does not respond does not delay the others.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.sweep(ctx)
 	var all sync.WaitGroup
@@ -109,7 +110,7 @@ func (k *Keeper) keep(ctx context.Context, row record.Ensemble) {
 	}
 }
 
-// errEnded means that nothing is left to do about an ensemble.
+// errEnded means that no further action is needed for an ensemble.
 var errEnded = errors.New("the ensemble has ended")
 
 // A carrier carries out one ensemble.
@@ -117,12 +118,12 @@ type carrier struct {
 	*Keeper
 	db        store.Owner // the ensemble's
 	id        record.ID
-	direction *Direction // nil: not read yet
+	direction *Direction // nil if it has not been read yet
 	due       time.Duration
-	limit     string // why no pilot was requested, as the history states
+	limit     string // why no pilot was requested, as recorded in the history
 }
 
-// look looks at the ensemble once, and carries out the resulting decision. It returns when to look again.
+// look checks the ensemble once, and carries out the resulting decision. It returns the pause before the next check.
 func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	s, err := c.sight(ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	}
 	if c.direction == nil {
 		d, err := c.Shelf.direction(ctx, s.Row)
-		if errors.Is(err, fs.ErrNotExist) { // it will not come back
+		if errors.Is(err, fs.ErrNotExist) { // the file will not reappear
 			return waitEvery, c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
 				_, err = tx.MoveEnsemble(c.id, record.Stop, "its workflows are gone: "+err.Error())
 				return err

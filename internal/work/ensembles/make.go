@@ -23,25 +23,26 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Rehearsal is the algorithm that chooses among the others.
+// Rehearsal is the name of the algorithm that chooses one of the others.
 const Rehearsal = "rehearsal"
 
 // Algorithms lists all algorithms that may be requested.
 var Algorithms = []string{Rehearsal, rehearsal.SPSS, rehearsal.WADPDS, rehearsal.DPDS, rehearsal.SPDS}
 
-// draws is the number of outcomes that a rehearsal plays besides the expected one, if runtimes are expected to be
-// inaccurate.
+// draws is the number of outcomes that a rehearsal simulates in addition to the expected one, if runtimes are expected
+// to be inaccurate.
 const draws = 5
 
-// A Drafted is an ensemble that has been checked and planned but not stored.
+// A Drafted is an ensemble that has been checked and planned but not yet stored.
 type Drafted struct {
 	Row   record.Ensemble
-	Runs  []api.NewRun         // of its workflows, as they will be requested
+	Runs  []api.NewRun         // requests for the runs of its workflows
 	Flows []*workflow.Workflow // the workflows themselves
 }
 
-// Draft reads the workflows of a request, determines the delay of pilots, and chooses the policy. Problems of the
-// request are Invalid or Unsatisfiable errors, whose place is its field or a place in a workflow's file.
+// Draft reads the workflows of a request, determines the delay of pilots, and chooses the policy. Problems with the
+// request are Invalid or Unsatisfiable errors, which refer to a field of the request or to a place in a workflow's
+// file.
 func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now time.Time) (x Drafted, err error) {
 	x.Row = record.Ensemble{Name: in.Name, Progress: record.Progress{Spent: cost.Amount{Unit: in.Budget.Unit}.String()},
 		Goal: record.Goal{Budget: in.Budget.String(), Deadline: in.Deadline, DefaultRuntime: in.DefaultRuntime,
@@ -91,7 +92,7 @@ func (d Direction) check(row record.Ensemble) error {
 	return nil
 }
 
-// fits refuses pilots that the site does not offer, and tasks that none of them could take.
+// fits refuses pilots that the site does not offer, and tasks that none of the pilots could run.
 func fits(all ensemble.Ensemble, p record.Pilots, facts provision.Facts, now time.Time) error {
 	g, err := request.Glidein(wanted(p, ""), now)
 	if err == nil {
@@ -142,8 +143,8 @@ func runOf(in api.NewEnsemble, m api.NewMember) api.NewRun {
 	return r
 }
 
-// prioritise gives runs the order in which the policy has their tasks in the queue. Other runs of the cluster come
-// behind unless they have the same priorities, because the ensemble pays for its pilots.
+// prioritise sets the priorities of runs so that their tasks are queued in the policy's order. Other runs of the
+// cluster follow unless they have the same priorities, because the ensemble pays for its pilots.
 func (x Drafted) prioritise(p ensemble.Policy) {
 	order := make([]int, len(x.Runs))
 	for k := range order {
@@ -155,7 +156,7 @@ func (x Drafted) prioritise(p ensemble.Policy) {
 	}
 }
 
-// pilots returns the kind of pilots that an ensemble may have at a site.
+// pilots returns the kind of pilots that an ensemble may request at a site.
 func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.Pilots, err error) {
 	site := facts.Site
 	deadline := time.Duration(in.Deadline)
@@ -183,8 +184,8 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 		"%s takes no pilots of %d cpus now: see `corral site show %[1]s`", site.Name, p.CPUs)
 }
 
-// exactly is the billing period of a site that bills the actual time: a ten-thousandth of an hour, whose price is a
-// whole number of micro-units if that of an hour is in hundredths.
+// exactly is the billing period of a site that bills for exactly the time held: a ten-thousandth of an hour, so that
+// its price is a whole number of micro-units whenever the hourly price is a whole number of hundredths.
 const exactly = time.Hour / 10_000
 
 // terms returns the cost of a pilot. If a minimum time is billed, all time is counted in periods of that length,
@@ -204,7 +205,7 @@ func terms(p record.Pilots) (ensemble.Terms, error) {
 		Unit: tariff.Rate.Unit}, nil
 }
 
-// direct creates a direction, without its policy, from a row and the workflows of its members.
+// direct creates a direction from a row and the workflows of its members, but does not set the policy.
 func direct(row record.Ensemble, flows []*workflow.Workflow) (d Direction, err error) {
 	d.Problem = rehearsal.Problem{Deadline: time.Duration(row.Goal.Deadline), Delay: time.Duration(row.Pilots.Delay),
 		Draws: draws, Seed: row.Goal.Seed, Interval: time.Duration(row.Pilots.Interval),
@@ -248,7 +249,7 @@ func choose(algorithm string, p rehearsal.Problem) rehearsal.Choice {
 	return rehearsal.Default(algorithm, p)
 }
 
-// with completes a direction by the choice that was made.
+// with returns the direction completed with the policy that was chosen.
 func (d Direction) with(choice json.RawMessage) (Direction, error) {
 	var c rehearsal.Choice
 	if err := json.Unmarshal(choice, &c); err != nil {

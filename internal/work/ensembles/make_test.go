@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/rehearsal"
 )
 
-// sleeping returns a workflow of independent tasks that take that many seconds.
+// sleeping returns a workflow of independent tasks that each take the given number of seconds.
 func sleeping(name string, seconds float64, tasks int) json.RawMessage {
 	var spec, run []string
 	for i := range tasks {
@@ -49,12 +49,12 @@ func asked(change func(*api.NewEnsemble)) api.NewEnsemble {
 	return in
 }
 
-// here is a site of one machine.
+// here is a site that consists of one machine.
 var here = provision.Facts{Machine: corral.SiteQueue{CPUs: 8, MemoryMiB: 8192},
 	Site: corral.Site{Name: "local", Contact: "local:", Batch: corral.ForkBatch, State: corral.SiteReady}}
 
-// A request becomes pilots of its site until the deadline, runs by priority, and a choice from which the same policy
-// is recreated.
+// A request is converted to pilots of its site that last until the deadline, runs in order of priority, and a choice
+// from which the same policy can be recreated.
 func TestDraft(t *testing.T) {
 	t.Parallel()
 	x, err := Draft(t.Context(), asked(nil), here, began)
@@ -94,7 +94,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// A static plan's workflows come first, and those that it omits come last.
+// The workflows of a static plan are first, and the workflows that it omits are last.
 func TestPlannedWorkflowsComeFirst(t *testing.T) {
 	t.Parallel()
 	x, err := Draft(t.Context(), asked(func(in *api.NewEnsemble) {
@@ -158,7 +158,8 @@ func TestDraftRefuses(t *testing.T) {
 	}
 }
 
-// A pilot's cost follows from its site's price and billing period; a billed minimum time counts as the period.
+// A pilot's cost is computed from its site's price and billing period; a minimum time that is billed counts as the
+// period.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

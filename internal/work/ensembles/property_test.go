@@ -17,12 +17,12 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// A site is the site of the property test: pilots wait and fail at random, and take a while to leave.
+// A site is the site of the property test: its pilots wait and fail at random, and take a while to end.
 type site struct {
 	rng *rand.Rand
 	d   Direction
 	Sight
-	ends map[corral.GlideinID]time.Time // when a glidein ends that was told to go, or that fails
+	ends map[corral.GlideinID]time.Time // when a glidein ends that was ordered to end, or that fails
 }
 
 // pass lets time pass.
@@ -58,13 +58,13 @@ func (w *site) pass(d time.Duration) {
 	}
 }
 
-// leavesAt returns when a pilot has used its walltime, minus its reserve for leaving.
+// leavesAt returns the time when a pilot has used its walltime, except for its reserve for leaving.
 func (w *site) leavesAt(g corral.Glidein) time.Time {
 	walltime := time.Duration(g.Walltime)
 	return g.Attempts[0].StartedAt.Add(walltime - jobfiles.Reserve(walltime))
 }
 
-// unattended returns the total cost of all pilots if no look follows.
+// unattended returns the total cost of all pilots if no further check follows.
 func (w *site) unattended(p rehearsal.Problem) (sum cost.Money) {
 	for _, g := range w.Glideins {
 		a := g.Attempts[0]
@@ -122,9 +122,9 @@ func (w *site) obey(x Decision) {
 	}
 }
 
-// Whatever pilots and runs do, and however often corrald restarts: an ensemble ends, none of its workflows stays
-// open, no pilot stays held, and their cost never exceeds the budget. Unless a plan determines how long pilots are
-// held, this is true even if corrald is gone from any instant on.
+// Whatever happens to pilots and runs, and however often corrald restarts, an ensemble ends, none of its workflows
+// remains open, no pilot remains held, and the cost of the pilots never exceeds the budget. Unless a plan determines
+// how long pilots are held, this is true even if corrald is gone from any instant on.
 func TestTheLedgerIsKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

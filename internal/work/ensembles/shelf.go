@@ -18,8 +18,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Shelf is the folder in which the workflows of ensembles are kept until these have ended: a folder for each, with
-// the request for the run of each of its workflows.
+// A Shelf is the folder in which the workflows of ensembles are kept until the ensembles have ended. It contains a
+// folder for each ensemble, with the request for the run of each of the ensemble's workflows.
 type Shelf string
 
 func (s Shelf) path(files string, member int) string {
@@ -61,8 +61,8 @@ func (s Shelf) request(files string, member int) (r api.NewRun, err error) {
 	return r, nil
 }
 
-// direction recreates the direction of an ensemble as it was at the ensemble's creation. Ending an ensemble needs no
-// workflows.
+// direction recreates the direction of an ensemble as it was at the ensemble's creation. It reads no workflows for an
+// ensemble that is ending, because they are not needed for that.
 func (s Shelf) direction(ctx context.Context, row record.Ensemble) (Direction, error) {
 	if row.State == record.Ending {
 		return direct(row, nil)
@@ -89,7 +89,7 @@ func (s Shelf) direction(ctx context.Context, row record.Ensemble) (Direction, e
 // forgotten is the age after which files without a row cannot belong to an ensemble that is about to be created.
 const forgotten = time.Hour
 
-// sweep removes files of ensembles that have ended, and of those that were never created.
+// sweep removes the files of ensembles that have ended or were never created.
 func (k *Keeper) sweep(ctx context.Context) {
 	entries, err := os.ReadDir(string(k.Shelf))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -23,16 +23,16 @@ type Direction struct {
 type Sight struct {
 	Row      record.Ensemble
 	Now      time.Time
-	Glideins []corral.Glidein // its own, in the order of their requests, with their attempts
+	Glideins []corral.Glidein // the ensemble's glideins with their attempts, in the order of their requests
 	Workers  []corral.Worker  // of its cluster
 	Runs     map[corral.RunID]corral.Run
 	Begun    time.Duration // estimated time of the unfinished tasks of begun workflows
 	Due      time.Duration // time of the next decision about pilots
-	Closed   string        // why its site will never again take a pilot; "": it may
-	Refusal  string        // why nothing new is requested for its owner; "": it may be
+	Closed   string        // why its site will never accept a pilot again; "": it may accept one
+	Refusal  string        // why no new pilots or runs may be requested for its owner; "": they may
 }
 
-// since returns an instant as time since the ensemble's creation.
+// since returns the time from the ensemble's creation to an instant.
 func (s Sight) since(at time.Time) time.Duration { return max(0, at.Sub(s.Row.CreatedAt)) }
 
 // A room is the capacity of a glidein's workers.
@@ -51,8 +51,8 @@ func (s Sight) rooms() map[corral.GlideinID]room {
 	return all
 }
 
-// view returns the policy's view: a glidein is a machine, whose number is its place in the order of requests. The
-// cost of a glidein that was told to leave counts as spent, including the time that it may still take to leave.
+// view returns the policy's view, in which each glidein is a machine, numbered in the order of requests. The cost of a
+// glidein that was ordered to end counts as spent, including the cost of the time that it may still need to end.
 func (s Sight) view(d Direction) ensemble.View {
 	v := ensemble.View{Now: s.since(s.Now), Asked: len(s.Glideins)}
 	rooms := s.rooms()
@@ -96,7 +96,8 @@ func (s Sight) spent(t ensemble.Terms) (sum cost.Money) {
 	return sum
 }
 
-// free returns how many more tasks would begin at once: slots without a task, minus ready tasks.
+// free returns the number of additional tasks that could begin at once: the number of slots without a task, minus the
+// number of ready tasks.
 func (s Sight) free(v ensemble.View) (n int) {
 	for _, m := range v.Machines {
 		if m.Ready {
@@ -116,7 +117,7 @@ func (s Sight) ready() (n int) {
 	return n
 }
 
-// owed returns the total cost of the pilots that were not told to leave if they use their whole walltimes.
+// owed returns the total cost of the pilots that were not ordered to end, assuming that they use their whole walltimes.
 func (s Sight) owed(p rehearsal.Problem) (sum cost.Money) {
 	for _, g := range s.Glideins {
 		if g.State.Terminal() || g.Asked != corral.AskNothing {

@@ -8,7 +8,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/revision"
 )
 
-// TestBefore: decisions wait for the effects of an earlier one, but not if it only released idle pilots.
+// TestBefore: decisions wait for the effects of an earlier decision, but not if that decision only released idle
+// pilots.
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	drop := func(whys ...revision.Why) (r corral.Revision) {

@@ -5,9 +5,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// Alike reports whether a run provides information about a workflow's tasks: one of the two must have all kinds of
-// tasks that the other has. That excludes runs whose tasks merely share a name, such as sort, with one of the
-// workflow's.
+// Alike reports whether a run provides information about a workflow's tasks: either the run or the workflow must
+// contain all kinds of tasks that the other contains. That excludes runs whose tasks merely share a name, such as sort,
+// with one of the workflow's.
 func Alike(run *profile.Profile, w *workflow.Workflow) bool {
 	kinds := map[string]bool{}
 	for _, t := range profile.Tasks(w) {

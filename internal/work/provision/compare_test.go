@@ -6,7 +6,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/provision"
 )
 
-// TestAlike: a run provides information about a workflow if one of them has all kinds of tasks that the other has.
+// TestAlike: a run provides information about a workflow if either of the two contains all kinds of tasks that the
+// other contains.
 func TestAlike(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -14,7 +15,7 @@ func TestAlike(t *testing.T) {
 		want  bool
 	}{
 		{[]string{"split", "left", "right", "join"}, true},
-		{[]string{"split", "left", "right", "join", "plot"}, true}, // the workflow is a part of it
+		{[]string{"split", "left", "right", "join", "plot"}, true}, // the workflow is a part of the run's
 		{[]string{"split", "left"}, true},                          // the run failed half way
 		{[]string{"split", "sort"}, false},
 		{[]string{"sort"}, false},

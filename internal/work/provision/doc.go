@@ -1,7 +1,7 @@
 // Package provision connects the planner with the rest: it creates a planner's problem from corrald's data (a
 // workflow, sites with their limits and waits, the cluster that runs the tasks), and glideins from a plan.
 //
-// It makes estimates: of a site's waits, from the waits of earlier attempts of like shape, and of the time until a
-// pilot's workers are ready, by the batch system. The plan's reasons list each estimate that is assumed and not
+// It estimates a site's waits from the waits of earlier attempts with a similar shape, and the time until a pilot's
+// workers are ready according to the batch system. The plan's reasons list each estimate that is assumed rather than
 // measured.
 package provision

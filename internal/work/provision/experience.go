@@ -13,16 +13,17 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// Experience holds estimates for tasks besides those in their workflow. The runtime of a task is taken from the first
-// of these sources that has it: Given, the workflow, Earlier, Fallback. With Learn, Earlier precedes the workflow.
+// Experience holds estimates for tasks in addition to those in their workflow. The runtime of a task is taken from the
+// first of these sources that contains it: Given, the workflow, Earlier, Fallback. With Learn, Earlier precedes the
+// workflow.
 type Experience struct {
-	Given    *profile.Profile // on request; nil: none
-	Earlier  *profile.Profile // of earlier runs; nil: none
+	Given    *profile.Profile // the requested profile, or nil
+	Earlier  *profile.Profile // the profile of earlier runs, or nil
 	Learn    bool
 	Fallback time.Duration // for every task without another estimate; 0: none
 
-	// Speeds are those of the hosts in the profiles; estimates are for their reference. Nil: all hosts are equally
-	// fast.
+	// Speeds are the speeds of the hosts in the profiles; estimates are for their reference host. If Speeds is nil, all
+	// hosts are equally fast.
 	Speeds profile.Speeds
 }
 
@@ -35,9 +36,9 @@ type guess struct {
 
 // A source provides estimates.
 type source struct {
-	name    string // as it follows "from"
+	name    string // a phrase that can follow "from"
 	guesses []guess
-	kinds   map[string]bool // kinds of tasks whose runtimes were taken from it
+	kinds   map[string]bool // kinds of tasks whose runtimes were taken from this source
 }
 
 func newSource(name string, tasks int, of func(task int) guess) *source {
@@ -57,11 +58,11 @@ type expectation struct {
 	remarks []string
 }
 
-// workflowItself is the name of the source that is not mentioned if it is the only one.
+// workflowItself is the name of the workflow as a source; it is not mentioned if it is the only source.
 const workflowItself = "the workflow"
 
-// newExpectation creates the sources in their order. It fails if Given has no runtime for any of the tasks: a plan
-// that ignored the requested profile would be a surprise.
+// newExpectation creates the sources in the order of their precedence. It fails if Given has no runtime for any of the
+// tasks: a plan that ignored the requested profile would be a surprise.
 func newExpectation(w *workflow.Workflow, x Experience) (*expectation, error) {
 	o := &expectation{tasks: w.Tasks, kinds: make([]string, len(w.Tasks))}
 	var known []profile.Task
@@ -111,8 +112,8 @@ func earlierRuns(p *profile.Profile) string {
 	return "an earlier run"
 }
 
-// learned returns a source that estimates by a profile: the runtime that the model of a task's class yields for the
-// size of its input, and the maximum memory used by a task of the class.
+// learned returns a source whose estimates are based on a profile: the runtime that the model of a task's class
+// predicts for the size of its input, and the maximum memory used by a task of that class.
 func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile.Profile,
 	speeds profile.Speeds) *source {
 	estimator := profile.NewEstimator(p, speeds)
@@ -122,16 +123,17 @@ func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile
 			size = -1
 		}
 		t := tasks[i]
-		t.Host = "" // where it will run is not decided yet
+		t.Host = "" // the host on which it will run has not been chosen yet
 		x, ok := estimator.Estimate(t, size)
 		return guess{x.Point, ok, int(min(math.MaxInt32, (x.MemoryBytes+1<<20-1)>>20))}
 	})
 }
 
-// noteworthy is the factor by which earlier runs must differ from the workflow's estimates to be mentioned.
+// noteworthy is the minimum factor by which earlier runs must differ from the workflow's estimates for the difference
+// to be mentioned.
 const noteworthy = 1.25
 
-// compare adds a remark if earlier runs contradict the workflow, and states which of the two is believed.
+// compare adds a remark if earlier runs contradict the workflow, and states which of the two is used.
 func (o *expectation) compare(file, earlier *source, learn bool) {
 	var says, took float64
 	for i, g := range file.guesses {
@@ -150,9 +152,9 @@ func (o *expectation) compare(file, earlier *source, learn bool) {
 		took/says, then))
 }
 
-// task returns a plan's view of a task; ok is false if its runtime is unknown. The planned memory is the largest
-// value known to the source of the runtime or those before it. It is never less than the workflow states, because the
-// task will request that much.
+// task returns a plan's view of a task; ok is false if its runtime is unknown. The planned memory is the largest value
+// in the source of the runtime and in the sources before it. It is never less than the amount in the workflow, because
+// the task will request that amount.
 func (o *expectation) task(i int) (planned plan.Task, ok bool) {
 	t := &o.tasks[i]
 	planned = plan.Task{ID: t.ID, Kind: o.kinds[i], Label: t.Label(), Needs: t.Resources}
@@ -169,7 +171,7 @@ func (o *expectation) task(i int) (planned plan.Task, ok bool) {
 	return planned, ok
 }
 
-// reasons describes the sources of the runtimes, unless all come from the workflow.
+// reasons describes the sources of the runtimes, unless all runtimes are from the workflow.
 func (o *expectation) reasons() []string {
 	var parts []string
 	own := true

@@ -13,7 +13,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// took returns a profile of tasks that each took that many seconds and MiB, two of a kind in each run.
+// took returns a profile of tasks that each took the given number of seconds and MiB, with two tasks of the kind in
+// each run.
 func took(t *testing.T, runs []string, kind string, seconds, mib float64) *profile.Profile {
 	t.Helper()
 	var samples []profile.Sample
@@ -32,7 +33,7 @@ func took(t *testing.T, runs []string, kind string, seconds, mib float64) *profi
 	return p
 }
 
-// diamond returns a workflow of one task of each of four kinds, of which three have an estimate in the file.
+// diamond returns a workflow with one task of each of four kinds; three of the tasks have an estimate in the file.
 func diamond(t *testing.T) *workflow.Workflow {
 	t.Helper()
 	w := &workflow.Workflow{Name: "diamond"}
@@ -53,8 +54,8 @@ func diamond(t *testing.T) *workflow.Workflow {
 	return w
 }
 
-// TestExperience: the requested profile comes first, then the workflow's own estimates, then earlier runs, then the
-// default runtime; and the plan states the source of each.
+// TestExperience: the requested profile is used first, then the workflow's own estimates, then earlier runs, then the
+// default runtime; and the plan states the source of each estimate.
 func TestExperience(t *testing.T) {
 	t.Parallel()
 	earlier := took(t, []string{"r1", "r2", "r3"}, "split", 30, 400)

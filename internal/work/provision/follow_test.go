@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Pilots of a plan that take over from each other become glideins that follow each other. When the first starts two
-// hours earlier than planned, the second is wanted that much earlier, and a revision takes this into account.
+// Pilots of a plan that take over from each other are requested as glideins that follow each other. If the first starts
+// two hours earlier than planned, the second is wanted two hours earlier, and a revision takes this into account.
 func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, inTime, true)
@@ -53,7 +53,7 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	}
 }
 
-// A damaged plan is refused, and leads to no requests.
+// A damaged plan is refused, and no pilots are requested.
 func TestPilotFollowsOnlyAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, inTime, true)

@@ -12,11 +12,11 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// closed returns when all nodes of a queue are under maintenance, relative to now. Batch systems start no job whose
-// walltime would extend into a maintenance, and a pilot requests more time than it is held: so each period begins
-// earlier by the largest such difference.
+// closed returns the periods, relative to now, in which all nodes of a queue are under maintenance. Batch systems do
+// not start a job whose walltime would extend into a maintenance period, and a pilot requests more time than it is
+// held. So each period begins earlier by the largest possible difference between these times.
 func (f Facts) closed(q corral.SiteQueue, margin time.Duration, now time.Time) []plan.Span {
-	const shortest = 10*time.Minute + time.Minute // the shortest walltime, and its rounding up
+	const shortest = 10*time.Minute + time.Minute // the shortest walltime, plus the most that rounding up adds
 	if f.Site.Facts == nil {
 		return nil
 	}
@@ -32,8 +32,8 @@ func (f Facts) closed(q corral.SiteQueue, margin time.Duration, now time.Time) [
 	return all
 }
 
-// ahead describes, for the reasons of a plan, a site's known maintenance and allowance, and which of them it does not
-// report.
+// ahead describes a site's known maintenance and allowance as part of a plan's reasons, and says which of the two the
+// site does not report.
 func (f Facts) ahead(now time.Time) (said []string) {
 	facts := f.Site.Facts
 	if facts == nil {
@@ -63,8 +63,9 @@ func (f Facts) ahead(now time.Time) (said []string) {
 	return said
 }
 
-// CheckOpen refuses, within the transaction that begins p, the plan of a row, a pilot that would be held during a
-// maintenance that its site has announced: the plan may have been made before that, or may begin too late for it.
+// CheckOpen refuses a pilot that would be held during maintenance that its site has announced. It is called within the
+// transaction that begins p, the plan of a row: the plan may have been made before the announcement, or may begin too
+// late to end before the maintenance.
 func CheckOpen(tx *store.Tx, row corral.Plan, p *plan.Plan) error {
 	for i, q := range p.Pilots {
 		site, err := admit.SiteOfPlan(tx, row.Sites, q.Site)

@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Requests converts pilots of a plan to requests for glideins, numbered from first. Times count from BeganAt; a pilot
-// that is due at once has none.
+// Requests converts pilots of a plan to requests for glideins, numbered from first. Times are relative to BeganAt; the
+// request for a pilot that is due at once has no start time.
 func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein {
 	all := make([]api.NewGlidein, len(pilots))
 	for i, q := range pilots {
@@ -35,8 +35,8 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 	return all
 }
 
-// Begin requests the pilots of p, the plan of a row, within the transaction that begins it; machine is the same as for
-// ReadFacts. If one of them cannot be requested, or a site's balance does not allow all of them, the transaction must
+// Begin requests the pilots of p, the plan of a row, within the transaction that begins the plan; machine is the same
+// as for ReadFacts. If a pilot cannot be requested, or a site's balance does not allow all pilots, the transaction must
 // be rolled back.
 func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue) error {
 	_, err := ask(tx, row, p.Pilots, asking{at: row.Sites, machine: machine})
@@ -46,9 +46,9 @@ func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue
 // asking holds the parameters of a request for pilots, besides the plan.
 type asking struct {
 	at      map[string]corral.SiteID // sites that the pilots name
-	first   int                      // number of the first pilot
+	first   int                      // the number of the first pilot
 	machine corral.SiteQueue
-	why     string // suffix of "pilot 1 of plan 2" in the history of each; may be empty
+	why     string // a suffix for "pilot 1 of plan 2" in the history of each pilot; may be empty
 }
 
 // ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves their cost.

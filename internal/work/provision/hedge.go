@@ -10,15 +10,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// hedges withdraws pilots. It remembers which plans contain hedges: a plan's document never changes, and most contain
-// none.
+// hedges withdraws pilots. It remembers which plans contain hedges, because a plan's document never changes and most
+// plans contain no hedges.
 type hedges struct {
 	db *store.DB
 	is map[corral.PlanID]bool
 }
 
-// withdraw carries out the withdrawals of all plans whose pilots have been requested. Most looks find none, and only
-// read.
+// withdraw carries out the withdrawals of all plans whose pilots have been requested. Most checks find no pilots to
+// withdraw, and only read the store.
 func (h hedges) withdraw(ctx context.Context) error {
 	var due []corral.Plan
 	err := h.db.Whole().View(ctx, func(tx *store.WholeTx) error {

@@ -14,21 +14,21 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Runs returns the remaining work of runs; run.Manager implements it.
+// Runs provides the remaining work of runs; run.Manager implements it.
 type Runs interface {
 	Left(context.Context, corral.RunID) (*workflow.Workflow, []execution.Progress, error)
 }
 
-// Workers returns the present workers of a cluster; admission.Clusters implements it. It does not use the store, so
-// that it can be called within a transaction.
+// Workers provides the present workers of a cluster; admission.Clusters implements it. The method does not use the
+// store, so that it can be called within a transaction.
 type Workers interface {
 	Workers(corral.ClusterID) []corral.Worker
 }
 
-// A Reviser revises plans during their runs. Everything on which its decisions depend is read again for each
-// decision, from the store and from the run, except for the plan's document, which never changes. It also remembers
-// which documents cannot be read and how long pilots have been idle, but relearns that after a restart. So it may be
-// killed at any time.
+// A Reviser revises plans during their runs. All data on which its decisions depend is read again for each decision,
+// from the store and from the run, except for the plan's document, which never changes. A Reviser also remembers which
+// documents cannot be read and how long pilots have been idle, but it determines both again after a restart. So it may
+// be killed at any time.
 type Reviser struct {
 	lg      *slog.Logger
 	db      *store.DB
@@ -36,14 +36,14 @@ type Reviser struct {
 	workers Workers
 	machine corral.SiteQueue // this machine
 
-	idle   map[corral.GlideinID]time.Time // since when it has been observed without a task
+	idle   map[corral.GlideinID]time.Time // when each glidein was first observed without a task
 	said   map[corral.PlanID]promise      // of plans that are in progress
-	unread map[corral.PlanID]time.Time    // when reading its promise failed
-	hurry  bool                           // a plan is so near its budget that the next look must come sooner
-	took   time.Duration                  // duration of the previous look
+	unread map[corral.PlanID]time.Time    // when reading the plan's promise failed
+	hurry  bool                           // a plan is so close to its budget that the next check must be sooner
+	took   time.Duration                  // duration of the previous check
 }
 
-// NewReviser returns a reviser. machine is this machine, as the fork batch system's queue here.
+// NewReviser returns a reviser. machine describes this machine as the queue of the local fork batch system.
 func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machine corral.SiteQueue) *Reviser {
 	return &Reviser{
 		lg: lg, db: db, runs: runs, workers: workers, machine: machine, idle: map[corral.GlideinID]time.Time{},
@@ -51,12 +51,12 @@ func NewReviser(lg *slog.Logger, db *store.DB, runs Runs, workers Workers, machi
 	}
 }
 
-// period is how often a plan is looked at during its run; a long look is followed by a pause that is ten times as
-// long.
+// period is the interval at which a plan is checked during its run; a long check is followed by a pause that is ten
+// times as long.
 const period = time.Second
 
-// hurried replaces period while a pilot would otherwise have to end now because the next look comes too late: sooner
-// looks allow pilots to be held longer, and a workflow that is nearly done to finish.
+// hurried replaces period while a pilot would otherwise have to end now because the next check would be too late: with
+// more frequent checks pilots can be held longer, and a workflow that is nearly done can finish.
 const hurried = 250 * time.Millisecond
 
 // Run revises all PROVISIONED plans that should be revised, until ctx ends.
@@ -74,7 +74,7 @@ func (r *Reviser) Run(ctx context.Context) error {
 		var next <-chan time.Time
 		if busy || err != nil {
 			next = time.After(r.next(pause))
-			changed = nil // progress is a change, too: looks keep their distance
+			changed = nil // progress is a change as well, and checks must not follow each other directly
 		}
 		select {
 		case <-changed:
@@ -85,7 +85,7 @@ func (r *Reviser) Run(ctx context.Context) error {
 	}
 }
 
-// next returns the pause before plans are looked at again, which is pause if none is in a hurry.
+// next returns the pause before plans are checked again: pause, unless a plan requires an earlier check.
 func (r *Reviser) next(pause time.Duration) time.Duration {
 	if r.hurry && pause <= period {
 		return hurried
@@ -93,20 +93,21 @@ func (r *Reviser) next(pause time.Duration) time.Duration {
 	return pause
 }
 
-// after returns the pause after a look with this duration, given the pause before it. The decisions of a look are
-// made before its duration is known, and assume a pause of at most twice the one before.
+// after returns the pause that follows a check of the given duration, given the pause before the check. The decisions
+// of a check are made before its duration is known, and assume that the next pause is at most twice as long as the
+// previous one.
 func after(took, before time.Duration) time.Duration { return min(max(period, 10*took), 2*before) }
 
-// search returns how long a look may search for pilots to add in all plans, if one has a budget. A search that needs
-// longer finds none; but the pause after it, and with it the next search, may be twice as long.
+// search returns how long a check may search for pilots to add in all plans, if a plan has a budget. A search that
+// needs more time finds no pilots, but the pause after the check, and hence the next search, may be twice as long.
 func search(pause time.Duration) time.Duration { return pause / 3 }
 
-// horizon returns the latest time at which the decisions of the next look take effect, counted from a look after this
-// pause, if the look before took this long: this look, the next pause and the next look, each of at most twice the
-// length.
+// horizon returns the latest time at which the decisions of the next check take effect, relative to a check that
+// follows the given pause, where the check before the pause took the given time. The time includes this check, the next
+// pause and the next check, each at most twice as long as the one before.
 func horizon(pause, took time.Duration) time.Duration { return 2*pause + max(pause, 2*took) }
 
-// look looks at all plans once, and reports whether one has a run in progress.
+// look checks all plans once, and reports whether any of them has a run in progress.
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
 	all, err := store.ReadWhole(ctx, r.db, under)
 	r.forget(all)
@@ -121,8 +122,8 @@ func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err
 	return busy, err
 }
 
-// allotted returns how long a look may search for pilots for each plan; 0: without limit, because no plan has a
-// budget for which the next look would come too late.
+// allotted returns how long a check may search for pilots for each plan. A result of 0 means without limit, because no
+// plan has a budget for which the next check would be too late.
 func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Duration) time.Duration {
 	budget := slices.ContainsFunc(all, func(u underway) bool {
 		said, ok := r.read(ctx, u.plan, time.Now())
@@ -138,7 +139,7 @@ func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Durat
 	return each
 }
 
-// underway is a plan with its run.
+// underway is a plan together with its run.
 type underway struct {
 	plan corral.Plan
 	run  corral.Run
@@ -191,8 +192,9 @@ func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, 
 	return r.carryOut(ctx, s, v, d)
 }
 
-// decide makes a decision if the next look comes after a pause. If pilots would be ended because of the budget, it
-// decides again under the assumption that the next look is hurried, which is impossible if looks take long.
+// decide makes a decision under the assumption that the next check follows after the given pause. If pilots would be
+// ended because of the budget, it decides again under the assumption that the next check is hurried, which is
+// impossible if checks take a long time.
 func (r *Reviser) decide(ctx context.Context, v revision.View, pause, allotted time.Duration) (revision.Decision,
 	error) {
 	v.Period = horizon(pause, r.took)
@@ -217,7 +219,7 @@ func within(ctx context.Context, allotted time.Duration, v revision.View) (revis
 	return revision.Decide(v)
 }
 
-// note records since when pilots have been idle.
+// note records when pilots became idle.
 func (r *Reviser) note(s sight) {
 	busy := s.busy()
 	for _, g := range s.glideins {

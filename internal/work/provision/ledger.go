@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// Ledger returns the ledger of a site, with the terms that it is charged by.
+// Ledger returns the ledger of a site, with the terms by which the site charges.
 func Ledger(tx *store.Tx, site corral.Site) (api.Ledger, error) {
 	l, err := tx.Ledger(site.ID)
 	if err != nil {
@@ -22,7 +22,7 @@ func Ledger(tx *store.Tx, site corral.Site) (api.Ledger, error) {
 		Statement: l.Statement()}, err
 }
 
-// charge fills in a site's charges, and the amount left to spend there.
+// charge fills in a site's charges and the amount that may still be spent there.
 func (f Facts) charge(s *plan.Site) {
 	tariff, _, err := cost.TermsOf(f.Site.SiteTerms)
 	if err != nil { // unreachable: terms are checked before they are stored
@@ -31,8 +31,8 @@ func (f Facts) charge(s *plan.Site) {
 	s.Tariff, s.Left = plan.Tariff(tariff), f.Ledger.Left()
 }
 
-// CheckTerms refuses, within the transaction that sets them, inconsistent terms of a site, and a price in another
-// unit while pilots of plans have money reserved in the old one.
+// CheckTerms refuses inconsistent terms of a site, and a price in another unit while money is reserved for pilots of
+// plans in the old unit. It is called within the transaction that sets the terms.
 func CheckTerms(tx *store.Tx, before, after corral.Site) error {
 	old, _, err := cost.TermsOf(before.SiteTerms)
 	if err != nil {

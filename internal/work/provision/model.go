@@ -18,18 +18,19 @@ import (
 // Facts are corrald's data about one site when a plan is made.
 type Facts struct {
 	Site    corral.Site
-	Machine corral.SiteQueue // the machine, for a site without a batch system
+	Machine corral.SiteQueue // describes the machine, for a site without a batch system
 	Waits   []corral.Wait
 	Load    corral.Load // existing attempts
-	Held    int         // cpus of present and future glideins there that are not about to leave
-	Ledger  cost.Ledger // of the money that may still be spent there
+	Held    int         // cpus of the site's present and future glideins that are not about to end
+	Ledger  cost.Ledger // determines how much money may still be spent at the site
 }
 
-// latestWaits is the number of a site's waits that are considered.
+// latestWaits is the number of a site's latest waits that are considered.
 const latestWaits = 4000
 
 // ReadFacts reads corrald's data about a site; machine describes this machine for a site without a batch system. The
-// pilots of plan but, whose revisions count them themselves, do not count as holding cpus; 0: no exception.
+// pilots of the plan but do not count as holding cpus, because the plan's revisions count them themselves; if but is 0,
+// all pilots count.
 func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but corral.PlanID) (f Facts, err error) {
 	f = Facts{Site: site, Machine: request.Machine(site, machine)}
 	if site.System().Queueless { // batch systems report free resources themselves
@@ -48,8 +49,8 @@ func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but cor
 	return f, err
 }
 
-// held returns the number of a site's cpus held by glideins that stay, except those of one plan. Glideins of a plan
-// whose run is over are about to be released.
+// held returns the number of a site's cpus that are held by glideins that remain, except glideins of one plan. Glideins
+// of a plan whose run is over are about to be released.
 func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err error) {
 	all, err := tx.HeldCPUs(site.ID)
 	for id, n := range all {
@@ -70,8 +71,8 @@ func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err erro
 	return cpus, err
 }
 
-// Sites returns a plan's model of each queue that a site's pilots may use, and describes the assumed or learned
-// values. A site that takes no pilots is omitted.
+// Sites returns a plan's model of each queue that a site's pilots may use, and describes the assumed or learned values.
+// A site that accepts no pilots is omitted.
 func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []string) {
 	for _, f := range facts {
 		switch f.Site.State {
@@ -106,8 +107,8 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 	return all, guessed
 }
 
-// queues returns the queues that the site's own options name, or otherwise its default queue; a site without a batch
-// system is one queue.
+// queues returns the queues that the site's own options name, or its default queue if they name none; a site without a
+// batch system is a single queue.
 func (f Facts) queues() []corral.SiteQueue {
 	if f.Site.System().Queueless {
 		machine := f.Machine
@@ -144,10 +145,10 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 		s.Walltime = time.Duration(q.MaxWalltime)
 		s.Margin = jobfiles.Reserve(s.Walltime)
 	}
-	if f.Site.System().Queueless { // all hosts are the one machine, which has no queue to wait in
+	if f.Site.System().Queueless { // all hosts are this one machine, where jobs wait in no queue
 		s.CPUs, s.Hosts = max(0, q.CPUs-f.Held), q.CPUs
 	}
-	if most := f.Site.Limits.MaxQueued; most > 0 { // counts only waiting attempts
+	if most := f.Site.Limits.MaxQueued; most > 0 { // the limit applies only to waiting attempts
 		s.Pilots = min(s.Pilots, max(0, most-f.Load.Queued))
 	}
 	limits := []int{f.Site.Limits.MaxRunning}
@@ -162,9 +163,9 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 	return s
 }
 
-// Work returns a plan's view of a workflow, and describes the sources of the estimates unless all are the workflow's
-// own. If a task has no estimate, it returns an Unsatisfiable error that names the task. Estimates are rounded to
-// milliseconds.
+// Work returns a plan's view of a workflow, and describes the sources of the estimates unless all estimates are from
+// the workflow itself. If a task has no estimate, it returns an Unsatisfiable error that names the task. Estimates are
+// rounded to milliseconds.
 func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string, err error) {
 	e, err := newExpectation(w, x)
 	if err != nil {
@@ -183,11 +184,11 @@ func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string,
 	return work, e.reasons(), nil
 }
 
-// Cluster returns a plan's assumptions about a cluster of each kind, above all how long a task takes beyond its
-// runtime: the embedded dispatcher takes a millisecond or two. A job of HTCondor's waits for the negotiator, which
-// looks every other second in our pools, unless it was already waiting when another job ended, whose claim it takes
-// over. An HTCondor worker that is released takes another second until its daemons have ended. Tasks that stream are
-// the dispatcher's.
+// Cluster returns a plan's assumptions about a cluster of the given kind, above all how long a task takes beyond its
+// runtime. The embedded dispatcher adds a millisecond or two. An HTCondor job waits for the negotiator, which runs
+// every other second in our pools, unless the job was already waiting when another job ended and can take over that
+// job's claim. A released HTCondor worker needs another second until its daemons have ended. Streamed tasks are
+// dispatched by the embedded dispatcher.
 func Cluster(kind corral.ClusterKind, streamed bool) plan.Cluster {
 	switch {
 	case streamed:

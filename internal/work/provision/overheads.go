@@ -9,14 +9,17 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// fewStarts is the number of a site's pilots that must have brought workers before their start-up times are used.
+// fewStarts is the minimum number of a site's pilots that must have provided workers before their start-up times are
+// used.
 const fewStarts = 3
 
-// latestStarts is the number of latest ones that count: packages and file systems change.
+// latestStarts is the number of most recent start-up times that are used; older times are ignored, because packages and
+// file systems change.
 const latestStarts = 50
 
-// overhead returns how long a pilot of the site takes from its job's start to its workers in the cluster: the time
-// that a share of the earlier ones did not exceed. If there were too few, it is assumed, and learned is 0.
+// overhead returns the time from the start of a pilot's job at the site to the arrival of its workers in the cluster:
+// the time that the given share of earlier pilots did not exceed. If there were too few earlier pilots, the time is an
+// assumption, and learned is 0.
 func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 	var took []time.Duration
 	for _, w := range slices.Backward(f.Waits) {
@@ -34,9 +37,9 @@ func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 	return took[min(len(took)-1, int(share*float64(len(took))))].Round(time.Millisecond), len(took)
 }
 
-// LearnedCluster returns a plan's model of a cluster based on the reports of runs there, latest last, and describes
-// that basis. Values that the reports do not contain remain as assumed. The highest number of starts within a second
-// is not a limit of the cluster, but shows that it can do this many.
+// LearnedCluster returns a plan's model of a cluster based on the reports of its runs, latest last, and describes that
+// basis. Values that the reports do not contain remain as assumed. The highest number of starts within a second is not
+// a limit of the cluster, but shows that the cluster can start that many tasks.
 func LearnedCluster(assumed plan.Cluster, reports []*corral.RunReport) (c plan.Cluster, learned []string) {
 	c = assumed
 	hops, turns := average{assumed: c.Hop}, average{assumed: c.Turn()}
@@ -61,26 +64,26 @@ func LearnedCluster(assumed plan.Cluster, reports []*corral.RunReport) (c plan.C
 	return c, learned
 }
 
-// Join adds to the overhead of sites the time that a cluster takes to give a new worker its first task, which is the
-// same as for any free worker that did not just finish a task.
+// Join adds to the overhead of sites the time that a cluster needs to assign the first task to a new worker, which is
+// the same as for any free worker that did not just finish a task.
 func Join(sites []plan.Site, c plan.Cluster) {
 	for i := range sites {
 		sites[i].Overhead += c.Hop - c.Turn()
 	}
 }
 
-// An average is the mean of times that runs report and of an earlier assumption.
+// An average is the mean of an earlier assumption and of times that runs report.
 type average struct {
 	assumed     time.Duration
 	sum         corral.Seconds
 	tasks, runs int
 }
 
-// believed is the number of tasks for which the assumption counts: the few hops of a single run may have met a moment
-// when the cluster was quick, or slow.
+// believed is the number of tasks for which the assumption counts, because the few hops of a single run may have been
+// measured while the cluster was unusually fast or slow.
 const believed = 10
 
-// mostHops keeps one large run from outweighing all others.
+// mostHops limits the weight of a run, so that a single large run does not outweigh all others.
 const mostHops = 1000
 
 func (p *average) add(took corral.Seconds, tasks int) {
@@ -92,7 +95,7 @@ func (p *average) add(took corral.Seconds, tasks int) {
 func (p *average) mean() time.Duration {
 	before := believed
 	if p.assumed == 0 {
-		before = 0 // nothing was assumed
+		before = 0 // there was no assumption
 	}
 	sum := p.sum + corral.Seconds(p.assumed)*corral.Seconds(before)
 	return time.Duration(sum / corral.Seconds(p.tasks+before)).Round(time.Millisecond)

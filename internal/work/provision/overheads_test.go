@@ -10,7 +10,8 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// joined returns an attempt whose workers were ready this long after its job's start; a negative time means never.
+// joined returns an attempt whose workers were ready the given time after the start of its job; a negative time means
+// never.
 func joined(after time.Duration) corral.Wait {
 	w := waited("normal", 4, 0)
 	if after >= 0 {
@@ -19,7 +20,7 @@ func joined(after time.Duration) corral.Wait {
 	return w
 }
 
-// TestStartUp: the start-up time is that of the site's earlier pilots, once there were a few of them.
+// TestStartUp: the start-up time is based on the site's earlier pilots, once there were a few of them.
 func TestStartUp(t *testing.T) {
 	t.Parallel()
 	few := []corral.Wait{joined(time.Second), joined(-1), joined(3 * time.Second)}
@@ -45,8 +46,8 @@ func TestStartUp(t *testing.T) {
 	}
 }
 
-// TestDefaultQueueWaits: a job that named no queue waited in the site's default one, and provides no information
-// about others.
+// TestDefaultQueueWaits: a job that named no queue waited in the site's default queue, and provides no information
+// about other queues.
 func TestDefaultQueueWaits(t *testing.T) {
 	t.Parallel()
 	f := hpc()
@@ -61,8 +62,8 @@ func TestDefaultQueueWaits(t *testing.T) {
 	}
 }
 
-// TestLearnedCluster: hops are averaged over runs by their tasks, and with ten assumed ones; starts per second never
-// count as a limit.
+// TestLearnedCluster: hops are averaged over runs, weighted by tasks, together with ten assumed hops; starts per second
+// never count as a limit.
 func TestLearnedCluster(t *testing.T) {
 	t.Parallel()
 	ms := corral.Seconds(time.Millisecond)
@@ -81,7 +82,7 @@ func TestLearnedCluster(t *testing.T) {
 	}
 }
 
-// TestJoin: a pilot's first task waits for the cluster, while one that follows another need not.
+// TestJoin: a pilot's first task waits for the cluster, while a task that follows another need not wait.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

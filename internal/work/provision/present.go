@@ -8,15 +8,15 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Present lists the workers of a cluster that were not requested by a plan, each as a pilot of one host: a plan uses
-// them first. Resources used by running tasks are not included. glideins are those of the cluster; at maps the id of
-// each worker to its place in the list.
+// Present lists the workers of a cluster that were not requested by a plan, each as a pilot of one host; a plan uses
+// these workers first. Resources used by running tasks are not included. glideins are the cluster's glideins; at maps
+// the id of each worker to its position in the list.
 func Present(glideins []corral.Glidein, workers []corral.Worker, now time.Time) (all []plan.Present,
 	at map[string]int) {
 	return present(glideins, workers, "", now)
 }
 
-// present is Present, including the workers that one plan has requested.
+// present is like Present, but also includes the workers that one plan has requested.
 func present(glideins []corral.Glidein, workers []corral.Worker, ours string, now time.Time) (all []plan.Present,
 	at map[string]int) {
 	free := map[corral.GlideinID]corral.Glidein{}

@@ -14,16 +14,16 @@ import (
 
 // A promise holds the parts of a plan's document that revisions need.
 type promise struct {
-	document plan.Plan                // without the place and time of each task
-	runtimes map[string]time.Duration // :: task → estimate with which the plan was made
+	document plan.Plan                // without the schedule of the tasks
+	runtimes map[string]time.Duration // :: task → its estimate in the plan
 }
 
 // readAgain is the delay before an unreadable plan is read again.
 const readAgain = time.Minute
 
-// read returns a plan's promise. A document of many tasks is large, and takes longer to read than everything else
-// that a look reads; but it never changes, so it is read once. If it cannot be read, one log entry says so, and ok is
-// false.
+// read returns a plan's promise. The document of a plan with many tasks is large, and reading it takes longer than
+// reading all other data of a check; but the document never changes, so it is read once. If it cannot be read, one log
+// entry reports the problem, and ok is false.
 func (r *Reviser) read(ctx context.Context, of corral.Plan, now time.Time) (said promise, ok bool) {
 	id := of.ID
 	if said, ok := r.said[id]; ok {
@@ -78,7 +78,7 @@ func promised(db *store.DB, row corral.Plan) (said promise, err error) {
 	return said, nil
 }
 
-// forget drops the data about promises of plans that are no longer in progress.
+// forget removes the promises of plans that are no longer in progress.
 func (r *Reviser) forget(all []underway) {
 	over := func(id corral.PlanID) bool {
 		return !slices.ContainsFunc(all, func(u underway) bool { return u.plan.ID == id })

@@ -30,12 +30,12 @@ func hpc() provision.Facts {
 			{Name: "normal", Default: true, MaxWalltime: 24 * hour, MaxNodes: 10, Nodes: 40, CPUs: 64, MemoryMiB: 512_000},
 			{Name: "short", MaxWalltime: 10 * minute, Nodes: 40, CPUs: 64},
 			{Name: "night", Closed: "only at night", Nodes: 40, CPUs: 64},
-			{Name: "dark"}, // nothing is known about it
+			{Name: "dark"}, // nothing is known about this queue
 		}},
 	}}
 }
 
-// here returns the machine that corrald runs on.
+// here returns the machine on which corrald runs.
 func here() provision.Facts {
 	return provision.Facts{
 		Site:    corral.Site{Name: "local", Batch: corral.ForkBatch, State: corral.SiteReady},
@@ -69,13 +69,13 @@ func local() plan.Site {
 	}
 }
 
-// with returns a site whose model differs from the usual one.
+// with returns a site whose model is s changed by edit.
 func with(s plan.Site, edit func(*plan.Site)) []plan.Site {
 	edit(&s)
 	return []plan.Site{s}
 }
 
-// TestSites: a plan uses the known limits of the queues that its pilots may use, minus current use.
+// TestSites: a plan uses the known limits of the queues that its pilots may use, minus the current use.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -149,8 +149,8 @@ func TestSites(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestAhead: a plan's reasons contain the maintenance and allowance of the queues that it may use, and what the
-// site hides.
+// TestAhead: a plan's reasons contain the maintenance and allowance of the queues that the plan may use, and which of
+// these the site does not report.
 func TestAhead(t *testing.T) {
 	t.Parallel()
 	f := hpc()
@@ -176,15 +176,15 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// waited returns an attempt with that many cpus that waited that long.
+// waited returns an attempt with the given number of cpus that waited for the given time.
 func waited(queue string, cpus int, wait corral.Seconds) corral.Wait {
 	begin := now.Add(-24 * time.Hour)
 	return corral.Wait{Site: "hpc", Queue: queue, Hosts: 1, CPUs: cpus, Walltime: hour, SubmittedAt: begin,
 		StartedAt: begin.Add(time.Duration(wait)), EndedAt: now, Outcome: corral.OutcomeDone}
 }
 
-// TestWaits: a plan assumes the waits of attempts of like shape in the same queue or, if there are none, of all in
-// the queue.
+// TestWaits: a plan assumes the waits of attempts with a similar shape in the same queue or, if there are none, of all
+// attempts in the queue.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	f := hpc()
@@ -202,7 +202,7 @@ func TestWaits(t *testing.T) {
 		{2, 0.5, 2 * minute}, // at least half as many
 		{4, 0.9, 3 * minute},
 		{64, 0.5, 2 * hour},
-		{16, 0.9, 2 * hour}, // nothing is like it
+		{16, 0.9, 2 * hour}, // no attempt is similar
 	} {
 		sites, assumed := provision.Sites([]provision.Facts{f}, provision.Caution{Share: tc.share}, now)
 		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: tc.cpus}, Walltime: time.Hour}
@@ -212,9 +212,9 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestWaitsOfAConfidence (F7C): a plan that promises a confidence assumes the bound of a quantile, any other its
-// estimate. If there are too few waits of like shape for a bound, all of the queue are used. If those are too few as
-// well, the longest is used, and a reason says so.
+// TestWaitsOfAConfidence (F7C): a plan that promises a confidence assumes the bound of a quantile, any other plan the
+// estimate of the quantile. If there are too few waits of a similar shape for a bound, all waits of the queue are used.
+// If these are also too few, the longest wait is used, and a reason mentions this.
 func TestWaitsOfAConfidence(t *testing.T) {
 	t.Parallel()
 	sure := plan.Goal{Objective: plan.Cost, Deadline: 24 * hour, Confidence: 0.5}
@@ -224,7 +224,7 @@ func TestWaitsOfAConfidence(t *testing.T) {
 		}
 		return all
 	}
-	half := many("normal", 4, 120) // every other one never started
+	half := many("normal", 4, 120) // every other attempt never started
 	for i := range half {
 		if i%2 == 1 {
 			half[i].EndedAt, half[i].StartedAt, half[i].Outcome = half[i].StartedAt, time.Time{}, corral.OutcomeRemoved
@@ -266,8 +266,8 @@ func TestWaitsOfAConfidence(t *testing.T) {
 	}
 }
 
-// TestBoundsAscend: the bound of a larger quantile is based on more waits, which may be shorter. It is still not
-// shorter, and the planned value is the bound of its own quantile.
+// TestBoundsAscend: the bound of a larger quantile is based on more waits, which may be shorter. The bound is not
+// shorter nevertheless, and the planned value is the bound of its own quantile.
 func TestBoundsAscend(t *testing.T) {
 	t.Parallel()
 	f := hpc()
@@ -322,7 +322,8 @@ func pair(t *testing.T, second time.Duration) *workflow.Workflow {
 	return w
 }
 
-// TestWork: a task is planned with its estimate in whole milliseconds, and one without an estimate with the fallback.
+// TestWork: a task is planned with its estimate in whole milliseconds, and a task without an estimate with the
+// fallback.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ estimate, fallback, want time.Duration }{
@@ -349,7 +350,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestCluster: HTCondor takes longer from one task to the next than the embedded dispatcher, and starts fewer per
+// TestCluster: HTCondor takes longer from one task to the next than the embedded dispatcher, and starts fewer tasks per
 // second.
 func TestCluster(t *testing.T) {
 	t.Parallel()
@@ -359,7 +360,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestGlideins: a pilot becomes a request with its properties; one that is not due at once includes its time.
+// TestGlideins: a pilot is converted to a request with the same properties; the request for a pilot that is not due at
+// once includes its time.
 func TestGlideins(t *testing.T) {
 	t.Parallel()
 	p := &plan.Plan{Pilots: []plan.Pilot{

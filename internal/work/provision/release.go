@@ -12,9 +12,9 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Release releases the glideins of a plan, within the transaction that moves the plan: workers finish their running
-// tasks, and pilots that have not been submitted never are. The possible cost of each stays reserved until it has
-// ended. A released plan stays unchanged.
+// Release releases the glideins of a plan, within the transaction that changes the plan's state: workers finish their
+// running tasks, and pilots that have not been submitted never will be. The possible cost of each pilot remains
+// reserved until the pilot has ended. A plan that is already released remains unchanged.
 func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	if p.State == corral.PlanReleased {
 		return p, nil
@@ -31,15 +31,15 @@ func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	return tx.MovePlan(p.ID, corral.PlanRelease, reason)
 }
 
-// Reasons for releasing a plan without a request.
+// The reasons for releasing a plan that nobody asked to release.
 const (
 	overReason   = "its run is over"
 	orphanReason = "no run of it was made"
 	goneReason   = "all of its pilots have ended"
 )
 
-// orphanAge is how long a plan that is meant for one run may exist without it before it is released: the client that
-// was to create the run is gone.
+// orphanAge is how long a plan that was made for one run may exist without that run before it is released: the client
+// that should have created the run is presumably gone.
 const orphanAge = 2 * time.Minute
 
 // labelled returns the label of a plan's objects: its glideins, and the run for which it was made.
@@ -47,11 +47,11 @@ func labelled(p corral.Plan) map[string]string {
 	return map[string]string{corral.PlanLabel: strconv.FormatInt(int64(p.ID), 10)}
 }
 
-// Keep withdraws hedges once the other pilot is present, and releases each plan when the runs that were made for it
-// are over, or when all of its pilots have ended and no revision will request others, until ctx ends. Otherwise a
-// plan without a run is left alone: a person provisioned it and will release it, unless it belongs to corral run
-// --auto, whose run follows at once. Keep looks at the store at its start, whenever a run or a glidein changes, and
-// every minute, so that plans whose runs ended while no corrald was running are released as well.
+// Until ctx ends, Keep withdraws hedges once the other pilot is present, and releases each plan when the runs that were
+// made for it are over, or when all of its pilots have ended and no revision will request others. Any other plan
+// without a run is left alone: a user provisioned the plan and will release it, unless the plan belongs to corral run
+// --auto, whose run follows at once. Keep checks the store when it starts, whenever a run or a glidein changes, and
+// every minute, so that plans whose runs ended while corrald was not running are released as well.
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 	pairs := hedges{db, map[corral.PlanID]bool{}}
 	for {
@@ -70,7 +70,7 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 	}
 }
 
-// releaseEnded releases the plans whose runs are over. Most looks find none, and only read.
+// releaseEnded releases the plans whose runs are over. Most checks find no such plan, and only read the store.
 func releaseEnded(ctx context.Context, db *store.DB) error {
 	var ended []corral.Plan
 	err := db.Whole().View(ctx, func(tx *store.WholeTx) error {
@@ -87,7 +87,7 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 	// A plan that cannot be read or released does not affect the others.
 	for _, p := range ended {
 		err = errors.Join(err, db.Owner(p.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
-			reason, err := outlived(tx, p) // it may have been resumed meanwhile
+			reason, err := outlived(tx, p) // a run may have been resumed in the meantime
 			if err == nil && reason != "" {
 				_, err = Release(tx, p, reason)
 			}
@@ -97,8 +97,8 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 	return err
 }
 
-// outlived returns why a plan's pilots are not needed any more, or nothing: none is left, and none will follow; it
-// has runs, and all of them are over; or none came.
+// outlived returns the reason why a plan's pilots are no longer needed, or "" if they are. The reason is that no pilot
+// is left and none will follow, that the plan has runs and all of them are over, or that no run was created.
 func outlived(tx *store.Tx, p corral.Plan) (reason string, err error) {
 	if !p.Auto {
 		all, live, err := tx.PilotsOf(p.ID)
@@ -126,9 +126,10 @@ func outlived(tx *store.Tx, p corral.Plan) (reason string, err error) {
 	return "", nil
 }
 
-// ReleaseOver releases those of the plans selected by wanted whose runs are over, so that the caller's next action
-// cannot revive any of them. It ends at the first plan that still requests workers, and returns it: its run
-// continues, or does not exist yet, as between the two requests of corral run --auto. It returns 0 if there is none.
+// ReleaseOver releases the plans that are selected by wanted and whose runs are over, so that the caller's next action
+// cannot revive any of them. It stops at the first plan that still requests workers, and returns that plan's id: the
+// plan's run is in progress, or does not exist yet, as between the two requests of corral run --auto. It returns 0 if
+// there is no such plan.
 func ReleaseOver(tx *store.Tx, wanted func(corral.Plan) bool) (corral.PlanID, error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// end makes the scene's pilot come and leave again.
+// end makes the scene's pilot start and end.
 func (s *scene) end() {
 	s.t.Helper()
 	s.works(0)
@@ -23,7 +23,7 @@ func (s *scene) end() {
 	})
 }
 
-// kept looks at plans once as Keep does, and returns the scene's plan afterwards.
+// kept checks plans once, as Keep does, and returns the scene's plan after that.
 func (s *scene) kept() corral.Plan {
 	s.t.Helper()
 	if err := releaseEnded(s.t.Context(), s.db); err != nil {
@@ -36,8 +36,8 @@ func (s *scene) kept() corral.Plan {
 	return p
 }
 
-// TestPlanWithoutPilotsIsReleased: once all of its pilots have ended, and not before. A plan that is revised may get
-// others during its run.
+// TestPlanWithoutPilotsIsReleased: a plan is released once all of its pilots have ended, and not before. A plan that is
+// revised may be assigned other pilots during its run.
 func TestPlanWithoutPilotsIsReleased(t *testing.T) {
 	t.Parallel()
 	for _, auto := range []bool{false, true} {

@@ -16,7 +16,7 @@ import (
 )
 
 // carryOut records a decision as a revision, in one transaction with the glideins that it creates and releases; the
-// engine does the rest. A decision based on outdated state has no effect: another follows soon.
+// engine does the rest. A decision based on outdated state has no effect, because another decision follows soon.
 func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revision.Decision) error {
 	var made corral.Revision
 	err := r.db.Owner(s.plan.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
@@ -75,10 +75,10 @@ func amount(s sight, d revision.Decision) string {
 type change struct {
 	tx     *store.Tx
 	sight  sight
-	number int // of the revision
+	number int // the number of the revision
 }
 
-// drop releases pilots. A pilot to be released because it is idle stays if it has a task by now.
+// drop releases pilots. A pilot that was to be released because it was idle remains if it has a task by now.
 func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.PilotChange, err error) {
 	for _, d := range drops {
 		i := slices.IndexFunc(c.sight.glideins, func(g corral.Glidein) bool {
@@ -106,9 +106,9 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 	return all, nil
 }
 
-// affordable returns the pilots to add, if the balances of their sites and the limits of the plan's owner allow all
-// of them, and that owner is not suspended. Otherwise it returns none and the limit, which the revision lists; the
-// rest of the decision stands.
+// affordable returns the pilots to add, if the balances of their sites and the limits of the plan's owner allow all of
+// them, and the owner is not suspended. Otherwise it returns no pilots, and the limit, which the revision lists; the
+// rest of the decision remains valid.
 func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
 	refusal, err := c.tx.Refusal(c.sight.plan.Owner)
 	if err != nil || refusal != "" && len(pilots) > 0 {
@@ -122,8 +122,8 @@ func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []str
 	return pilots, nil, err
 }
 
-// add requests pilots. Their numbers follow the plan's existing ones: no number is used twice, so that no pilot is
-// requested twice.
+// add requests pilots. Their numbers follow those of the plan's existing pilots: no number is used twice, so that no
+// pilot is requested twice.
 func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral.PilotChange, err error) {
 	there, err := c.tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(c.sight.plan)})
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A scene is a plan of one pilot of one cpu with a run in progress: two tasks of a minute that could run side by
-// side. It also implements the interfaces of the run and the cluster.
+// A scene is a plan with one pilot of one cpu, and a run in progress of two tasks of a minute each that could run side
+// by side. It also implements the interfaces of the run and the cluster.
 type scene struct {
 	t        *testing.T
 	db       *store.DB
@@ -74,7 +74,7 @@ func newScene(t *testing.T, goal string, auto bool, others ...string) *scene {
 			return err
 		}
 		sites := map[string]corral.SiteID{"local": site.ID}
-		for _, price := range others { // of a site called other
+		for _, price := range others { // prices of a site called other
 			other, err := ready(tx, "other", price)
 			if err != nil {
 				return err
@@ -104,7 +104,7 @@ func newScene(t *testing.T, goal string, auto bool, others ...string) *scene {
 	return s
 }
 
-// ready returns a new site without a batch system that takes pilots.
+// ready returns a new site without a batch system that accepts pilots.
 func ready(tx *store.Tx, name, price string) (corral.Site, error) {
 	site, err := tx.CreateSite(corral.Site{Name: name, Owner: "ada", Contact: "local:", Batch: corral.ForkBatch,
 		Root: "/srv/" + name, SiteTerms: corral.SiteTerms{Price: price}})
@@ -124,7 +124,7 @@ func (s *scene) write(fn func(*store.Tx) error) {
 	}
 }
 
-// works makes the plan's pilot come, with a worker that has that many tasks.
+// works makes the plan's pilot start, with a worker that runs the given number of tasks.
 func (s *scene) works(tasks int) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -145,13 +145,13 @@ func (s *scene) works(tasks int) {
 		RunningTasks: tasks, Connected: true}}
 }
 
-// reviser returns a new reviser, which does not share the memory of earlier ones.
+// reviser returns a new reviser, which does not share the memory of earlier revisers.
 func (s *scene) reviser() *Reviser {
 	machine := corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}
 	return NewReviser(slog.New(slog.DiscardHandler), s.db, s, s, machine)
 }
 
-// look makes a reviser look once, this long after the plan's beginning.
+// look makes a reviser perform one check, the given time after the plan's beginning.
 func (s *scene) look(r *Reviser, after time.Duration) {
 	s.t.Helper()
 	all, err := store.ReadWhole(s.t.Context(), s.db, under)
@@ -190,8 +190,8 @@ func (s *scene) pilots() []corral.Glidein {
 const inTime, tooLate = `{"objective":"cost","tradeoff":0,"deadline_s":600}`,
 	`{"objective":"cost","tradeoff":0,"deadline_s":90}`
 
-// TestBehindAPilotIsAdded: one pilot is not enough for the deadline. The other is requested once, with a label of its
-// own, whichever reviser looks next.
+// TestBehindAPilotIsAdded: one pilot is not enough for the deadline. The other pilot is requested once, with a label of
+// its own, whichever reviser performs the next check.
 func TestBehindAPilotIsAdded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, true)
@@ -205,15 +205,15 @@ func TestBehindAPilotIsAdded(t *testing.T) {
 	}
 }
 
-// TestRevisionKeepsTheAssumptions: pilots are added at the sites that the plan was requested for, at the price and
-// with the start-up of its creation. A site whose price is in another unit is excluded, which the limits mention
-// where it would help.
+// TestRevisionKeepsTheAssumptions: pilots are added at the sites for which the plan was requested, with the price and
+// the start-up time at the plan's creation. A site whose price is in another unit is excluded; the limits mention this
+// if the site would help.
 func TestRevisionKeepsTheAssumptions(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, asked string
-		price       string // of the site other
-		at          string // where a pilot is added
+		price       string // price of the site other
+		at          string // site at which a pilot is added
 		cost        string // end of the predicted cost
 		limits      string // part of the limits
 	}{
@@ -323,8 +323,8 @@ func TestSpentBalanceKeepsTheRestOfADecision(t *testing.T) {
 	}
 }
 
-// TestFullSiteIsNamedOnce: a run that is behind while its site takes no more pilots is reported, in a revision and in
-// the histories of the plan and of the run, once; and again when the site is full after pilots were added.
+// TestFullSiteIsNamedOnce: a run that is behind while its site accepts no more pilots is reported once, in a revision
+// and in the histories of the plan and of the run; it is reported again when the site is full after pilots were added.
 func TestFullSiteIsNamedOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, `{"objective":"makespan","tradeoff":0}`, true)
@@ -363,7 +363,7 @@ func TestFullSiteIsNamedOnce(t *testing.T) {
 	}
 	limit(2)
 	s.look(r, 40*time.Second)
-	s.flow.Tasks[1].Estimate = time.Hour // longer than its pilots stay
+	s.flow.Tasks[1].Estimate = time.Hour // longer than the site's pilots stay
 	s.look(r, 80*time.Second)
 	s.look(r, 120*time.Second)
 	if all = s.revisions(); len(all) != 3 || len(all[1].Added) != 1 || all[2].News != "limited" {
@@ -371,8 +371,9 @@ func TestFullSiteIsNamedOnce(t *testing.T) {
 	}
 }
 
-// TestMachineIsSharedWithOthers: cpus of a machine held by others are not available to a revision, and its own pilots
-// count once. Pilots that were told to go, or are about to be because their run is over, no longer count.
+// TestMachineIsSharedWithOthers: cpus of a machine that are held by others are not available to a revision, and the
+// plan's own pilots count once. Pilots that were ordered to end, or are about to be because their run is over, no
+// longer count.
 func TestMachineIsSharedWithOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ stay, leave, over, added int }{ // cpus; the machine has 4, the plan's pilot 1
@@ -390,7 +391,7 @@ func TestMachineIsSharedWithOthers(t *testing.T) {
 	}
 }
 
-// TestRevisionsKnowSlowSites: at a site that its plan knows to be slow, a revision expects tasks to take longer.
+// TestRevisionsKnowSlowSites: at a site that is slow according to the plan, a revision expects tasks to take longer.
 func TestRevisionsKnowSlowSites(t *testing.T) {
 	t.Parallel()
 	const goal = `{"objective":"cost","tradeoff":0,"deadline_s":200},"assumed":{"hop_s":0,"error":"0","queues":[]%s}`
@@ -403,8 +404,8 @@ func TestRevisionsKnowSlowSites(t *testing.T) {
 	}
 }
 
-// TestTimesOnSlowHosts: a decision sees a task's time as it would have been on the fastest hosts, even on a pilot
-// that is gone. So slow hosts do not raise the expected times of other tasks.
+// TestTimesOnSlowHosts: a decision uses the time that a task would have taken on the fastest hosts, even if it ran on a
+// pilot that is gone. So slow hosts do not raise the expected times of other tasks.
 func TestTimesOnSlowHosts(t *testing.T) {
 	t.Parallel()
 	at := func(site, tag string) corral.Glidein {
@@ -426,7 +427,7 @@ func TestTimesOnSlowHosts(t *testing.T) {
 }
 
 // besides creates glideins of another cluster at the scene's site, with these numbers of cpus: some stay, some were
-// told to go, and some were requested by a plan whose run is over.
+// ordered to end, and some were requested by a plan whose run is over.
 func besides(tx *store.Tx, s *scene, stay, leave, over int) error {
 	k, err := tx.CreateCluster(corral.Cluster{Name: "other", Owner: "ada", Kind: corral.Embedded})
 	if err != nil {
@@ -463,10 +464,10 @@ func besides(tx *store.Tx, s *scene, stay, leave, over int) error {
 	return err
 }
 
-// TestNearTheBudgetLooksAreHurried: a pilot is not ended as long as the next look can come in time to end it.
+// TestNearTheBudgetLooksAreHurried: a pilot is not ended as long as the next check can be early enough to end it.
 func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 	t.Parallel()
-	// 36 s of its cpu
+	// The budget pays for 36 s of the pilot's cpu.
 	s := newScene(t, `{"objective":"makespan","tradeoff":0,"budget":{"amount":0.01,"unit":"ch"}}`, true)
 	s.works(1)
 	s.progress[0] = execution.Progress{State: corral.TaskDone, Took: time.Minute}
@@ -478,7 +479,7 @@ func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 		asked corral.Ask
 	}{
 		{20 * time.Second, period, corral.AskNothing},
-		{32500 * time.Millisecond, hurried, corral.AskNothing}, // held until 36.5 s if the next look came 2 s later
+		{32500 * time.Millisecond, hurried, corral.AskNothing}, // held until 36.5 s if the next check were 2 s later
 		{33700 * time.Millisecond, hurried, corral.AskCancel},
 	} {
 		r := s.reviser()
@@ -491,8 +492,8 @@ func TestNearTheBudgetLooksAreHurried(t *testing.T) {
 	}
 }
 
-// TestDecisionsConsiderTheNextLook: however long looks take, a look's decision accounts for the end of the next one,
-// as long as looks take no longer than their searches may, or than the one before them.
+// TestDecisionsConsiderTheNextLook: however long checks take, a check's decision accounts for the end of the next
+// check, as long as checks take no longer than their searches may, or than the previous check.
 func TestDecisionsConsiderTheNextLook(t *testing.T) {
 	t.Parallel()
 	if got := horizon(period, 0); got != 3*time.Second {
@@ -544,7 +545,7 @@ func TestRevisionAssumesTheSameAsItsPlan(t *testing.T) {
 	}
 }
 
-// TestOnlyAutomaticPlansAreRevised: a plan that a person provisioned is left alone, and so is one without a run.
+// TestOnlyAutomaticPlansAreRevised: a plan that a user provisioned is left alone, and so is a plan without a run.
 func TestOnlyAutomaticPlansAreRevised(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, false)
@@ -557,13 +558,13 @@ func TestOnlyAutomaticPlansAreRevised(t *testing.T) {
 	}
 }
 
-// TestIdlePilotIsDrained: the only task that is left runs elsewhere, and the pilot has none to expect.
+// TestIdlePilotIsDrained: the only task that is left is running elsewhere, and the pilot has no task to expect.
 func TestIdlePilotIsDrained(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string
-		tasks   int // number when it is looked at
-		then    int // number when it is drained
+		tasks   int // number of tasks at the check
+		then    int // number of tasks when it is drained
 		drained bool
 	}{{"idle", 0, 0, true}, {"busy", 1, 1, false}, {"given a task in between", 0, 1, false}} {
 		s := newScene(t, inTime, true)
@@ -583,7 +584,7 @@ func TestIdlePilotIsDrained(t *testing.T) {
 		s.look(r, 10*time.Second)
 		asks := 0
 		s.asked = func() {
-			if asks++; asks == 2 { // the first time it is looked at, the second time drained
+			if asks++; asks == 2 { // the first call is for the check, the second for draining
 				s.workers[0].RunningTasks = tc.then
 			}
 		}
@@ -623,7 +624,7 @@ func TestNewsIsRecorded(t *testing.T) {
 	}
 }
 
-// TestPlanIsReadOnce: a plan's promise is read at the first look, and forgotten when its run is over.
+// TestPlanIsReadOnce: a plan's promise is read at the first check, and forgotten when the plan's run is over.
 func TestPlanIsReadOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, `{}`, true)
@@ -639,7 +640,7 @@ func TestPlanIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestUnreadablePlan: the failure is logged once, not at every look; a minute later the plan is read again, and
+// TestUnreadablePlan: the failure is logged once, not at every check; a minute later the plan is read again, and
 // revised if that succeeds.
 func TestUnreadablePlan(t *testing.T) {
 	t.Parallel()

@@ -10,13 +10,14 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// alikeSpeed is how near to the fastest hosts others must be to count as equally fast: tasks differ by this much by
-// chance.
+// alikeSpeed is the minimum speed, as a fraction of the fastest hosts' speed, at which hosts count as equally fast:
+// tasks differ by this much by chance.
 const alikeSpeed = 0.9
 
-// Speeds returns the speeds of the sites' hosts, from profiles that have tasks of the same kinds at several of them:
-// the requested profile or otherwise the earlier runs. Nil: nothing is known about these sites, or all hosts are
-// equally fast. Hosts of other sites count as well: measurements there are normalised, whichever site is planned for.
+// Speeds returns the speeds of the sites' hosts, based on a profile that contains tasks of the same kinds from several
+// sites: the requested profile or, failing that, the profile of earlier runs. It returns nil if nothing is known about
+// these sites, or if all hosts are equally fast. Hosts of other sites count as well, because measurements at those
+// sites are normalised, whichever site is planned for.
 func Speeds(x Experience, sites []string) profile.Speeds {
 	for _, p := range []*profile.Profile{x.Given, x.Earlier} {
 		if p == nil {
@@ -45,8 +46,8 @@ func differ(speeds profile.Speeds) bool {
 	return low < alikeSpeed*high
 }
 
-// Pace applies the speeds of sites to a problem, whose runtimes are for the reference of the speeds, and describes
-// the result. An unknown site is as fast as the reference.
+// Pace applies the speeds of sites to a problem whose runtimes are for the reference of the speeds, and describes the
+// result. An unknown site is as fast as the reference.
 func Pace(p *plan.Problem, speeds profile.Speeds) (said []string) {
 	if len(speeds) == 0 {
 		return nil

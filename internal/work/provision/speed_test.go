@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// ranAt returns a profile of tasks called split that took that many seconds each at sites: five at the first, three
-// at others.
+// ranAt returns a profile of tasks called split that each took the given number of seconds at sites: five tasks at the
+// first site, three at others.
 func ranAt(t *testing.T, seconds map[string]float64, most string) *profile.Profile {
 	t.Helper()
 	p := profile.New()
@@ -35,10 +35,10 @@ func ranAt(t *testing.T, seconds map[string]float64, most string) *profile.Profi
 	return p
 }
 
-// TestPace: the runtimes of a problem are for the fastest hosts, and sites state how much slower theirs are.
+// TestPace: the runtimes of a problem are for the fastest hosts, and each site specifies how much slower its hosts are.
 func TestPace(t *testing.T) {
 	t.Parallel()
-	const reference = 30 * time.Second // estimate of the tasks where most of them ran
+	const reference = 30 * time.Second // estimate of the tasks at the site where most of them ran
 	for _, c := range []struct {
 		name    string
 		took    map[string]float64
@@ -86,7 +86,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceOfPresentWorkers: present workers also count with their sites' speed.
+// TestPaceOfPresentWorkers: present workers also count with the speed of their sites.
 func TestPaceOfPresentWorkers(t *testing.T) {
 	t.Parallel()
 	x := provision.Experience{Given: ranAt(t, map[string]float64{"fast": 10, "slow": 20}, "slow")}
@@ -99,7 +99,7 @@ func TestPaceOfPresentWorkers(t *testing.T) {
 	}
 }
 
-// TestEstimatesAtTheReference: measurements on slow hosts do not make the fast ones slower.
+// TestEstimatesAtTheReference: measurements on slow hosts do not make the fast hosts slower.
 func TestEstimatesAtTheReference(t *testing.T) {
 	t.Parallel()
 	x := provision.Experience{Given: ranAt(t, map[string]float64{"fast": 10, "slow": 20}, "fast"), Fallback: time.Second}

@@ -10,13 +10,13 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Transfers describes how files get to the sites of a cluster, by their names. Workers at other sites see runs'
-// directories, or nothing is known about them.
+// Transfers describes, by site name, how files are transferred to the sites of a cluster. Workers at other sites can
+// access the directories of runs directly, or nothing is known about those sites.
 type Transfers map[string]plan.Transfer
 
-// LearnedTransfers returns the transfers to sites that a cluster's runs reported, and describes that basis. Latencies
-// are averaged by jobs, bandwidths by bytes. A run whose files were so large that their latency cannot be measured
-// contributes only their bandwidth.
+// LearnedTransfers returns the transfers to sites that a cluster's runs reported, and describes their basis. Latencies
+// are averaged by jobs, bandwidths by bytes. A run whose files were so large that the latency could not be measured
+// contributes only a bandwidth.
 func LearnedTransfers(reports []*corral.RunReport) (known Transfers, learned []string) {
 	type sum struct {
 		latency     average
@@ -88,10 +88,11 @@ func assumedTransfers(document plan.Plan) Transfers {
 	return t
 }
 
-// mattering is the smallest share of transfers in the time that tasks have workers which is worth a sentence.
+// mattering is the minimum share of transfers in the time that tasks occupy workers at which transfers are mentioned.
 const mattering = 0.01
 
-// Travelling states which share of the time that a plan's tasks have workers is spent on transfers, if it matters.
+// Travelling describes the share of transfers in the time that a plan's tasks occupy workers, if that share is large
+// enough to matter.
 func Travelling(work plan.Work, pl *plan.Plan) (said []string) {
 	var bytes int64
 	var took, all time.Duration

@@ -17,8 +17,8 @@ func way(site string, jobs int, latency time.Duration, bytes int64, bandwidth fl
 		Latency: corral.Seconds(latency), Bandwidth: bandwidth}}}
 }
 
-// TestLearnedTransfers: latencies of several runs are weighted by jobs, and bandwidths by bytes; a run of small files
-// provides no bandwidth, and one of large files no latency.
+// TestLearnedTransfers: latencies of several runs are weighted by jobs, and bandwidths by bytes; a run with small files
+// provides no bandwidth, and a run with large files no latency.
 func TestLearnedTransfers(t *testing.T) {
 	t.Parallel()
 	known, said := provision.LearnedTransfers([]*corral.RunReport{
@@ -27,7 +27,7 @@ func TestLearnedTransfers(t *testing.T) {
 		way("far", 1000, 0, 3<<29, 3<<19), way("wide", 5, 0, 1<<30, 1<<20)})
 	want := provision.Transfers{"far": {Latency: 200 * time.Millisecond, Bandwidth: 1.5 * (1 << 20)},
 		"near": {Latency: 40 * time.Millisecond}, "wide": {Bandwidth: 1 << 20}}
-	if far := known["far"]; math.Abs(far.Bandwidth/want["far"].Bandwidth-1) < 1e-9 { // a sum of parts
+	if far := known["far"]; math.Abs(far.Bandwidth/want["far"].Bandwidth-1) < 1e-9 { // the sum of parts is inexact
 		known["far"] = plan.Transfer{Latency: far.Latency, Bandwidth: want["far"].Bandwidth}
 	}
 	if len(known) != 3 || known["wide"] != want["wide"] || known["far"] != want["far"] || known["near"] != want["near"] || len(said) != 3 ||

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/revision"
 )
 
-// Unfinished is the current state of a run whose remaining work is to be planned.
+// Unfinished represents the current state of a run whose remaining work is to be planned.
 type Unfinished struct {
 	Run      corral.Run
 	Progress []execution.Progress // of its tasks
@@ -20,10 +20,10 @@ type Unfinished struct {
 	Transfers Transfers // to the sites of its workers
 }
 
-// Left returns the rest of the run's problem, as a revision of its plan would see it now: estimates are corrected by
-// the tasks that have ended, and running tasks stay where they are. Workers that a plan of the run has requested
-// count as present, like others. A run that is over is planned as if it were resumed: failed tasks are tried again.
-// It returns a Conflict error if nothing is left.
+// Left returns the remainder of the run's problem, as a revision of its plan would see it now: estimates are corrected
+// by the tasks that have ended, and running tasks remain where they are. Workers that a plan of the run has requested
+// count as present, like other workers. A run that is over is planned as if it were resumed: failed tasks are tried
+// again. Left returns a Conflict error if no work is left.
 func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
 	s := sight{underway: underway{run: u.Run, plan: corral.Plan{BeganAt: u.Now}}, now: u.Now, workers: u.Workers,
 		progress: u.progress(), others: u.Glideins, ours: u.Run.Labels[corral.PlanLabel]}
@@ -39,7 +39,8 @@ func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
 	return left, nil
 }
 
-// progress returns the progress of the tasks; for a run that is over, their progress once it is resumed.
+// progress returns the progress of the tasks or, for a run that is over, the progress that they will have once the run
+// is resumed.
 func (u Unfinished) progress() []execution.Progress {
 	if !u.Run.State.Over() {
 		return u.Progress

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// TestLeftOfARun: finished tasks are excluded, running ones stay at their workers for their remaining time, and
+// TestLeftOfARun: finished tasks are excluded, running tasks remain at their workers for their remaining time, and
 // workers that the run's own plan has requested are present.
 func TestLeftOfARun(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A sight is corrald's complete data about a plan and its run at an instant.
+// A sight holds all of corrald's data about a plan and its run at an instant.
 type sight struct {
 	underway
 	promise
@@ -34,12 +34,12 @@ type sight struct {
 	glideins  []corral.Glidein // of the plan, with their attempts, including DELETED ones
 	others    []corral.Glidein // of the cluster
 	transfers Transfers        // with which the plan was made
-	ours      string           // id of a plan whose workers are among the others; empty: no plan
+	ours      string           // the id of a plan whose workers are among the others, or empty
 	revisions []corral.Revision
 }
 
-// read reads the store's data. Workers of an HTCondor pool may need a package that not every site has, so such a plan
-// stays at the sites where it has pilots.
+// read reads the sight's data from the store. Workers of an HTCondor pool may need a package that is not available at
+// every site, so a plan for such a pool remains at the sites where it already has pilots.
 func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 	if s.cluster, err = tx.Cluster(s.plan.Cluster); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 	return err
 }
 
-// asksFor reports whether the plan is for a site. A different site with the name of one of the plan's sites does not
-// count.
+// asksFor reports whether the plan may use a site. A different site with the same name as one of the plan's sites does
+// not count.
 func (s *sight) asksFor(site corral.Site) bool {
 	asked := s.document.Asked.Sites
 	return len(asked) == 0 || slices.Contains(asked, site.Name) && s.plan.Sites[site.Name] == site.ID
@@ -89,14 +89,14 @@ func (s *sight) at() map[string]corral.SiteID {
 	return all
 }
 
-// sites returns the sites at which pilots may be requested, with the plan's assumptions, and why others are excluded:
-// costs in another unit cannot be added to the plan's.
+// sites returns the sites at which pilots may be requested, with the plan's assumptions, and the reasons why others are
+// excluded: costs in another unit cannot be added to the plan's costs.
 func (s *sight) sites() (all []plan.Site, without []string) {
 	share := cmp.Or(s.document.Goal.Confidence, 0.5)
 	facts := slices.DeleteFunc(slices.Clone(s.facts), func(f Facts) bool { return !s.asksFor(f.Site) })
 	all, _ = Sites(facts, CautionOf(s.document.Goal, share), s.now)
 	Join(all, clusterOf(s.cluster.Kind, s.run.Options.Stream, s.document))
-	_, _ = WhatIf(all, s.document.Asked.WhatIf) // it was checked when the plan was made
+	_, _ = WhatIf(all, s.document.Asked.WhatIf) // the assumptions were checked when the plan was made
 	for i := range all {
 		all[i].Speed = s.document.SpeedAt(all[i].Name)
 	}
@@ -112,7 +112,7 @@ func (s *sight) sites() (all []plan.Site, without []string) {
 	return all, slices.Compact(without) // a site may have several queues
 }
 
-// tariff returns a site's charges, with the plan's assumptions.
+// tariff returns a site's charges, modified by the plan's assumptions.
 func (s *sight) tariff(name string) plan.Tariff {
 	i := slices.IndexFunc(s.facts, func(f Facts) bool { return f.Site.Name == name })
 	if i < 0 {
@@ -125,7 +125,7 @@ func (s *sight) tariff(name string) plan.Tariff {
 	return sites[0].Tariff
 }
 
-// busy returns which glideins have a worker with a task.
+// busy returns the set of glideins that have a worker with a task.
 func (s sight) busy() map[corral.GlideinID]bool {
 	busy := map[corral.GlideinID]bool{}
 	for _, w := range s.workers {
@@ -136,11 +136,11 @@ func (s sight) busy() map[corral.GlideinID]bool {
 	return busy
 }
 
-// since returns an instant as time since the plan's beginning.
+// since returns the time from the plan's beginning to an instant.
 func (s sight) since(at time.Time) time.Duration { return at.Sub(s.plan.BeganAt) }
 
-// The time for which a pilot still holds its hosts after it was told to leave at once: until the order has reached
-// it, its tasks are killed and its job has left the queue.
+// The time for which a pilot still holds its hosts after it was ordered to end at once: until the order has reached it,
+// its tasks have been killed and its job has left the queue.
 const (
 	graceHere  = 2 * time.Second
 	graceThere = 15 * time.Second
@@ -174,7 +174,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 			continue
 		}
 		before, follows := of[g.Follows]
-		follows = follows && v.Pilots[before].Phase != revision.Gone // it holds nothing beyond the other one's
+		follows = follows && v.Pilots[before].Phase != revision.Gone // after the other pilot's end it holds nothing
 		of[g.ID] = len(v.Pilots)
 		v.Pilots = append(v.Pilots, q)
 		for i := range v.Problem.Sites {
@@ -188,7 +188,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 	return v, nil
 }
 
-// take subtracts a pilot from a site's capacity. A submitted pilot is already in the site's load, which counts
+// take subtracts a pilot from a site's capacity. A submitted pilot is already part of the site's load, which counts
 // pilots, not cpus.
 func take(site *plan.Site, q revision.Pilot) {
 	if q.Phase != revision.Gone {
@@ -199,7 +199,7 @@ func take(site *plan.Site, q revision.Pilot) {
 	}
 }
 
-// clusterOf returns the cluster model with which the plan was made: the one learned by then, if its document contains
+// clusterOf returns the cluster model with which the plan was made: the learned model, if the plan's document contains
 // it.
 func clusterOf(kind corral.ClusterKind, streamed bool, document plan.Plan) plan.Cluster {
 	if a := document.Assumed; a != nil {
@@ -208,8 +208,8 @@ func clusterOf(kind corral.ClusterKind, streamed bool, document plan.Plan) plan.
 	return Cluster(kind, streamed)
 }
 
-// ofTask returns the cluster model per task if tasks are clustered: each has a share of a job's hop. A revision
-// considers tasks, because some tasks of a job may be done.
+// ofTask returns the cluster model for single tasks if tasks are clustered: each task is charged a share of its job's
+// hop. A revision considers single tasks, because some tasks of a job may be done.
 func ofTask(p plan.Problem, how string) plan.Cluster {
 	c, err := clustering.Parse(how)
 	jobs := len(p.Work.Jobs(c))
@@ -224,7 +224,7 @@ func ofTask(p plan.Problem, how string) plan.Cluster {
 	return of
 }
 
-// asPlanned gives tasks the estimates with which the plan was made.
+// asPlanned sets the estimates of tasks to those with which the plan was made.
 func (p promise) asPlanned(work plan.Work) plan.Work {
 	for i, t := range work.Tasks {
 		if d, ok := p.runtimes[t.ID]; ok {
@@ -239,7 +239,7 @@ func (s sight) before() (b revision.Before) {
 	for _, r := range s.revisions {
 		b.Number = r.Number
 		if len(r.Added) > 0 || slices.ContainsFunc(r.Dropped, func(c corral.PilotChange) bool {
-			return c.Why != string(revision.Workless) // no decision has to wait for its effects
+			return c.Why != string(revision.Workless) // decisions need not wait for the effects of such a change
 		}) {
 			b.At = s.since(r.At)
 		}
@@ -256,12 +256,12 @@ func (s sight) before() (b revision.Before) {
 	return b
 }
 
-// late reports whether a revision states that the deadline will be missed because of limits: it has only one piece of
-// news.
+// late reports whether a revision announces that the deadline will be missed because of limits. A revision announces
+// only one piece of news.
 func late(r corral.Revision) bool { return r.News == string(revision.Late) && len(r.Limits) > 0 }
 
-// pilot returns a decision's view of a glidein of the plan; ok is false if it has no number: then a person requested
-// it.
+// pilot returns a decision's view of a glidein of the plan; ok is false if the glidein has no number, because a user
+// requested it.
 func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID]time.Time) (revision.Pilot, bool) {
 	number, err := strconv.Atoi(g.Labels["pilot"])
 	q := revision.Pilot{Number: number, Began: -1, Ended: -1, Keep: plan.Unbounded, Tariff: s.tariff(g.SiteName),
@@ -321,7 +321,7 @@ func (s sight) phase(q *revision.Pilot, g corral.Glidein) {
 // tasks fills in the progress of the tasks.
 func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 	where := make(map[string]corral.Worker, len(s.workers))
-	hosts := map[corral.GlideinID]int{} // :: glidein → hosts of it that were numbered
+	hosts := map[corral.GlideinID]int{} // :: glidein → number of its hosts that were numbered
 	number := make(map[string]int, len(s.workers))
 	for _, w := range s.workers {
 		where[w.ID] = w
@@ -352,7 +352,7 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 	}
 }
 
-// whereabouts returns, by their tags, the sites of the attempts on which tasks of the run may have run.
+// whereabouts returns the sites of the attempts on which tasks of the run may have run, keyed by the attempts' tags.
 func (s sight) whereabouts() map[string]string {
 	sites := map[string]string{}
 	if s.document.Assumed == nil || len(s.document.Assumed.Speeds) == 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// waits returns a function for the waits of like shapes: those of the queue with at least half and at most twice as
-// many cpus, or otherwise all of the queue; none are known without records. Results are cached, because simulations
-// request them for each pilot of each outcome, from several goroutines.
+// waits returns a function that returns the waits of pilots of a similar shape: the waits in the queue for at least
+// half and at most twice as many cpus or, if there are none, all waits in the queue. Without records no waits are
+// known. Results are cached, because simulations request them for each pilot of each outcome, from several goroutines.
 func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
 	here := queueing.In(queue, f.Waits)
 	if len(here) == 0 {
@@ -33,7 +33,7 @@ func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
 	}
 }
 
-// assumed returns the wait that a share does not exceed, or none if nothing is known.
+// assumed returns the wait that a share of the waits does not exceed, or no wait if nothing is known.
 func assumed(of plan.Waits, share float64) plan.Wait {
 	return func(shape plan.Shape) time.Duration {
 		if of == nil {
@@ -43,8 +43,8 @@ func assumed(of plan.Waits, share float64) plan.Wait {
 	}
 }
 
-// like returns the waits of pilots with at least half and at most twice as many cpus; all if there are none, or too
-// few for a requested bound.
+// like returns the waits of pilots with at least half and at most twice as many cpus, or all waits if there are no such
+// waits, or too few for a requested bound.
 func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
 	near := queueing.Near(cpus, waits)
 	if len(near) == 0 || c.Bound && !c.bounds(near) {
@@ -53,23 +53,23 @@ func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
 	return near
 }
 
-// bounds reports whether the waits are enough for a bound.
+// bounds reports whether there are enough waits to compute a bound.
 func (c Caution) bounds(waits []corral.Wait) bool {
 	return queueing.BoundRests(waits, c.Share) >= queueing.BoundNeeds(c.Share)
 }
 
 // A Caution determines the assumed waits, and the assumed start-up times of pilots.
 type Caution struct {
-	Share float64 // share of waits that do not exceed the planned one
+	Share float64 // the share of waits that do not exceed the planned wait
 	Bound bool    // waits are bounds, which the true quantiles rarely exceed, instead of estimates
 }
 
-// CautionOf returns the assumptions of plans for a goal, which plan with a share: a plan that promises a confidence
-// uses bounds.
+// CautionOf returns the assumptions for plans with the given goal and share. A plan that promises a confidence uses
+// bounds.
 func CautionOf(goal plan.Goal, share float64) Caution { return Caution{share, goal.Confidence > 0} }
 
-// spreadOf returns the distribution of waits. Waits that have not ended yet are known only to be longer than so far:
-// the true values of the longest quantiles may be longer than the known ones.
+// spreadOf returns the distribution of waits. Waits that have not ended yet will be longer than they are so far, so the
+// true values of the longest quantiles may exceed the known values.
 func spreadOf(waits []corral.Wait, c Caution, now time.Time) plan.Spread {
 	quantile := queueing.Quantile
 	if c.Bound {
@@ -80,9 +80,10 @@ func spreadOf(waits []corral.Wait, c Caution, now time.Time) plan.Spread {
 	}))
 }
 
-// ascending makes quantiles ascend, as estimates do. Bounds may not: the bound of a larger share is based on more
-// waits, and those may be shorter. The planned quantile is unchanged; a larger share gets the longest bound so far,
-// and a smaller one the shortest from there, because a bound of a quantile also bounds those below it.
+// ascending makes quantiles ascend. Estimates always ascend, but bounds may not: the bound for a larger share is based
+// on more waits, and those may be shorter. The quantile used for planning stays the same; for a larger share the
+// longest bound so far applies, and for a smaller one the shortest from there on, because a bound on a quantile also
+// bounds all lower quantiles.
 func (c Caution) ascending(s plan.Spread) plan.Spread {
 	planned := int(c.Share * float64(len(s)-1))
 	for i := planned + 1; i < len(s); i++ {
@@ -94,7 +95,8 @@ func (c Caution) ascending(s plan.Spread) plan.Spread {
 	return s
 }
 
-// fewWaits states, for the reasons of a plan that is based on bounds, that a queue has too few waits for one.
+// fewWaits explains, as part of the reasons of a plan that is based on bounds, that a queue has too few waits for a
+// bound.
 func (f Facts) fewWaits(c Caution, queue string) []string {
 	here := queueing.In(queue, f.Waits)
 	if !c.Bound || len(f.Waits) == 0 || c.bounds(here) {

@@ -9,11 +9,11 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// WhatIf changes sites to the requested assumptions, and describes them. The wait and the start-up that --overhead
-// stands for count as held: the real cost is at most the planned one.
+// WhatIf changes sites to the requested assumptions, and describes them. The wait and the start-up time that --overhead
+// represents count as held, so the actual cost is at most the planned cost.
 //
-// The amount left of an allocation is in the unit of the site's own price: it does not count for a price in another
-// unit.
+// The remainder of an allocation is in the unit of the site's own price, so it does not limit spending at a price in
+// another unit.
 func WhatIf(sites []plan.Site, in plan.WhatIf) (said []string, err error) {
 	asked, err := cost.ParseTariff(in.Price, in.Billing)
 	if err != nil {
@@ -55,7 +55,8 @@ func assume(t plan.Tariff, asked cost.Tariff, in plan.WhatIf) plan.Tariff {
 	return t
 }
 
-// SameUnit refuses sites whose prices are in several units, which no plan can add up, and a budget in another one.
+// SameUnit refuses sites whose prices are in different units, because a plan cannot add them up, and a budget in a unit
+// other than the sites'.
 func SameUnit(sites []plan.Site, budget *cost.Amount) error {
 	for _, s := range sites {
 		if first := sites[0]; s.Tariff.Unit() != first.Tariff.Unit() {

@@ -17,19 +17,19 @@ import (
 // OriginFile is the name of the file with a run's origin in its directory.
 const OriginFile = "origin.json"
 
-// An Origin records where a run's workflow came from, and the state of its inputs when the run was created. Later
-// runs use it: a run with the same origin may keep results that have not changed since.
+// An Origin records the source of a run's workflow, and the state of its inputs when the run was created. Later runs
+// use it: a run with the same origin may keep results that have not changed since.
 type Origin struct {
 	SourceDir string           `json:"source_dir"`
 	Workflow  string           `json:"workflow"` // the name of its file
 	Rescue    string           `json:"rescue,omitempty"`
-	Inputs    map[string]Stamp `json:"inputs,omitempty"` // by their names in the workflow
+	Inputs    map[string]Stamp `json:"inputs,omitempty"` // stamps by the names of inputs in the workflow
 }
 
-// A Stamp distinguishes two versions of a file as make does, without reading them.
+// A Stamp distinguishes versions of a file by size and modification time, without reading the file, much as make does.
 type Stamp struct {
 	Bytes    int64 `json:"bytes"`
-	Modified int64 `json:"modified_ns"` // since 1970
+	Modified int64 `json:"modified_ns"` // nanoseconds since 1970
 }
 
 // maxOrigin limits the file to the size of the request from which it was created.
@@ -56,8 +56,8 @@ func OriginOf(r api.NewRun, inputs map[string]string) Origin {
 	return o
 }
 
-// Keep adds the inputs of an earlier origin that this one does not name: those that are read only by tasks that need
-// not run again, and that have not changed since. It returns o.
+// Keep adds the inputs of an earlier origin that o does not name: these inputs are read only by tasks that need not run
+// again, and have not changed since. Keep returns o.
 func (o Origin) Keep(before Origin) Origin {
 	for name, stamp := range before.Inputs {
 		if _, known := o.Inputs[name]; !known {
@@ -67,19 +67,19 @@ func (o Origin) Keep(before Origin) Origin {
 	return o
 }
 
-// Same reports whether both are of one workflow file.
+// Same reports whether both origins refer to the same workflow file.
 func (o Origin) Same(p Origin) bool { return o.SourceDir == p.SourceDir && o.Workflow == p.Workflow }
 
 // Write writes the origin into a run's directory.
 func (o Origin) Write(dir string) error {
 	text, err := json.Marshal(o)
 	if err != nil {
-		return err // unreachable: it consists of strings and numbers
+		return err // unreachable: an Origin consists of strings and numbers
 	}
 	return os.WriteFile(filepath.Join(dir, OriginFile), append(text, '\n'), 0o600)
 }
 
-// ReadOrigin reads the origin of the run with a directory; runs of earlier versions have none.
+// ReadOrigin reads the origin of the run in a directory; runs created by earlier versions have no origin.
 func ReadOrigin(dir string) (o Origin, err error) {
 	text, err := input.ReadFile(filepath.Join(dir, OriginFile), maxOrigin)
 	if err == nil {
@@ -91,7 +91,7 @@ func ReadOrigin(dir string) (o Origin, err error) {
 	return o, nil
 }
 
-// Latest finds the latest run of the same workflow file whose directory exists; the id is 0 if there is none. It
+// Latest finds the latest run of the same workflow file whose directory exists; the id is 0 if there is no such run. It
 // returns a Conflict error if that run is not over, because its results are not known yet.
 func Latest(rows []corral.Run, o Origin) (corral.Run, Origin, error) {
 	for _, row := range slices.Backward(rows) {

@@ -10,15 +10,15 @@ import (
 
 // A Past holds the known facts about an earlier run of a workflow.
 type Past struct {
-	Flow *workflow.Workflow     // nil: there was none
-	Done func(task int) bool    // by its index there
+	Flow *workflow.Workflow     // nil if there was no earlier run
+	Done func(task int) bool    // by its index in Flow
 	Same func(file string) bool // whether an input of the whole workflow is unchanged since
 	Made func(file string) bool // whether a task's output still exists
 }
 
-// Outdated returns why each task of a workflow has to run again; "": it does not. A task is up to date if it was done
-// with the same command and files, none of its inputs has changed, its outputs still exist, and no task before it has
-// to run again: those might produce different results this time.
+// Outdated returns, for each task of a workflow, the reason why it has to run again, or "" if it does not. A task is up
+// to date if it was done with the same command and files, none of its inputs has changed, its outputs still exist, and
+// no task before it has to run again, since such a task might produce different results this time.
 func Outdated(flow *workflow.Workflow, p Past) []string {
 	index := make(map[string]int)
 	if p.Flow != nil {
@@ -26,7 +26,7 @@ func Outdated(flow *workflow.Workflow, p Past) []string {
 			index[p.Flow.Tasks[i].ID] = i
 		}
 	}
-	made := make(map[string]bool) // by tasks of this workflow
+	made := make(map[string]bool) // files produced by tasks of this workflow
 	for i := range flow.Tasks {
 		for _, f := range flow.Tasks[i].Outputs {
 			made[f] = true
@@ -66,8 +66,8 @@ func Outdated(flow *workflow.Workflow, p Past) []string {
 	return why
 }
 
-// differs returns how a task differs from the one that was done. Its needs and its number of tries do not affect its
-// results.
+// differs describes how a task differs from the task that was done. Requirements and the number of tries are ignored,
+// because they do not affect a task's results.
 func differs(t, old *workflow.Task) string {
 	switch {
 	case !slices.Equal(t.Argv, old.Argv), t.Streams != old.Streams:

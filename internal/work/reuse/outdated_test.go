@@ -32,7 +32,7 @@ func flowOf(t *testing.T, tasks []task, edges ...edge) *workflow.Workflow {
 	return flow
 }
 
-// chain returns a workflow: in → a → m → b → out, c after a without a file of it, and d alone.
+// chain returns a workflow: in → a → m → b → out, c after a without using a file of a, and d alone.
 func chain() []task {
 	return []task{
 		{ID: "a", Inputs: []string{"in"}, Outputs: []string{"m"}, Argv: []string{"one"}},

@@ -9,8 +9,9 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// affordable returns how many workers, each for its whole walltime, a site's allocation can pay for, or the reason if
-// it is none. Pilots without a plan, for which nothing is reserved, count with their possible remaining cost.
+// affordable returns the number of workers that a site's allocation can pay for, each for its whole walltime, or the
+// reason if that number is 0. Pilots without a plan, for which no money is reserved, count with their possible
+// remaining cost.
 func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, why string, err error) {
 	l, err := tx.Ledger(site.ID)
 	if err != nil || l.Left() == nil {

@@ -11,33 +11,33 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A View holds everything on which a decision depends.
+// A View holds all data on which a decision depends.
 type View struct {
 	Waiting []matching.Class // queued jobs that are on no worker
 	Room    []Room           // present workers
 	Coming  []Coming         // requested workers
-	Held    int              // cpus that the cluster's glideins hold or request, including draining ones
+	Held    int              // cpus that the cluster's glideins hold or request, including draining glideins
 	Longest time.Duration    // the longest job that a new worker accepts
 	Sites   []Site
 }
 
-// A Coming is a requested worker that is not present.
+// A Coming is a requested worker that is not present yet.
 type Coming struct {
 	Room
-	Own     corral.GlideinID // the scale's glidein for it, if that waits at its site and may be withdrawn
-	SpareAt time.Time        // since when no job has needed it; zero: it was needed at the last look
+	Own     corral.GlideinID // the scale's glidein for the worker, if it waits at its site and may be withdrawn
+	SpareAt time.Time        // since when no job has needed the worker; zero: needed at the last check
 }
 
-// A Site is where workers may be requested.
+// A Site is a site at which workers may be requested.
 type Site struct {
 	Name   string
-	Pilots int                // additional pilots that it takes
-	Closed string             // why it currently takes none; empty: it takes some
-	Hosts  []corral.Resources // the largest host of each queue that takes such workers; none: they are unknown
+	Pilots int                // number of additional pilots that the site accepts
+	Closed string             // why the site currently accepts no pilots; empty: it accepts them
+	Hosts  []corral.Resources // the largest host of each queue that accepts such workers; empty: hosts are unknown
 }
 
-// A Decision contains the actions to take. Spare are the pilots that no job needs now; they are withdrawn if that
-// lasts.
+// A Decision contains the actions to take. Spare lists the pilots that no job needs now; they are withdrawn if no job
+// needs them for long enough.
 type Decision struct {
 	Asks     []Ask
 	Withdraw []corral.GlideinID
@@ -48,8 +48,8 @@ type Decision struct {
 // An Ask is a request for a worker.
 type Ask struct {
 	Site  string
-	Needs corral.Resources // of the jobs that it is for; its memory and gpus are at least that
-	Keep  bool             // it stays without work, as part of the minimum
+	Needs corral.Resources // needs of the jobs for which it is requested; its memory and gpus are at least as large
+	Keep  bool             // the worker remains even without work, as part of the minimum
 }
 
 // Decide compares the waiting jobs with the present and future workers.
@@ -77,13 +77,13 @@ func Decide(now time.Time, s corral.Scale, v View) Decision {
 	return d
 }
 
-// found holds the number of waiting jobs, and of those that fit.
+// found holds the number of waiting jobs, and the numbers of waiting jobs that fit present and future workers.
 type found struct {
 	jobs          int
 	there, coming filled
 }
 
-// report describes the findings, and their consequences.
+// report describes the findings and their consequences.
 func (f found) report(d Decision) []string {
 	said := []string{"no job waits"}
 	if f.jobs > 0 {
@@ -115,8 +115,8 @@ func counted(n int, one, many string) string {
 
 func (f *filled) add(g filled) { f.jobs, f.guessed = f.jobs+g.jobs, f.guessed+g.guessed }
 
-// fillComing assigns waiting jobs to the future workers, and returns the scale's own workers that get none and may be
-// withdrawn, oldest first.
+// fillComing assigns waiting jobs to the future workers, and returns the scale's own workers that receive no job and
+// may be withdrawn, oldest first.
 func (v *View) fillComing(waiting []matching.Class, all *filled) (spare []Coming) {
 	for i := range v.Coming {
 		c := v.Coming[i]
@@ -141,8 +141,8 @@ const (
 	retryMax = 30 * time.Minute
 )
 
-// RetryAt returns when a site may be used again after this many consecutive failures of pilots there, given the time
-// of the last.
+// RetryAt returns when a site may be used again after the given number of consecutive failures of its pilots, the last
+// of which happened at the given time.
 func RetryAt(failures int, last time.Time) time.Time {
 	if failures == 0 {
 		return time.Time{}

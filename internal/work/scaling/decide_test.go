@@ -13,7 +13,7 @@ import (
 
 var now = time.Unix(1e9, 0)
 
-// scaled returns a scale of 0 to 8 cpus at two sites, in workers of 2.
+// scaled returns a scale of 0 to 8 cpus at two sites, with workers of 2 cpus.
 func scaled() corral.Scale {
 	return corral.Scale{Sites: []string{"near", "far"}, Max: 8, CPUs: 2, Walltime: corral.Seconds(time.Hour),
 		Idle: corral.Seconds(time.Minute)}
@@ -23,7 +23,7 @@ func waiting(jobs int) []matching.Class {
 	return []matching.Class{{Needs: matching.Resources{Resources: corral.Resources{CPUs: 1}, Time: time.Minute}, Jobs: jobs}}
 }
 
-// view returns a view with two open sites, and nothing else.
+// view returns a view with the given number of waiting jobs and two open sites.
 func view(jobs int) View {
 	return View{Waiting: waiting(jobs), Longest: 50 * time.Minute,
 		Sites: []Site{{Name: "near", Pilots: 3}, {Name: "far", Pilots: 100}}}
@@ -44,7 +44,7 @@ func TestWorkersAreRequestedForWaitingJobs(t *testing.T) {
 	}
 }
 
-// Tasks that wait for their parents are in no queue: no job waits, so no worker is requested.
+// Tasks that wait for their parents are in no queue, so no job is waiting and no worker is requested.
 func TestNoWorkerForATaskThatWaitsForItsParents(t *testing.T) {
 	t.Parallel()
 	if d := Decide(now, scaled(), view(0)); len(d.Asks) > 0 {
@@ -109,7 +109,8 @@ func TestAppliedLimitIsNamed(t *testing.T) {
 	}
 }
 
-// However many classes are merged, none is considered impossible for every host if each of its jobs fits one.
+// However many classes are merged, no merged class is considered impossible for every host if each of its jobs fits a
+// host.
 func TestMergedClassesFindTheirHosts(t *testing.T) {
 	t.Parallel()
 	s, v := scaled(), view(0)
@@ -146,7 +147,7 @@ func TestWorkersHaveTheMemoryAndGPUsOfTheirJobs(t *testing.T) {
 	t.Parallel()
 	v := view(2)
 	v.Waiting[0].Needs.MemoryMiB, v.Waiting[0].Needs.GPUs = 3000, 1
-	v.Room, v.Held = []Room{room(2)}, 2 // has neither
+	v.Room, v.Held = []Room{room(2)}, 2 // this worker has neither
 	d := Decide(now, scaled(), v)
 	if len(d.Asks) != 1 || d.Asks[0].Needs.MemoryMiB != 6000 || d.Asks[0].Needs.GPUs != 2 {
 		t.Errorf("%+v", d)

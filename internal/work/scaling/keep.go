@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	lookEvery  = time.Second     // at an embedded queue, which is in this process
-	queryEvery = 5 * time.Second // at a schedd's: a query costs a process
+	lookEvery  = time.Second     // for an embedded queue, which is in this process
+	queryEvery = 5 * time.Second // for a schedd's queue, where each query starts a process
 )
 
-// Clusters returns the waiting jobs of a cluster's queue, and its workers.
+// Clusters provides the waiting jobs of a cluster's queue, and the cluster's workers.
 type Clusters interface {
 	Waiting(ctx context.Context, cluster corral.ClusterID) ([]matching.Class, error)
 	Workers(cluster corral.ClusterID) []corral.Worker
@@ -32,8 +32,9 @@ type keeper struct {
 	machine  corral.SiteQueue
 }
 
-// Keep carries out the scales of all clusters until ctx ends. machine is this machine, as the fork batch system's
-// queue here. Each scaled cluster has a goroutine, so that one whose pool does not answer does not delay the others.
+// Keep carries out the scales of all clusters until ctx ends. machine describes this machine as the queue of the local
+// fork batch system. Each scaled cluster has its own goroutine, so that a cluster whose pool does not respond does not
+// delay the others.
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters, machine corral.SiteQueue) error {
 	k := &keeper{lg, db, clusters, machine}
 	var all sync.WaitGroup
@@ -78,21 +79,21 @@ func running(ended chan struct{}) bool {
 	}
 }
 
-// A scaler carries out the scale of one cluster. Losing the data that it keeps outside the store only causes delays:
-// after a restart of corrald, the times for which spare pilots are kept and sites with failing pilots are avoided
-// begin again.
+// A scaler carries out the scale of one cluster. Losing the data that a scaler keeps outside the store only causes
+// delays: after a restart of corrald, the periods for which spare pilots are kept and sites with failing pilots are
+// avoided start again.
 type scaler struct {
 	*keeper
 	db      store.Owner // the scale's
 	cluster corral.ClusterID
-	spare   map[corral.GlideinID]time.Time     // own unneeded pilots :: since when
-	own     map[corral.GlideinID]corral.SiteID // live at the last look
+	spare   map[corral.GlideinID]time.Time     // own unneeded pilots :: since when they have been unneeded
+	own     map[corral.GlideinID]corral.SiteID // own pilots that were live at the last check
 	failed  map[corral.SiteID]failures
-	had     map[corral.SiteID]corral.Resources // the most that own workers turned out to have there
-	less    map[corral.SiteID]corral.Resources // values at the last look below both the requested ones and had
+	had     map[corral.SiteID]corral.Resources // the largest resources that own workers turned out to have at the site
+	less    map[corral.SiteID]corral.Resources // resources at the last check that were below both the request and had
 }
 
-// failures counts consecutive pilots that failed at a site.
+// failures counts the consecutive pilots that failed at a site.
 type failures struct {
 	n    int
 	last time.Time
@@ -106,7 +107,7 @@ func (k *keeper) scaler(s corral.Scale) *scaler {
 	}
 }
 
-// run looks at the cluster until its scale or ctx ends.
+// run checks the cluster repeatedly until its scale or ctx ends.
 func (k *scaler) run(ctx context.Context) {
 	for {
 		pause, err := k.look(ctx)
@@ -124,8 +125,8 @@ func (k *scaler) run(ctx context.Context) {
 	}
 }
 
-// look compares the waiting jobs with the workers once, and carries out the resulting decision. If nothing changes,
-// it only reads. It returns when to look next, or a NotFound error if the cluster is not scaled any more.
+// look compares the waiting jobs with the workers once, and carries out the resulting decision. If nothing changes, it
+// only reads. It returns the time until the next check, or a NotFound error if the cluster is no longer scaled.
 func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
 	var o look
 	err = k.db.View(ctx, func(tx *store.Tx) error { return o.read(tx, k.cluster) })
@@ -136,8 +137,8 @@ func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
 	if o.cluster.Kind == corral.Condor {
 		next = queryEvery
 	}
-	// The workers are read first: a job that one of them has taken meanwhile does not wait any more, and counts
-	// nowhere.
+	// The workers are read first: a job that a worker takes between the two reads is then no longer waiting, and is not
+	// counted anywhere.
 	o.workers = k.clusters.Workers(k.cluster)
 	if o.waiting, err = k.clusters.Waiting(ctx, k.cluster); err != nil {
 		return queryEvery, k.report(ctx, o.scale, fmt.Sprintf("the waiting jobs are not known: %v", err))
@@ -157,7 +158,7 @@ func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
 	return next, k.carryOut(ctx, o)
 }
 
-// carryOut decides again, in the transaction that makes the requests, so that glideins created meanwhile count.
+// carryOut decides again, in the transaction that makes the requests, so that glideins created in the meantime count.
 func (k *scaler) carryOut(ctx context.Context, o look) error {
 	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
 		d, err := k.ask(tx, &o)
@@ -173,8 +174,8 @@ func (k *scaler) carryOut(ctx context.Context, o look) error {
 	})
 }
 
-// ask decides, and creates the glideins of the requested workers. A site that refuses one is excluded from this look,
-// and the decision is made again without it.
+// ask decides, and creates the glideins of the requested workers. A site that refuses a glidein is excluded from this
+// check, and the decision is made again without that site.
 func (k *scaler) ask(tx *store.Tx, o *look) (d Decision, err error) {
 	for again := true; again; {
 		if d, err = k.decide(tx, o); err != nil {
@@ -206,7 +207,7 @@ func (k *scaler) report(ctx context.Context, s corral.Scale, why string) error {
 	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return tx.ReportScale(s.Cluster, why) })
 }
 
-// remember records since when pilots are spare.
+// remember records since when pilots have been spare.
 func (k *scaler) remember(d Decision) {
 	before := k.spare
 	k.spare = map[corral.GlideinID]time.Time{}

@@ -95,7 +95,7 @@ func (s *scene) wait(k *scaler, jobs int, needs corral.Resources) {
 	s.waiting[k.cluster] = []matching.Class{{Needs: matching.Resources{Resources: needs, Time: time.Minute}, Jobs: jobs}}
 }
 
-// look takes one look at a cluster, and returns its glideins and the report.
+// look performs one check of a cluster, and returns the cluster's glideins and the report.
 func (s *scene) look(k *scaler) (asked []corral.Glidein, report string) {
 	s.t.Helper()
 	if _, err := k.look(s.t.Context()); err != nil {
@@ -113,7 +113,7 @@ func (s *scene) look(k *scaler) (asked []corral.Glidein, report string) {
 	return asked, report
 }
 
-// brief describes glideins as people compare them.
+// brief describes glideins in a form that is easy to compare.
 func brief(all []corral.Glidein) string {
 	var said []string
 	for _, g := range all {
@@ -151,7 +151,7 @@ func TestWorkerIsRequestedWhereAHostFits(t *testing.T) {
 			s := newScene(t)
 			k := s.scaled("mine", test.cpus)
 			s.wait(k, test.jobs, test.needs)
-			for range 3 { // the result is the same for each look
+			for range 3 { // the result is the same at each check
 				if got, report := s.look(k); brief(got) != test.want || !strings.Contains(report, test.says) {
 					t.Fatalf("asked for %q, want %q; %s", brief(got), test.want, report)
 				}
@@ -160,7 +160,7 @@ func TestWorkerIsRequestedWhereAHostFits(t *testing.T) {
 	}
 }
 
-// works makes a cluster's glideins work, each as one worker with these resources.
+// works starts a cluster's glideins, each as one worker with these resources.
 func (s *scene) works(k *scaler, all []corral.Glidein, host, free corral.Resources) {
 	s.t.Helper()
 	for _, g := range all {
@@ -188,7 +188,7 @@ func TestFreeResourcesAreTheReportedOnes(t *testing.T) {
 	host := corral.Resources{CPUs: 2, MemoryMiB: 2000, GPUs: 2, DiskMiB: 100}
 	for name, test := range map[string]struct {
 		needs, free corral.Resources
-		workers     int // in the end
+		workers     int // expected in the end
 		says        string
 	}{
 		"all memory": {corral.Resources{CPUs: 1, MemoryMiB: 1900}, corral.Resources{CPUs: 1, MemoryMiB: 1900}, 1, ""},
@@ -214,7 +214,8 @@ func TestFreeResourcesAreTheReportedOnes(t *testing.T) {
 	}
 }
 
-// Disk cannot be requested. The disk of a site's workers is known once the first is present, and after it has left.
+// Disk cannot be requested. The disk of a site's workers is known once the first worker is present, and even after it
+// has left.
 func TestNoWorkerIsRequestedForUnavailableDisk(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -238,7 +239,7 @@ func TestNoWorkerIsRequestedForUnavailableDisk(t *testing.T) {
 		if len(got) != 2 || !strings.Contains(report, want) {
 			t.Fatalf("asked for %s: %s", brief(got), report)
 		}
-		s.workers[k.cluster] = nil // they have left
+		s.workers[k.cluster] = nil // the workers have left
 		s.write(func(tx *store.Tx) (err error) {
 			for _, g := range got {
 				if err == nil {
@@ -278,14 +279,14 @@ func TestNoWorkerIsRequestedBeyondSiteLimits(t *testing.T) {
 	}
 }
 
-// A value seen at only one look, of a worker that has left since, may be a hiccup: the worker is requested again.
-// Values seen at two consecutive looks are the site's limit: the larger of the two.
+// A value that was found at only one check, from a worker that has left since, may be a hiccup, so the worker is
+// requested again. If low values were found at two consecutive checks, the larger of the two is the site's limit.
 func TestSiteLimitNeedsTwoLooks(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		seen    []int // MiB of memory, at one look after the other; 9000 were requested
-		needs   int   // of a job then
-		workers int   // in the end
+		seen    []int // MiB of memory, at one check after the other; 9000 were requested
+		needs   int   // MiB that a job needs after that
+		workers int   // expected in the end
 	}{
 		"once":                   {[]int{100}, 9000, 2},
 		"twice":                  {[]int{8000, 8000}, 9000, 1},
@@ -299,14 +300,14 @@ func TestSiteLimitNeedsTwoLooks(t *testing.T) {
 			s.wait(k, 1, corral.Resources{CPUs: 1, MemoryMiB: 9000})
 			first, _ := s.look(k)
 			host := corral.Resources{CPUs: 2, DiskMiB: 100}
-			s.works(k, first, host, corral.Resources{}) // all of it is in use
+			s.works(k, first, host, corral.Resources{}) // all resources are in use
 			for _, memory := range test.seen {
 				s.workers[k.cluster][0].MemoryMiB = memory
 				if got, report := s.look(k); len(got) != 1 && memory < 9000 {
 					t.Fatalf("%d workers when %d MiB are seen: %s", len(got), memory, report)
 				}
 			}
-			s.workers[k.cluster] = nil // it has left
+			s.workers[k.cluster] = nil // the worker has left
 			s.write(func(tx *store.Tx) error {
 				_, err := tx.AskGlidein(first[0].ID, corral.AskDrain, "")
 				return err
@@ -321,8 +322,8 @@ func TestSiteLimitNeedsTwoLooks(t *testing.T) {
 	}
 }
 
-// An allocation limits the cost of all pilots of a site: workers are requested within it, whichever pilots
-// spend it.
+// An allocation limits the cost of all pilots of a site: workers are requested only within the allocation, whichever
+// pilots spend it.
 func TestWorkersAreRequestedWithinTheAllocation(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -356,7 +357,7 @@ func TestWorkersAreRequestedWithinTheAllocation(t *testing.T) {
 	}
 }
 
-// Scales begin and end while corrald runs, and one that comes back is kept again.
+// Scales begin and end while corrald is running, and a scale that is created again is carried out again.
 func TestScalesThatComeAndGoAreKept(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -18,13 +18,13 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A look holds the findings of one look at a cluster so far.
+// A look holds the findings so far of one check of a cluster.
 type look struct {
 	scale   corral.Scale
 	cluster corral.Cluster
 	waiting []matching.Class
 	workers []corral.Worker
-	refused map[string]string // :: site → why it unexpectedly took no worker
+	refused map[string]string // :: site → why it unexpectedly accepted no worker
 
 	measured bool // the workers' resources have been recorded
 }
@@ -37,7 +37,7 @@ func (l *look) read(tx *store.Tx, cluster corral.ClusterID) (err error) {
 	return err
 }
 
-// refuse excludes a site from this look.
+// refuse excludes a site from this check.
 func (l *look) refuse(site string, why error) {
 	if l.refused == nil {
 		l.refused = map[string]string{}
@@ -117,8 +117,8 @@ func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 // isOwn reports whether a glidein was requested by its cluster's scale.
 func isOwn(g corral.Glidein) bool { return g.Labels[store.ScaleLabel] == label(g.Cluster) }
 
-// rooms returns the rooms of a worker. If its slots are static, it has one for each free cpu, with a share of the
-// rest: no job gets parts of two.
+// rooms returns the rooms of a worker. A worker with static slots has one room for each free cpu, with a share of the
+// other resources, because no job can use parts of two slots.
 func rooms(free corral.Resources, left time.Duration, static bool) []Room {
 	if !static || free.CPUs < 2 {
 		return []Room{{free, left}}
@@ -130,7 +130,7 @@ func rooms(free corral.Resources, left time.Duration, static bool) []Room {
 	return all
 }
 
-// ofEachCPU returns one cpu's share of the free resources.
+// ofEachCPU returns the share of the free resources that belongs to one cpu.
 func ofEachCPU(free corral.Resources) corral.Resources {
 	c := components(free)
 	for i := range c {
@@ -141,7 +141,7 @@ func ofEachCPU(free corral.Resources) corral.Resources {
 	return resources(c)
 }
 
-// host returns the expected resources of a future worker, based on earlier ones.
+// host returns the expected resources of a future worker, based on earlier workers.
 func (k *scaler) host(g corral.Glidein) corral.Resources {
 	host := g.Host()
 	host.MemoryMiB = cmp.Or(host.MemoryMiB, corral.Unlimited) // 0: its site decides
@@ -154,7 +154,7 @@ func (k *scaler) host(g corral.Glidein) corral.Resources {
 // anything represents unknown resources.
 var anything = resources([4]int{corral.Unlimited, corral.Unlimited, corral.Unlimited, corral.Unlimited})
 
-// known returns the recorded resources of a site, or otherwise anything.
+// known returns the recorded resources of a site, or anything if no resources are recorded.
 func known(of map[corral.SiteID]corral.Resources, site corral.SiteID) corral.Resources {
 	if r, ok := of[site]; ok {
 		return r
@@ -167,10 +167,10 @@ func (k *scaler) most(site corral.SiteID) corral.Resources {
 	return least(known(k.had, site), known(k.less, site))
 }
 
-// measure records, once per look, the resources of the scale's workers at each site: their disk, which cannot be
-// requested, and their memory and GPUs if these are below the request. Values from earlier workers are kept until
-// other workers come; otherwise the same worker would be requested repeatedly. A value below the request counts at
-// this look; it is kept if the previous look saw it, too, since a single one may be a hiccup.
+// measure records, once per check, the resources of the scale's workers at each site: their disk, which cannot be
+// requested, and their memory and GPUs if these are below the request. Values from earlier workers are kept until other
+// workers arrive; otherwise the same worker would be requested over and over. A value below the request counts for this
+// check; it is kept only if the previous check also found such a value, because a single low value may be a hiccup.
 func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
 	own, disk := map[corral.GlideinID]corral.Glidein{}, map[corral.SiteID]int{}
 	for _, g := range glideins {
@@ -199,17 +199,17 @@ func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
 	}
 }
 
-// given records the amount of a resource that a worker received: less than requested, or the full request although
-// that exceeds the known maximum of the site.
+// given records the amount of a resource that a worker received, if that is less than requested. It discards the known
+// maximum of the site if the worker received the full request although the request exceeds that maximum.
 func given(most, less *int, asked, got int) {
 	if got < asked {
 		*less = min(*less, got)
-	} else if asked > min(*most, *less) { // it provides more after all
+	} else if asked > min(*most, *less) { // the site provides more after all
 		*most, *less = corral.Unlimited, corral.Unlimited
 	}
 }
 
-// toCome returns how many workers of a glidein are not present.
+// toCome returns the number of a glidein's workers that are not present yet.
 func toCome(g corral.Glidein, present map[corral.JobID]int) int {
 	hosts := g.Hosts
 	for _, a := range g.Live() {
@@ -218,7 +218,7 @@ func toCome(g corral.Glidein, present map[corral.JobID]int) int {
 	return max(0, hosts)
 }
 
-// begun reports whether an attempt of a glidein runs.
+// begun reports whether an attempt of a glidein is running.
 func begun(g corral.Glidein) bool {
 	for _, a := range g.Live() {
 		if a.State == corral.JobRunning {
@@ -228,10 +228,10 @@ func begun(g corral.Glidein) bool {
 	return false
 }
 
-// mostPilots limits the number of requests to one site at one look.
+// mostPilots is the maximum number of requests to one site in one check.
 const mostPilots = 1000
 
-// site returns the workers that a site currently takes.
+// site returns the workers that a site currently accepts.
 func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (Site, error) {
 	s, err := tx.Site(id)
 	if err != nil {
@@ -250,7 +250,7 @@ func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (S
 	open := closed
 	for _, h := range request.Hosts(g, s, k.machine) {
 		most := k.most(s.ID)
-		most.CPUs = h.CPUs // of the host, not of the worker
+		most.CPUs = h.CPUs // cpus of the host, not of the worker
 		open.Hosts = append(open.Hosts, least(h, most))
 	}
 	if f := k.failed[s.ID]; open.Closed == "" {
@@ -267,7 +267,8 @@ func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (S
 	return open, err
 }
 
-// pilotsAt returns how many more workers a site takes by its limits and its allocation, or the reason if none.
+// pilotsAt returns how many more workers a site accepts according to its limits and its allocation, or the reason if it
+// accepts none.
 func pilotsAt(tx *store.Tx, s corral.Site, of corral.Scale) (pilots int, why string, err error) {
 	load, err := tx.Load(s.ID)
 	if err != nil {
@@ -288,7 +289,8 @@ func pilotsAt(tx *store.Tx, s corral.Site, of corral.Scale) (pilots int, why str
 	return min(pilots, paid), why, err
 }
 
-// countFailures processes the ends of the scale's pilots that were live at the last look.
+// countFailures counts the failures of those of the scale's pilots that were live at the last check and have ended
+// since.
 func (k *scaler) countFailures(tx *store.Tx, live []corral.Glidein) error {
 	before := maps.Clone(k.own)
 	clear(k.own)
@@ -313,8 +315,8 @@ func (k *scaler) countFailures(tx *store.Tx, live []corral.Glidein) error {
 	return nil
 }
 
-// and adds the end of a pilot. A failed pilot that was requested before the last failure does not count: a hiccup of
-// a site ends many at once. Nor does a pilot whose end was requested.
+// and returns the failures including the end of a pilot. A failed pilot that was requested before the last failure does
+// not count, because one hiccup of a site ends many pilots at once. Neither does a pilot whose end was requested.
 func (f failures) and(g corral.Glidein) failures {
 	switch {
 	case g.Asked != corral.AskNothing, g.State == corral.GlideinFailed && g.CreatedAt.Before(f.last):
@@ -325,12 +327,12 @@ func (f failures) and(g corral.Glidein) failures {
 	return failures{}
 }
 
-// Worker is the request for a worker at a site that does not depend on the tasks that wait.
+// Worker returns the request for a worker at a site, independent of any waiting tasks.
 func Worker(s corral.Scale, site string) api.NewGlidein {
 	return worker(s, Ask{Site: site, Keep: true})
 }
 
-// worker is the request for a worker.
+// worker returns the request for a worker.
 func worker(s corral.Scale, a Ask) api.NewGlidein {
 	in := api.NewGlidein{Site: a.Site, Cluster: s.ClusterName, Hosts: 1, CPUs: s.CPUs, GPUs: a.Needs.GPUs,
 		Walltime: s.Walltime, Labels: labels(s)}
@@ -340,7 +342,7 @@ func worker(s corral.Scale, a Ask) api.NewGlidein {
 	return in
 }
 
-// create creates the glidein of a worker. why is the report of the decision.
+// create creates the glidein of a worker. why is the decision's report.
 func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	site, err := tx.Site(l.scale.SiteIDs[slices.Index(l.scale.Sites, a.Site)])
 	if err != nil {
@@ -351,7 +353,7 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	if err != nil {
 		return err
 	}
-	if g.MemoryMiB < a.Needs.MemoryMiB { // than the share of its cpus
+	if g.MemoryMiB < a.Needs.MemoryMiB { // the jobs need more memory than the share of the worker's cpus
 		p.Request.MemoryMiB = a.Needs.MemoryMiB
 	}
 	tx.Because(fmt.Sprintf("the scale of cluster %s: %s", l.cluster.Name, why))
@@ -359,7 +361,7 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	return err
 }
 
-// pilot is the request for a worker at a site.
+// pilot returns the request for a worker at a site, as input for admission.
 func (k *scaler) pilot(l *look, site corral.Site, in api.NewGlidein) admit.Pilot {
 	return admit.Pilot{Request: in, Owner: l.scale.Owner, Site: site, Cluster: l.cluster, Machine: k.machine,
 		Labels: []string{store.ScaleLabel}}

@@ -12,18 +12,18 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A purchase collects the workers requested at one look.
+// A purchase collects the workers that are requested in one check.
 type purchase struct {
 	scale   corral.Scale
 	longest time.Duration // the longest job that a worker accepts
 	sites   []Site
-	held    int // cpus
+	held    int // cpus held so far
 	asks    []Ask
 	limits  []string
 }
 
-// buy requests workers for the waiting jobs that fit one, then for the rest of the minimum. A class that no site can
-// currently serve does not block those after it.
+// buy requests workers for the waiting jobs that fit a worker, then for the rest of the minimum. A class of jobs that
+// no site can currently serve does not block the classes after it.
 func (p *purchase) buy(waiting []matching.Class) {
 	p.leaveOut(waiting)
 	wait, of := 0, []Site{} // number of jobs that no site can serve now, and the sites that could at another time
@@ -46,7 +46,7 @@ func (p *purchase) buy(waiting []matching.Class) {
 	p.keepMinimum()
 }
 
-// keepMinimum requests workers that stay without work.
+// keepMinimum requests workers, which remain even without work, until the minimum is reached.
 func (p *purchase) keepMinimum() {
 	for p.held < p.scale.Min && !p.full() {
 		if _, ok := p.order(Ask{Keep: true}, corral.Resources{}); !ok {
@@ -77,7 +77,7 @@ func (p *purchase) leaveOut(waiting []matching.Class) {
 	}
 }
 
-// impossible returns the needs of such jobs that no worker satisfies; empty: some worker may.
+// impossible describes the needs of such jobs that no worker satisfies, or returns "" if some worker may satisfy them.
 func (p *purchase) impossible(needs matching.Resources) string {
 	switch {
 	case needs.CPUs > p.scale.CPUs:
@@ -90,8 +90,9 @@ func (p *purchase) impossible(needs matching.Resources) string {
 	return ""
 }
 
-// takers identifies the hosts at which a worker may satisfy a job's needs; without any, the excessive need. Two jobs
-// with the same result fit the same hosts, and so does a job that needs the larger amount of each resource.
+// takers identifies the hosts at which a worker may satisfy a job's needs or, if there are no such hosts, the excessive
+// need. Two jobs with the same result fit the same hosts, and so does a job that needs the larger of their amounts of
+// each resource.
 func (p *purchase) takers(needs matching.Resources) string {
 	switch {
 	case needs.CPUs > p.scale.CPUs:
@@ -99,7 +100,7 @@ func (p *purchase) takers(needs matching.Resources) string {
 	case needs.Time > p.longest:
 		return "time"
 	}
-	var fit []byte // for each host whether the job fits
+	var fit []byte // for each host, whether the job fits
 	for _, s := range p.sites {
 		for _, h := range s.Hosts {
 			fit = strconv.AppendBool(fit, h.CPUs >= p.scale.CPUs && needs.FitIn(h))
@@ -119,7 +120,7 @@ func (p *purchase) fitting(needs corral.Resources) (all []Site) {
 }
 
 // serve requests a worker for the first of the waiting classes, and for as many other jobs as it has room for. It
-// removes these jobs from waiting. The worker's memory, gpus and disk are those that the jobs need.
+// removes these jobs from waiting. The worker's memory, gpus and disk are the amounts that these jobs need.
 func (p *purchase) serve(waiting []matching.Class) bool {
 	host, ok := p.order(Ask{}, waiting[0].Needs.Resources)
 	if ok {
@@ -129,8 +130,8 @@ func (p *purchase) serve(waiting []matching.Class) bool {
 	return ok
 }
 
-// room returns the resources that a worker with this many cpus may have at the site whose host can take this job; ok
-// is false if none can.
+// room returns the resources that a worker with this many cpus may have on a host of the site that has room for this
+// job; ok is false if no host has room.
 func (s Site) room(cpus int, job corral.Resources) (host corral.Resources, ok bool) {
 	if len(s.Hosts) == 0 {
 		return corral.Resources{CPUs: cpus, MemoryMiB: corral.Unlimited, GPUs: corral.Unlimited,
@@ -147,7 +148,7 @@ func (s Site) room(cpus int, job corral.Resources) (host corral.Resources, ok bo
 	return corral.Resources{}, false
 }
 
-// full reports whether the maximum leaves no room for another worker.
+// full reports whether another worker would exceed the maximum.
 func (p *purchase) full() bool {
 	if p.held+p.scale.CPUs <= p.scale.Max {
 		return false
@@ -156,7 +157,7 @@ func (p *purchase) full() bool {
 	return true
 }
 
-// order requests a worker from the first site that takes another pilot, and has a host for such a job. It returns the
+// order requests a worker from the first site that accepts another pilot and has a host for such a job. It returns the
 // host.
 func (p *purchase) order(a Ask, job corral.Resources) (host corral.Resources, ok bool) {
 	for i := range p.sites {
@@ -177,7 +178,7 @@ func (p *purchase) limit(format string, args ...any) {
 
 func (p *purchase) limitJobs(n int) { p.limit("%s on", counted(n, "job waits", "jobs wait")) }
 
-// limitSites records why sites take no more pilots, each reason once.
+// limitSites records why sites accept no more pilots, each reason once.
 func (p *purchase) limitSites(sites []Site) {
 	for _, s := range sites {
 		why := fmt.Sprintf("site %s %s", s.Name, cmp.Or(s.Closed, "takes no more pilots by its limits"))
@@ -187,7 +188,7 @@ func (p *purchase) limitSites(sites []Site) {
 	}
 }
 
-// mostReasons limits a report: a queue may have as many kinds of jobs as it has jobs.
+// mostReasons limits the number of reasons in a report, because a queue may contain as many kinds of jobs as jobs.
 const mostReasons = 8
 
 // reasons returns the limits that reduced the requests.
@@ -199,7 +200,7 @@ func (p *purchase) reasons() []string {
 	return p.limits
 }
 
-// largest describes which of a job's needs the largest hosts of each site offer.
+// largest describes, for each resource that a job needs, how much the largest hosts of each site offer.
 func (p *purchase) largest(needs corral.Resources) string {
 	var all []string
 	for _, s := range p.sites {

@@ -7,17 +7,17 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A Room is the free part of a worker. An unknown component is Unlimited: a job is assumed to fit there, since a
-// present worker may be all that it needs.
+// A Room is the free part of a worker. An unknown component is Unlimited: a job is assumed to fit it, because a present
+// worker may satisfy all of the job's needs.
 type Room struct {
 	Free corral.Resources
-	Left time.Duration // the longest job that it accepts
+	Left time.Duration // the longest job that the worker accepts
 }
 
 // filled holds the jobs assigned to a room.
 type filled struct {
 	jobs    int
-	guessed int // of them, those that need a component whose free amount is unknown
+	guessed int // number of these jobs that need a component whose free amount is unknown
 	used    corral.Resources
 }
 
@@ -51,7 +51,7 @@ func resources(c [4]int) corral.Resources {
 	return corral.Resources{CPUs: c[0], MemoryMiB: c[1], GPUs: c[2], DiskMiB: c[3]}
 }
 
-// times returns how often needs fit into room.
+// times returns how many times needs fit into room.
 func times(needs, room corral.Resources) int {
 	n, has := corral.Unlimited, components(room)
 	for i, need := range components(needs) {
@@ -70,7 +70,7 @@ func multiple(r corral.Resources, n int) corral.Resources {
 	return resources(c)
 }
 
-// less returns the rest of a room. An Unlimited component remains Unlimited.
+// less returns the part of a room that is not used. An Unlimited component remains Unlimited.
 func less(room, used corral.Resources) corral.Resources {
 	c := components(room)
 	for i, u := range components(used) {

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
-// A world is a scaled cluster in which all requested workers come.
+// A world is a scaled cluster in which all requested workers arrive.
 type world struct {
 	scale corral.Scale
 	now   time.Time
@@ -27,7 +27,8 @@ func newWorld() *world {
 	return &world{scale: scaled(), now: now, View: View{Longest: 50 * time.Minute}}
 }
 
-// look decides. Requested workers are then expected, with the disk of their site's workers; withdrawn ones are not.
+// look makes a decision. After that, requested workers are expected, with the disk of their site's workers, and
+// withdrawn workers are not.
 func (w *world) look() Decision {
 	v := w.View
 	v.Room = slices.Clone(w.Room)
@@ -53,7 +54,7 @@ func (w *world) look() Decision {
 	return d
 }
 
-// come makes the expected workers present, and gives them jobs.
+// come makes the expected workers present, and assigns jobs to them.
 func (w *world) come() {
 	for _, c := range w.Coming {
 		w.Room = append(w.Room, c.Room)
@@ -64,7 +65,7 @@ func (w *world) come() {
 	}
 }
 
-// A transcript is a table of looks: the waiting jobs, the workers, and the decision. `go test -run Transcripts
+// A transcript is a table of checks: the waiting jobs, the workers, and the decision. `go test -run Transcripts
 // -rewrite` rewrites the answers; commit them only if you understand why they changed.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
@@ -199,7 +200,7 @@ func drawn(t *rapid.T) *world {
 		if n("closed", 0, 3) == 0 {
 			s.Closed = "is closed"
 		}
-		disk := n("site disk", 0, 8) // of its workers, whatever their queue
+		disk := n("site disk", 0, 8) // disk of the site's workers, whatever their queue
 		for range n("queues", 0, 2) {
 			h := of("host", n("host cpus", 1, 6))
 			h.DiskMiB = disk
@@ -219,8 +220,8 @@ func drawn(t *rapid.T) *world {
 	return w
 }
 
-// In any world: requests do not exceed the maximum, none is made for jobs that fit a present worker, and none exceeds
-// the resources of its site.
+// In any world, requests do not exceed the maximum, no request is made for jobs that fit a present worker, and no
+// request exceeds the resources of its site.
 func TestOrdersKeepToTheTerms(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -249,8 +250,8 @@ func TestOrdersKeepToTheTerms(t *testing.T) {
 	})
 }
 
-// unplaced returns the number of jobs left after each takes the first worker that has room for it, as in the cluster:
-// one worker after the other, in the order of the queue.
+// unplaced returns the number of jobs that are left after each job has been placed on the first worker that has room
+// for it, as in the cluster: one worker after the other, in the order of the queue.
 func (w *world) unplaced() (left int) {
 	waiting := slices.Clone(w.Waiting)
 	for _, r := range w.Room {
@@ -263,8 +264,8 @@ func (w *world) unplaced() (left int) {
 	return count(waiting)
 }
 
-// An unchanged queue leads to orders once. After the requested workers have come, and after all jobs have ended,
-// there are no orders either.
+// An unchanged queue leads to orders only once. After the requested workers have arrived, and after all jobs have
+// ended, no orders follow either.
 func TestOrdersComeToRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
