@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// TestFieldsAreRead: what is wrong with a field is said at its name, in one sentence.
+// TestFieldsAreRead: an error in a field is reported at its name, in one sentence.
 func TestFieldsAreRead(t *testing.T) {
 	t.Parallel()
 	const hosts = "want a whole number from 1 to 10000"
@@ -59,7 +59,7 @@ func TestFieldsAreRead(t *testing.T) {
 	}
 }
 
-// refused checks that a request is Invalid, at the place and for the reason.
+// refused checks that a request is Invalid, at the given place and for the given reason.
 func refused(t *testing.T, body string, err error, place, detail string) {
 	t.Helper()
 	if want := place + ": " + detail; err == nil || corral.KindOf(err) != corral.Invalid || err.Error() != want {
@@ -67,7 +67,7 @@ func refused(t *testing.T, body string, err error, place, detail string) {
 	}
 }
 
-// TestFieldsOfRuns: fields of an object in a request, paths, and a document that is read by somebody else.
+// TestFieldsOfRuns: fields of an object in a request, paths, and a document that another package reads.
 func TestFieldsOfRuns(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ fields, place, detail string }{
@@ -92,8 +92,8 @@ func TestFieldsOfRuns(t *testing.T) {
 	refused(t, none, Decode([]byte(none), &api.NewRun{}), "workflow", "null is not allowed: want a JSON document, or leave it out")
 }
 
-// TestDecodingTakesTime: in proportion to the body, however deep it is and however many names it has. A request of
-// the greatest length is read at once; quadratic time would be hours.
+// TestDecodingTakesTime: the time is proportional to the length of the body, regardless of its depth and its number of
+// names. A request of maximum length is read immediately; quadratic time would be hours.
 func TestDecodingTakesTime(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
