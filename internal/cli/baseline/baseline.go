@@ -1,9 +1,9 @@
-// Package baseline measures a command on this machine, several times: its duration, and if the kernel counts them, its
-// instructions and cycles. Package selection compares a resource's rate with it: elsewhere the same program takes as
-// many instructions, at another clock.
+// Package baseline measures a command several times on this machine: its duration and, if the kernel counts them, its
+// instructions and cycles. Package selection compares a resource's rate with the result: on another machine, the same
+// program executes the same number of instructions at a different clock rate.
 //
-// perf stat counts. Without perf, without permission, or on a machine without counters, such as most virtual ones, only
-// the wall-clock time is known, and Source says so.
+// The counts come from perf stat. Without perf, permission or hardware counters, which most virtual machines lack, only
+// the wall-clock time is measured, and Source is WallClock.
 package baseline
 
 import (
@@ -28,7 +28,7 @@ type Source string
 
 // The sources.
 const (
-	Perf      Source = "perf"      // perf stat: also instructions and cycles
+	Perf      Source = "perf"      // perf stat, with instructions and cycles
 	WallClock Source = "wallclock" // only times
 )
 
@@ -37,15 +37,15 @@ type Baseline struct {
 	Command      []string `json:"command"`
 	Runs         int      `json:"runs"`
 	Source       Source   `json:"source"`
-	Why          string   `json:"why,omitempty"` // why nothing was counted
+	Why          string   `json:"why,omitempty"` // why there are no counts
 	Wall         Spread   `json:"wall_s"`
-	Instructions *Spread  `json:"instructions"`        // null: not counted
+	Instructions *Spread  `json:"instructions"`        // nil: not counted
 	Cycles       *Spread  `json:"cycles"`              // likewise
-	PerCycle     float64  `json:"per_cycle,omitempty"` // instructions
-	ClockHz      float64  `json:"clock_hz,omitempty"`  // cycles by the time on a processor, in the mean
+	PerCycle     float64  `json:"per_cycle,omitempty"` // instructions per cycle
+	ClockHz      float64  `json:"clock_hz,omitempty"`  // mean cycles per second of processor time
 }
 
-// A Spread is the mean of some values and the standard deviation of a sample.
+// A Spread is the mean of some values and their sample standard deviation.
 type Spread struct {
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"`
@@ -56,15 +56,15 @@ type counts struct {
 	wall                 time.Duration
 	counted              bool
 	instructions, cycles float64
-	busy                 time.Duration // on processors
+	busy                 time.Duration // processor time
 }
 
-// Measure runs a command the given number of times, one after the other, with this process's folder and environment,
-// empty standard input and discarded output. The first failing run is an error of kind Failed; a missing program is one
-// of kind NotFound.
+// Measure runs a command the given number of times, one after the other, in this process's working directory and
+// environment, with empty standard input and discarded output. It returns an error of kind Failed if a run fails, and
+// one of kind NotFound if the program is missing.
 func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err error) {
 	if len(argv) == 0 || runs < 1 {
-		return b, corral.Errorf(corral.Invalid, "nothing to run: name a command, and the number of runs")
+		return b, corral.Errorf(corral.Invalid, "nothing to run: give a command and a number of runs")
 	}
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return b, corral.Errorf(corral.NotFound, "there is no program %q", argv[0])
@@ -89,7 +89,7 @@ func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err erro
 	return b, nil
 }
 
-// usable returns perf if it counts instructions here, or else why it does not.
+// usable returns the path of perf if it counts instructions here, or else the reason why it does not.
 func usable(ctx context.Context) (perf, why string) {
 	perf, err := exec.LookPath("perf")
 	if err != nil {
@@ -105,7 +105,7 @@ func usable(ctx context.Context) (perf, why string) {
 	return perf, ""
 }
 
-// once runs a command, under perf if there is one.
+// once runs a command, under perf unless that is empty.
 func once(ctx context.Context, perf string, argv []string) (c counts, err error) {
 	run := argv
 	var report string
@@ -137,10 +137,10 @@ func once(ctx context.Context, perf string, argv []string) (c counts, err error)
 	return c, nil
 }
 
-// grace is how long processes left behind by a command may hold its standard error open.
+// grace is the maximum time for which processes left behind by a command may hold its standard error open.
 const grace = time.Second
 
-// time runs a command in a process group of its own, which ends with it if it is interrupted: killing perf alone would
+// time runs a command in its own process group, which is killed if the command is interrupted: killing perf alone would
 // leave the command running. It returns the end of the command's standard error. It does not wait for processes that
 // the command leaves behind.
 func (c *counts) time(cmd *exec.Cmd) (said string, err error) {
@@ -175,7 +175,7 @@ func (c *counts) time(cmd *exec.Cmd) (said string, err error) {
 	return string(end), err
 }
 
-// A last keeps the end of what is written to it: a command may write without end.
+// A last keeps the last bytes written to it, because a command may write any amount of text.
 type last []byte
 
 func (l *last) Write(p []byte) (int, error) {
@@ -185,8 +185,8 @@ func (l *last) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// read parses the output of perf stat -x: VALUE,UNIT,EVENT,… in each line, where an event may have a suffix such as :u,
-// and a value that was not counted is in angle brackets. A hybrid processor has a line for each of its kinds of cores.
+// read parses the output of perf stat -x. Each line is VALUE,UNIT,EVENT,…; an event may have a suffix such as :u, and
+// angle brackets mark a value that was not counted. A hybrid processor has a line for each type of core.
 func (c *counts) read(text string) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), ",")
@@ -213,7 +213,7 @@ func (c *counts) read(text string) {
 	c.counted = c.instructions > 0 && c.cycles > 0
 }
 
-// summary combines runs. It reports counts only if all runs were counted.
+// summary combines runs. It includes counts only if all runs were counted.
 func summary(all []counts) Baseline {
 	b := Baseline{Runs: len(all), Source: Perf, Wall: spread(all, func(c counts) float64 { return c.wall.Seconds() })}
 	var instructions, cycles, busy float64

@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Output of perf stat on a machine with counters, on one without, and on one with two kinds of cores.
+// The output of perf stat is from machines with counters, without counters, and with two types of cores.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Means and deviations of runs; if one was not counted, only times are known.
+// If one run was not counted, the summary contains only times.
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	runs := []counts{
@@ -70,7 +70,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// A real command is measured with the means of this machine.
+// A real command is measured with the tools of this machine.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	b, err := Measure(t.Context(), []string{"true"}, 3)
@@ -89,8 +89,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Measure does not wait for processes that a command leaves behind, reports the end of its output, however long, and
-// ends an interrupted command with all its processes.
+// Measure does not wait for processes that a command leaves behind, reports the end of even a long output, and ends an
+// interrupted command with all its processes.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	var c counts
@@ -124,7 +124,7 @@ func TestTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	stat := filepath.Join("/proc", strings.TrimSpace(string(text)), "stat")
-	for { // until it is gone, or a zombie
+	for { // until it has ended, or is a zombie
 		if s, err := os.ReadFile(stat); err != nil || strings.Contains(string(s), ") Z ") {
 			return
 		}
