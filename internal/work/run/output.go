@@ -27,7 +27,7 @@ const (
 	pauseShare = 20                     // multiple of a poll's duration
 	mostBytes  = 1 << 20                // in an answer
 	mostFiles  = 1000                   // opened for an answer
-	longLine   = 64 << 10               // of a longer line, the beginning is sent early
+	longLine   = 64 << 10               // the beginning of a longer line is sent early
 )
 
 // A File is a file of a task of a run.
@@ -38,7 +38,7 @@ type File struct {
 	Printed bool   // a stream that the workflow redirects to a file of the run counts as absent
 }
 
-// A Source provides the files that tasks leave.
+// A Source provides the files of tasks.
 type Source interface {
 	// Tasks lists the tasks of a run.
 	Tasks(ctx context.Context, id corral.RunID) ([]*api.Task, error)

@@ -39,7 +39,7 @@ func TestRemovedDirectoryEndsTheRun(t *testing.T) {
 					}
 					began := time.Now()
 					row := w.awaitOver(w.create(api.NewRun{Dir: dir, Workflow: document(fan(1, 1)...)}).ID)
-					if row.State != corral.RunFailed || row.Reason != removed(dir)+" was removed while the run went on" {
+					if row.State != corral.RunFailed || row.Reason != removed(dir)+" was removed during the run" {
 						t.Errorf("run is %s: %s", row.State, row.Reason)
 					}
 					if took := time.Since(began); took > 10*time.Second {
