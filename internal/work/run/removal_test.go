@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A run whose directory, or its data, is removed ends FAILED and says why, soon after it happened in the middle of a
-// long task, and at its end when nothing is left to be done. What ran then is let go of.
+// A run whose directory or data are removed ends FAILED with the reason: soon after the removal if a long task is
+// running, and at its end if all tasks are over. Its running tasks are detached.
 func TestRemovedDirectoryEndsTheRun(t *testing.T) {
 	for name, removed := range map[string]func(dir string) string{
 		"directory": func(dir string) string { return dir },
@@ -54,10 +54,10 @@ func TestRemovedDirectoryEndsTheRun(t *testing.T) {
 	}
 }
 
-// Everything else that is wrong with a run's directory may pass: a run goes on while its directory cannot be read.
+// Other errors of a run's directory may be temporary: a run continues while its directory cannot be read.
 func TestDirectoryThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	p := &plan{dir: filepath.Join(t.TempDir(), strings.Repeat("x", 300))} // ENAMETOOLONG: not that it is not there
+	p := &plan{dir: filepath.Join(t.TempDir(), strings.Repeat("x", 300))} // ENAMETOOLONG, not ENOENT
 	if got := p.gone(); got != "" {
 		t.Errorf("gone() = %q", got)
 	}
