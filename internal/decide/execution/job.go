@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// StartMargin is how much longer than a job's estimate its worker must stay. Every decision whether a worker could take
-// a job must include it; otherwise the job would wait for a worker that never receives it.
+// StartMargin is the minimum time by which a worker must outlast the estimate of its job. Every decision whether a
+// worker could take a job must include it; otherwise the job would wait for a worker that never receives it.
 const StartMargin = 500 * time.Millisecond
 
 // SubmitSize is the maximum number of jobs that are completed and submitted at once, so that the first of many jobs

@@ -188,7 +188,7 @@ func (m *ruledMachine) mayRun(t *rapid.T, i int) {
 	}
 }
 
-// count checks the counts against what each task says of itself.
+// count compares the counts with the states of the tasks.
 func (m *ruledMachine) count(t *rapid.T) {
 	c, each := m.x.Counts(), map[corral.TaskState]int{}
 	for i := range m.spec.Tasks {

@@ -85,7 +85,7 @@ var moves = []struct {
 	on   event
 	to   State
 }{
-	// It no longer waits. A task behind others in its job may run next.
+	// It no longer waits. A task in StateBehind may run next.
 	{[]State{StateWaiting, StatePreparing}, onFree, StateReady},
 	{[]State{StateBehind}, onFree, StateRunning},
 	// It no longer waits, or is retried, and its PRE script comes first.

@@ -161,8 +161,8 @@ func CheckRun(in api.NewRun) error {
 func CheckStream(o corral.RunOptions, cluster corral.Cluster) error {
 	var k checker
 	k.invalid(o.Stream && cluster.Kind != corral.Condor, "stream",
-		"cluster %s is of kind %s, whose workers are as fast without streaming: leave it out, or use a cluster of kind %s",
-		cluster.Name, cluster.Kind, corral.Condor)
+		"cluster %s is of kind %s, whose workers are as fast without streaming: leave it out, or use a "+
+			"cluster of kind %s", cluster.Name, cluster.Kind, corral.Condor)
 	return k.err
 }
 

@@ -83,7 +83,8 @@ func Place(g *corral.Glidein, site corral.Site, cluster corral.Cluster, machine 
 
 // embedded refuses options that only workers of an HTCondor pool use.
 func (k *checker) embedded(g corral.Glidein, cluster corral.Cluster) {
-	none := fmt.Sprintf("workers connect directly to cluster %s of kind %s, which does not support", cluster.Name, cluster.Kind)
+	none := fmt.Sprintf("workers connect directly to cluster %s of kind %s, which does not support", cluster.Name,
+		cluster.Kind)
 	k.unsatisfiable(g.Broker == corral.BrokerCCB, "broker", "%s %s", none, g.Broker)
 	k.unsatisfiable(len(g.CCB) > 0, "ccb", "%s %s", none, corral.BrokerCCB)
 	k.unsatisfiable(g.Slots != "", "slots",
@@ -100,5 +101,5 @@ func (k *checker) relay(site corral.Site, cluster corral.Cluster) {
 	k.unsatisfiable(cluster.Attached, "broker",
 		"a relay needs a pool that corrald runs, and cluster %s is attached", cluster.Name)
 	k.unsatisfiable(err == nil && !pool.Addr().IsLoopback(), "broker", "a relay needs a pool that listens on "+
-		"127.0.0.1, and that of cluster %s listens on %s: create a cluster with --address 127.0.0.1", cluster.Name, pool)
+		"127.0.0.1; that of cluster %s listens on %s: create a cluster with --address 127.0.0.1", cluster.Name, pool)
 }

@@ -76,8 +76,8 @@ func checkPeriod(b cost.Billing) error {
 	case time.Hour, time.Minute, time.Second, 0:
 		return nil
 	}
-	return corral.ErrorAt(corral.Invalid, "billing", "%s is not a billing period of sites: want 1h, 1m or 1s, also after a "+
-		"minimum such as 10m-minimum", b.Period)
+	return corral.ErrorAt(corral.Invalid, "billing", "%s is not a billing period of sites: want 1h, 1m or 1s, also "+
+		"after a minimum such as 10m-minimum", b.Period)
 }
 
 // root returns the clean path of the directory that only the site uses: everything below it is removed with the site,

@@ -33,8 +33,8 @@ func CheckNewTask(in api.NewTask) error {
 		k.invalid(!ok || name == "" || strings.ContainsRune(pair, 0), fmt.Sprintf("environment[%d]", i),
 			"%.40q is not NAME=VALUE", pair)
 	}
-	k.invalid(size > api.MaxWords, "argv", "command, environment and directory have %d bytes together, and the maximum is %d: "+
-		"put long text into the note", size, api.MaxWords)
+	k.invalid(size > api.MaxWords, "argv", "command, environment and directory have %d bytes together, and the "+
+		"maximum is %d: put long text into the note", size, api.MaxWords)
 	k.invalid(len(in.Note) > api.MaxNote, "note", "%d bytes are more than %d", len(in.Note), api.MaxNote)
 	checkAttributes(&k, in.Attributes)
 	k.invalid(len(in.After) > api.MaxAfter, "after", "%d are more than %d", len(in.After), api.MaxAfter)

@@ -83,7 +83,7 @@ func fileName(workflow string) string {
 	return strings.TrimLeft(name[:min(len(name), 40)], ".-")
 }
 
-// make creates the parent. The directories in it are unrelated, and a hint tells this to the file system
+// make creates the parent. The directories in it are unrelated, and the file system gets a hint about this
 // (atomicfile.Scatter), so that deleting one run does not slow down the next. make ignores errors, because creating the
 // run's directory reports them.
 func (h *home) make() {

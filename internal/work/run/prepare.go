@@ -211,7 +211,7 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	o.CrashLimit = cmp.Or(o.CrashLimit, defaultCrashes)
 	o.DefaultRuntime = cmp.Or(o.DefaultRuntime, defaultRuntime)
 	if o.Open && o.Clustering != clustering.Nothing {
-		return o, corral.ErrorAt(corral.Invalid, "clustering", "an open run does not support clustering: each of its tasks is a job")
+		return o, corral.ErrorAt(corral.Invalid, "clustering", "an open run cannot have clustered jobs")
 	}
 	if _, err := clustering.Parse(o.Clustering); err != nil {
 		return o, corral.ErrorAt(corral.Invalid, "clustering", "%w", err)

@@ -104,7 +104,7 @@ func (s *sink) Returned(jobs []execution.Key, started bool, until time.Time, rea
 		records = append(records, execution.Record{At: at, Returned: back})
 	}
 	if err := s.keep(records); err != nil {
-		s.lg.Error("recording the return of jobs in the journal: it will be tried again", "jobs", len(jobs), "error", err)
+		s.lg.Error("recording returned jobs in the journal: will retry", "jobs", len(jobs), "error", err)
 		s.order.Lock()
 		defer s.order.Unlock()
 		s.owed = append(s.owed, records...)
