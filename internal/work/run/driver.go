@@ -13,10 +13,10 @@ import (
 
 // A driver drives one run. All its fields except the channels belong to the goroutine of drive.
 //
-// It is a loop of step and wait. A step does everything that can be done at one time: it applies the cluster's reports,
-// requests the cluster's offer once a second, releases tasks, and saves progress. Then the driver waits for mail, for a
-// request, or for the next time at which something is due; an error is retried at the next look. Data that must not be
-// lost is in the journal before a step sees it, so a driver may be killed at any time.
+// Its goroutine alternates step and wait. A step does everything that can be done at one time: it applies the cluster's
+// reports, requests the cluster's offer once a second, releases tasks, and saves progress. Then the driver waits for
+// mail, for a request, or for the next time at which something is due; an error is retried at the next look. Data that
+// must not be lost is in the journal before a step sees it, so a driver may be killed at any time.
 type driver struct {
 	lg       *slog.Logger
 	clusters Clusters

@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// apart refuses a workflow in which one file of a task is inside another. A folder returned by a worker may contain
-// symbolic links to any place on this machine, and a file name through such a link would be read or written there. A
-// user without a source folder here may not be allowed to see this machine's files, so such names are refused.
+// apart refuses a workflow in which one file is inside another, as a/b is inside a. A folder returned by a worker may
+// contain symbolic links to any place on this machine, and a file name through such a link would be read or written
+// there. A user without a source folder here may not be allowed to see this machine's files, so such names are refused.
 func apart(flow *workflow.Workflow) error {
 	names := map[string]string{} // :: file → a task that names it
 	for i := range flow.Tasks {

@@ -166,7 +166,7 @@ const indexKept = 10 * time.Second
 
 // indexes caches the index that was read last. Its methods may be called from any goroutine.
 type indexes struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	of    corral.RunID
 	ended time.Time
 	index *index

@@ -23,7 +23,7 @@ import (
 // the JSON. It only grows: with about 250 bytes per task, it does not need compaction (100,000 tasks: about 25 MB).
 //
 // A batch is one write(2), so it survives the death of the process as soon as append has returned. There is no fsync,
-// because it must survive killed processes, not a loss of power.
+// because the journal must survive killed processes, not a loss of power.
 
 // lineMax is the maximum length of a line: a clustered job of 100,000 tasks stays below it, and a damaged file cannot
 // make the reader use more memory.
@@ -39,7 +39,7 @@ var (
 // journal appends records to an open file. Its methods may be called from any goroutine. Records are written at an
 // offset that the journal remembers, not at the file's end, so that the next write overwrites one that failed halfway.
 type journal struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	file *os.File   // nil: closed
 	end  int64      // offset after the last complete batch
 	torn int        // size of the last write if it failed; 0: it succeeded

@@ -30,7 +30,7 @@ type Manager struct {
 	changing sync.Mutex     // held while a run is changed from outside: cancelled, resumed, removed
 	running  sync.WaitGroup // of drivers
 
-	mu      sync.Mutex               // guards what follows
+	mu      sync.Mutex               // guards the fields below
 	life    context.Context          // context of all drivers; nil before Run
 	drivers map[corral.RunID]*driver // drivers that have not ended
 	begun   chan struct{}            // closed once each run that was not over when Run began has a driver
@@ -68,7 +68,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// rows reads all runs of all owners that are not DELETED, because they share folders of this machine.
+// rows reads the runs of all owners, except DELETED ones, because owners share folders of this machine.
 func (m *Manager) rows(ctx context.Context) ([]corral.Run, error) {
 	return store.ReadWhole(ctx, m.db, func(tx *store.WholeTx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{})

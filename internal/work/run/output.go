@@ -3,8 +3,8 @@ package run
 // This file serves the output of an active run's tasks: the output of all tasks as one stream (Next), or the output of
 // one task (Await). Both wait until there is output. No state is kept between two requests: each contains the place up
 // to which its client has read, so that idle clients cost nothing and a restarted corrald can continue to serve them.
-// The kernel does not report writes on every file system; files of running tasks are therefore read again and again,
-// with pauses that grow with the time that a look takes.
+// The kernel does not report writes on every file system, so the files of running tasks are polled, with pauses that
+// grow with the duration of a poll.
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ const (
 	longLine   = 64 << 10               // the beginning of a longer line is sent early
 )
 
-// A File is a file of a task of a run.
+// A File identifies a file of one of a run's tasks.
 type File struct {
 	Task    string
 	Attempt int    // 0: the last
@@ -189,7 +189,7 @@ func newTelling(
 }
 
 // tell processes the tasks that may have new output: the ended ones in the order of their ends, and then the running
-// ones, from a random one on, so that each has its turn when they are too many for one answer.
+// ones, from a random one on, so that each gets its turn when there are too many for one answer.
 func (t *telling) tell() (api.Output, error) {
 	var due []int
 	for i := range t.tasks {

@@ -54,8 +54,8 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 	return row, m.db.Request(ctx).Write(ctx, actor, entered(id, "retry of tasks", tasks))
 }
 
-// CancelTasks cancels tasks of an active run. Running tasks are requested to end, and killed if they do not; waiting
-// tasks never start, and tasks that depend on them are skipped.
+// CancelTasks cancels tasks of an active run. Running tasks are asked to end, and killed if they do not; waiting tasks
+// never start, and tasks that depend on them are skipped.
 func (m *Manager) CancelTasks(ctx context.Context, actor string, id corral.RunID, tasks []string) (corral.Run, error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()

@@ -38,7 +38,7 @@ func (w *simWorker) leavesAt() time.Time {
 type simCluster struct {
 	run func(execution.Task) (execution.Status, time.Duration) // result of a task and its duration; nil: Done, estimate
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	workers  []*simWorker
 	extra    []execution.Capacity // requested
 	sinks    map[corral.RunID]dispatch.Sink

@@ -23,7 +23,7 @@ type sink struct {
 	order sync.Mutex         // held so that the mail has the order of the journal; guards owed
 	owed  []execution.Record // sent to the driver, but refused by the journal
 
-	mu   sync.Mutex                 // guards what follows
+	mu   sync.Mutex                 // guards the fields below
 	jobs map[int64][]execution.Task // :: number of a released job → its tasks, shared with the cluster
 }
 

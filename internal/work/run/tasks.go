@@ -154,7 +154,7 @@ type room struct {
 	pack   bool
 }
 
-// A logged holds the data about a task that are needed to find the files of its attempts.
+// A logged holds the data needed to find the files of a task's attempts.
 type logged struct {
 	index          int
 	id             string

@@ -58,7 +58,7 @@ func (t *tab) write(
 	if err != nil {
 		return nil, err
 	}
-	for k := range t.kept { // tasks seemed to run there but did not
+	for k := range t.kept { // tasks only seemed to run there
 		if _, still := rows[k]; !still {
 			rows[k] = store.Taken{}
 		}

@@ -59,7 +59,8 @@ func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next
 	return tasks, next
 }
 
-// wants reports whether a task is selected that has a state since a time, which is zero if unknown.
+// wants reports whether the choice includes a task that has been in the given state since the given time; zero means
+// unknown.
 func (c *Choice) wants(state corral.TaskState, since time.Time) bool {
 	ended := state == corral.TaskDone || state == corral.TaskFailed
 	return (len(c.States) == 0 || slices.Contains(c.States, state)) &&
