@@ -68,7 +68,7 @@ func (as *additions) close() { as.closed = true }
 // also known for tasks that were cancelled or lost.
 type life struct {
 	gate               *gate // nil: the task does not wait
-	added, begun, over Msec  // begun: when it was last given to a worker
+	added, begun, over Msec  // begun: when the task was last given to a worker
 }
 
 // add adds tasks. A record that does not continue the sequence is a repetition or damaged, and is ignored.

@@ -124,7 +124,7 @@ func (us *units) addChanged(i int32, inputs []string) {
 	}
 }
 
-// span returns the time in which the last attempt at a task that ended had its worker, including the transfers of its
+// span returns the period in which a task's last attempt that ended occupied its worker, including the transfers of its
 // files.
 func (x *Execution) span(i int32) (from, to Msec) {
 	u, way := x.units.at(i), x.tally.ways[i]
@@ -169,7 +169,7 @@ func (x *Execution) tryElsewhere(i int32, why string) {
 	x.nextAttempt(i)
 }
 
-// renew gives a task that is over all its retries again. A task that was cancelled before its attempt began keeps the
+// renew restores all retries of a task that is over. A task that was cancelled before its attempt began keeps the
 // number of that attempt.
 func (x *Execution) renew(i int32) {
 	x.units.at(i).failures = 0

@@ -68,7 +68,7 @@ func (h hours) use(s stretch)   { h.add(s, 1, 0) }
 func (h hours) lose(s stretch)  { h.add(s, 0, 1) }
 func (h hours) waste(s stretch) { h.add(s, -1, 1) } // previously counted as used
 
-// stretch returns the period of the last attempt at a task that ended.
+// stretch returns the period of a task's last attempt that ended.
 func (x *Execution) stretch(i int32) stretch {
 	from, to := x.span(i)
 	return stretch{x.units.at(i).worker, x.plan.Tasks[i].CPUs, from, to}

@@ -36,7 +36,7 @@ func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	return c
 }
 
-// Offering returns the capacity of a worker on such a host with the given time left.
+// Offering returns the capacity of a worker on a host with these resources, with the given time left.
 func Offering(host corral.Resources, left time.Duration) Capacity {
 	return Capacity{CPUs: host.CPUs, MemoryMiB: host.MemoryMiB, GPUs: host.GPUs, DiskMiB: host.DiskMiB, Left: left}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// fewHops is the number of tasks whose overhead must be known before the mean is reported.
+// fewHops is the minimum number of measured overheads for which their mean is reported.
 const fewHops = 5
 
-// fewStarts is the number of them before the starts per second are reported.
+// fewStarts is the minimum number of measured overheads for which the starts per second are reported.
 const fewStarts = 10
 
 // overheads measures the cluster's overhead between tasks. A task can begin when its parents have ended and a worker

@@ -19,7 +19,7 @@ type Record struct {
 	Met      *Meeting    `json:"met,omitempty"`
 	CPUs     int         `json:"cpus,omitempty"` // registered at once: the maximum so far
 	Script   *ScriptEnd  `json:"script,omitempty"`
-	Resumed  bool        `json:"resumed,omitempty"` // failed tasks have all their retries again
+	Resumed  bool        `json:"resumed,omitempty"` // failed tasks get all their retries again
 	Added    *Addition   `json:"added,omitempty"`
 	Closed   bool        `json:"closed,omitempty"` // nothing more can be added
 

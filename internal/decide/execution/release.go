@@ -77,11 +77,11 @@ func (x *Execution) jobOf(j *job, tasks []int32) Job {
 }
 
 // split divides tasks that are loose together into jobs. Tasks in their first attempt share jobs; the others are alone,
-// so that a task is not repeated because of another. A list that takes longer than every worker stays, or is too large
-// for them, is divided into jobs as large as some worker could take; a task that no worker could take is a job alone.
-// The rest of a cluster is divided into jobs of half that time: workers have less time with every second that a job
-// waits, and jobs that just fit would be divided again and again until each task is alone. A task with a PRE script is
-// a separate cluster: split requests its script.
+// so that a task is not repeated because of another. A list that would take longer than any worker stays, or need more
+// than any worker has, is divided into jobs as large as some worker could take; a task that no worker could take is a
+// job alone. The rest of a cluster is divided into jobs of half that time: workers have less time with every second
+// that a job waits, and jobs that just fit would be divided again and again until each task is alone. A task with a PRE
+// script is a separate cluster: split requests its script.
 func (x *Execution) split(tasks []int32, offer Offer) (lists [][]int32) {
 	if len(tasks) == 1 {
 		switch i := tasks[0]; {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A roster numbers the workers that the run met; 0 is none.
+// A roster numbers the workers that the run has met; 0 means none.
 type roster struct {
 	workers []worker
 	index   map[string]int32

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Rules are the conditions in a workflow for a unit to run, and the meaning of its end. A unit is a task or a
+// Rules hold a workflow's conditions for the start of a unit, and the consequences of its end. A unit is a task or a
 // subworkflow. Rules may be shared.
 type Rules struct {
 	Priority   int  // units with a larger one start first

@@ -187,7 +187,7 @@ func (p *plan) tasksOf(cluster int) []int32 {
 	return p.members[from:to:to]
 }
 
-// leaves reports whether no task waits for any of these.
+// leaves reports whether none of the tasks has children.
 func (p *plan) leaves(tasks []int32) bool {
 	return !slices.ContainsFunc(tasks, func(i int32) bool { return len(p.Graph.Children(int(i))) > 0 })
 }

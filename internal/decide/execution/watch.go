@@ -13,7 +13,7 @@ type Watch struct {
 	Patience time.Duration // maximum duration of a shortage
 
 	lookAt     time.Time // time of the next look
-	stuckSince time.Time // since when nothing can run; zero: something runs or could
+	stuckSince time.Time // time since which nothing can run; zero: something runs or could
 }
 
 // Due reports whether a new offer is needed: every lookEvery, and before the run is declared stalled.
