@@ -72,8 +72,8 @@ func (c Caller) Has(g corral.Grant) bool { return c.IsAdministrator() || slices.
 // Sees reports whether the caller sees the objects of an owner.
 func (c Caller) Sees(owner string) bool { return c.IsAdministrator() || c.Name == owner }
 
-// MayUse checks whether an owner may use an object for a new one. It is the only place that decides this: owners may
-// use their own objects. place is the field of the request that names the object, name is the object's name, and of is
+// MayUse returns an error if an owner may not use an object in a request. Only this function decides it: owners may use
+// only their own objects. place is the field of the request that names the object, name is the object's name, and of is
 // its owner. The error is Forbidden; callers who cannot see the object get a NotFound error before this check.
 func MayUse(owner, place, name, of string) error {
 	if owner == of {

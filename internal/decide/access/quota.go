@@ -31,8 +31,8 @@ var Quotas = []Quota{
 // so a nil Most sets no limits.
 type Most map[string]int
 
-// Check returns an error if an owner who has a number of objects may not have more additional ones. The limits do not
-// apply to corrald's own user or to corrald itself.
+// Check returns an error if an owner's existing objects, has, and the requested ones, more, exceed a quota. Quotas do
+// not apply to corrald's own user or to corrald itself.
 func (m Most) Check(name, owner string, has, more int) error {
 	most := m[name]
 	if most <= 0 || Unlimited(owner) || has+more <= most {

@@ -1,7 +1,7 @@
 package access
 
-// The rules for tokens, and for creating them. A token cannot create one that may do more than itself or is valid for
-// longer: otherwise a stolen token would remain useful beyond its own expiry.
+// This file contains the rules for tokens and their creation. A token cannot create one that may do more than itself or
+// is valid for longer: otherwise a stolen token would remain useful beyond its own expiry.
 
 import (
 	"maps"

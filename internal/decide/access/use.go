@@ -45,8 +45,8 @@ func (u Use) Enter(now time.Time, owner string, body int64, l Limits) (Use, erro
 	return after, nil
 }
 
-// Hold adds more bytes to the own bytes that are held for one request of the owner, or returns an error if they must
-// not be read.
+// Hold adds bytes to those held for one request of the owner, of which own are held already, or returns an error if
+// they must not be read.
 func (u Use) Hold(owner string, own, more int64, l Limits) (Use, error) {
 	others := u.bodies - own
 	if l.Bodies > 0 && more > 0 && others > 0 && u.bodies+more > l.Bodies {

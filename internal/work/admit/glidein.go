@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Pilot is a request for a glidein at a site that is to join a cluster. The caller has read the rows of both; the
+// A Pilot is a request for a glidein that runs at a site and joins a cluster. The caller has read the rows of both; the
 // names in Request are used only in messages.
 type Pilot struct {
 	Request api.NewGlidein

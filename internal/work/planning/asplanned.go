@@ -34,10 +34,10 @@ func Runtimes(ctx context.Context, db *store.DB, labels map[string]string) (map[
 	return runtimes, err
 }
 
-// AsPlanned sets the estimates of a run's tasks to those with which its plan was made, regardless of their origin. The
-// decisions which tasks a worker starts before its pilot leaves, and how the plan is revised, are then based on the
-// same estimates as the pilots. If it changes flow, it removes the workflow's text from the request. If the plan was
-// made for other tasks, both remain unchanged.
+// AsPlanned sets the estimates of a run's tasks to those with which its plan was made, regardless of their origin.
+// Decisions about the tasks that a worker starts before its pilot leaves, and about revisions of the plan, are then
+// based on the same estimates as the pilots. If it changes flow, it removes the workflow's text from the request. If
+// the plan was made for other tasks, both remain unchanged.
 func AsPlanned(in *api.NewRun, flow *workflow.Workflow, runtimes map[string]time.Duration) {
 	if estimate(flow, runtimes) {
 		in.Workflow = nil

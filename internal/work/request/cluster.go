@@ -21,9 +21,9 @@ var (
 	kinds       = []corral.ClusterKind{corral.Embedded, corral.Condor}
 )
 
-// Cluster returns the cluster that is requested. If the request names an address for a new pool, that address becomes
-// the collector, with port 0 if the request omits the port. The token is not part of a cluster, and messages do not
-// contain it.
+// Cluster returns the requested cluster. If the request names an address for a new pool, that address becomes the
+// collector, with port 0 if the request omits the port. The token is not part of a cluster, and messages do not contain
+// it.
 func Cluster(in api.NewCluster) (corral.Cluster, error) {
 	var k checker
 	k.name("name", in.Name)

@@ -16,8 +16,7 @@ import (
 
 const maxBrokers = 16
 
-// Glidein returns the glidein that is requested, as far as it does not depend on its site and cluster; Place adds the
-// rest.
+// Glidein returns the requested glidein, without the values that depend on its site and cluster, which Place adds.
 func Glidein(in api.NewGlidein, now time.Time) (corral.Glidein, error) {
 	var k checker
 	k.invalid(in.Site == "", "site", "missing")

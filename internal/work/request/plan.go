@@ -54,7 +54,7 @@ func CheckPlan(in *api.NewPlan) error {
 	default:
 		g.Objective, g.Tradeoff = plan.Tradeoff, cmp.Or(g.Tradeoff, 0.5)
 	}
-	k.invalid(g.Objective == plan.CPUs && g.Deadline == 0, "objective", "to minimize cpus requires a deadline")
+	k.invalid(g.Objective == plan.CPUs && g.Deadline == 0, "objective", "minimizing cpus requires a deadline")
 	return k.err
 }
 

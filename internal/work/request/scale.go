@@ -11,7 +11,7 @@ import (
 // scaleIdle is the default time after which workers without work leave.
 const scaleIdle = corral.Seconds(time.Minute)
 
-// Scale returns the scale that is requested, as far as it does not depend on its sites and its cluster.
+// Scale returns the requested scale, without checks that depend on its sites and its cluster.
 func Scale(in api.NewScale) (corral.Scale, error) {
 	s := corral.Scale{
 		Sites: in.Sites, Min: in.Min, Max: in.Max, CPUs: in.CPUs,

@@ -27,8 +27,8 @@ const (
 // variableRoot matches a root that begins with a variable of the site, which only a login there can expand.
 var variableRoot = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*(/|$)`)
 
-// Site returns the site that is requested. The default root is in the folder here for a local site, and otherwise below
-// the user's home directory. A root that begins with a variable remains unchanged until a login at the site expands it
+// Site returns the requested site. The default root is in the folder here for a local site, and otherwise below the
+// user's home directory. A root that begins with a variable remains unchanged until a login at the site expands it
 // (CheckRoot).
 func Site(in api.NewSite, here string) (corral.Site, error) {
 	var k checker
@@ -104,7 +104,8 @@ func (k *checker) root(in api.NewSite, contact gridsite.Contact, here string) st
 func CheckRoot(root string) error {
 	var k checker
 	k.invalid(strings.ContainsFunc(root, unicode.IsControl), "root", "%.80q contains a control character", root)
-	k.invalid(strings.ContainsRune(root, utf8.RuneError), "root", "%.80q is not in UTF-8", root) // as decoded
+	// The JSON decoder has replaced invalid UTF-8.
+	k.invalid(strings.ContainsRune(root, utf8.RuneError), "root", "%.80q is not in UTF-8", root)
 	k.invalid(len(root) > maxRoot, "root", "it has %d bytes, and the maximum is %d", len(root), maxRoot)
 	for name := range strings.SplitSeq(root, "/") {
 		k.invalid(len(name) > maxFileName, "root",

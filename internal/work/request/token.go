@@ -13,7 +13,7 @@ import (
 
 var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// Token returns the token that who requests at now, without an id; access.CheckMint decides whether who may create it.
+// Token returns the token requested by who at now, without an id; access.CheckMint decides whether who may create it.
 // The default owner is who, which is refused for corrald's own user, who does not need a token.
 func Token(in api.NewToken, who access.Caller, now time.Time) (corral.Token, error) {
 	var k checker
