@@ -19,7 +19,7 @@ var Quotas = []Quota{
 	{"sites", "sites", 100, "corral site remove SITE"},
 	{"clusters", "clusters", 100, "corral cluster remove CLUSTER"},
 	{"glideins", "glideins that are not over", 10_000, "corral glidein remove ID"},
-	{"runs", "runs, those that are over among them", 20_000, "corral runs remove ID"},
+	{"runs", "runs, including those that are over", 20_000, "corral runs remove ID"},
 	{"runs-open", "runs that are not over", 2000, "corral runs cancel ID"},
 	{"plans", "plans", 20_000, "corral plan remove ID"},
 	{"profiles", "profiles", 1000, "corral profile remove NAME"},

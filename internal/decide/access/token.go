@@ -68,7 +68,7 @@ func CheckName(owner string) error {
 	switch {
 	case !ownerForm.MatchString(owner):
 		return corral.ErrorAt(corral.Invalid, "owner",
-			"%.80q is not a name: want 1 to 32 small letters, digits, '_' and '-', the first a letter", owner)
+			"%.80q is not a name: want 1 to 32 lowercase letters, digits, '_' and '-', the first a letter", owner)
 	case slices.Contains(reserved, owner):
 		return corral.ErrorAt(corral.Invalid, "owner", "%s is reserved for corrald itself or its own user", owner)
 	}

@@ -91,7 +91,7 @@ func newScoping(s *Spec) (scoping, error) {
 		c.outer[k+1] = around
 		for i := sub.First; i < sub.End; i++ {
 			if c.inside[i] != around {
-				return c, fmt.Errorf("subworkflow %q is not in one other", sub.Name)
+				return c, fmt.Errorf("subworkflow %q overlaps another one", sub.Name)
 			}
 			c.inside[i] = int32(k + 1)
 		}
@@ -116,7 +116,7 @@ func (c *scoping) checkCategory(s int32) error {
 	for i := sub.First; mine != 0 && i < sub.End; i++ {
 		for unit, at := int32(i), c.around(int32(i)); at != c.outer[s]; unit, at = c.unitOf(at), c.outer[at] {
 			if unit != c.unitOf(s) && c.rules(unit).Category == mine {
-				return fmt.Errorf("task %q is in the category of the subworkflow that it is in, %q",
+				return fmt.Errorf("task %q has the same category as its subworkflow %q",
 					c.spec.Tasks[i].ID, sub.Name)
 			}
 		}

@@ -147,11 +147,11 @@ func TestCheck(t *testing.T) {
 		{"one that waits for itself", [][2]int{{0, 2}, {2, 1}}, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}},
 			"the order of the subworkflows is a cycle: "},
 		{"one half in another", nil, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}, {Name: "t", First: 1, End: 3}},
-			`subworkflow "t" is not in one other`},
+			`subworkflow "t" overlaps another one`},
 		{"one of tasks that are not there", nil, nil, []execution.SubSpec{{Name: "s", First: 3, End: 9}},
 			`subworkflow "s" has tasks 3 to 9 of 4`},
 		{"one whose task waits for its end", nil, net, []execution.SubSpec{{Name: "s", End: 2, Rules: net}},
-			`task "b" is in the category of the subworkflow that it is in, "s"`},
+			`task "b" has the same category as its subworkflow "s"`},
 		{"a final task that is not last", [][2]int{{1, 2}}, &execution.Rules{Final: true}, nil, `final task "b" has children`},
 	} {
 		g, err := dag.New(4, c.edges)

@@ -45,7 +45,7 @@ func CheckRun(who access.Caller, in api.NewRun) error {
 }
 
 // hostPaths refuses folders on corrald's host that the caller may not name. A workflow without source_dir cannot have
-// initial inputs or scripts; scripts would run as corrald's user.
+// its own inputs or scripts; scripts would run as corrald's user.
 func hostPaths(who access.Caller, in api.NewRun) error {
 	return access.CheckPaths(who, access.Place{Field: "source_dir", Path: in.SourceDir},
 		access.Place{Field: "dir", Path: in.Dir}, access.Place{Field: "done_dir", Path: in.DoneDir},

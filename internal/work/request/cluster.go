@@ -47,8 +47,8 @@ func Cluster(in api.NewCluster) (corral.Cluster, error) {
 // owned checks the request for a pool that corrald is to run, and returns the address at which the pool is to listen;
 // empty means any.
 func (k *checker) owned(in api.NewCluster) (address string) {
-	k.invalid(in.Token != "", "token", "needs collector as well: which pool does it belong to?")
-	k.invalid(in.Schedd != "", "schedd", "needs collector as well: which pool does it belong to?")
+	k.invalid(in.Token != "", "token", "requires collector, the address of its pool")
+	k.invalid(in.Schedd != "", "schedd", "requires collector, the address of its pool")
 	if in.Address == "" {
 		return ""
 	}

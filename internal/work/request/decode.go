@@ -196,7 +196,7 @@ func number(place string, value json.RawMessage, v reflect.Value) error {
 		return r.outside(place, v, value, err)
 	case err != nil:
 		return corral.ErrorAt(corral.Invalid, place,
-			"want %s in digits alone, not %.40s", wanted(place, v.Type()), value)
+			"want %s, in digits only, not %.40s", wanted(place, v.Type()), value)
 	}
 	return nil
 }

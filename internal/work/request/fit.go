@@ -86,7 +86,7 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 	if machine.CPUs == 0 || k.err != nil { // 0: unknown
 		return k.err
 	}
-	k.unsatisfiable(g.CPUs > machine.CPUs, "cpus", "%d of each host; %s has %d", g.CPUs, what, machine.CPUs)
+	k.unsatisfiable(g.CPUs > machine.CPUs, "cpus", "each host needs %d; %s has %d", g.CPUs, what, machine.CPUs)
 	k.unsatisfiable(g.Hosts*g.MemoryMiB > machine.MemoryMiB && machine.MemoryMiB > 0, "memory_mib",
 		"%d hosts with %d MiB each; %s, which all of them are, has %d MiB",
 		g.Hosts, g.MemoryMiB, what, machine.MemoryMiB)

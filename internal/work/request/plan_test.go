@@ -93,7 +93,7 @@ func TestNumbersOfAPlan(t *testing.T) {
 		`{"goal": {"confidence": "high"}}`:                     "confidence: want a number from 0 to 1, not a string",
 		`{"seed": 9007199254740992}`:                           "seed: 9007199254740992 is not between 0 and",
 		`{"seed": -1}`:                                         "seed: -1 is not between 0",
-		`{"seed": 1.5}`:                                        "seed: want a " + seed + " in digits alone, not 1.5",
+		`{"seed": 1.5}`:                                        "seed: want a " + seed + ", in digits only, not 1.5",
 		`{"goal": {"budget": {"amount": 1e13, "unit": "ch"}}}`: "amount: 1e13 is not between 0 and",
 		`{"goal": {"budget": {"amount": "40", "unit": "ch"}}}`: "amount: want a decimal number " + money +
 			" with at most six digits behind the point, not a string",

@@ -49,8 +49,8 @@ func (l layout) script(unit string, post bool) string {
 	return filepath.Join(l.dir, scriptDir, unit+kind)
 }
 
-// create creates the directory with the workflow, which the function write writes, and with links to its initial
-// inputs. D must be new or empty. If create fails, it removes its files.
+// create creates the directory with the workflow, which the function write writes, and with links to its own inputs. D
+// must be new or empty. If create fails, it removes its files.
 func (l layout) create(write func(io.Writer) error, links []link) error {
 	if err := l.claim(); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (l layout) purge() (became string, err error) {
 		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
 	}
 	lacks := func(name string) bool { return !slices.Contains(names, name) }
-	const another = "its directory stays: %s has no %s, so it is not taken for the run's"
+	const another = "its directory stays: %s has no %s, so it does not belong to the run"
 	switch {
 	case len(names) > 0 && lacks(workflowFile):
 		return fmt.Sprintf(another, l.dir, workflowFile), nil
@@ -187,9 +187,9 @@ func (l layout) purge() (became string, err error) {
 	case err != nil:
 		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
 	case len(names) == 1:
-		return fmt.Sprintf("its directory stays: %s has %s, which is not the run's", l.dir, names[0]), nil
+		return fmt.Sprintf("its directory stays: %s has %s, which does not belong to the run", l.dir, names[0]), nil
 	case len(names) > 1:
-		const more = "its directory stays: %s has %s and %d more, which are not the run's"
+		const more = "its directory stays: %s has %s and %d more, which do not belong to the run"
 		return fmt.Sprintf(more, l.dir, names[0], len(names)-1), nil
 	}
 	return "its directory was deleted", nil
@@ -207,5 +207,5 @@ func (l layout) names() (names []string, err error) {
 	return names, err
 }
 
-// A link is one of the workflow's initial inputs: its name below D/data, and the file that it represents.
+// A link is one of the workflow's own inputs: its name below D/data, and the file that it represents.
 type link struct{ name, source string }

@@ -320,7 +320,7 @@ func TestRemove(t *testing.T) {
 		}
 		for id, purge := range map[corral.RunID]bool{kept.ID: false, purged.ID: true} {
 			row, err := w.manager.Remove(asLocal(t), "ann", id, purge)
-			said := strings.HasSuffix(row.Reason, "has notes.txt, which is not the run's")
+			said := strings.HasSuffix(row.Reason, "has notes.txt, which does not belong to the run")
 			if err != nil || row.State != corral.RunDeleted || said != purge {
 				t.Errorf("Remove(%v) = %s (%s), %v", purge, row.State, row.Reason, err)
 			}
@@ -377,8 +377,8 @@ func TestPurgeSaysWhatStays(t *testing.T) {
 		want    string
 	}{
 		{nil, "its directory was deleted"},
-		{[]string{"notes"}, "its directory stays: DIR has notes, which is not the run's"},
-		{[]string{"a", "b", "c"}, "its directory stays: DIR has a and 2 more, which are not the run's"},
+		{[]string{"notes"}, "its directory stays: DIR has notes, which does not belong to the run"},
+		{[]string{"a", "b", "c"}, "its directory stays: DIR has a and 2 more, which do not belong to the run"},
 	} {
 		l := layout{filepath.Join(t.TempDir(), "[d]*")}
 		if err := l.create(text("{}"), []link{{"sub/in.txt", "/dev/null"}}); err != nil {

@@ -160,10 +160,10 @@ func (p *plan) complete(jobs []execution.Job) []execution.Job {
 	return jobs
 }
 
-// inputs returns links to the files that must exist before the workflow runs: its initial inputs below dir, and the
-// outputs of tasks that were done before, below doneDir or else below dir. One Invalid error names all missing files,
-// except files that a script may make before they are read. The links include the files that scripts need. They also
-// include earlier outputs in doneDir that no task needs, so that the results are complete.
+// inputs returns links to the files that must exist before the workflow runs: its own inputs below dir, and the outputs
+// of tasks that were done before, below doneDir or else below dir. One Invalid error names all missing files, except
+// files that a script may make before they are read. The links include the files that scripts need. They also include
+// earlier outputs in doneDir that no task needs, so that the results are complete.
 func inputs(flow *workflow.Workflow, dir, doneDir string) ([]link, error) {
 	needed, scripted := flow.Needed(), flow.MadeByScripts()
 	if dir == "" {
@@ -173,7 +173,7 @@ func inputs(flow *workflow.Workflow, dir, doneDir string) ([]link, error) {
 	}
 	if (len(needed) > 0 || flow.Scripts()) && dir == "" {
 		return nil, corral.ErrorAt(corral.Invalid, "source_dir",
-			"missing: the workflow has initial inputs or scripts, "+
+			"missing: the workflow has its own inputs or scripts, "+
 				"which must be in a folder on corrald's host")
 	}
 	if (len(needed) > 0 || flow.Scripts()) && !filepath.IsAbs(dir) {

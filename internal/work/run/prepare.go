@@ -132,7 +132,7 @@ type candidate struct {
 	options corral.RunOptions // complete
 }
 
-// checked makes the plan of a request's workflow, and finds the files that it needs: its initial inputs, and earlier
+// checked makes the plan of a request's workflow, and finds the files that it needs: its own inputs, and earlier
 // outputs.
 //
 // rows lists all runs: unchanged results may be reused from one of them.

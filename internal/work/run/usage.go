@@ -43,7 +43,7 @@ func (p *progress) account(ctx context.Context, now time.Time, x *execution.Exec
 		return err
 	})
 	if err != nil {
-		p.lg.Warn("saving what the run's tasks took", "error", err)
+		p.lg.Warn("saving the usage of the run's tasks", "error", err)
 		return
 	}
 	p.tab.kept = rows
