@@ -106,8 +106,8 @@ func SiteOfPlan(tx *store.Tx, at map[string]corral.SiteID, name string) (corral.
 	}
 	site, err := tx.Site(id)
 	if err == nil && site.State == corral.SiteDeleted {
-		err = corral.ErrorAt(corral.Conflict, "site", "%s, for which the plan was made, has been removed: make the plan "+
-			"again", name)
+		err = corral.ErrorAt(corral.Conflict, "site", "%s, for which the plan was made, has been removed: make the "+
+			"plan again", name)
 	}
 	return site, err
 }
