@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A request is in progress for an owner, with the bytes held for it.
+// A request is an owner's request in progress, with the number of bytes held for it.
 type request struct {
 	owner string
 	held  int64

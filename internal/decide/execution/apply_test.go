@@ -176,8 +176,8 @@ func TestKilledForItsMemory(t *testing.T) {
 	}
 }
 
-// A worker that was silent until its lease ended had its tasks only while it was present: the lost work is the time
-// that they ran, not the wait. A record without that time, from an older corrald, counts until the record.
+// A worker that was silent until its lease ended had its tasks only while it was present: the lost work is the time for
+// which they ran, not the wait. A record without that time, from an older corrald, counts until the record.
 func TestLostWorkUntilTheWorkerWasThere(t *testing.T) {
 	t.Parallel()
 	for until, want := range map[Msec]time.Duration{0: 27 * time.Second, 11_000: 10 * time.Second, 500: 0, 99_000: 27 * time.Second} {

@@ -391,7 +391,7 @@ func anyClusters(t *rapid.T, s execution.Spec) [][]int {
 }
 
 // For any order of a cluster's events, and wherever corrald is killed: the replayed execution equals the live one, no
-// task runs again when done or before its parents are done, no attempt number is used twice, and everything ends.
+// task runs before its parents are done or after it is done, no attempt number is used twice, and everything ends.
 func TestExecutionProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

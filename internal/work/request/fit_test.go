@@ -134,7 +134,7 @@ func TestGlideinIsWithinMachine(t *testing.T) {
 	}
 }
 
-// A site whose options prevent pilots from starting is refused; one of whose queues at least one is open is not.
+// A site whose options prevent pilots from starting is refused; a site with at least one open queue is not.
 func TestSiteIsOpen(t *testing.T) {
 	t.Parallel()
 	site := surveyed()

@@ -45,7 +45,7 @@ func TestCancellingWaitsForWorkersOnly(t *testing.T) {
 	now := time.Now()
 	s := newState(mustPlan(t, mustOptions("none"), spec{ID: "one"}, spec{ID: "two"}))
 	s.x.Release(now, execution.Offer{})
-	s.x.Apply(execution.Record{Returned: &execution.Giveback{Seqs: []int64{1}}}) // only 1 may be released
+	s.x.Apply(execution.Record{Returned: &execution.Giveback{Seqs: []int64{1}}}) // only task one may be released
 	d := &driver{queue: newSimCluster(), state: s, progress: &progress{}}
 	d.scripts = newScripter(asLocal(t), s.plan, nil)
 	d.progress.row.Tasks = s.x.Counts()

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A run whose directory or data are removed ends FAILED with the reason: soon after the removal if a long task is
+// A run whose directory or data folder is removed ends FAILED with the reason: soon after the removal if a long task is
 // running, and at its end if all tasks are over. Its running tasks are detached.
 func TestRemovedDirectoryEndsTheRun(t *testing.T) {
 	for name, removed := range map[string]func(dir string) string{
