@@ -177,7 +177,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	})
 	u.must("up")
-	u.wantNo(3, []string{"root", "only 2 MiB may be written at " + disk}, "site", "create", "small", "--contact", "local:", "--batch", "fork", "--root", disk+"/root")
+	u.wantNo(3, []string{"root", "only 2 MiB of disk or quota are free at " + disk}, "site", "create", "small", "--contact", "local:", "--batch", "fork", "--root", disk+"/root")
 	if left, err := os.ReadDir(disk); err != nil || len(left) != 0 {
 		t.Errorf("left there: %v, %v", left, err)
 	}

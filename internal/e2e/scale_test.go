@@ -16,7 +16,7 @@ func TestScaledCluster(t *testing.T) {
 	u.must("up")
 	terms := []string{"cluster", "scale", "default", "--site", "local", "--max", "2", "--walltime", "10m", "--idle", "2s"}
 	u.must(terms...)
-	if a := u.corral(terms...); a.code == 0 || !strings.Contains(a.stderr, "is scaled already") {
+	if a := u.corral(terms...); a.code == 0 || !strings.Contains(a.stderr, "is already scaled") {
 		t.Errorf("a second one: exit code %d: %s", a.code, a.stderr)
 	}
 	run := u.must("run", u.workflow("steps", u.behind("go", 2, steps(12, 100*time.Millisecond))...), "--detach", "-q")

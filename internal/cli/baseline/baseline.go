@@ -64,7 +64,7 @@ type counts struct {
 // Failed; a missing program is an error of kind NotFound.
 func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err error) {
 	if len(argv) == 0 || runs < 1 {
-		return b, corral.Errorf(corral.Invalid, "nothing to run: name a command, and the number of runs")
+		return b, corral.Errorf(corral.Invalid, "nothing to run: give a command and a number of runs")
 	}
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return b, corral.Errorf(corral.NotFound, "there is no program %q", argv[0])
@@ -138,7 +138,7 @@ func once(ctx context.Context, perf string, argv []string) (c counts, err error)
 	return c, nil
 }
 
-// grace is how long processes left behind by a command may hold its standard error open.
+// grace is the maximum time for which processes left behind by a command may hold its standard error open.
 const grace = time.Second
 
 // time runs a command in a process group of its own, and ends the whole group on an interruption, because killing perf
@@ -215,7 +215,7 @@ func (c *counts) read(text string) {
 	c.counted = c.instructions > 0 && c.cycles > 0
 }
 
-// summary combines runs. It reports counts only if all runs were counted.
+// summary combines runs. It includes counts only if all runs were counted.
 func summary(all []counts) Baseline {
 	b := Baseline{Runs: len(all), Source: Perf, Wall: spread(all, func(c counts) float64 { return c.wall.Seconds() })}
 	var instructions, cycles, busy float64

@@ -1,18 +1,20 @@
-// Package access decides who may do what. It is pure: it sees no request and no database, and the time is an argument.
+// Package access decides who may do what. It is pure: it does not access requests or the database, and the time is an
+// argument.
 //
-// A Caller performs an Operation on an Object; Allows turns the three into a Verdict. A Caller comes from a token (Of),
-// or is Local: the user as whom corrald runs, who alone may open its socket. The rules, in the order in which they are
-// applied:
+// A Caller performs an Operation on an Object; Allows turns the three into a Verdict. A Caller is derived from a token
+// (Of), or is Local: the user who runs corrald, the only one who may open its socket. The rules, in the order in which
+// they are applied:
 //
-//  1. health and the contract are everybody's; all else wants a caller;
-//  2. a token with scopes does nothing outside of them, even an administrator's;
-//  3. an administrator may do all the rest;
-//  4. a user may do everything with objects of their own, and sees no others: they appear not to exist;
-//  5. packages and mirrors are shared: users read them, and change them only if that was granted;
-//  6. what is in no table here is the administrators': a route that somebody adds is closed until it has a line.
+//  1. health checks and the API description are open to everyone; everything else requires a caller;
+//  2. a token with scopes allows nothing outside them, even an administrator's token;
+//  3. an administrator may do everything else;
+//  4. users may do everything with their own objects, and do not see others, which appear not to exist;
+//  5. packages and mirrors are shared: users may read them, and may change them only with a grant;
+//  6. anything not in a table here is reserved for administrators: a new route is closed until it has an entry.
 //
-// The effects are elsewhere: internal/service/central finds out who asks, internal/store shows a transaction only what
-// its caller sees, internal/service/rest answers. host.go bounds what a request may name on corrald's own host.
+// Other packages apply the decisions: internal/service/central identifies the caller, internal/store limits a
+// transaction to the objects that its caller sees, and internal/service/rest answers. host.go limits the paths and
+// addresses of corrald's own host that a request may name.
 package access
 
 import (
@@ -24,55 +26,55 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Caller is who asks. The zero value is nobody.
+// A Caller is the user who makes a request. The zero value has no rights.
 type Caller struct {
-	Name   string // the owner of what it creates, and the actor of what it changes
+	Name   string // owner of the objects it creates, and actor of the changes it makes
 	Role   corral.Role
-	Scopes []string // none: all that the role may
+	Scopes []string // empty: everything that the role may do
 	Grants []corral.Grant
-	Token  corral.TokenID // 0: it came through corrald's own socket
+	Token  corral.TokenID // 0: the request came through corrald's own socket
 	Until  time.Time      // when its token expires; zero: never
 }
 
-// LocalName is what histories call the user whose corrald it is.
+// LocalName is the name in histories of the user who runs corrald.
 const LocalName = "local"
 
-// Local is who may open corrald's own socket.
+// Local is the caller who may open corrald's own socket.
 var Local = Caller{Name: LocalName, Role: corral.RoleAdministrator}
 
-// reserved are names that no token may act under: what corrald calls its own user, and itself.
+// reserved lists names that the owner of a token must not have: those of corrald's own user and of corrald itself.
 var reserved = []string{LocalName, "corrald"}
 
-// For is an owner for whom corrald itself does something: it sees and may do what that owner may. Background work puts
-// it into the context of what it shares with requests, such as the methods of run.Manager, which find a run for the
-// caller of their context.
+// For returns the caller for work that corrald does on behalf of an owner, with that owner's rights. Background work
+// puts it into the context of calls that it shares with requests, such as the methods of run.Manager, which look up a
+// run for the caller of their context.
 func For(owner string) Caller { return Caller{Name: owner, Role: corral.RoleUser} }
 
-// Of is the caller with a token, or, as an Unauthenticated error, why the token is not good any more.
+// Of returns the caller with a token, or an Unauthenticated error if the token has been revoked or has expired.
 func Of(t corral.Token, now time.Time) (Caller, error) {
 	switch {
 	case t.State != corral.TokenValid:
 		return Caller{}, corral.Errorf(corral.Unauthenticated, "the token %q was revoked: ask for another", t.Name)
 	case t.Expired(now):
 		return Caller{}, corral.Errorf(corral.Unauthenticated,
-			"the token %q has expired at %s: ask for another", t.Name,
+			"the token %q expired at %s: ask for another", t.Name,
 			t.ExpiresAt.Format(time.RFC3339))
 	}
 	return Caller{t.Owner, t.Role, t.Scopes, t.Grants, t.ID, t.ExpiresAt}, nil
 }
 
-// IsAdministrator reports whether the caller sees everybody's objects.
+// IsAdministrator reports whether the caller sees the objects of all owners.
 func (c Caller) IsAdministrator() bool { return c.Role == corral.RoleAdministrator }
 
-// Has reports whether something was granted to the caller; administrators have everything.
+// Has reports whether the caller has a grant; administrators have all grants.
 func (c Caller) Has(g corral.Grant) bool { return c.IsAdministrator() || slices.Contains(c.Grants, g) }
 
-// Sees reports whether objects of an owner are there for the caller.
+// Sees reports whether the caller sees the objects of an owner.
 func (c Caller) Sees(owner string) bool { return c.IsAdministrator() || c.Name == owner }
 
-// MayUse refuses what points at another object that its owner may not use. It is the only judge of that: an owner may
-// use what is their own. place is the field of the request that names the object, name is what that is called, and of
-// is its owner. The error is Forbidden; who may not even see the object gets a NotFound error before this is asked.
+// MayUse returns an error if an owner may not use an object in a request. Only this function decides it: owners may use
+// only their own objects. place is the field of the request that names the object, name is the object's name, and of is
+// its owner. The error is Forbidden; callers who cannot see the object get a NotFound error before this check.
 func MayUse(owner, place, name, of string) error {
 	if owner == of {
 		return nil
@@ -81,18 +83,18 @@ func MayUse(owner, place, name, of string) error {
 		name, of)
 }
 
-// An Operation is what is asked for.
+// An Operation is the action that a request asks for.
 type Operation struct {
 	Resource string // the noun: sites, glideins, …, or the only word of a path such as /metrics
-	Reads    bool   // it changes nothing
+	Reads    bool   // it does not change anything
 }
 
-// questions are paths that are posted to because the question is too long for a query: they change nothing. A star
-// stands for one part of a path.
+// questions lists paths of POST requests that change nothing: they use POST because the request is too long for a
+// query. A star stands for one element of a path.
 var questions = []string{"/v1/runs/dry-run", "/v1/runs/*/output"}
 
-// OperationOf is the operation of a request, by its method and path. No request has one that this does not name: a path
-// that no route has is an operation, too.
+// OperationOf returns the operation of a request, given its method and path. Every request has one, even if its path
+// does not match a route.
 func OperationOf(method, path string) Operation {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if len(parts) > 1 && parts[0] == "v1" {
@@ -101,7 +103,7 @@ func OperationOf(method, path string) Operation {
 	return Operation{Resource: parts[0], Reads: method == "GET" || method == "HEAD" || asks(method, path)}
 }
 
-// asks reports whether a request is a question.
+// asks reports whether a request is one of the questions.
 func asks(method, path string) bool {
 	return method == "POST" && slices.ContainsFunc(questions, func(pattern string) bool {
 		want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
@@ -109,17 +111,17 @@ func asks(method, path string) bool {
 	})
 }
 
-// A kind of resource says whose its objects are.
+// A kind of resource defines who may access its objects.
 type kind int
 
 const (
-	administered kind = iota // the administrators': also what is not listed
-	open                     // everybody's, without a token
-	owned                    // each object is its owner's
-	shared                   // everybody reads
+	administered kind = iota // only administrators; also the kind of resources not listed
+	open                     // everyone, without a token
+	owned                    // the owner of each object
+	shared                   // everyone may read
 )
 
-// kinds has every resource that users may ask for.
+// kinds lists every resource that users may request.
 var kinds = map[string]kind{
 	"healthz": open, "readyz": open, "openapi.yaml": open,
 	"sites": owned, "glideins": owned, "clusters": owned, "runs": owned, "plans": owned, "profiles": owned,
@@ -128,20 +130,21 @@ var kinds = map[string]kind{
 	"packages": shared, "mirrors": shared,
 }
 
-// An Object is what an operation is about. The zero value is none: a list, or something that is to be created.
+// An Object is the target of an operation. The zero value is for operations without one: to list objects, or to create
+// one.
 type Object struct{ Owner string }
 
-// A Verdict is what becomes of a request.
+// A Verdict is the decision on a request.
 type Verdict string
 
 const (
 	Allowed         Verdict = "allowed"
 	Unauthenticated Verdict = "unauthenticated" // HTTP 401
 	Forbidden       Verdict = "forbidden"       // HTTP 403
-	Hidden          Verdict = "hidden"          // HTTP 404: that there is such an object is not said either
+	Hidden          Verdict = "hidden"          // HTTP 404: not even the existence of the object is disclosed
 )
 
-// Allows decides whether a caller may do something; nil is a request without a token that is good.
+// Allows decides whether a caller may perform an operation; who is nil for a request without a valid token.
 func Allows(who *Caller, what Operation, of Object) Verdict {
 	kind := kinds[what.Resource]
 	switch {
@@ -161,15 +164,15 @@ func Allows(who *Caller, what Operation, of Object) Verdict {
 	return Forbidden
 }
 
-// callerKey is under which a context has its caller.
+// callerKey is the key of the caller in a context.
 type callerKey struct{}
 
-// With is ctx with the caller on whose behalf everything is done that is done with it.
+// With returns a context with the caller on whose behalf operations with that context are performed.
 func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// From returns the caller of ctx; ok is false if it has none, and then nothing may be done for anybody.
+// From returns the caller of ctx. If ok is false, ctx has no caller, and no operation is allowed.
 func From(ctx context.Context) (Caller, bool) {
 	c, ok := ctx.Value(callerKey{}).(Caller)
 	return c, ok

@@ -68,7 +68,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// What no table has is closed to all but administrators, and a name of a role that nobody knows opens nothing.
+// Resources that are not in a table are closed to all but administrators, and an unknown role grants nothing.
 func TestUnknownIsClosed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -133,7 +133,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A token makes none that may do more than itself.
+// A token cannot create one that may do more than itself.
 func TestCheckMint(t *testing.T) {
 	t.Parallel()
 	until := with(ann, func(c *Caller) { c.Until = noon })
@@ -150,7 +150,7 @@ func TestCheckMint(t *testing.T) {
 		name string
 		who  *Caller
 		make corral.Token
-		at   string // the field that is refused
+		at   string // field that is refused
 	}{
 		{"one's own", &ann, mine, ""},
 		{"another's", &ann, as(func(k *corral.Token) { k.Owner = "bob" }), "owner"},
@@ -183,7 +183,7 @@ func TestCheckMint(t *testing.T) {
 	}
 }
 
-// Whatever a token's scopes are, what it makes reaches no operation that it does not reach itself.
+// A token created with another one allows only operations that the other one allows, whatever the scopes.
 func TestMintedTokensReachNoFurther(t *testing.T) {
 	t.Parallel()
 	scope := rapid.Custom(func(t *rapid.T) string {
@@ -248,7 +248,7 @@ func TestHost(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		err  error
-		want corral.Kind // "": nothing is refused
+		want corral.Kind // "": accepted
 	}{
 		{"a path", CheckPaths(ann, Place{"dir", ""}, Place{"source_dir", "/etc"}), corral.Forbidden},
 		{"no path", CheckPaths(ann, Place{"dir", ""}), ""},
@@ -280,8 +280,8 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// However requests come, no more are let in during a span than the burst and what flows back in it, and one that waits
-// as long as it is told is let in.
+// During any span, the bucket admits at most the burst plus the refill in that span. A request that waits as long as it
+// is told is admitted.
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -330,7 +330,7 @@ func TestBucketEnds(t *testing.T) {
 	}
 }
 
-// From finds what With has put there, and nobody where nobody is.
+// From returns the caller that With has added, and false for a context without one.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	r, err := http.NewRequestWithContext(With(t.Context(), ann), http.MethodGet, "/", nil)

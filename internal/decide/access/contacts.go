@@ -9,21 +9,21 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Contacts are the hosts to which a central corrald goes for its users. The zero value allows none.
+// Contacts are the hosts to which a central corrald connects for its users. The zero value allows none.
 type Contacts struct{ patterns []contact }
 
-// A contact is one pattern: of the names or of the addresses of hosts, with a port or, if that is 0, with any.
+// A contact is one pattern for the names or the addresses of hosts, with a port; port 0 matches any port.
 type contact struct {
 	text      string
-	name      string // "*": any; "*.x": what ends with ".x"; else a name. Empty: a pattern of addresses
+	name      string // "*": any; "*.x": names that end with ".x"; else a name. Empty: a pattern of addresses
 	addresses netip.Prefix
 	port      uint16
 }
 
 const sshPort = 22
 
-// ParseContacts reads patterns: NAME, *.DOMAIN, *, an address or ADDRESS/BITS, each with :PORT or :* where the port is
-// not 22. An address of IPv6 with a port stands in brackets.
+// ParseContacts reads patterns: NAME, *.DOMAIN, *, an address or ADDRESS/BITS, each with :PORT or :* if the port is not
+// 22. An IPv6 address with a port is enclosed in brackets.
 func ParseContacts(patterns []string) (c Contacts, err error) {
 	for _, text := range patterns {
 		p := contact{text: text, port: sshPort}
@@ -78,7 +78,7 @@ func (p *contact) setHost(host string) error {
 	return nil
 }
 
-// names reports whether a pattern of names matches the host, by whatever name a user calls it.
+// names reports whether a pattern of names matches the name by which a user calls a host.
 func (p contact) names(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	switch {
@@ -94,8 +94,8 @@ func (p contact) names(host string) bool {
 
 func (p contact) at(port uint16) bool { return p.port == 0 || p.port == port }
 
-// Allows reports whether corrald connects with an address to which a host's name was resolved. A pattern of names never
-// opens one of this machine's own, or a special one; a pattern of addresses opens what it lists.
+// Allows reports whether corrald may connect to an address to which a host's name was resolved. A pattern of names
+// never allows a special address or one of this machine's own; a pattern of addresses allows every address in it.
 func (c Contacts) Allows(host string, at netip.AddrPort, own []netip.Addr) bool {
 	ip := at.Addr().Unmap().WithZone("")
 	return slices.ContainsFunc(c.patterns, func(p contact) bool {
@@ -116,7 +116,7 @@ func special(ip netip.Addr) bool {
 		thisNetwork.Contains(ip)
 }
 
-// Check refuses a contact by what it says. The address of a name is judged when corrald connects with it.
+// Check refuses a contact by its text. The address of a name is checked when corrald connects to it.
 func (c Contacts) Check(field, host string, port int) error {
 	if port == 0 {
 		port = sshPort
@@ -130,8 +130,8 @@ func (c Contacts) Check(field, host string, port int) error {
 	}) {
 		return nil
 	}
-	return corral.ErrorAt(corral.Forbidden, field, "this corrald goes to %s alone (--allow-contacts), not to %s: "+
-		"name another, or ask an administrator", c, hostPort(host, port))
+	return corral.ErrorAt(corral.Forbidden, field, "this corrald connects only to %s (--allow-contacts), not to %s: "+
+		"name another host, or ask an administrator", c, hostPort(host, port))
 }
 
 func (c Contacts) String() string {
@@ -142,7 +142,7 @@ func (c Contacts) String() string {
 	return strings.Join(all, ", ")
 }
 
-// hostPort writes an address as people write it: an IPv6 address in brackets.
+// hostPort formats an address in the usual form: an IPv6 address in brackets.
 func hostPort(host string, port int) string {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"

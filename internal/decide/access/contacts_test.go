@@ -20,8 +20,8 @@ func contacts(t testing.TB, patterns ...string) Contacts {
 
 var ownAddresses = []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("2001:db8::1")}
 
-// By default corrald goes to other machines, at port 22. A pattern of names never opens corrald's own machine, whatever
-// the name stands for; one of addresses opens what it lists.
+// By default corrald connects to other machines, at port 22. A pattern of names never allows corrald's own machine,
+// whatever the name resolves to; a pattern of addresses allows every address in it.
 func TestContacts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -77,7 +77,8 @@ func TestContactsThatAreNotPatterns(t *testing.T) {
 	}
 }
 
-// What the request alone says is refused with the setting; a name that might stand for anything is not.
+// A contact that its text alone shows to be disallowed is refused with the name of the setting; a name that might
+// resolve to any address is not.
 func TestContactsOfRequests(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -101,7 +102,7 @@ func TestContactsOfRequests(t *testing.T) {
 	}
 }
 
-// No name and no port lead to corrald's own machine by patterns of names.
+// Patterns of names never allow corrald's own machine, under any name or port.
 func TestNamesNeverOpenOwnAddresses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,8 +1,9 @@
 package access
 
-// What a request may say of the host that corrald runs on. On a central service that host is not its users': what runs
-// there runs as corrald, and what is read there may be anybody's. So a user names no place of it, unless an
-// administrator has granted that. Each function returns a Forbidden error at the field.
+// These functions limit the paths and addresses of corrald's own host that a request may name. On a central service
+// that host does not belong to the users: processes there run as corrald's user, and files there may belong to anyone.
+// So users must not name places on it without a grant from an administrator. Each function returns a Forbidden error at
+// the field.
 
 import (
 	"path/filepath"
@@ -11,22 +12,22 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Place is a field of a request with a path on corrald's host.
+// A Place is a field of a request that contains a path on corrald's host.
 type Place struct{ Field, Path string }
 
-// CheckPaths refuses paths on corrald's host; an empty one names nothing.
+// CheckPaths refuses paths on corrald's host; empty paths are ignored.
 func CheckPaths(who Caller, places ...Place) error {
 	for _, p := range places {
 		if p.Path != "" && !who.Has(corral.GrantHostPaths) {
 			return corral.ErrorAt(corral.Forbidden, p.Field,
-				"files on corrald's host are not yours to name: leave it out, "+
+				"you may not name files on corrald's host: leave it out, "+
 					"or ask an administrator for the grant %s", corral.GrantHostPaths)
 		}
 	}
 	return nil
 }
 
-// CheckRelease refuses an installed HTCondor in a folder of corrald's host; a package is named by its name.
+// CheckRelease refuses an HTCondor installed in a folder on corrald's host; a package is given by its name.
 func CheckRelease(who Caller, field, htcondor string) error {
 	if !filepath.IsAbs(htcondor) {
 		return nil
@@ -34,38 +35,38 @@ func CheckRelease(who Caller, field, htcondor string) error {
 	return CheckPaths(who, Place{field, htcondor})
 }
 
-// CheckContact refuses a site that is corrald's own host, and one at which corrald would have to guess a user: without
-// a name it is the one of its own process.
+// CheckContact refuses a site on corrald's own host, and a contact without a user name, for which ssh would use the
+// name of corrald's own user.
 func CheckContact(who Caller, field, transport, user string) error {
 	switch {
 	case transport == "local" && !who.Has(corral.GrantLocal):
-		return corral.ErrorAt(corral.Forbidden, field, "corrald's own host is not a site of yours: name one as "+
+		return corral.ErrorAt(corral.Forbidden, field, "corrald's own host cannot be your site: name one as "+
 			"ssh://USER@HOST, or ask an administrator for the grant %s", corral.GrantLocal)
 	case transport == "ssh" && user == "" && who.Name != LocalName:
-		return corral.ErrorAt(corral.Invalid, field, "say as whom to log in: ssh://USER@HOST")
+		return corral.ErrorAt(corral.Invalid, field, "the user name is missing: ssh://USER@HOST")
 	}
 	return nil
 }
 
-// CheckPool refuses to have a pool listen at an address of corrald's host that a user chooses, and to attach a pool of
-// somebody else's: HTCondor's tools bring files of jobs back to where its schedd says.
+// CheckPool refuses to let a user choose the address of corrald's host at which a pool listens, and to attach an
+// external pool: HTCondor's tools transfer files of jobs back to the path that its schedd names.
 func CheckPool(who Caller, address, collector string) error {
 	switch {
 	case who.Has(corral.GrantLocal):
 	case address != "":
 		return corral.ErrorAt(corral.Forbidden, "address",
-			"addresses of corrald's host are not yours to choose: leave it "+
+			"you may not choose addresses of corrald's host: leave it "+
 				"out, or ask an administrator for the grant %s", corral.GrantLocal)
 	case collector != "":
 		return corral.ErrorAt(corral.Forbidden, "collector",
-			"corrald would trust that pool with files of its host: have it "+
-				"run one of yours, or ask an administrator for the grant %s", corral.GrantLocal)
+			"corrald would trust that pool with files of its host: let it "+
+				"run a pool for you, or ask an administrator for the grant %s", corral.GrantLocal)
 	}
 	return nil
 }
 
-// CheckSource refuses to have corrald read a package or a mirror where it would use what is its own: files of its host,
-// and, by sftp, the ssh keys of its user, which are never lent.
+// CheckSource refuses to read a package or a mirror with corrald's own access: from files of its host, or by sftp with
+// the ssh keys of its user, which others may never use.
 func CheckSource(who Caller, field, source string) error {
 	scheme, _, remote := strings.Cut(source, "://")
 	switch {
@@ -74,7 +75,7 @@ func CheckSource(who Caller, field, source string) error {
 	case scheme == "sftp" && who.Name != LocalName:
 		return corral.ErrorAt(corral.Forbidden, field,
 			"corrald would log in there with the keys of its own user, which "+
-				"are lent to nobody: ask at corrald's own socket")
+				"others may not use: use corrald's own socket")
 	}
 	return nil
 }

@@ -6,20 +6,20 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Quota is something of which an owner may have a limited number on a central service.
+// A Quota is a kind of object of which an owner may have a limited number on a central service.
 type Quota struct {
 	Name    string // as in --max-NAME
-	What    string // in the plural
+	What    string // description of the objects, in the plural
 	Default int
-	Room    string // the command that makes room for more
+	Room    string // command that makes room for more
 }
 
-// Quotas lists all of them.
+// Quotas lists all quotas.
 var Quotas = []Quota{
 	{"sites", "sites", 100, "corral site remove SITE"},
 	{"clusters", "clusters", 100, "corral cluster remove CLUSTER"},
 	{"glideins", "glideins that are not over", 10_000, "corral glidein remove ID"},
-	{"runs", "runs, those that are over among them", 20_000, "corral runs remove ID"},
+	{"runs", "runs, including those that are over", 20_000, "corral runs remove ID"},
 	{"runs-open", "runs that are not over", 2000, "corral runs cancel ID"},
 	{"plans", "plans", 20_000, "corral plan remove ID"},
 	{"profiles", "profiles", 1000, "corral profile remove NAME"},
@@ -27,12 +27,12 @@ var Quotas = []Quota{
 	{"tokens", "valid tokens", 100, "corral token revoke ID"},
 }
 
-// Most is how many an owner may have, by names of Quotas. What is absent or 0 has no limit, and so has everything in a
-// nil Most.
+// Most maps the names of Quotas to the maximum number that an owner may have. A quota that is absent or 0 has no limit,
+// so a nil Most sets no limits.
 type Most map[string]int
 
-// Check refuses more of something to an owner who has some, where they would be more than there may be. corrald's own
-// user has no limits, and neither has corrald itself.
+// Check returns an error if an owner's existing objects, has, and the requested ones, more, exceed a quota. Quotas do
+// not apply to corrald's own user or to corrald itself.
 func (m Most) Check(name, owner string, has, more int) error {
 	most := m[name]
 	if most <= 0 || Unlimited(owner) || has+more <= most {
@@ -44,8 +44,8 @@ func (m Most) Check(name, owner string, has, more int) error {
 				owner, has, q.What, most, name, q.Room)
 		}
 	}
-	return corral.Errorf(corral.Internal, "%q has a limit and no quota", name)
+	return corral.Errorf(corral.Internal, "%q has a limit but is not a quota", name)
 }
 
-// Unlimited reports whether an owner's objects are not counted.
+// Unlimited reports whether the quotas do not apply to an owner.
 func Unlimited(owner string) bool { return slices.Contains(reserved, owner) }

@@ -1,7 +1,7 @@
 package access
 
-// What a token may be, and who may make which. A token never makes one that may do more than itself, or that lives
-// longer: a stolen one would otherwise outlive its own end.
+// This file contains the rules for tokens and their creation. A token cannot create one that may do more than itself or
+// is valid for longer: otherwise a stolen token would remain useful beyond its own expiry.
 
 import (
 	"maps"
@@ -12,19 +12,21 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// ReadScope is the scope of all reading.
+// ReadScope is the scope for reading all objects.
 const ReadScope = "read"
 
-// reading stands behind a noun whose objects may only be read.
+// reading is the suffix of a noun whose objects may only be read.
 const reading = ":" + ReadScope
 
-// IsScope reports whether s is a scope: read, a noun that users may ask for, such as runs, or one with :read.
+// IsScope reports whether s is a scope: read, a noun that users may request, such as runs, or a noun with the suffix
+// :read.
 func IsScope(s string) bool {
 	noun := strings.TrimSuffix(s, reading)
 	return s == ReadScope || slices.Contains(Nouns(), noun)
 }
 
-// Nouns lists what scopes may name, in order. What only administrators may ask for has no scope but read.
+// Nouns returns the sorted nouns of scopes. Resources that only administrators may request have no scope other than
+// read.
 func Nouns() []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for noun := range maps.Keys(kinds) {
@@ -35,7 +37,7 @@ func Nouns() []string {
 	})
 }
 
-// inScope reports whether the scopes of a caller cover an operation.
+// inScope reports whether a caller's scopes cover an operation.
 func (c Caller) inScope(what Operation) bool {
 	if len(c.Scopes) == 0 {
 		return true
@@ -52,7 +54,7 @@ func (c Caller) inScope(what Operation) bool {
 	})
 }
 
-// covers reports whether the scopes of a caller include a scope.
+// covers reports whether a caller's scopes include a scope.
 func (c Caller) covers(scope string) bool {
 	noun, only := strings.CutSuffix(scope, reading)
 	if scope == ReadScope {
@@ -61,43 +63,43 @@ func (c Caller) covers(scope string) bool {
 	return c.inScope(Operation{Resource: noun, Reads: only})
 }
 
-// CheckName reports why nobody may be called so: owners are names of folders, and words in logs.
+// CheckName returns an error if a name cannot be that of an owner: owners name folders, and are words in logs.
 func CheckName(owner string) error {
 	switch {
 	case !ownerForm.MatchString(owner):
 		return corral.ErrorAt(corral.Invalid, "owner",
-			"%.80q is not a name: want 1 to 32 small letters, digits, '_' and '-', the first a letter", owner)
+			"%.80q is not a name: want 1 to 32 lowercase letters, digits, '_' and '-', the first a letter", owner)
 	case slices.Contains(reserved, owner):
-		return corral.ErrorAt(corral.Invalid, "owner", "%s is what corrald calls itself, or its own user", owner)
+		return corral.ErrorAt(corral.Invalid, "owner", "%s is reserved for corrald itself or its own user", owner)
 	}
 	return nil
 }
 
 var ownerForm = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
-// CheckMint reports why a caller may not make a token, which is complete but for its id.
+// CheckMint returns an error if a caller may not create a token, which is complete except for its id.
 func CheckMint(who Caller, t corral.Token) error {
 	refuse := func(place, format string, args ...any) error {
 		return corral.ErrorAt(corral.Forbidden, place, format, args...)
 	}
 	switch {
 	case !who.Sees(t.Owner):
-		return refuse("owner", "only administrators make tokens of others")
+		return refuse("owner", "only administrators may create tokens for other users")
 	case t.Role == corral.RoleAdministrator && !who.IsAdministrator():
-		return refuse("role", "only administrators make tokens of administrators")
+		return refuse("role", "only administrators may create tokens for administrators")
 	case !who.Until.IsZero() && (t.ExpiresAt.IsZero() || t.ExpiresAt.After(who.Until)):
-		return refuse("expires_in_s", "it would be good for longer than the token that asks for it")
+		return refuse("expires_in_s", "it would be valid for longer than the token that requests it")
 	case len(who.Scopes) > 0 && len(t.Scopes) == 0:
-		return refuse("scopes", "the token that asks has scopes: name some of them")
+		return refuse("scopes", "the token that requests it has scopes: name some of them")
 	}
 	for _, g := range t.Grants {
 		if !who.Has(g) {
-			return refuse("grants", "only administrators grant %s", g)
+			return refuse("grants", "only administrators may grant %s", g)
 		}
 	}
 	for _, s := range t.Scopes {
 		if !who.covers(s) {
-			return refuse("scopes", "%s is more than the token that asks may do", s)
+			return refuse("scopes", "%s is more than the token that requests it may do", s)
 		}
 	}
 	return nil

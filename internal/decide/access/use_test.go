@@ -11,13 +11,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A request is one that an owner has under way, with the bytes held for it.
+// A request is an owner's request in progress, with the number of bytes held for it.
 type request struct {
 	owner string
 	held  int64
 }
 
-// A deed is what somebody does to the limits: it begins a request, sends more of one, or ends one.
+// A deed is an owner's action: it begins a request, sends more of its body, or ends it.
 type deed struct {
 	owner  string
 	kind   int // 0: begin, 1: more of the body, 2: end
@@ -36,8 +36,8 @@ func deeds(t *rapid.T) []deed {
 	}), 1, 80).Draw(t, "deeds")
 }
 
-// played returns what the deeds of one owner came to, and what it uses afterwards. Those of others are done as well,
-// unless alone.
+// played returns the outcomes of one owner's deeds, and the owner's use afterwards. Unless alone is set, it also
+// performs the deeds of other owners.
 func played(t *rapid.T, l Limits, all []deed, of string, alone bool) (outcomes []string, use Use) {
 	used, open := map[string]Use{}, []request{}
 	now := time.Unix(1_000_000, 0)
@@ -76,7 +76,7 @@ func played(t *rapid.T, l Limits, all []deed, of string, alone bool) (outcomes [
 	return outcomes, used[of]
 }
 
-// said is the outcome of something that may be refused: as Unavailable, with a wait.
+// said returns the outcome of an action that may be refused: as Unavailable, with a wait.
 func said(t *rapid.T, err error) string {
 	if err == nil {
 		return "let in"
@@ -88,7 +88,7 @@ func said(t *rapid.T, err error) string {
 	return err.Error()
 }
 
-// check holds a use against what is open, and against the limits.
+// check compares a use with the open requests and with the limits.
 func check(t *rapid.T, l Limits, u Use, open []request, owner string) {
 	var n int
 	var held, largest int64
@@ -105,7 +105,7 @@ func check(t *rapid.T, l Limits, u Use, open []request, owner string) {
 	}
 }
 
-// Whatever two owners do, in whatever order: what one does never changes what the other is allowed, nor what it uses.
+// An owner's actions never change what another owner is allowed or uses, in any order of actions.
 func TestOwnersDoNotMeet(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

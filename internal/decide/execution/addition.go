@@ -8,11 +8,11 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An open execution begins without tasks, and gets them by Additions. Each Addition is in a Record, so that a replay
-// gives the same execution. The execution is over when it is closed and its tasks are over.
+// An open execution begins without tasks; Additions add them. Each Addition is in a Record, so that a replay gives the
+// same execution. The execution is over when it is closed and all its tasks are over.
 
-// An Addition adds tasks that are alike: Count of them, from index First on. Journals outlive versions
-// of corrald: the JSON names stay.
+// An Addition adds Count similar tasks, from index First on. Journals outlive versions of corrald, so the JSON names
+// must not change.
 type Addition struct {
 	First    int32            `json:"i"`
 	Count    int32            `json:"n"`
@@ -21,20 +21,20 @@ type Addition struct {
 	Retries  int              `json:"t,omitempty"`
 	Once     bool             `json:"once,omitempty"`
 	Priority int              `json:"p,omitempty"`
-	AtOnce   int              `json:"m,omitempty"` // how many of them may run at a time; 0: any number
-	After    []Wait           `json:"a,omitempty"` // what all of them wait for
+	AtOnce   int              `json:"m,omitempty"` // maximum number that run at a time; 0: no limit
+	After    []Wait           `json:"a,omitempty"` // the events that all of them wait for
 	Unless   []int            `json:"u,omitempty"` // exit statuses after which a task is not retried
 	Body     json.RawMessage  `json:"b,omitempty"` // their commands, on which no decision depends
 }
 
-// A Wait is for an event in the life of a task.
+// A Wait names an event in the life of a task.
 type Wait struct {
 	Task int32 `json:"i"`
 	When When  `json:"w"`
 }
 
-// A When names the event. A task that is cancelled before it begins, or never can begin, counts as started, ended and
-// failed.
+// A When is the type of the event. A task that is cancelled before it begins, or can never begin, counts as started,
+// ended and failed.
 type When string
 
 const (
@@ -44,7 +44,7 @@ const (
 	Unsuccess When = "failed"
 )
 
-// whens lists all of them: a gate may wait for several events of one task.
+// whens lists all values: a gate may wait for several events of one task.
 var whens = []When{Started, Ended, Succeeded, Unsuccess}
 
 // Takes reports whether tasks may be added.
@@ -64,14 +64,14 @@ type additions struct {
 // close ends the additions.
 func (as *additions) close() { as.closed = true }
 
-// A life holds the instants at which the state of a task changed that was added. They are those of the records, so that
-// they are known of tasks that were cancelled or lost, too.
+// A life holds the times at which the state of an added task changed. They are the times of the records, so they are
+// also known for tasks that were cancelled or lost.
 type life struct {
-	gate               *gate // nil: it waits for nothing
-	added, begun, over Msec  // begun: when a worker was given it last
+	gate               *gate // nil: the task does not wait
+	added, begun, over Msec  // begun: when the task was last given to a worker
 }
 
-// add adds tasks. A record that does not follow those before it is repeated, or damaged: it adds nothing.
+// add adds tasks. A record that does not continue the sequence is a repetition or damaged, and is ignored.
 func (x *Execution) add(a *Addition) {
 	first := int32(len(x.plan.Tasks))
 	if !Takes(x) || a.First != first || a.Count < 1 || a.Count > MostTasks-first {
@@ -99,10 +99,10 @@ func (x *Execution) add(a *Addition) {
 	}
 }
 
-// MostTasks is how many tasks an open execution has at most.
+// MostTasks is the maximum number of tasks of an open execution.
 const MostTasks = 999_999
 
-// TaskID is the id of a task of an open execution: its number, which counts from 1.
+// TaskID returns the id of a task of an open execution: its number, counted from 1.
 func TaskID(index int) string { return strconv.Itoa(index + 1) }
 
 // add adds a task, which is a cluster of its own.
@@ -120,7 +120,7 @@ func (p *plan) addLimit(atOnce int) int {
 	return len(p.Limits)
 }
 
-// began records that a worker was given a task.
+// began records that a task was given to a worker.
 func (as *additions) began(i int32, at Msec) {
 	as.lives[i].begun = at
 	as.announce(i)
@@ -132,7 +132,7 @@ func (as *additions) ended(i int32, at Msec) {
 	as.announce(i)
 }
 
-// reopened records that a task is not over any more.
+// reopened records that a task is no longer over.
 func (as *additions) reopened(i int32) { as.lives[i].over = 0 }
 
 // announce notifies the gates that wait for a task, once the record has been applied.
@@ -142,14 +142,14 @@ func (as *additions) announce(i int32) {
 	}
 }
 
-// loseForGood ends a task that is begun only once, and whose worker was lost or had to leave.
+// loseForGood ends a task that may begin only once and whose worker was lost or had to leave.
 func (x *Execution) loseForGood(i int32, reason string, at Msec) {
 	x.units.attribute(i, LostWorker)
 	why := "it is not begun twice: " + reason
 	x.conclude(verdict{at: at, unit: i, status: -1, forever: true, why: why})
 }
 
-// reopenAll lets all tasks run again that are not done.
+// reopenAll lets all tasks that are not done run again.
 func (x *Execution) reopenAll() {
 	if !x.plan.Open {
 		x.reopen(0, 0)
@@ -164,8 +164,8 @@ func (x *Execution) reopenAll() {
 	x.retryAdded(all)
 }
 
-// retryAdded reopens tasks that are over, however they ended. A task whose gate is closed waits again; a task that
-// waits in vain remains unchanged.
+// retryAdded reopens tasks that are over, whether or not they succeeded. A task whose gate is closed waits again; a
+// task that waits in vain remains unchanged.
 func (x *Execution) retryAdded(tasks []int32) {
 	for _, i := range tasks {
 		if !x.units.has(i) || !x.units.state(i).over() {
@@ -190,7 +190,7 @@ func (x *Execution) retryAdded(tasks []int32) {
 	}
 }
 
-// retriableAdded is Retriable in an open execution.
+// retriableAdded is Retriable for an open execution.
 func retriableAdded(x *Execution, tasks []int) (over []int32, err error) {
 	chosen := make(map[int32]bool, len(tasks))
 	for _, i := range tasks {
@@ -212,8 +212,9 @@ func retriableAdded(x *Execution, tasks []int) (over []int32, err error) {
 	return unique(over), nil
 }
 
-// Over returns the state in which a task of an open execution is over, and since when; ok is false for others. It costs
-// next to nothing beside Task: most tasks of a run that lives long are over, and most questions are about the others.
+// Over returns the final state of a task of an open execution, and the time at which it ended; ok is false for other
+// tasks. It is much cheaper than Task, which matters in long runs: most of their tasks are over, and most queries are
+// about the others.
 func Over(x *Execution, index int) (state corral.TaskState, since time.Time, ok bool) {
 	i := int32(index)
 	if !x.plan.Open || !x.units.state(i).over() {
@@ -222,7 +223,7 @@ func Over(x *Execution, index int) (state corral.TaskState, since time.Time, ok 
 	return x.units.state(i).task(), x.additions.lives[i].over.Time(), true
 }
 
-// describe adds the instants of a task's life to info.
+// describe adds the times of a task's life to info.
 func (as *additions) describe(i int32, u *unit, info *TaskInfo) {
 	life := &as.lives[i]
 	info.AddedAt = life.added.Time()

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// An opened machine drives an open execution, and follows by the words of the documentation what each task may do.
+// An opened machine drives an open execution, and derives from the documentation what each task may do.
 type opened struct {
 	x       *execution.Execution
 	journal []execution.Record
@@ -22,13 +22,13 @@ type opened struct {
 	tasks   []openTask
 }
 
-// An openTask is a task as the test knows it: what it still waits for, and what it did.
+// An openTask is the test's model of a task: the events for which it still waits, and its history.
 type openTask struct {
 	pending []execution.Wait
 	over    string // "", done, failed, skipped
-	begun   bool   // ever
+	begun   bool   // at any time
 	once    bool
-	ending  bool         // it was cancelled, and its worker has not reported its end
+	ending  bool         // it was cancelled, but its worker has not reported its end
 	started map[int]bool // attempts
 }
 
@@ -39,7 +39,7 @@ func (m *opened) tell(r execution.Record) {
 	m.journal = append(m.journal, r)
 }
 
-// settle takes away what has come, and skips what waits in vain, until nothing changes.
+// settle removes Waits that are met, and skips tasks that wait in vain, until nothing changes.
 func (m *opened) settle() {
 	for changed := true; changed; {
 		changed = false
@@ -62,7 +62,7 @@ func (m *opened) settle() {
 	}
 }
 
-// stands says whether what a task waits for has come, or never can.
+// stands reports whether a Wait is met, or can never be met.
 func (m *opened) stands(w execution.Wait) (come, never bool) {
 	t := m.tasks[w.Task]
 	switch w.When {
@@ -97,7 +97,7 @@ func (m *opened) add(t *rapid.T) {
 	}
 }
 
-// release checks that nothing is released that waits, is over, or was given out before.
+// release checks that released tasks do not wait, are not over, and were not released before.
 func (m *opened) release(t *rapid.T) {
 	m.clock += execution.Msec(time.Minute.Milliseconds())
 	for _, j := range m.x.Release(m.clock.Time(), execution.Offer{}) {
@@ -109,7 +109,7 @@ func (m *opened) release(t *rapid.T) {
 	}
 }
 
-// take takes a job out of a list.
+// take removes a job from a list.
 func (m *opened) take(t *rapid.T, from *[]execution.Job) (j execution.Job, ok bool) {
 	if len(*from) == 0 {
 		return j, false
@@ -186,7 +186,7 @@ func (m *opened) cancel(t *rapid.T) {
 			t.Fatalf("cancelling %v changes task %d: %+v", chosen, i, task)
 		}
 		switch {
-		case task.over != "": // what waits in vain stays skipped
+		case task.over != "": // a task that waits in vain remains skipped
 		case await && m.runs(int(i)):
 			task.ending = true
 		default:
@@ -210,7 +210,7 @@ func (m *opened) retry(t *rapid.T) {
 	m.tell(execution.Record{Retried: over})
 }
 
-// reopen has tasks wait for what has not come yet. One that still waits in vain stays skipped.
+// reopen makes tasks wait for events that have not occurred. A task that still waits in vain remains skipped.
 func (m *opened) reopen(tasks []int32) {
 	for _, i := range tasks {
 		t := &m.tasks[i]
@@ -236,7 +236,7 @@ func (m *opened) resume() {
 	m.tell(execution.Record{Resumed: true})
 }
 
-// restart replays the journal, which must tell the same of all tasks; jobs that no worker has are released again.
+// restart replays the journal, which must give the same state of all tasks; jobs that no worker has are released again.
 func (m *opened) restart(t *rapid.T) {
 	x := execution.New(execution.Spec{Open: true})
 	for _, r := range m.journal {
@@ -254,7 +254,7 @@ func (m *opened) restart(t *rapid.T) {
 	m.x, m.queued = x, nil
 }
 
-// check compares what the execution says of each task with what is known of it.
+// check compares the execution's state of each task with the model.
 func (m *opened) check(t *rapid.T) {
 	m.settle()
 	counts := map[corral.TaskState]int{}
@@ -285,8 +285,8 @@ func (m *opened) check(t *rapid.T) {
 	}
 }
 
-// TestOpenProperty: whatever is added, happens to tasks, and is asked of them, a task runs when all has come that it
-// waits for and not before, and a replay tells the same.
+// TestOpenProperty: for any additions, events and requests, a task runs exactly when all its Waits are met, and a
+// replay gives the same state.
 func TestOpenProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -307,7 +307,7 @@ func TestOpenProperty(t *testing.T) {
 	})
 }
 
-// end plays to the end: all that could run is over when the execution is closed.
+// end plays to the end: all tasks that could run are over when the execution is closed.
 func (m *opened) end(t *rapid.T) {
 	m.tell(execution.Record{Closed: true})
 	for range 10 * len(m.tasks) {
@@ -327,8 +327,8 @@ func (m *opened) end(t *rapid.T) {
 	}
 }
 
-// A task that a worker has is over when the worker says so, if it was cancelled so: until then nothing begins that waits
-// for it, and it is not tried again. In journals of before it was over at once.
+// With Await, a cancelled task that a worker has is over when the worker reports its end: until then, tasks that wait
+// for it do not begin, and it is not retried. In older journals, it was over immediately.
 func TestCancelledTaskEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
 	ends := map[string]execution.Record{

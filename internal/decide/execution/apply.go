@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Apply changes the execution by one record, and returns the numbers of the jobs that are over now. A record that is
-// repeated, or that is about jobs and attempts that are over, changes nothing.
+// Apply applies one record, and returns the numbers of the jobs that are over as a result. A repeated record, or one
+// about jobs and attempts that are over, changes nothing.
 func (x *Execution) Apply(r Record) (over []int64) {
 	x.now = r.At
 	switch {
@@ -40,8 +40,8 @@ func (x *Execution) Apply(r Record) (over []int64) {
 	return append(over, x.settle()...)
 }
 
-// settle ends the tasks that must end because of the record that was just applied, and returns the jobs that are over
-// by that.
+// settle ends the tasks that must end because of the record just applied, and returns the jobs that are over as a
+// result.
 func (x *Execution) settle() (over []int64) {
 	for len(x.scopes.aborted)+len(x.ripe)+len(x.additions.news) > 0 {
 		x.leaveAborted()
@@ -52,11 +52,11 @@ func (x *Execution) settle() (over []int64) {
 	return over
 }
 
-// assign gives a job to a worker. When a journal is replayed, the job is made here: its release was not recorded,
-// because a job cannot start before it is assigned.
+// assign gives a job to a worker. During a replay it also makes the job: the release was not recorded, because a job
+// cannot start before it is assigned.
 func (x *Execution) assign(a *Assignment, at Msec) {
 	if a.Worker == "" {
-		return // without a worker it is not an assignment
+		return // an assignment must have a worker
 	}
 	j := x.jobs.bySeq[a.Seq]
 	if j == nil {
@@ -81,7 +81,7 @@ func (x *Execution) assign(a *Assignment, at Msec) {
 	}
 }
 
-// start moves a task whose job is given to a worker.
+// start moves a task whose job has been given to a worker.
 func (x *Execution) start(i int32) {
 	x.unhold(i)
 	if x.units.at(i).blocked() {
@@ -91,10 +91,10 @@ func (x *Execution) start(i int32) {
 	}
 }
 
-// replay makes the job of a recorded assignment from those of its tasks whose current attempt it names. A task that is
-// in another job leaves it: that job must have been returned without a record. A task that a damaged record names twice
-// is in the job once. The job has the needs that it had when it was released, though tasks of it may have been
-// cancelled before it was assigned.
+// replay makes the job of a recorded assignment from the tasks whose current attempts it names. A task in another job
+// leaves that job, which must have been returned without a record. A task that a damaged record names twice is added
+// once. The job has the needs that it had when it was released, although some of its tasks may have been cancelled
+// before it was assigned.
 func (x *Execution) replay(a *Assignment) *job {
 	var tasks, all []int32
 	taken := make(map[int32]bool, len(a.Parts))
@@ -117,7 +117,7 @@ func (x *Execution) replay(a *Assignment) *job {
 	return x.jobs.enter(a.Seq, x.units.need(all), tasks)
 }
 
-// replayable reports whether a task may be in a job behind the given tasks.
+// replayable reports whether a task may be in a job after the given tasks.
 func (x *Execution) replayable(i int32, before map[int32]bool) bool {
 	switch x.units.state(i) {
 	case StateReady, StateRunning:
@@ -128,7 +128,7 @@ func (x *Execution) replayable(i int32, before map[int32]bool) bool {
 	return false
 }
 
-// finish ends an attempt. It counts only if it is the current attempt of a task that runs, or may run.
+// finish ends an attempt. It has an effect only on the current attempt of a task that runs, or may run.
 func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 	i := o.Task
 	if !x.units.current(Part{i, o.Attempt}) {
@@ -137,11 +137,11 @@ func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 	u := x.units.at(i)
 	switch {
 	case u.blocked() && u.job != nil:
-		over = x.takeBack(i, nil) // whatever its status is: a task before it in its job is not done
+		over = x.takeBack(i, nil) // regardless of the status: a task before it in its job is not done
 		x.nextAttempt(i)
 		return over
 	case !u.open(), u.job == nil && u.state != StateReady:
-		return nil // its process is over, or has not begun
+		return nil // its process has ended, or has not begun
 	}
 	x.unhold(i)
 	worker := x.roster.number(o.Worker)
@@ -151,7 +151,7 @@ func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 	}
 	over = x.jobs.leave(i, nil)
 	x.measure(o, worker)
-	if x.plan.Open && x.units.cancelled(i) { // however it has ended
+	if x.plan.Open && x.units.cancelled(i) { // regardless of how it ended
 		x.withdraw(i, true)
 		return over
 	}
@@ -164,7 +164,7 @@ func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 		return over
 	case o.Status == Cut:
 		x.cut(o)
-	default: // cancelled: it is not the task's doing, and the run does not need the work that was lost
+	default: // cancelled: the task is not the cause, and the run does not need the lost work
 		x.nextAttempt(i)
 	}
 	if u.state == StateRunning {
@@ -174,7 +174,7 @@ func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 	return over
 }
 
-// takeBack takes a task out of its job without a result, if it is in one.
+// takeBack removes a task without a result from its job, if it has one.
 func (x *Execution) takeBack(i int32, over []int64) []int64 {
 	over = x.jobs.leave(i, over)
 	if s := x.units.state(i); s == StateRunning || s == StateBehind {
@@ -186,9 +186,9 @@ func (x *Execution) takeBack(i int32, over []int64) []int64 {
 	return over
 }
 
-// takeBackJobs takes jobs back that no worker has any more. Those that never started are released again under the same
-// attempt numbers. If they may have been running, so may each of their tasks that did not end: these get another
-// attempt, alone.
+// takeBackJobs takes back jobs that no worker has any more. Jobs that never started are released again with the same
+// attempt numbers. If they may have been running, so may each of their unfinished tasks: each of these gets another
+// attempt in its own job.
 func (x *Execution) takeBackJobs(g *Giveback, at Msec) (over []int64) {
 	var back []*job
 	for _, seq := range g.Seqs {
@@ -219,18 +219,18 @@ func (x *Execution) takeBackJobs(g *Giveback, at Msec) (over []int64) {
 				x.lose(i, g.Reason, at, suspects[i])
 			}
 		}
-		if !g.Started { // tasks that have just failed are not released any more
+		if !g.Started { // tasks that have just failed are not released again
 			x.frontier.addLoose(tasks)
 		}
 	}
 	return over
 }
 
-// lose queues a task again whose worker was lost; suspect: it ran there. A task that was running when too many workers
-// were lost is taken for the cause, and fails.
+// lose requeues a task whose worker was lost; suspect means that the task was running there. A task that was running
+// when too many workers were lost is considered the cause, and fails.
 func (x *Execution) lose(i int32, reason string, at Msec, suspect bool) {
 	if x.units.state(i).over() {
-		return // it was skipped with a task before it in its job
+		return // it was skipped along with a task before it in its job
 	}
 	if x.plan.Tasks[i].Once {
 		x.loseForGood(i, reason, at)
@@ -248,23 +248,23 @@ func (x *Execution) lose(i int32, reason string, at Msec, suspect bool) {
 	x.frontier.again(i, at, 0)
 }
 
-// countLoss counts a worker that was lost while a task ran there.
+// countLoss counts a worker lost while running a task.
 func (us *units) countLoss(i int32) int {
 	e := us.grant(i)
 	e.losses++
 	return int(e.losses)
 }
 
-// gapSeqs is larger than the number of jobs of any run.
+// gapSeqs exceeds the number of jobs of any run.
 const gapSeqs = 1 << 32
 
-// Gap returns the record for the place where a damaged piece was cut out of the journal. floors are the highest
-// attempts that left files behind, for tasks that have any.
+// Gap returns the record for the place where a damaged piece was cut out of the journal. floors contains the highest
+// attempt that left files, for each task that has any.
 func (x *Execution) Gap(floors []Part) *Gap {
 	return &Gap{Seq: x.jobs.nextSeq + gapSeqs, Floors: floors}
 }
 
-// skipGap skips all numbers that records lost in a gap may have used.
+// skipGap skips all numbers that records lost in the gap may have used.
 func (x *Execution) skipGap(g *Gap, at Msec) {
 	x.jobs.reserve(g.Seq)
 	for _, p := range g.Floors {

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// anyRecord draws a record that may be of any run: numbers that are wrong, jobs that are not there.
+// anyRecord draws a record that may belong to any run, with invalid numbers and unknown jobs.
 func anyRecord(t *rapid.T) Record {
 	seq, small := rapid.Int64Range(-1, 6), rapid.Int32Range(-1, 5)
 	worker := rapid.SampledFrom([]string{"", "w1", "w2"})
@@ -48,7 +48,7 @@ func anyRecord(t *rapid.T) Record {
 	}}
 }
 
-// check checks what always holds of an execution.
+// check checks the invariants of an execution.
 func check(t *rapid.T, x *Execution) {
 	inJobs := 0
 	for seq, j := range x.jobs.bySeq {
@@ -85,8 +85,8 @@ func check(t *rapid.T, x *Execution) {
 	}
 }
 
-// A journal may be damaged in a way that its checksums do not show, or be of another workflow: whatever it says, the
-// execution stays in order, and what it releases is ready and in no other job.
+// A journal may be damaged in a way that its checksums do not show, or belong to another workflow. In any case the
+// execution remains consistent, and the tasks that it releases are ready and not in another job.
 func TestAnyRecordKeepsOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,7 +122,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A task waits for the end of its back-off and no longer, even when the clock was set back meanwhile.
+// A task waits exactly until the end of its back-off, even if the clock is set back meanwhile.
 func TestClockSetBackHoldsNothing(t *testing.T) {
 	t.Parallel()
 	const now, minute = Msec(1 << 40), 60_000
@@ -150,8 +150,8 @@ func TestUnitSize(t *testing.T) {
 	}
 }
 
-// A worker's report of an attempt that used too much memory is in the record, in the task's state until another attempt
-// ends, and in the report of the run.
+// A worker's report that an attempt used too much memory appears in the record, in the task's state until another
+// attempt ends, and in the report of the run.
 func TestKilledForItsMemory(t *testing.T) {
 	t.Parallel()
 	g, err := dag.New(1, nil)
@@ -176,8 +176,8 @@ func TestKilledForItsMemory(t *testing.T) {
 	}
 }
 
-// A worker that was silent until its lease was over had its tasks for as long as it was there: what is lost is what
-// ran, not the wait. A record without that instant, of a corrald before, counts until the record.
+// A worker that was silent until its lease ended had its tasks only while it was present: the lost work is the time for
+// which they ran, not the wait. A record without that time, from an older corrald, counts until the record.
 func TestLostWorkUntilTheWorkerWasThere(t *testing.T) {
 	t.Parallel()
 	for until, want := range map[Msec]time.Duration{0: 27 * time.Second, 11_000: 10 * time.Second, 500: 0, 99_000: 27 * time.Second} {
@@ -217,7 +217,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// The state of a task that a worker has describes that attempt, not the one before it.
+// The state of a task that a worker has describes the current attempt, not the previous one.
 func TestTimesOfATaskThatRuns(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0).UTC()

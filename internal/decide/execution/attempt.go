@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// An attempt number is never used twice, because it names a directory that an attempt of a lost worker may still write
-// into.
+// An attempt number is never reused, because it names a directory into which an attempt on a lost worker may still
+// write.
 
-// Back-off before a failed task is tried again: the first time at once, since most failures that pass have
-// passed by then; then backoffMin, doubled for each further failure, at most backoffMax.
+// Back-off before a failed task is retried. The first retry is immediate, since most transient failures have passed by
+// then. The second waits for backoffMin, doubled for each further failure, up to backoffMax.
 const (
 	backoffMin = time.Second
 	backoffMax = time.Minute
@@ -25,7 +25,7 @@ func backoff(failures int32) time.Duration {
 // current reports whether p is the current attempt of a task.
 func (us *units) current(p Part) bool { return us.has(p.Task) && us.at(p.Task).attempt == p.Attempt }
 
-// nextAttempt gives a task its next attempt number. The time that its last attempt used is lost.
+// nextAttempt gives a task its next attempt number. The time used by its last attempt becomes lost time.
 func (x *Execution) nextAttempt(i int32) {
 	u := x.units.at(i)
 	if u.charged {
@@ -48,21 +48,23 @@ func (us *units) need(tasks []int32) (n need) {
 	return n
 }
 
-// estimate is how long a task is expected to run: as the workflow says, or longer if it was cut after a longer time.
+// estimate returns the expected runtime of a task: the workflow's estimate, or more if an attempt was cut after a
+// longer time.
 func (us *units) estimate(i int32) time.Duration {
 	return max(us.plan.Tasks[i].Estimate, us.extra(i).longest)
 }
 
 // A raise is the memory of a task that was killed for exceeding it, in MiB. The zero raise is none.
 type raise struct {
-	from int // the memory that it exceeded
-	to   int // the memory that it gets
+	from int // the limit that it exceeded
+	to   int // its next limit
 }
 
-// mostMemoryMiB exceeds the memory of any machine, and can still be doubled.
+// mostMemoryMiB exceeds the memory of any machine, and can be doubled without overflow.
 const mostMemoryMiB = 1 << 40
 
-// raiseMemory gives a task that was killed for its memory twice as much as it had, or used.
+// raiseMemory doubles the memory of a task that was killed for its memory: twice its limit, or its usage if that was
+// larger.
 func (us *units) raiseMemory(o *Outcome) {
 	e := us.grant(o.Task)
 	had := max(us.plan.Tasks[o.Task].MemoryMiB, e.memory.to, int(min(max(0, o.RSSKiB)>>10, mostMemoryMiB)))
@@ -72,8 +74,8 @@ func (us *units) raiseMemory(o *Outcome) {
 // raised reports whether a task was killed for its memory.
 func (us *units) raised(i int32) bool { return us.extra(i).memory != (raise{}) }
 
-// within limits the need n of a job: a job of one task that was killed for its memory requires no more than the
-// largest worker has, as long as that is more than the task had.
+// within limits the need n of a job. A job of one task that was killed for its memory requires no more than the memory
+// of the largest worker, provided that this is more than the task had.
 func (us *units) within(n need, tasks []int32, offer Offer) need {
 	r := us.extra(tasks[0]).memory
 	if r == (raise{}) || len(tasks) > 1 || offer.takes(n) {
@@ -92,7 +94,7 @@ func (us *units) within(n need, tasks []int32, offer Offer) need {
 	return n
 }
 
-// measure records how the current attempt of a task ended, and the resources that it used.
+// measure records how the current attempt at a task ended and the resources that it used.
 func (x *Execution) measure(o *Outcome, worker int32) {
 	i := o.Task
 	u := x.units.at(i)
@@ -113,7 +115,7 @@ func (x *Execution) measure(o *Outcome, worker int32) {
 	}
 }
 
-// addChanged records inputs that an attempt at a task has changed.
+// addChanged records the inputs that an attempt at a task changed.
 func (us *units) addChanged(i int32, inputs []string) {
 	for _, name := range inputs {
 		if e := us.grant(i); !slices.Contains(e.changed, name) {
@@ -122,15 +124,15 @@ func (us *units) addChanged(i int32, inputs []string) {
 	}
 }
 
-// span returns the time in which the last attempt at a task that ended had its worker, including the transfers of its
+// span returns the period in which a task's last attempt that ended occupied its worker, including the transfers of its
 // files.
 func (x *Execution) span(i int32) (from, to Msec) {
 	u, way := x.units.at(i), x.tally.ways[i]
 	return u.started - way.In, u.ended + way.Out
 }
 
-// failAttempt counts a failure of a task, and reports whether another attempt follows, and after which wait. Without
-// another one the task has failed for good.
+// failAttempt counts a failure of a task, and reports whether another attempt follows, and after which wait. If none
+// follows, the task has failed permanently.
 func (x *Execution) failAttempt(v verdict) (again bool, wait time.Duration) {
 	i := v.unit
 	u := x.units.at(i)
@@ -150,7 +152,8 @@ func (x *Execution) failAttempt(v verdict) (again bool, wait time.Duration) {
 }
 
 // cut records that a worker had to kill a task when it left. Such a task is now known to need longer than it ran.
-// Otherwise every later worker would cut it too; so either a worker has the time, or the run can report that none has.
+// Otherwise every later worker would also cut it. With the longer estimate, either a worker has enough time, or the run
+// reports that none has.
 func (x *Execution) cut(o *Outcome) {
 	ran := o.ran()
 	e := x.units.grant(o.Task)
@@ -159,14 +162,14 @@ func (x *Execution) cut(o *Outcome) {
 	x.tryElsewhere(o.Task, o.Reason)
 }
 
-// tryElsewhere gives a task another attempt that costs no retry.
+// tryElsewhere gives a task another attempt that does not count as a retry.
 func (x *Execution) tryElsewhere(i int32, why string) {
 	x.units.explain(i, why)
 	x.tally.requeued++
 	x.nextAttempt(i)
 }
 
-// renew gives a task that is over all its retries again. A task that was cancelled before its attempt began keeps the
+// renew restores all retries of a task that is over. A task that was cancelled before its attempt began keeps the
 // number of that attempt.
 func (x *Execution) renew(i int32) {
 	x.units.at(i).failures = 0
@@ -178,14 +181,14 @@ func (x *Execution) renew(i int32) {
 	x.nextAttempt(i)
 }
 
-// neverBegan reports whether the current attempt at a task that is over never began, because the task was cancelled
-// before.
+// neverBegan reports whether the current attempt at a task that is over never began because the task was cancelled
+// first.
 func (x *Execution) neverBegan(i int32) bool {
 	c := x.units.extra(i).cancel
 	return c.is && !c.begun
 }
 
-// uncancel removes the cancellation of a task, and the count of workers that were lost with it.
+// uncancel removes the cancellation of a task, and its count of lost workers.
 func (us *units) uncancel(i int32) {
 	if us.extra(i) != &noExtra {
 		e := us.grant(i)

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// wide is a workflow of one task, then n beside each other, then one. Ranks differ, so that jobs have an order.
+// wide returns a workflow of one task, then n parallel tasks, then one. Ranks differ, so that jobs have an order.
 func wide(b *testing.B, n int) execution.Spec {
 	s := execution.Spec{Tasks: make([]execution.TaskSpec, n+2)}
 	var edges [][2]int
@@ -28,8 +28,8 @@ func wide(b *testing.B, n int) execution.Spec {
 	return s
 }
 
-// BenchmarkEvents measures what the two events of an attempt cost, each with the release that follows it. Every task fails
-// twice first and then waits for the end of its back-off, so that thousands of back-offs run at once.
+// BenchmarkEvents measures the cost of the two events of an attempt, each with the release that follows it. Every task
+// first fails twice and then waits for the end of its back-off, so that thousands of back-offs run at once.
 func BenchmarkEvents(b *testing.B) {
 	for _, n := range []int{1e3, 1e4, 1e5} {
 		spec := wide(b, n)

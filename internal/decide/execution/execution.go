@@ -14,22 +14,21 @@ type Execution struct {
 	plan      *plan
 	units     *units     // the tasks
 	scopes    *scopes    // the subworkflows
-	scripts   *scripts   // of both
+	scripts   *scripts   // of tasks and subworkflows
 	frontier  *frontier  // the tasks that may be released
 	order     *order     // the jobs and subworkflows that wait for their category
-	jobs      *jobs      // released, and not over
-	roster    *roster    // the workers met
+	jobs      *jobs      // released and not over
+	roster    *roster    // the known workers
 	tally     *tally     // of all attempts
 	additions *additions // to an open execution
 
 	now   Msec    // when the last record was made
-	ripe  []int32 // tasks that were marked to fail, and wait for nothing any more
-	kills []int64 // jobs that workers may have, of which some tasks must not run any more
+	ripe  []int32 // tasks that are marked to fail and no longer wait
+	kills []int64 // jobs that workers may have and that contain cancelled or skipped tasks
 	over  []int64 // jobs that ended because of records about other jobs
 }
 
-// New begins an execution. The spec's slices stay the caller's and must not change; it
-// must be one that Check accepts.
+// New begins an execution. Check must accept the spec. The execution keeps the spec's slices, which must not change.
 func New(s Spec) *Execution {
 	p := newPlan(s)
 	us := newUnits(p)
@@ -42,7 +41,7 @@ func New(s Spec) *Execution {
 	return x
 }
 
-// setUp marks the units that were done before, and begins with those that wait for no other.
+// setUp marks the units that were done before, and frees those that do not wait for others.
 func (x *Execution) setUp() {
 	for i := range x.plan.Tasks {
 		if x.plan.Tasks[i].Done {
@@ -73,7 +72,7 @@ func (x *Execution) setUp() {
 	x.leaveAborted()
 }
 
-// Next returns the time at which the next loose task may be released, or the next deferred script started; ok is false
+// Next returns the time at which the next loose task may be released or the next deferred script started; ok is false
 // if there are none.
 func (x *Execution) Next() (at time.Time, ok bool) {
 	first, ok := x.frontier.next()
@@ -98,13 +97,13 @@ func (x *Execution) Expected() map[string][]Job {
 	return jobs
 }
 
-// Jobs returns how many jobs are released and not over.
+// Jobs returns the number of jobs that have been released and are not over.
 func (x *Execution) Jobs() int { return len(x.jobs.bySeq) }
 
-// Done reports whether every task is done, failed or skipped, and no other can be added.
+// Done reports whether every task is done, failed or skipped, and no task can be added.
 func (x *Execution) Done() bool { return x.units.unfinished()+x.scopes.unfinished == 0 && !Takes(x) }
 
-// Counts returns how many tasks are in each state.
+// Counts returns the number of tasks in each state.
 func (x *Execution) Counts() corral.RunTasks {
 	n := &x.units.count
 	return corral.RunTasks{
@@ -115,16 +114,16 @@ func (x *Execution) Counts() corral.RunTasks {
 }
 
 // A TaskInfo describes the state of a task and how its last attempt ended. Times are zero if none has ended. While a
-// worker has the task, StartedAt is when it was given it, or when the task before it in its job ended, and EndedAt is
-// zero.
+// worker has the task, StartedAt is the time at which the worker received it, or at which the previous task in its job
+// ended, and EndedAt is zero.
 type TaskInfo struct {
 	State     corral.TaskState
-	Begun     int    // attempts that a worker was given
-	Worker    string // of the last of them
+	Begun     int    // attempts given to workers
+	Worker    string // worker of the last attempt
 	Exit      int
 	Reason    string // why it did not finish
 	Cause     Cause
-	Changed   []string // inputs that an attempt has changed; it stays the execution's
+	Changed   []string // inputs that an attempt changed; read-only
 	StartedAt time.Time
 	EndedAt   time.Time
 	CPUTime   time.Duration
@@ -133,7 +132,7 @@ type TaskInfo struct {
 	ReadBytes, WrittenBytes int64
 
 	AddedAt time.Time // to an open run
-	OverAt  time.Time // in an open run, whether or not an attempt has ended
+	OverAt  time.Time // in an open run, even if no attempt has ended
 }
 
 // Task returns the state of the task with this index.
@@ -153,7 +152,7 @@ func (x *Execution) Task(index int) TaskInfo {
 	case StateBehind, StateRunning:
 		info.StartedAt, info.EndedAt = u.job.busyFrom.Time(), time.Time{}
 	case StateWaiting, StatePreparing, StateReady, StateSkipped:
-		info.Begun-- // the current attempt is still to come, or never will
+		info.Begun-- // the current attempt has not begun, or never will
 	case StateDone, StateFailed:
 		if x.plan.Tasks[i].Done || u.state == StateFailed && x.neverBegan(i) {
 			info.Begun--
@@ -162,18 +161,17 @@ func (x *Execution) Task(index int) TaskInfo {
 	return info
 }
 
-// Failed returns the indices of tasks that failed for good, in the order of their failing. The slice stays the
-// execution's.
+// Failed returns the indices of tasks that failed permanently, in the order of the failures. The slice is read-only.
 func (x *Execution) Failed() []int { return x.units.failures() }
 
-// Report compares the time that a run took with the time that it could have taken. It is nil if no task ran.
+// Report compares the time that a run took with the time that it could have taken. It returns nil if no task ran.
 func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
 	t := x.tally
 	if t.firstStarted == 0 {
 		return nil
 	}
 	created := ToMsec(createdAt)
-	took := make([]time.Duration, len(x.plan.Tasks)) // by the last attempt of each task that is done
+	took := make([]time.Duration, len(x.plan.Tasks)) // of the last attempt at each task that is done
 	cpus := make([]int, len(took))
 	var sum time.Duration
 	for i := range took {
@@ -208,7 +206,7 @@ func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
 	return r
 }
 
-// ratio is a ÷ b, 0 if b is 0: JSON has no infinity.
+// ratio returns a ÷ b, or 0 if b is 0, because JSON cannot represent infinity.
 func ratio(a, b corral.Seconds) float64 {
 	if b == 0 {
 		return 0

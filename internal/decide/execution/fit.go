@@ -6,8 +6,8 @@ type Lack struct {
 	What  string // in half a sentence: "needs 65536 MiB; the largest worker here has 2048 MiB"
 }
 
-// Lacks compares the needs of the tasks of a workflow, each by itself, with an offer, before any of them is released.
-// Tasks that were done before need nothing. The lacks come in the order of their first tasks.
+// Lacks compares the needs of each task of a workflow with an offer, before any of them is released. Tasks that were
+// done before need nothing. The lacks are in the order of their first tasks.
 func Lacks(s Spec, offer Offer) []Lack {
 	few := offer.distinct()
 	known := make(map[need]string) // :: need → what is lacking; "": nothing

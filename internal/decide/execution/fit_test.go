@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Lacks are found before anything is released: tasks that lack the same are told together, and those that were done
+// Lacks are found before anything is released: tasks with the same lack are reported together, and tasks that were done
 // before lack nothing.
 func TestLacks(t *testing.T) {
 	t.Parallel()

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// Ends returns when the execution is expected to be over on the given number of cpus; ok is false as long as that
-// cannot be estimated, because no task is done, there are no cpus, or the remaining tasks have outlived their
-// estimates. The remaining tasks take as long as their longest chain, or as their work spread over the cpus, whichever
-// is longer: by their estimates, corrected by the pace of the tasks that are done. It looks at every task, so call it
+// Ends returns the time at which the execution is expected to be over with the given number of cpus. ok is false if
+// that cannot be estimated, because no task is done, there are no cpus, or the remaining tasks have exceeded their
+// estimates. The remaining time is that of the longest chain, or of the work divided among the cpus, whichever is
+// longer, based on estimates corrected by the pace of the tasks that are done. Ends examines every task, so call it
 // rarely.
 func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 	pace := paceOf(x)
@@ -15,7 +15,7 @@ func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	behind := behindOf(x, now, pace)
-	var work, chain float64 // seconds: cpu time of many long tasks is more than a Duration holds
+	var work, chain float64 // seconds, because the cpu time of many long tasks can overflow a Duration
 	for i := range x.units.tasks {
 		if !x.units.state(int32(i)).over() {
 			t := &x.plan.Tasks[i]
@@ -25,13 +25,13 @@ func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 		}
 	}
 	left := max(chain, work/float64(cpus)) * pace
-	if left <= 0 || left > mostTime.Seconds() { // the tasks have outlived their estimates, or will take for years
+	if left <= 0 || left > mostTime.Seconds() { // the tasks have exceeded their estimates, or will take years
 		return time.Time{}, false
 	}
 	return now.Add(time.Duration(left * float64(time.Second))), true
 }
 
-// paceOf returns the time that the tasks took that are done, divided by their estimates; 0: none is done.
+// paceOf returns the total runtime of the tasks that are done divided by their estimates, or 0 if none is done.
 func paceOf(x *Execution) float64 {
 	var estimated, took time.Duration
 	for i := range x.units.tasks {
@@ -47,8 +47,8 @@ func paceOf(x *Execution) float64 {
 	return float64(took) / float64(estimated)
 }
 
-// behindOf returns which part of their estimates the tasks have behind them that run at now, as far as is known. A
-// worker that has more jobs than it has cpus for may have begun the last of them no earlier than another one ended.
+// behindOf returns, for each task that runs at now, how much of its estimate has passed, as far as is known. A worker
+// with more jobs than cpus may have begun the last of them no earlier than another one ended.
 func behindOf(x *Execution, now time.Time, pace float64) map[int32]time.Duration {
 	var held []*job
 	wanted := make(map[int32]int) // :: worker → cpus

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// A frontier lists the tasks that may be released: their parents are done, and the back-off after their last
-// failure is over. Such tasks are loose. The tasks of a cluster become loose together, once none of them waits
-// for a task outside it any more; a task that is tried again is loose alone.
+// A frontier lists the tasks that may be released: their parents are done, and the back-off after their last failure is
+// over. Such tasks are loose. The tasks of a cluster become loose together, once none of them waits for a task outside
+// the cluster; a task that is retried is loose alone.
 //
-// Each event costs at most a logarithm: what is loose now stands in a list, which the next release empties, and
-// what waits for the end of a back-off in a heap.
+// Each event takes at most logarithmic time: loose tasks are in a list, which the next release empties, and tasks that
+// back off are in a heap.
 type frontier struct {
 	plan    *plan
 	units   *units
-	missing []int32   // :: cluster → its tasks that still wait for something outside it
-	outer   []int32   // :: task → its parents outside its cluster that are not done; nil: there are no others
-	loose   [][]int32 // lists of tasks to be released together; a list may name tasks that have been released since
+	missing []int32   // :: cluster → number of its tasks that wait for a task outside it
+	outer   []int32   // :: task → number of unfinished parents outside its cluster; nil: no cluster has inner edges
+	loose   [][]int32 // lists of tasks to release together; some of these tasks may have been released since
 	waiting backoffs
 	ends    map[int32]Msec // :: task → when its back-off is over; until then a list that names it does not release it
 	latest  Msec           // no back-off ends later
 }
 
-// newFrontier begins with no task loose: see gather.
+// newFrontier returns a frontier without loose tasks: see gather.
 func newFrontier(p *plan, us *units) *frontier {
 	f := &frontier{plan: p, units: us, missing: make([]int32, len(p.start)-1), ends: map[int32]Msec{}}
 	if p.inner {
@@ -31,13 +31,13 @@ func newFrontier(p *plan, us *units) *frontier {
 	return f
 }
 
-// restart makes what waits for nothing loose, and nothing else.
+// restart rebuilds the list of loose tasks from the clusters that do not wait.
 func (f *frontier) restart() {
 	f.loose = nil
 	f.gather()
 }
 
-// gather counts what each cluster waits for, and makes those that wait for nothing loose.
+// gather counts the waiting tasks of each cluster, and makes the clusters without any loose.
 func (f *frontier) gather() {
 	for c := range f.missing {
 		f.missing[c] = 0
@@ -52,7 +52,7 @@ func (f *frontier) gather() {
 	}
 }
 
-// waits reports whether a task waits for something outside its cluster. It counts the parents there.
+// waits reports whether a task waits for a task outside its cluster. It counts the parents there.
 func (f *frontier) waits(i int32) bool {
 	if f.outer == nil {
 		return f.units.state(i) == StateWaiting
@@ -67,7 +67,7 @@ func (f *frontier) waits(i int32) bool {
 	return f.outer[i] > 0
 }
 
-// unblock counts a task that is done, where tasks wait for others of their clusters.
+// unblock counts a task as done for its children in other clusters.
 func (f *frontier) unblock(i int) {
 	for _, c := range f.plan.Graph.Children(i) {
 		if f.plan.clusterOf[c] != f.plan.clusterOf[i] && f.outer[c] > 0 {
@@ -78,7 +78,7 @@ func (f *frontier) unblock(i int) {
 	}
 }
 
-// less counts a task that waits for nothing outside its cluster any more. With the last one the cluster becomes loose.
+// less counts a task that no longer waits for a task outside its cluster. With the last one, the cluster becomes loose.
 func (f *frontier) less(i int32) {
 	c := f.plan.clusterOf[i]
 	if f.missing[c]--; f.missing[c] == 0 {
@@ -86,10 +86,10 @@ func (f *frontier) less(i int32) {
 	}
 }
 
-// more counts a task that waits for something outside its cluster again.
+// more counts a task that waits for a task outside its cluster again.
 func (f *frontier) more(i int32) { f.missing[f.plan.clusterOf[i]]++ }
 
-// drop counts a task that waited and is over.
+// drop removes a waiting task that is over from the counts.
 func (f *frontier) drop(i int32) {
 	if f.outer == nil {
 		f.less(i)
@@ -99,14 +99,14 @@ func (f *frontier) drop(i int32) {
 	}
 }
 
-// addCluster adds a cluster, which waits for nothing.
+// addCluster adds a cluster that does not wait.
 func (f *frontier) addCluster() { f.missing = append(f.missing, 0) }
 
 // addLoose lists tasks to be released together.
 func (f *frontier) addLoose(tasks []int32) { f.loose = append(f.loose, tasks) }
 
-// addRest makes what is left of the cluster of a task loose again: the task has become ready and is in no job, because
-// one that it waits for ran in a job of its own.
+// addRest makes the rest of a task's cluster loose again: the task has become ready without a job, because a task that
+// it waited for ran in another job.
 func (f *frontier) addRest(i int32) {
 	if c := f.plan.clusterOf[i]; f.missing[c] == 0 {
 		f.addLoose(f.plan.tasksOf(int(c)))
@@ -130,7 +130,7 @@ func (f *frontier) backsOff(i int32) bool {
 	return waits
 }
 
-// endBackoff forgets the back-off of a task.
+// endBackoff removes the back-off of a task.
 func (f *frontier) endBackoff(i int32) { delete(f.ends, i) }
 
 // next returns when a task may be released next; ok is false if none is loose or backs off.
@@ -144,11 +144,11 @@ func (f *frontier) next() (at Msec, ok bool) {
 	return 0, false
 }
 
-// due returns what is loose now and forgets it. A back-off that ends later than any that could begin now was
-// begun before the clock was set back; it is over, too.
+// due returns and removes the lists that are loose now. A back-off that ends later than any that could begin now began
+// before the clock was set back; it is also over.
 func (f *frontier) due(now Msec) [][]int32 {
 	due := f.loose
-	f.loose = nil // it was large if the workflow is large and begins just now
+	f.loose = nil // release its memory, which is large when a large workflow begins
 	if f.latest > now.add(backoffMax) {
 		for k, b := range f.waiting {
 			if b.at > now.add(backoffMax) {
@@ -167,13 +167,13 @@ func (f *frontier) due(now Msec) [][]int32 {
 	return due
 }
 
-// A backoffEnd is when a failed task may be tried again.
+// A backoffEnd is the time at which a failed task may be retried.
 type backoffEnd struct {
 	task int32
 	at   Msec
 }
 
-// backoffs is a heap: the back-off that ends first, first.
+// backoffs is a heap with the back-off that ends first on top.
 type backoffs []backoffEnd
 
 func (b backoffs) Len() int { return len(b) }

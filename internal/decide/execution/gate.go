@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A gate keeps the tasks of one addition from running until every Wait of theirs is met. A Wait that is met is
-// forgotten: a task that ends twice, because it was tried again, is waited for once.
+// A gate prevents the tasks of one addition from running until all their Waits are met. A Wait that has been met is
+// removed: if the other task is retried and ends again, the gate does not wait again.
 type gate struct {
 	first, count int32
 	pending      map[Wait]bool
@@ -17,14 +17,14 @@ func (g *gate) wants(task int32) bool {
 	return slices.ContainsFunc(whens, func(when When) bool { return g.pending[Wait{task, when}] })
 }
 
-// held reports whether a task waits behind a gate.
+// held reports whether a closed gate holds a task.
 func (as *additions) held(i int32) bool {
 	g := as.lives[i].gate
 	return g != nil && len(g.pending) > 0
 }
 
-// want registers a gate with a task that it waits for. Additions come one after the other, so that a gate which is
-// registered already is the last one.
+// want registers a gate with a task that it waits for. Additions are made one after another, so a gate that is already
+// registered is the last one.
 func (as *additions) want(g *gate, task int32) {
 	if all := as.wanted[task]; len(all) > 0 && all[len(all)-1] == g {
 		return
@@ -35,8 +35,8 @@ func (as *additions) want(g *gate, task int32) {
 	as.wanted[task] = append(as.wanted[task], g)
 }
 
-// addGate makes the gate of an addition, if it has Waits that are not met. If one cannot be met any more, the news of
-// that ends its tasks.
+// addGate makes the gate of an addition, if it has Waits that are not met. If a Wait can no longer be met, the
+// announcement ends its tasks.
 func (x *Execution) addGate(a *Addition) {
 	g := &gate{first: a.First, count: a.Count, pending: map[Wait]bool{}}
 	for _, w := range a.After {
@@ -56,24 +56,24 @@ func (x *Execution) addGate(a *Addition) {
 	x.additions.admit(l, int(a.Count))
 }
 
-// admit adds the lives of tasks, which are alike.
+// admit adds the lives of similar tasks.
 func (as *additions) admit(l life, count int) {
 	for range count {
 		as.lives = append(as.lives, l)
 	}
 }
 
-// A waitOutcome says whether a Wait is met.
+// A waitOutcome is the state of a Wait.
 type waitOutcome uint8
 
 const (
 	waitPending waitOutcome = iota // it may be met
 	waitMet
-	waitVain // it cannot be met any more, unless the task is tried again
+	waitVain // it can no longer be met, unless the task is retried
 )
 
-// outcomeOf reports whether a Wait is met by now. It looks only at the task, and not at those that wait, so that all
-// that wait for the same get the same answer.
+// outcomeOf returns the current state of a Wait. It depends only on the awaited task, so that all gates that wait for
+// the same event get the same answer.
 func (x *Execution) outcomeOf(w Wait) waitOutcome {
 	state := x.units.state(w.Task)
 	over := state.over()
@@ -88,7 +88,7 @@ func (x *Execution) outcomeOf(w Wait) waitOutcome {
 	return waitVain
 }
 
-// openGates notifies gates of the tasks that they wait for and that have begun or ended.
+// openGates notifies gates that tasks for which they wait have begun or ended.
 func (x *Execution) openGates() {
 	for len(x.additions.news) > 0 {
 		i := x.additions.nextNews()
@@ -99,7 +99,7 @@ func (x *Execution) openGates() {
 	}
 }
 
-// nextNews takes the first task of which gates have not been notified.
+// nextNews removes and returns the first task about which gates have not been notified.
 func (as *additions) nextNews() int32 {
 	i := as.news[0]
 	as.news = as.news[1:]
@@ -109,7 +109,7 @@ func (as *additions) nextNews() int32 {
 	return i
 }
 
-// unwant unregisters the gates that do not wait for a task any more.
+// unwant unregisters the gates that no longer wait for a task.
 func (as *additions) unwant(i int32) {
 	left := slices.DeleteFunc(as.wanted[i], func(g *gate) bool { return !g.wants(i) })
 	if as.wanted[i] = left; len(left) == 0 {
@@ -117,7 +117,7 @@ func (as *additions) unwant(i int32) {
 	}
 }
 
-// notify opens a gate when the last of its Waits is met, and ends the tasks behind it when one cannot be met any more.
+// notify opens a gate when its last Wait is met, and ends its tasks when a Wait can no longer be met.
 func (x *Execution) notify(g *gate, i int32) {
 	before, vain := len(g.pending), false
 	for _, when := range whens {
@@ -144,7 +144,7 @@ func (x *Execution) notify(g *gate, i int32) {
 	}
 }
 
-// endWaiting skips a task that waits for another one in vain.
+// endWaiting skips a task that waits for another in vain.
 func (x *Execution) endWaiting(i, other int32) {
 	how := "did not succeed"
 	if x.units.state(other) == StateDone {
@@ -156,8 +156,8 @@ func (x *Execution) endWaiting(i, other int32) {
 	x.memberOver(i)
 }
 
-// inVain reports whether a task waits for another one in vain, and for which, unless that is one of those that are
-// tried again, too.
+// inVain reports whether a task waits for another in vain, and returns that task. It ignores tasks that are retried as
+// well.
 func (x *Execution) inVain(i int32, again map[int32]bool) (other int32, vain bool) {
 	if g := x.additions.lives[i].gate; g != nil {
 		for w := range g.pending {

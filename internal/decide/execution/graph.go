@@ -2,10 +2,10 @@ package execution
 
 import "slices"
 
-// The order of the tasks and subworkflows is a graph, whose nodes the scoping numbers. Each unit counts its parents
-// that are not done. The functions here carry the end of a unit to the units that wait for it.
+// The order of tasks and subworkflows is a graph whose nodes are numbered by the scoping. Each unit counts its parents
+// that are not done. The functions here propagate the end of a unit to the units that wait for it.
 
-// unblock counts a node as done for its children, and frees those that wait for nothing else.
+// unblock counts a node as done for its children, and frees those that do not wait for another node.
 func (x *Execution) unblock(node int) {
 	freed := x.countDone(node)
 	if x.frontier.outer != nil {
@@ -20,7 +20,7 @@ func (x *Execution) unblock(node int) {
 	}
 }
 
-// countDone counts a node as done for its children, and returns the nodes that were waiting only for it.
+// countDone counts a node as done for its children, and returns the nodes that waited only for this node.
 func (x *Execution) countDone(node int) (freed []int) {
 	for _, c := range x.plan.scope.nodes.Children(node) {
 		switch {
@@ -43,7 +43,7 @@ func (u *unit) lessPending() bool {
 	return u.open()
 }
 
-// countReopened counts a node as not done again for its children.
+// countReopened counts a node as no longer done for its children.
 func (x *Execution) countReopened(node int) {
 	for _, c := range x.plan.scope.nodes.Children(node) {
 		switch {
@@ -55,7 +55,7 @@ func (x *Execution) countReopened(node int) {
 	}
 }
 
-// block counts a parent of a task as not done again.
+// block counts a parent of a task as no longer done.
 func (x *Execution) block(i int32) {
 	u := x.units.at(i)
 	u.pending++
@@ -64,8 +64,8 @@ func (x *Execution) block(i int32) {
 	}
 }
 
-// freeTask frees a task whose last parent is done, unless it is a final one, which waits for its scope. If it was
-// marked to fail, that is due now.
+// freeTask frees a task whose last parent is done, unless it is a final task, which waits for its scope. A task that
+// was marked to fail is now due to fail.
 func (x *Execution) freeTask(i int32) {
 	if s := x.units.state(i); x.plan.scope.rules(i).Final || s != StateWaiting && s != StateBehind {
 		return
@@ -82,7 +82,7 @@ func (x *Execution) freeTask(i int32) {
 	}
 }
 
-// free moves a task that waits for nothing any more.
+// free moves a task that no longer waits.
 func (x *Execution) free(i int32) {
 	if x.units.state(i) == StateWaiting && x.scripts.preparing(i) {
 		x.units.move(i, onPrepare)
@@ -91,7 +91,7 @@ func (x *Execution) free(i int32) {
 	x.units.move(i, onFree)
 }
 
-// place makes a task that was reopened or added loose, unless it waits.
+// place makes a reopened or added task loose, unless it waits.
 func (x *Execution) place(i int32) {
 	if x.units.at(i).pending > 0 || x.held(i) {
 		x.frontier.more(i)
@@ -101,14 +101,14 @@ func (x *Execution) place(i int32) {
 	x.frontier.addLoose([]int32{i})
 }
 
-// hold makes a task wait that was free.
+// hold makes a free task wait.
 func (x *Execution) hold(i int32) {
 	x.units.move(i, onHold)
 	x.frontier.more(i)
 }
 
 // unhold frees a task that waits although its parents are done: its gate opens, its scope closes, or a worker has it
-// all the same.
+// nevertheless.
 func (x *Execution) unhold(i int32) {
 	if x.units.state(i) == StateWaiting && x.units.at(i).open() {
 		x.frontier.less(i)
@@ -116,8 +116,8 @@ func (x *Execution) unhold(i int32) {
 	}
 }
 
-// held reports whether a task must wait even if its parents are done: a final task for the rest of its scope, a task
-// that was added for its gate.
+// held reports whether a task must wait even if its parents are done: a final task for the rest of its scope, or an
+// added task for its gate.
 func (x *Execution) held(i int32) bool {
 	if x.plan.Open {
 		return x.additions.held(i)
@@ -125,9 +125,9 @@ func (x *Execution) held(i int32) bool {
 	return x.plan.scope.rules(i).Final && !x.scopes.at(x.plan.scope.around(i)).closing
 }
 
-// skipBelow skips all units that wait for one of these nodes, which will never be done.
+// skipBelow skips all units that wait for any of these nodes, which will never be done.
 func (x *Execution) skipBelow(nodes ...int) {
-	var skipped []int // nodes; a subworkflow is in it by its end
+	var skipped []int // nodes; a subworkflow is represented by its end
 	for len(nodes) > 0 {
 		last := nodes[len(nodes)-1]
 		nodes = nodes[:len(nodes)-1]
@@ -150,7 +150,7 @@ func (x *Execution) skipBelow(nodes ...int) {
 	for _, node := range skipped {
 		if i := int32(node); x.plan.scope.isTask(i) {
 			x.frontier.drop(i)
-			x.over = x.jobs.leave(i, x.over) // its job does not reach it any more
+			x.over = x.jobs.leave(i, x.over) // its job will not run it
 			x.memberOver(i)
 		} else {
 			x.memberOver(x.plan.scope.unitOf(x.plan.scope.scopeAt(node)))
@@ -168,7 +168,7 @@ func (x *Execution) hopeless(node int) bool {
 	return (sc.state == StateFailed || sc.state == StateSkipped) && !(x.plan.scope.isBegin(node) && sc.begun)
 }
 
-// behindFailure reports whether a node waits for one that failed or was skipped.
+// behindFailure reports whether a node waits for a node that failed or was skipped.
 func (x *Execution) behindFailure(node int) bool {
 	return slices.ContainsFunc(x.plan.scope.nodes.Parents(node), x.hopeless)
 }

@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// The time that tasks took of workers is kept by worker and hour, for accounting. It is a function of the records that
-// were applied, like all of an Execution: the total of a run is the same after any crash, and replaces the total that
-// was stored before.
+// The cpu time that tasks used is recorded by worker and hour, for accounting. Like the rest of an Execution, it is a
+// function of the records applied: the total of a run is the same after any crash, and replaces the stored total.
 //
-// The last attempt at a task counts as used when it ends. When the task gets another attempt, for whatever reason, that
-// time moves to the lost time. It is unknown when attempts began that vanished with their worker: their time is
-// estimated like the lost work in the report, rather too low than too high.
+// The last attempt at a task counts as used time when it ends. When the task gets another attempt, for any reason, that
+// time becomes lost time. The start times of attempts that vanished with their workers are unknown: their time is
+// estimated like the lost work in the report, and is more likely too low than too high.
 
-// A WorkerHour is the time that tasks took of a worker's cpus within an hour.
+// A WorkerHour is the time for which tasks occupied a worker's cpus within an hour.
 type WorkerHour struct {
 	Worker string
 	Hour   int64 // since 1970, UTC
-	Used   Msec  // of a cpu
-	Lost   Msec  // of a cpu, by attempts that were repeated
+	Used   Msec  // cpu time
+	Lost   Msec  // cpu time of attempts that were repeated
 }
 
 // hours keeps worker hours, without the workers' names.
@@ -36,7 +35,7 @@ func (k hourKey) compare(o hourKey) int {
 	return cmp.Or(cmp.Compare(k.worker, o.worker), cmp.Compare(k.hour, o.hour))
 }
 
-// A stretch is a time in which an attempt had some cpus of a worker.
+// A stretch is a period in which an attempt occupied some cpus of a worker.
 type stretch struct {
 	worker   int32
 	cpus     int
@@ -45,11 +44,11 @@ type stretch struct {
 
 const msecPerHour = Msec(time.Hour / time.Millisecond)
 
-// lastMsec is thousands of years from now, and far from overflowing.
+// lastMsec is thousands of years from now, but far from an overflow.
 const lastMsec = Msec(1) << 50
 
-// add adds the time of a stretch to the used time and to the lost time, each 1, 0 or -1 times. A worker's report of
-// more than a year is not believed.
+// add adds the time of a stretch to the used time and to the lost time, each 1, 0 or -1 times. A reported stretch is
+// limited to the last year before its end.
 func (h hours) add(s stretch, used, lost Msec) {
 	s.to = min(max(0, s.to), lastMsec)
 	s.from = max(0, s.from, s.to-Msec(mostTime.Milliseconds()))
@@ -67,25 +66,25 @@ func (h hours) add(s stretch, used, lost Msec) {
 
 func (h hours) use(s stretch)   { h.add(s, 1, 0) }
 func (h hours) lose(s stretch)  { h.add(s, 0, 1) }
-func (h hours) waste(s stretch) { h.add(s, -1, 1) } // that were used
+func (h hours) waste(s stretch) { h.add(s, -1, 1) } // previously counted as used
 
-// stretch is the time of the last attempt at a task that ended.
+// stretch returns the period of a task's last attempt that ended.
 func (x *Execution) stretch(i int32) stretch {
 	from, to := x.span(i)
 	return stretch{x.units.at(i).worker, x.plan.Tasks[i].CPUs, from, to}
 }
 
-// stretch is the time that a job has had its worker, as far as that is known.
+// stretch returns the period in which a job has occupied its worker, as far as it is known.
 func (r *roster) stretch(j *job, until Msec) stretch {
 	from := min(max(j.busyFrom, r.workers[j.worker].ended), until)
 	return stretch{j.worker, j.need.of.CPUs, from, until}
 }
 
-// LastRecord returns the time of the last record that was applied, zero if there is none.
+// LastRecord returns the time of the last record applied, or zero if there is none.
 func LastRecord(x *Execution) time.Time { return x.now.Time() }
 
-// WorkerHours returns the time that the tasks took up to now, those that are running included, by worker in the order
-// in which they were met, and by hour.
+// WorkerHours returns the time that tasks have used up to now, including running tasks. It is sorted by worker, in the
+// order in which the run met them, and by hour.
 func WorkerHours(x *Execution, now time.Time) []WorkerHour {
 	sum := maps.Clone(x.tally.hours)
 	at := ToMsec(now)

@@ -12,12 +12,12 @@ import (
 
 const minute = execution.Msec(60_000)
 
-// hourAt is the hour of the tests' beginning; records are minutes after it.
+// hourAt is the hour in which the tests begin; the times of records are minutes after it.
 const hourAt = 500_000
 
 func after(minutes int) execution.Msec { return hourAt*60*minute + execution.Msec(minutes)*minute }
 
-// flat is a workflow of tasks that wait for nothing.
+// flat returns a workflow of independent tasks.
 func flat(t interface{ Fatal(...any) }, cpus ...int) execution.Spec {
 	g, err := dag.New(len(cpus), nil)
 	if err != nil {
@@ -40,7 +40,8 @@ func ended(from, to int, seq int64, worker string, task, attempt int32, how exec
 		Status: how, Worker: worker, Started: after(from), Ended: after(to)}}
 }
 
-// Attempts that count are used time, attempts that were repeated are lost time, each in the hours in which they ran.
+// The time of attempts that count is used time, and that of repeated attempts is lost time, each in the hours in which
+// they ran.
 func TestSpent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -101,7 +102,7 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// After a crash at any record the total is what it would be without: what is kept may be replaced at any time.
+// A crash at any record does not change the total, so the stored total may be replaced at any time.
 func TestSpentSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -154,7 +155,7 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 	})
 }
 
-// A year from now is far, and no loop.
+// Times a year from now do not cause a long loop.
 func TestSpentIsBounded(t *testing.T) {
 	t.Parallel()
 	x := execution.New(flat(t, 1))

@@ -2,34 +2,34 @@ package execution
 
 import "cmp"
 
-// jobs lists the jobs that were released and are not over. A task is in at most one of them.
+// jobs lists the jobs that have been released and are not over. A task is in at most one of them.
 type jobs struct {
 	plan    *plan
 	units   *units
 	bySeq   map[int64]*job
 	nextSeq int64
-	inUse   []int // :: category - 1 → jobs and subworkflows that its limit counts
+	inUse   []int // :: category - 1 → number of jobs and subworkflows that count against its limit
 }
 
-// A job is the tasks that a worker is given together.
+// A job consists of the tasks that a worker is given together.
 type job struct {
 	seq      int64
-	need     need // when it was released
+	need     need // at its release
 	tasks    []int32
 	left     int32 // tasks that have not ended
 	worker   int32 // 0: not assigned
-	awaited  bool  // after a restart: until its worker comes back
-	busyFrom Msec  // when it was assigned, or when the end of a task of it was last reported
+	awaited  bool  // after a restart: true until its worker returns
+	busyFrom Msec  // when it was assigned, or the end of one of its tasks was last reported
 }
 
 func newJobs(p *plan, us *units) *jobs {
 	return &jobs{plan: p, units: us, bySeq: map[int64]*job{}, nextSeq: 1, inUse: make([]int, len(p.Limits))}
 }
 
-// compareJobs orders jobs by their release.
+// compareJobs orders jobs by release.
 func compareJobs(a, b *job) int { return cmp.Compare(a.seq, b.seq) }
 
-// use counts jobs and subworkflows of a category; category 0 is none.
+// use adds to the jobs and subworkflows of a category; category 0 means none.
 func (js *jobs) use(category, more int) {
 	if category != 0 {
 		js.inUse[category-1] += more
@@ -39,13 +39,13 @@ func (js *jobs) use(category, more int) {
 // addCategory adds a category.
 func (js *jobs) addCategory() { js.inUse = append(js.inUse, 0) }
 
-// full reports whether as many jobs and subworkflows of a category run as its limit allows.
+// full reports whether a category has reached its limit of jobs and subworkflows.
 func (js *jobs) full(category int) bool { return js.inUse[category-1] >= js.plan.Limits[category-1] }
 
 // reserve skips the job numbers before seq.
 func (js *jobs) reserve(seq int64) { js.nextSeq = max(js.nextSeq, seq) }
 
-// enter makes a job of tasks that are in no other.
+// enter makes a job of tasks that are not in a job.
 func (js *jobs) enter(seq int64, n need, tasks []int32) *job {
 	js.reserve(seq + 1)
 	j := &job{seq: seq, need: n, tasks: tasks, left: int32(len(tasks))}
@@ -81,8 +81,8 @@ func (js *jobs) assigned() (all []*job) {
 	return all
 }
 
-// leave takes a task out of its job, if it is in one. It appends the job's number to over if that was its last task. It
-// does not change the state of the task.
+// leave removes a task from its job, if it has one. It appends the job's number to over if that was its last task. It
+// does not change the task's state.
 func (js *jobs) leave(i int32, over []int64) []int64 {
 	u := js.units.at(i)
 	j := u.job
@@ -101,5 +101,5 @@ func (js *jobs) leave(i int32, over []int64) []int64 {
 // assign gives a job to a worker.
 func (j *job) assign(worker int32, at Msec) { j.worker, j.busyFrom = worker, at }
 
-// heard records that the worker of a job has reported the end of a task of it.
+// heard records that the worker has reported the end of a task of the job.
 func (j *job) heard(at Msec) { j.busyFrom = at }

@@ -12,21 +12,21 @@ import (
 // An Offer lists the resources that a cluster has for the tasks of runs now, and those requested for it.
 type Offer struct {
 	CPUs       int        // of the workers registered now
-	Capacities []Capacity // of the workers present, and of those requested
+	Capacities []Capacity // of the workers present or requested
 }
 
 // A Capacity lists the resources that one worker offers to one task.
 type Capacity struct {
 	Worker    string        // the id of the worker, if it is present
-	CPUs      int           // all of the worker's, not only those free now
+	CPUs      int           // all cpus of the worker, not only the free ones
 	MemoryMiB int           // likewise
 	GPUs      int           // likewise
-	DiskMiB   int           // likewise; corral.Unlimited of one that is requested
-	Left      time.Duration // present: until it leaves; requested: its walltime without the reserve
+	DiskMiB   int           // likewise; corral.Unlimited if it is requested
+	Left      time.Duration // present: time until it leaves; requested: walltime without the reserve
 }
 
-// CapacityOf returns the capacity of a worker that has registered. One that is draining or out of touch offers
-// nothing, but it belongs into the offer, because its tasks go on.
+// CapacityOf returns the capacity of a worker that has registered. A draining or disconnected worker offers nothing,
+// but it belongs in the offer because its tasks continue.
 func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	c := Capacity{Worker: w.ID}
 	if w.Connected && !w.Draining {
@@ -36,7 +36,7 @@ func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	return c
 }
 
-// Offering returns the capacity of a worker on such a host with the given time left.
+// Offering returns the capacity of a worker on a host with these resources, with the given time left.
 func Offering(host corral.Resources, left time.Duration) Capacity {
 	return Capacity{CPUs: host.CPUs, MemoryMiB: host.MemoryMiB, GPUs: host.GPUs, DiskMiB: host.DiskMiB, Left: left}
 }
@@ -47,7 +47,7 @@ func (c Capacity) fits(n need) bool {
 	return n.of.FitIn(can.of) && n.time <= can.time
 }
 
-// need is the largest need that a worker of this capacity can meet.
+// need returns the largest need that a worker of this capacity can meet.
 func (c Capacity) need() need {
 	return need{corral.Resources{CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, GPUs: c.GPUs, DiskMiB: c.DiskMiB}, c.Left}
 }
@@ -57,8 +57,8 @@ func (o Offer) takes(n need) bool {
 	return slices.ContainsFunc(o.Capacities, func(c Capacity) bool { return c.fits(n) })
 }
 
-// slack is for how long some worker could still take a job that needs n, at least: the time of one that is requested
-// passes from when its pilot has begun.
+// slack returns the minimum time for which some worker could still take a job that needs n: the time of a requested
+// worker starts to pass only when its pilot begins.
 func (o Offer) slack(n need) (longest time.Duration) {
 	for _, c := range o.Capacities {
 		if c.fits(n) {
@@ -79,8 +79,8 @@ func (o Offer) present() map[string]bool {
 	return ids
 }
 
-// distinct returns the offer without capacities that another one covers, so that asking it about each of
-// 100,000 jobs stays cheap with hundreds of workers.
+// distinct returns the offer without capacities that others cover, so that comparing it with 100,000 jobs remains cheap
+// with hundreds of workers.
 func (o Offer) distinct() Offer {
 	few := Offer{CPUs: o.CPUs}
 	for _, c := range o.Capacities {
@@ -92,8 +92,8 @@ func (o Offer) distinct() Offer {
 	return few
 }
 
-// lack explains in half a sentence why no worker could take a job that needs n: "needs 65536 MiB; the largest
-// worker here has 2048 MiB". It is for offers of which takes(n) is false.
+// lack explains in half a sentence why no worker could take a job that needs n: "needs 65536 MiB; the largest worker
+// here has 2048 MiB". takes(n) must be false.
 func (o Offer) lack(n need) string {
 	if len(o.Capacities) == 0 {
 		return "needs a worker; the cluster has none and none is requested"
@@ -104,7 +104,7 @@ func (o Offer) lack(n need) string {
 	}
 	for _, r := range []struct {
 		need, most  int
-		unit, again string // the unit where it is named first, and after that
+		unit, again string // the unit in its first and second use
 	}{
 		{n.of.CPUs, most.of.CPUs, " cpus", ""},
 		{n.of.MemoryMiB, most.of.MemoryMiB, " MiB", " MiB"},
@@ -122,8 +122,8 @@ func (o Offer) lack(n need) string {
 	return fmt.Sprintf("needs %s and %s; no worker %s has all of that together", n.of, round(n.time), here)
 }
 
-// most returns the greatest of each quantity that any worker has, and where the workers are: "here", or
-// "requested" if none is present.
+// most returns the maximum of each quantity over all workers, and their status: "here", or "requested" if none is
+// present.
 func (o Offer) most() (n need, where string) {
 	where = "requested"
 	for _, c := range o.Capacities {
@@ -136,7 +136,7 @@ func (o Offer) most() (n need, where string) {
 	return n, where
 }
 
-// round drops digits that are of no use to a reader: milliseconds of minutes.
+// round removes insignificant digits, such as the milliseconds of minutes.
 func round(d time.Duration) time.Duration {
 	if d >= 10*time.Second {
 		return d.Round(time.Second)
@@ -146,17 +146,17 @@ func round(d time.Duration) time.Duration {
 
 // A Shortage describes why released jobs do not run.
 type Shortage struct {
-	Able bool   // some job runs, or could run on a worker that is present or requested
+	Able bool   // some job runs, or could run on a present or requested worker
 	What string // the lack of one task, in a sentence; empty: no task lacks anything
 }
 
-// Shortage compares the jobs released with the offer of a cluster. An assigned job whose worker has left counts
-// as one that waits, because the cluster may have queued it again without a record; one that is awaited is
-// returned if its worker does not come back. It looks at every job, so do not call it for every event.
+// Shortage compares the released jobs with a cluster's offer. An assigned job whose worker has left counts as waiting,
+// because the cluster may have requeued it without a record; an awaited job is returned if its worker does not come
+// back. Shortage examines every job, so do not call it for every event.
 func (x *Execution) Shortage(offer Offer) Shortage {
 	present, few := offer.present(), offer.distinct()
 	_, loose := x.Next()
-	short := Shortage{Able: loose || x.scripts.busy()} // a back-off will end, or a script
+	short := Shortage{Able: loose || x.scripts.busy()} // a back-off or a script will end
 	var first *job
 	lacking := int32(0)
 	for _, e := range x.jobs.bySeq {
@@ -173,7 +173,7 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 	}
 	if first != nil {
 		tasks, lack := x.jobs.remaining(first), few.lack(first.need)
-		if x.units.raised(tasks[0]) { // the user has not requested that much memory
+		if x.units.raised(tasks[0]) { // the user has not requested this much memory
 			lack += " (the last: " + x.units.extra(tasks[0]).why + ")"
 		} else if len(tasks) == 1 && x.plan.Tasks[tasks[0]].Usual && few.takes(need{of: first.need.of}) {
 			lack += usualTime
@@ -183,17 +183,17 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 	return short
 }
 
-// usualTime is the hint for a task that has no time of its own and gets the default.
+// usualTime is the hint for a task that uses the default runtime.
 const usualTime = ": the task gives no time, so the default of --default-runtime holds; shorten it, " +
 	"give the task's own (`corral submit --time`), or ask for longer pilots"
 
-// before reports whether job a comes before job b: by priority, by rank, then by the order of their release.
+// before reports whether job a comes before job b: by priority, then by rank, then by release.
 func (p *plan) before(a, b *job) bool {
 	x, y := p.scope.rules(a.tasks[0]).Priority, p.scope.rules(b.tasks[0]).Priority
 	return cmp.Or(cmp.Compare(y, x), cmp.Compare(p.rank[b.tasks[0]], p.rank[a.tasks[0]]), cmp.Compare(a.seq, b.seq)) < 0
 }
 
-// sentence returns the sentence that a job of these tasks lacks something, and how many others do.
+// sentence returns a sentence about the lack of a job of these tasks, and the number of other tasks that cannot run.
 func (p *plan) sentence(tasks []int32, lack string, others int) string {
 	what := "task " + p.Tasks[tasks[0]].ID
 	if len(tasks) > 1 {
@@ -208,8 +208,8 @@ func (p *plan) sentence(tasks []int32, lack string, others int) string {
 	return fmt.Sprintf("%s %s; %d more tasks cannot run either", what, lack, others)
 }
 
-// News returns the records that an offer is worth: the cpus of workers of which they were not known, and how many were
-// registered at once, if that is the maximum so far.
+// News returns records of the new facts in an offer: the cpus of workers for which they were unknown, and the number of
+// cpus registered at once if it is the maximum so far.
 func (x *Execution) News(now time.Time, offer Offer) (news []Record) {
 	for _, c := range offer.Capacities {
 		if c.Worker != "" && c.CPUs > 0 && x.roster.workers[x.roster.index[c.Worker]].cpus == 0 {

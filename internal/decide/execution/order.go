@@ -6,14 +6,14 @@ import (
 )
 
 // An order lists the jobs and subworkflows that wait until the limit of their category allows another one. Each array
-// with a limit is a category of its own, so that there may be very many: those without anything that waits are not in
-// the list, and cost a release nothing.
+// with a limit is a separate category, so there may be very many. Categories in which nothing waits are not listed, and
+// do not slow down a release.
 type order struct {
 	categories []int     // ascending
-	agendas    []*agenda // of each of these; none is empty
+	agendas    []*agenda // :: index of category → its agenda; none is empty
 }
 
-// next returns the category after another one; ok is false if there is none.
+// next returns the listed category after another one; ok is false if there is none.
 func (o *order) next(category int) (int, bool) {
 	at, found := slices.BinarySearch(o.categories, category)
 	if found {
@@ -25,13 +25,13 @@ func (o *order) next(category int) (int, bool) {
 	return o.categories[at], true
 }
 
-// waits reports whether a job or subworkflow of a category waits.
+// waits reports whether a job or subworkflow in a category waits.
 func (o *order) waits(category int) bool {
 	_, found := slices.BinarySearch(o.categories, category)
 	return found
 }
 
-// add lets a job or subworkflow wait for its category.
+// add makes a job or subworkflow wait for its category.
 func (o *order) add(category int, a agendum) {
 	at, found := slices.BinarySearch(o.categories, category)
 	if !found {
@@ -41,7 +41,7 @@ func (o *order) add(category int, a agendum) {
 	heap.Push(o.agendas[at], a)
 }
 
-// pop takes out the most urgent of those that wait for a category; there must be one.
+// pop removes and returns the most urgent agendum of a category; there must be one.
 func (o *order) pop(category int) agendum {
 	at, _ := slices.BinarySearch(o.categories, category)
 	a := heap.Pop(o.agendas[at]).(agendum)
@@ -51,8 +51,8 @@ func (o *order) pop(category int) agendum {
 	return a
 }
 
-// nextOf returns the next tasks of a category that may be released: nil if it has as many jobs and subworkflows as it
-// may have, or if none waits. Subworkflows that come before them are begun.
+// nextOf returns the next tasks of a category that may be released, or nil if the category has reached its limit or
+// nothing waits. It begins the subworkflows that come before these tasks.
 func (x *Execution) nextOf(category int) []int32 {
 	for x.order.waits(category) && !x.jobs.full(category) {
 		a := x.order.pop(category)
@@ -72,7 +72,7 @@ func (x *Execution) nextOf(category int) []int32 {
 // An agenda is a heap: the most urgent agendum comes first.
 type agenda []agendum
 
-// An agendum is a unit that waits, or tasks that are loose together.
+// An agendum is a waiting unit, or tasks that are loose together.
 type agendum struct {
 	urgency
 	unit  int32

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A release looks at no array of which nothing waits any more, however many there were.
+// A release does not examine arrays of which nothing waits any more, regardless of their number.
 func TestParkedForgets(t *testing.T) {
 	t.Parallel()
 	x, now := New(Spec{Open: true}), time.Unix(1e9, 0)

@@ -7,22 +7,21 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// fewHops is the number of tasks whose overhead must be known before the mean is reported.
+// fewHops is the minimum number of measured overheads for which their mean is reported.
 const fewHops = 5
 
-// fewStarts is the number of them before the starts per second are reported.
+// fewStarts is the minimum number of measured overheads for which the starts per second are reported.
 const fewStarts = 10
 
-// overheads measures the time that the cluster takes between tasks. A task begins as soon as its parents have ended and
-// a worker has room for it: the time from the later of the two, the end of its last parent and the last end at its
-// worker before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if
-// the task waited for the worker. The middle 90 % of each are averaged: one that a lost connection made long is not
-// typical. A task begins with the way of its inputs, and ends with that of its outputs, where these travel: see
-// transfers.
+// overheads measures the cluster's overhead between tasks. A task can begin when its parents have ended and a worker
+// has room for it. The overhead is the time from the later of two events, the end of its last parent and the previous
+// end at its worker, until the task begins. It is a hop if the parent ended last, and reuse if the task waited for the
+// worker. Only the middle 90 % of each are averaged, because a lost connection may make one unusually long. If files
+// are transferred, a task begins with the transfer of its inputs and ends with that of its outputs: see transfers.
 //
-// No task counts at a worker where none has ended before: it may have waited for the worker. Tasks of a clustered job
-// follow each other at the worker; the first one stands for the job. A run in which a task was tried again has no
-// result, because it is not known any more when its earlier attempts made room at their workers.
+// A task does not count if no task ended at its worker before, because it may have waited for the worker. The tasks of
+// a clustered job follow each other at the worker; the first one represents the job. A run with retries has no result,
+// because the times at which earlier attempts freed their workers are no longer known.
 func overheads(x *Execution, r *corral.RunReport) {
 	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
 	var starts []Msec
@@ -60,14 +59,13 @@ func overheads(x *Execution, r *corral.RunReport) {
 	r.Reuse, r.Reuses = typical(reuses)
 }
 
-// A stay is the time that a task had its worker.
+// A stay is the period in which a task occupied its worker.
 type stay struct {
 	worker   int32
 	from, to Msec
 }
 
-// foremost returns the stay of the task of a job that started first; ok is false if they were not all done by one
-// worker.
+// foremost returns the stay of the job's task that started first; ok is false unless one worker did all its tasks.
 func foremost(x *Execution, members []int32) (t stay, ok bool) {
 	for _, i := range members {
 		next, once := first(x, int(i))
@@ -81,7 +79,7 @@ func foremost(x *Execution, members []int32) (t stay, ok bool) {
 	return t, ok
 }
 
-// typical returns the mean of the middle 90 %, and the number of values; zeros if they are too few.
+// typical returns the mean of the middle 90 % and the number of values, or zeros if there are too few.
 func typical(all []Msec) (mean corral.Seconds, of int) {
 	if len(all) < fewHops {
 		return 0, 0
@@ -95,17 +93,18 @@ func typical(all []Msec) (mean corral.Seconds, of int) {
 	return corral.Seconds(sum.sub(0)) / corral.Seconds(len(all)-2*cut), len(all)
 }
 
-// first returns the stay of a task whose first attempt was its last; ok is false for any other.
+// first returns the stay of a task whose first attempt succeeded; ok is false for other tasks.
 func first(x *Execution, i int) (at stay, ok bool) {
 	t := x.units.at(int32(i))
 	at.worker = t.worker
 	at.from, _ = x.span(int32(i))
-	at.to = t.ended // then the next one may begin, while its files are on their way back
+	at.to = t.ended // from then on the next task may begin, while files are transferred back
 	return at, t.attempt == 1 && t.started != 0 && x.units.state(int32(i)) == StateDone
 }
 
-// possible returns when a job whose first task is t could have begun, as far as the ends of other tasks show, and
-// whether it waited for its worker; 0 if none ended there before. ends are those there.
+// possible returns the time at which a job whose first task is t could have begun, given the ends of other tasks, and
+// whether it waited for its worker. The time is 0 if no task ended at the worker before. ends lists the ends at the
+// worker.
 func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, waited bool) {
 	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.from })
 	if t.to <= t.from {

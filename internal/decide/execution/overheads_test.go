@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// chained is the report of a chain of tasks that a worker runs one after the other, each for a second, with hop(i)
+// chained returns the report of a chain of tasks that a worker runs one after the other, each for a second, with hop(i)
 // before task i.
 func chained(t *testing.T, n int, hop func(i int) time.Duration) *corral.RunReport {
 	t.Helper()
@@ -41,8 +41,8 @@ func chained(t *testing.T, n int, hop func(i int) time.Duration) *corral.RunRepo
 	return x.Report(start)
 }
 
-// TestOverheads: a report says how long the cluster takes from a task's end to the next start, whatever the first worker
-// had to be waited for and whatever one lost connection cost.
+// TestOverheads: a report contains the time that the cluster takes from a task's end to the next start, excluding the
+// wait for the first worker and the effect of one lost connection.
 func TestOverheads(t *testing.T) {
 	t.Parallel()
 	r := chained(t, 21, func(i int) time.Duration {
@@ -64,8 +64,8 @@ func TestOverheads(t *testing.T) {
 	}
 }
 
-// TestNothingIsLearnedOfARunWithRetries: where an earlier attempt was, and until when, is not known any more. Without
-// retries, tasks that wait for one worker tell how soon one follows another.
+// TestNothingIsLearnedOfARunWithRetries: the workers and ends of earlier attempts are no longer known. Without retries,
+// tasks that wait for one worker show how soon one follows another.
 func TestNothingIsLearnedOfARunWithRetries(t *testing.T) {
 	t.Parallel()
 	spec := execution.Spec{Tasks: make([]execution.TaskSpec, 40)}
@@ -106,8 +106,8 @@ func TestNothingIsLearnedOfARunWithRetries(t *testing.T) {
 	}
 }
 
-// TestOverheadsOfClusteredJobs: of jobs of several tasks the first task of each tells, since the others follow it without
-// the cluster.
+// TestOverheadsOfClusteredJobs: only the first task of a job of several tasks counts, since the others follow it
+// without the cluster.
 func TestOverheadsOfClusteredJobs(t *testing.T) {
 	t.Parallel()
 	spec := execution.Spec{Tasks: make([]execution.TaskSpec, 40)}

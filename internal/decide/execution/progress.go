@@ -6,17 +6,16 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Progress is how far one task is, for planning the rest of a run.
+// A Progress is the progress of one task, for planning the rest of a run.
 type Progress struct {
 	State  corral.TaskState
-	Worker string    // that has the task, or had it when it was done; else empty
-	Since  time.Time // when its worker was given it, of a clustered job when the task before it ended; only if it runs
+	Worker string    // worker that has the task, or did it; else empty
+	Since  time.Time // only if it runs: when the worker received it, or when the previous task of its job ended
 	Took   time.Duration
 }
 
-// ProgressOf returns the progress of all tasks, by index. Took is how long a task ran that is done. A worker may have
-// more tasks than it has cpus for: only the worker knows which of them run. A task whose POST script runs has no
-// worker.
+// ProgressOf returns the progress of all tasks, by index. Took is the runtime of a task that is done. A worker may have
+// more tasks than cpus: only the worker knows which of them run. A task whose POST script runs does not have a worker.
 func ProgressOf(x *Execution) []Progress {
 	all := make([]Progress, len(x.units.tasks))
 	for k := range all {

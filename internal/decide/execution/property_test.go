@@ -17,29 +17,29 @@ import (
 // A part is an attempt at a task.
 type part = execution.Part
 
-// A machine drives an execution with what a cluster could tell, and keeps what it told as the journal.
+// A machine drives an execution with the events that a cluster could report, and keeps the records as the journal.
 type machine struct {
 	spec    execution.Spec
 	x       *execution.Execution
 	journal []execution.Record
 	clock   execution.Msec
-	queued  []execution.Job  // released, and no worker has them
-	held    []execution.Job  // assigned; of their tasks those that did not end
-	stopped map[int64]bool   // jobs whose workers will only hand back what is left
+	queued  []execution.Job  // released, but not assigned
+	held    []execution.Job  // assigned, with the tasks that have not ended
+	stopped map[int64]bool   // jobs whose workers will only return the remaining tasks
 	workers map[int64]string // :: job → the worker that has it
 	ran     map[part]bool    // attempts that may have been running
 	done    map[int32]bool   // tasks
 
 	cancelled map[int32]bool // tasks that are to end
 
-	parts map[int64][]part     // of each job, when it was released
-	late  []*execution.Outcome // of attempts that were cancelled on their workers
+	parts map[int64][]part     // of each job at its release
+	late  []*execution.Outcome // of attempts cancelled on their workers
 }
 
 func (m *machine) now() time.Time { return m.clock.Time() }
 
-// tell applies a record and checks which jobs are said to be over: those of which no task is left. Tasks that end by it
-// without a word of their workers leave their jobs.
+// tell applies a record and checks that the jobs reported as over are those without remaining tasks. Tasks that end
+// without a report of their workers leave their jobs.
 func (m *machine) tell(t *rapid.T, r execution.Record) {
 	m.clock++
 	r.At = m.clock
@@ -68,7 +68,7 @@ func (m *machine) tell(t *rapid.T, r execution.Record) {
 	m.count(t)
 }
 
-// leave takes tasks out of a job that failed, since they were cancelled, and those skipped below them.
+// leave removes from a job the tasks that failed because they were cancelled, and the tasks skipped below them.
 func (m *machine) leave(j *execution.Job, held bool) {
 	j.Tasks = slices.DeleteFunc(slices.Clone(j.Tasks), func(task execution.Task) bool {
 		state, p := m.x.Task(task.Index).State, part{Task: int32(task.Index), Attempt: int32(task.Attempt)}
@@ -78,13 +78,13 @@ func (m *machine) leave(j *execution.Job, held bool) {
 				Seq: j.Seq, Task: p.Task, Attempt: p.Attempt, Worker: m.workers[j.Seq],
 			})
 		case state == corral.TaskSkipped && m.stopped[j.Seq]:
-			delete(m.ran, p) // its worker hands it back: one before it did not succeed
+			delete(m.ran, p) // its worker returns it: a task before it did not succeed
 		}
 		return state == corral.TaskFailed || state == corral.TaskSkipped
 	})
 }
 
-// tellLate tells what workers say of attempts that were cancelled meanwhile: that changes nothing.
+// tellLate records workers' results of attempts that have been cancelled: they change nothing.
 func (m *machine) tellLate(t *rapid.T) {
 	late := m.late
 	m.late = nil
@@ -98,7 +98,7 @@ func (m *machine) tellLate(t *rapid.T) {
 	}
 }
 
-// count checks the counts against what each task says of itself.
+// count compares the counts with the states of the tasks.
 func (m *machine) count(t *rapid.T) {
 	c, each := m.x.Counts(), map[corral.TaskState]int{}
 	for i := range m.spec.Tasks {
@@ -119,7 +119,7 @@ func (m *machine) count(t *rapid.T) {
 }
 
 func (m *machine) release(t *rapid.T) {
-	m.clock += execution.Msec(time.Minute.Milliseconds()) // over any back-off
+	m.clock += execution.Msec(time.Minute.Milliseconds()) // longer than any back-off
 	for _, j := range m.x.Release(m.now(), execution.Offer{}) {
 		before := map[int]bool{} // in the job
 		for _, task := range j.Tasks {
@@ -143,8 +143,8 @@ func (m *machine) release(t *rapid.T) {
 	m.count(t)
 }
 
-// nothingForgotten checks that no task waits in vain: one whose parents are done is in a job, or together with others it
-// waits for what one of those waits for.
+// nothingForgotten checks that every task whose parents are done is in a job, or waits together with other tasks of its
+// cluster.
 func (m *machine) nothingForgotten(t *rapid.T) {
 	in := map[int]bool{}
 	for _, j := range slices.Concat(m.queued, m.held) {
@@ -159,7 +159,7 @@ func (m *machine) nothingForgotten(t *rapid.T) {
 		}
 	}
 	for _, cluster := range clusters {
-		waits := false // for a task of another cluster, as far as it was never released
+		waits := false // for a task of another cluster, if it was never released
 		for _, i := range cluster {
 			waits = waits || m.x.Task(i).State == corral.TaskWaiting && !in[i] &&
 				slices.ContainsFunc(m.spec.Graph.Parents(i), func(p int) bool {
@@ -181,7 +181,7 @@ func partsOf(j execution.Job) (parts []part) {
 	return parts
 }
 
-// dropped reports whether an attempt is not made any more, since its task, or one before it, was cancelled.
+// dropped reports whether an attempt will not be made because its task, or one before it, was cancelled.
 func (m *machine) dropped(p part) bool {
 	state := m.x.Task(int(p.Task)).State
 	return state == corral.TaskFailed || state == corral.TaskSkipped
@@ -199,7 +199,7 @@ func (m *machine) assign(t *rapid.T) {
 	left := func(p part) bool { return slices.Contains(partsOf(j), p) || m.dropped(p) }
 	if len(parts) > len(j.Tasks) && (!all(parts, left) || rapid.Bool().Draw(t, "taken back")) {
 		m.held = append(m.held, j)
-		m.giveBack(t, len(m.held)-1, false) // tasks of it were cancelled; else, it was too late for that
+		m.giveBack(t, len(m.held)-1, false) // some of its tasks were cancelled; otherwise, it was too late
 		return
 	}
 	for _, p := range parts {
@@ -207,7 +207,7 @@ func (m *machine) assign(t *rapid.T) {
 	}
 	m.held = append(m.held, j)
 	workers := []string{fmt.Sprintf("w%d", k%3)}
-	if rapid.IntRange(0, 4).Draw(t, "handed back") == 0 { // the cluster gives it to another, and tells only that
+	if rapid.IntRange(0, 4).Draw(t, "handed back") == 0 { // it goes to another worker, and only this is reported
 		workers = append(workers, "other")
 	}
 	for _, w := range workers {
@@ -256,7 +256,7 @@ func (m *machine) giveBack(t *rapid.T, k int, started bool) {
 	m.tell(t, execution.Record{Returned: back})
 }
 
-// restart replaces the execution by one that is replayed from the journal: all but the jobs that no worker has.
+// restart replaces the execution by a replay of the journal, which lacks only the jobs that no worker has.
 func (m *machine) restart(t *rapid.T) {
 	again := execution.New(m.spec)
 	for _, rec := range m.journal {
@@ -265,11 +265,11 @@ func (m *machine) restart(t *rapid.T) {
 	if diff := cmp.Diff(lasting(m.spec, m.x), lasting(m.spec, again)); diff != "" {
 		t.Fatalf("replayed execution differs (-live +replayed):\n%s", diff)
 	}
-	m.x, m.queued = again, nil // of stopped jobs what is left is held still
+	m.x, m.queued = again, nil // the remaining tasks of stopped jobs are still held
 	m.count(t)
 }
 
-// lasting describes what of an execution must survive a restart.
+// lasting describes the state of an execution that must survive a restart.
 func lasting(spec execution.Spec, x *execution.Execution) any {
 	tasks := make([]execution.TaskInfo, len(spec.Tasks))
 	for i := range tasks {
@@ -302,7 +302,7 @@ func (m *machine) step(t *rapid.T) {
 	m.release(t)
 }
 
-// cancel ends a task that is not over; one that waits for another of its job, once it does no longer.
+// cancel ends a task that is not over; a task that waits for another one of its job ends once it no longer waits.
 func (m *machine) cancel(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.spec.Tasks)-1).Draw(t, "cancelled")
 	open, err := execution.Cancellable(m.x, []int{i})
@@ -319,7 +319,7 @@ func (m *machine) cancel(t *rapid.T) {
 	}
 }
 
-// retry has a failed task tried again.
+// retry retries a failed task.
 func (m *machine) retry(t *rapid.T) {
 	i := rapid.SampledFrom(m.x.Failed()).Draw(t, "retried")
 	failed, err := execution.Retriable(m.x, []int{i})
@@ -333,7 +333,7 @@ func (m *machine) retry(t *rapid.T) {
 	}
 }
 
-// drain lets everything that is left succeed.
+// drain lets all remaining tasks succeed.
 func (m *machine) drain(t *rapid.T) {
 	for !m.x.Done() {
 		m.release(t)
@@ -373,7 +373,7 @@ func anySpec(t *rapid.T) execution.Spec {
 	return s
 }
 
-// anyClusters draws which tasks share a job: those of a level, of a chain, of a label, or none.
+// anyClusters draws which tasks share a job: those of a level, those of a chain, those with a label, or none.
 func anyClusters(t *rapid.T, s execution.Spec) [][]int {
 	switch rapid.IntRange(0, 3).Draw(t, "clustering") {
 	case 1:
@@ -390,9 +390,8 @@ func anyClusters(t *rapid.T, s execution.Spec) [][]int {
 	return nil
 }
 
-// Whatever a cluster tells in whatever order, and wherever corrald is killed: the replayed execution is the
-// live one, no task is run that is done or whose parents are not, no attempt number is used twice, and
-// everything comes to an end.
+// For any order of a cluster's events, and wherever corrald is killed: the replayed execution equals the live one, no
+// task runs before its parents are done or after it is done, no attempt number is used twice, and everything ends.
 func TestExecutionProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

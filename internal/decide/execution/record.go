@@ -6,10 +6,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Record is one thing that happened to a run: one line of its journal. One of its parts is set, or none in a
-// record that tests whether the journal can be written. Tasks are named by their index in the workflow;
-// worker names stand in full, so that a record can be read without those before it. Journals outlive versions
-// of corrald: the JSON names stay.
+// A Record is one event of a run: one line of its journal. One of its parts is set, or none in a record that tests
+// whether the journal is writable. Tasks are identified by their index in the workflow. Names of workers are written in
+// full, so that a record can be read without earlier ones. Journals outlive versions of corrald, so the JSON names must
+// not change.
 type Record struct {
 	At       Msec        `json:"t"`
 	Assigned *Assignment `json:"assigned,omitempty"`
@@ -19,19 +19,19 @@ type Record struct {
 	Met      *Meeting    `json:"met,omitempty"`
 	CPUs     int         `json:"cpus,omitempty"` // registered at once: the maximum so far
 	Script   *ScriptEnd  `json:"script,omitempty"`
-	Resumed  bool        `json:"resumed,omitempty"` // failed tasks have all their retries again
+	Resumed  bool        `json:"resumed,omitempty"` // failed tasks get all their retries again
 	Added    *Addition   `json:"added,omitempty"`
-	Closed   bool        `json:"closed,omitempty"` // nothing is added any more
+	Closed   bool        `json:"closed,omitempty"` // nothing more can be added
 
 	// Requests about single tasks.
-	Retried   []int32       `json:"retried,omitempty"` // as if the run were resumed for these
+	Retried   []int32       `json:"retried,omitempty"` // as if the run were resumed for these tasks
 	Cancelled *Cancellation `json:"cancelled,omitempty"`
 }
 
-// Msec is an instant in milliseconds since 1970, UTC; 0 means none. Processor times are in milliseconds, too.
+// Msec is a time in milliseconds since 1970, UTC; 0 means none. It is also used for cpu times in milliseconds.
 type Msec int64
 
-// ToMsec returns an instant in the form of records.
+// ToMsec converts a time to the form in records.
 func ToMsec(t time.Time) Msec {
 	if t.IsZero() {
 		return 0
@@ -39,7 +39,7 @@ func ToMsec(t time.Time) Msec {
 	return Msec(t.UnixMilli())
 }
 
-// Time returns the instant, the zero time for none.
+// Time returns the time, or the zero time for none.
 func (m Msec) Time() time.Time {
 	if m == 0 {
 		return time.Time{}
@@ -50,14 +50,14 @@ func (m Msec) Time() time.Time {
 func (m Msec) sub(from Msec) time.Duration { return time.Duration(m-from) * time.Millisecond }
 func (m Msec) add(wait time.Duration) Msec { return m + Msec(wait.Milliseconds()) }
 
-// An Assignment records that a worker is about to be sent a job, and what the job consists of.
+// An Assignment records that a job is about to be sent to a worker, and the parts of the job.
 type Assignment struct {
 	Seq    int64  `json:"q"`
 	Worker string `json:"w"`
 	Parts  []Part `json:"p"`
 }
 
-// A Part is one task of a job, and the number of the attempt that the job makes at it.
+// A Part is one task of a job, with the number of the attempt.
 type Part struct {
 	Task    int32 `json:"i"`
 	Attempt int32 `json:"a"`
@@ -77,35 +77,35 @@ type Outcome struct {
 	Started Msec   `json:"b"`
 	Ended   Msec   `json:"e"`
 	Used
-	Way     *Way     `json:"way,omitempty"` // of its files; nil: they did not travel
+	Way     *Way     `json:"way,omitempty"` // transfer of its files; nil: none
 	Changed []string `json:"ch,omitempty"`  // inputs, see Result.Changed
 }
 
-// Used is the resources that an attempt used, as far as they were measured.
+// Used holds the resources that an attempt used, as far as they were measured.
 type Used struct {
 	CPU     Msec   `json:"c,omitempty"`   // user and system
-	Sys     Msec   `json:"cs,omitempty"`  // of that, system; 0 in older records
+	Sys     Msec   `json:"cs,omitempty"`  // system part of CPU; 0 in older records
 	RSSKiB  int64  `json:"m,omitempty"`   // largest
 	Read    int64  `json:"rd,omitempty"`  // bytes
 	Written int64  `json:"wr,omitempty"`  // bytes
 	Source  Source `json:"src,omitempty"` // see Usage.MeasuredBy
 }
 
-// A Way is a Travel in the form of records: In lies before Started, Out after Ended.
+// A Way is a Travel in the form of records: In is before Started, Out is after Ended.
 type Way struct {
 	In    Msec  `json:"in,omitempty"`
 	Out   Msec  `json:"out,omitempty"`
 	Bytes int64 `json:"n,omitempty"`
 }
 
-// mostBytes exceeds the bytes of any task, and the bytes of all tasks can be added up without overflow.
+// mostBytes exceeds the bytes of any task, but the sum over all tasks does not overflow.
 const mostBytes = 1 << 42
 
-// mostTime exceeds the time of any transfer, and two of them can be added without overflow.
+// mostTime exceeds the time of any transfer, but the sum of two does not overflow.
 const mostTime = 366 * 24 * time.Hour
 
-// way returns a Travel in the form of records, nil for none. It is bounded, because it is reported by a worker, which
-// is not trusted.
+// way converts a Travel to the form of records; it returns nil for none. It limits the values, because workers, which
+// report them, are not trusted.
 func (t Travel) way() *Way {
 	if t == (Travel{}) {
 		return nil
@@ -116,7 +116,7 @@ func (t Travel) way() *Way {
 	return &Way{In: ms(t.In), Out: ms(t.Out), Bytes: min(max(0, t.Bytes), mostBytes)}
 }
 
-// ToOutcome returns a result in the form of records.
+// ToOutcome converts a result to the form of records.
 func ToOutcome(r Result) *Outcome {
 	return &Outcome{
 		Seq: r.Key.Seq, Task: int32(r.Index), Attempt: int32(r.Attempt),
@@ -128,7 +128,7 @@ func ToOutcome(r Result) *Outcome {
 	}
 }
 
-// Result returns the result that the outcome was made of, with the precision of records.
+// Result converts the outcome back to a result, with the precision of records.
 func (o *Outcome) Result(run corral.RunID) Result {
 	r := Result{
 		Key: Key{run, o.Seq}, Index: int(o.Task), Attempt: int(o.Attempt),
@@ -144,7 +144,7 @@ func (o *Outcome) Result(run corral.RunID) Result {
 	return r
 }
 
-// ran is how long the attempt ran; 0 if it never started.
+// ran returns the runtime of the attempt, or 0 if it never started.
 func (o *Outcome) ran() time.Duration {
 	if o.Started == 0 {
 		return 0
@@ -158,29 +158,29 @@ type ScriptEnd struct {
 	Post    bool   `json:"post,omitempty"`
 	Try     int32  `json:"a"`
 	Round   int32  `json:"n,omitempty"`
-	Exit    int    `json:"x,omitempty"`   // exit status; -N if it died of signal N, -1 if it could not be started
-	Reason  string `json:"why,omitempty"` // why it is not 0, in one sentence
+	Exit    int    `json:"x,omitempty"`   // exit status; -N if signal N killed it, -1 if it could not be started
+	Reason  string `json:"why,omitempty"` // reason why it is not 0, in one sentence
 	Started Msec   `json:"b"`
 	Ended   Msec   `json:"e"`
 }
 
-// A Giveback names jobs that no worker has any more.
+// A Giveback lists jobs that no worker has any more.
 type Giveback struct {
 	Seqs    []int64 `json:"q"`
 	Started bool    `json:"started,omitempty"` // they may have been running
-	Until   Msec    `json:"u,omitempty"`       // they ran until then at most; 0: until the record
+	Until   Msec    `json:"u,omitempty"`       // latest time until which they ran; 0: until the record
 	Reason  string  `json:"why,omitempty"`
 }
 
-// A Meeting records a worker whose number of cpus was not known before.
+// A Meeting records the number of cpus of a worker for which it was unknown.
 type Meeting struct {
 	Worker string `json:"w"`
 	CPUs   int    `json:"c"`
 }
 
-// A Gap stands where a damaged piece of the journal was cut out. Records may be missing there, so numbers that they may
-// have used are never used again.
+// A Gap replaces a damaged piece that was cut out of the journal. Records may be missing there, so numbers that they
+// may have used are never reused.
 type Gap struct {
 	Seq    int64  `json:"q"` // no job before the gap has a higher number
-	Floors []Part `json:"p"` // the highest attempt found on disk, for tasks that have one
+	Floors []Part `json:"p"` // highest attempt found on disk, for tasks that have one
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Release makes jobs of the loose tasks whose time has come, highest priority first, then highest upward rank first, as
-// far as the limits of their categories allow. offer is the latest known; it matters only for clustered jobs, see
-// split, and for tasks that were killed for their memory. A Job's Run, Dir and Mark, and the commands of its tasks, are
-// for the caller to fill in.
+// Release makes jobs of the loose tasks that are due, ordered by descending priority and then by descending upward
+// rank, as far as the limits of their categories allow. offer is the latest known offer; it is used only for clustered
+// jobs, see split, and for tasks that were killed for their memory. The caller must fill in each Job's Run, Dir and
+// Mark, and the commands of its tasks.
 func (x *Execution) Release(now time.Time, offer Offer) []Job {
 	if len(x.frontier.loose) > 0 && x.plan.clustered() {
 		offer = offer.distinct()
@@ -37,7 +37,7 @@ func (x *Execution) Release(now time.Time, offer Offer) []Job {
 	for _, c := range all {
 		if c.job == nil {
 			if c.tasks = x.releasable(c.tasks); len(c.tasks) == 0 {
-				continue // loose twice, and released a moment ago
+				continue // they were loose twice and have just been released
 			}
 			c.job = x.enter(c.tasks, offer)
 		}
@@ -46,19 +46,19 @@ func (x *Execution) Release(now time.Time, offer Offer) []Job {
 	return jobs
 }
 
-// A candidate is the tasks of a job that is to be; job is nil until it is made.
+// A candidate holds the tasks of a future job; job is nil until it is made.
 type candidate struct {
 	tasks   []int32
 	urgency urgency
 	job     *job
 }
 
-// enter makes a job of tasks, which requires no more than it can get.
+// enter makes a job of tasks, with its need limited to what the offer can meet.
 func (x *Execution) enter(tasks []int32, offer Offer) *job {
 	return x.jobs.enter(x.jobs.nextSeq, x.units.within(x.units.need(tasks), tasks, offer), tasks)
 }
 
-// jobOf returns j as it is given to the cluster, with the current attempts at tasks, which are those still in j.
+// jobOf returns j in the form for the cluster, with the current attempts at tasks, which must be those still in j.
 func (x *Execution) jobOf(j *job, tasks []int32) Job {
 	of := j.need.of
 	given := Job{
@@ -76,12 +76,12 @@ func (x *Execution) jobOf(j *job, tasks []int32) Job {
 	return given
 }
 
-// split parts tasks that are loose together into jobs: those whose first attempt it is together, the others alone, so
-// that no task is repeated because of another. A list that would outlive every worker, or is too large for it, is
-// parted into jobs as large as some worker could take; a task that none could take is a job alone. The rest of a
-// cluster is parted into jobs of half that time: workers have less of it with every second that a job waits, and jobs
-// that just fit would be parted again and again, until each task is alone. For a task with a script to run before it,
-// which is a cluster of its own, that is requested.
+// split divides tasks that are loose together into jobs. Tasks in their first attempt share jobs; the others are alone,
+// so that a task is not repeated because of another. A list that would take longer than any worker stays, or need more
+// than any worker has, is divided into jobs as large as some worker could take; a task that no worker could take is a
+// job alone. The rest of a cluster is divided into jobs of half that time: workers have less time with every second
+// that a job waits, and jobs that just fit would be divided again and again until each task is alone. A task with a PRE
+// script is a separate cluster: split requests its script.
 func (x *Execution) split(tasks []int32, offer Offer) (lists [][]int32) {
 	if len(tasks) == 1 {
 		switch i := tasks[0]; {
@@ -113,8 +113,8 @@ func (x *Execution) split(tasks []int32, offer Offer) (lists [][]int32) {
 }
 
 // fitting returns how many of tasks, from the first on, some worker could take as one job; at least one. If they are
-// not all, and are the rest of a cluster, the job takes at most half of that worker's time. All of them fit if the
-// offer is empty, because then the workers are not known.
+// the rest of a cluster and not all fit, the job takes at most half of that worker's time. If the offer is empty, the
+// workers are unknown and all tasks fit.
 func (x *Execution) fitting(tasks []int32, offer Offer, left bool) int {
 	if len(offer.Capacities) == 0 || offer.takes(x.units.need(tasks)) {
 		return len(tasks)
@@ -133,13 +133,13 @@ func (x *Execution) fitting(tasks []int32, offer Offer, left bool) int {
 	return len(tasks)
 }
 
-// releasableAlone reports whether a task may be a job now: it is ready, and in no other.
+// releasableAlone reports whether a task may become a job now: it is ready and not in a job.
 func (x *Execution) releasableAlone(i int32) bool {
 	return x.units.state(i) == StateReady && x.units.at(i).job == nil
 }
 
-// releasable returns those of tasks that could be one job now: they are in none, and wait for nothing but tasks that
-// come before them in it. A task that is marked to fail is not released.
+// releasable returns the tasks that could be one job now: they are not in a job, and wait only for earlier tasks of
+// this job. A task that is marked to fail is not released.
 func (x *Execution) releasable(tasks []int32) []int32 {
 	if !slices.ContainsFunc(tasks, func(i int32) bool { return !x.releasableAlone(i) }) {
 		return tasks
@@ -156,8 +156,8 @@ func (x *Execution) releasable(tasks []int32) []int32 {
 	return some
 }
 
-// mayFollow reports whether a task that waits may be in a job behind these: tasks may wait for others of their jobs,
-// and each of its parents is done or one of these.
+// mayFollow reports whether a waiting task may be in a job after the given tasks: tasks may wait for others in their
+// jobs, and each of its parents is done or one of the given tasks.
 func (x *Execution) mayFollow(i int32, before map[int32]bool) bool {
 	if x.frontier.outer == nil || !x.units.at(i).blocked() || x.scripts.preparing(i) {
 		return false
@@ -167,9 +167,10 @@ func (x *Execution) mayFollow(i int32, before map[int32]bool) bool {
 	})
 }
 
-// Misfits returns the numbers of clustered jobs that no worker has, and that none could take any more, though some of
-// their tasks: workers have less time left than when they were released, or are others. Once they are returned, their
-// tasks are released in smaller ones. If the workers remain the same, there will be no other misfit for at least slack.
+// Misfits returns the numbers of clustered jobs that no worker has and none could take any more, although some worker
+// could take some of their tasks: workers have less time left than at the release, or have changed. Once these jobs
+// have been returned, their tasks are released in smaller jobs. If the workers remain the same, there will not be
+// another misfit for at least slack.
 func Misfits(x *Execution, offer Offer) (seqs []int64, slack time.Duration) {
 	slack = math.MaxInt64
 	if len(offer.Capacities) == 0 || !x.plan.clustered() {

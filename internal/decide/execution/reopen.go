@@ -2,8 +2,8 @@ package execution
 
 import "slices"
 
-// reopen gives all of a scope that is not done another chance, its final tasks as well. tries is how often the scope
-// failed before.
+// reopen reopens all units of a scope that are not done, and its final tasks. tries is the number of times that the
+// scope has failed.
 func (x *Execution) reopen(s, tries int32) {
 	again := x.reopenScopes(s, tries)
 	var tasks []int32
@@ -24,8 +24,8 @@ func (x *Execution) reopen(s, tries int32) {
 	x.check(s)
 }
 
-// reopenScopes reopens a scope and those in it that failed or were skipped, and returns all of them that are not over
-// now.
+// reopenScopes reopens a scope and the scopes in it that failed or were skipped, and returns all of them that are not
+// over now.
 func (x *Execution) reopenScopes(s, tries int32) (again []int32) {
 	for k := range x.scopes.within(s) {
 		state := x.scopes.at(k).state
@@ -53,7 +53,7 @@ func (x *Execution) reopenScopes(s, tries int32) (again []int32) {
 	return again
 }
 
-// reopenScope has a subworkflow begin again when its parents are done.
+// reopenScope lets a subworkflow begin again when its parents are done.
 func (x *Execution) reopenScope(s, tries int32) {
 	if x.scopes.at(s).begun {
 		x.countReopened(x.plan.scope.begin(s))
@@ -65,7 +65,7 @@ func (x *Execution) reopenScope(s, tries int32) {
 	x.scripts.reset(x.plan.scope.unitOf(s))
 }
 
-// placeAll makes tasks that were reopened loose, unless they wait.
+// placeAll makes reopened tasks loose, unless they wait.
 func (x *Execution) placeAll(tasks []int32) {
 	if x.frontier.outer == nil {
 		for _, i := range tasks {
@@ -81,7 +81,7 @@ func (x *Execution) placeAll(tasks []int32) {
 	x.frontier.gather()
 }
 
-// reopenTask reopens a task that failed or was skipped, or is final, unless the subworkflow that it is in is done.
+// reopenTask reopens a task that failed, was skipped, or is final, unless its subworkflow is done.
 func (x *Execution) reopenTask(i, s int32) bool {
 	if x.scopes.doneAround(x.plan.scope.around(i), s) {
 		return false

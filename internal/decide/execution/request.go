@@ -6,27 +6,27 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// While a run is in progress, users may request that a task which failed is tried again, and that a task which is not
-// over is cancelled. Both are Records like all others, so that a replay gives the same state.
+// While a run is in progress, users may request that a failed task be retried, or that a task that is not over be
+// cancelled. Both requests are Records like all others, so that a replay gives the same state.
 //
-// A cancelled task fails at once, also if it still waits. If it waits in a job that a worker has, for others of
-// that job, it is only marked: it fails when they are done, so that they can run. In an open execution, a task that a
-// worker has runs until the worker reports its end, which may take a while: until then tasks that wait for it do not
-// begin, and it is not tried again.
+// A cancelled task fails immediately, even if it still waits. If it is in a worker's job and waits for other tasks of
+// that job, it is only marked: it fails when they are done, so that they can run. In an open execution, a worker's task
+// continues until the worker reports its end, which may take a while: until then, tasks that wait for it do not begin,
+// and it is not retried.
 //
-// A task in a subworkflow that is over is tried again with all else in it that is not done, as when the subworkflow has
-// retries.
+// A task in a subworkflow that is over is retried with all other units in it that are not done, as in a retry of the
+// subworkflow.
 
 // A Cancellation lists tasks that are to end, and who requested it.
 type Cancellation struct {
 	Tasks []int32 `json:"i"`
 	Why   string  `json:"why"`
-	Await bool    `json:"await,omitempty"` // the end of those that workers have; older journals did not
+	Await bool    `json:"await,omitempty"` // wait until workers report the ends; false in older journals
 }
 
-// Retriable returns those of the tasks that a retry would change: that failed for good, or are marked to fail. Others
-// that are ready, run or wait are fine, since they run anyway; a task that is done, or skipped below another, is a
-// Conflict error.
+// Retriable returns the tasks that a retry would change: those that failed permanently or are marked to fail. Other
+// tasks that are ready, running or waiting are accepted, since they run anyway; a task that is done, or was skipped
+// below another, is a Conflict error.
 func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
 	if x.plan.Open {
 		return retriableAdded(x, tasks)
@@ -51,9 +51,9 @@ func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
 	return unique(failed), nil
 }
 
-// Cancellable returns those of the tasks that a cancellation would change: that are not over and were not cancelled;
-// and those of an open run that wait in vain, which are then reported as withdrawn. A task that is done is a
-// Conflict error, but not in an open run: a user who ends thousands of its short tasks cannot know which are just done.
+// Cancellable returns the tasks that a cancellation would change: those that are not over and were not cancelled, and
+// those of an open run that wait in vain, which are then reported as withdrawn. A task that is done is a Conflict
+// error, except in an open run: a user who cancels thousands of short tasks cannot know which of them have just ended.
 func Cancellable(x *Execution, tasks []int) (open []int32, err error) {
 	for _, i := range tasks {
 		switch state := x.units.state(int32(i)); {
@@ -105,13 +105,13 @@ func (x *Execution) cancel(r *Cancellation) {
 	}
 }
 
-// cancel records that a task was cancelled; later: it fails when those before it in its job are done.
+// cancel records that a task was cancelled; later means that it fails when the tasks before it in its job are done.
 func (us *units) cancel(i int32, why string, later bool) {
 	e := us.grant(i)
 	e.cancel = cancel{why: why, is: true, later: later || e.cancel.later}
 }
 
-// unmark lets a task that is marked to fail run after all.
+// unmark removes the mark of a task that is marked to fail.
 func (x *Execution) unmark(i int32) {
 	if x.units.extra(i).cancel.later {
 		x.units.grant(i).cancel = cancel{}
@@ -119,7 +119,7 @@ func (x *Execution) unmark(i int32) {
 	}
 }
 
-// collect ends the marked tasks that wait for nothing any more.
+// collect ends the marked tasks that no longer wait.
 func (x *Execution) collect() {
 	ripe := x.ripe
 	x.ripe = nil
@@ -131,8 +131,8 @@ func (x *Execution) collect() {
 	}
 }
 
-// abandon ends a cancelled task: it fails, and its job is to be killed. Tasks after it in an ordered job leave the job,
-// too. One of them may begin before the kill arrives, so that their attempts count as made.
+// abandon ends a cancelled task: it fails, and its job is to be killed. Tasks after it in an ordered job also leave the
+// job. One of them may begin before the kill arrives, so their attempt numbers are used up.
 func (x *Execution) abandon(i int32) {
 	u := x.units.at(i)
 	begun := u.assigned() || u.state == StateJudging
@@ -152,7 +152,7 @@ func (x *Execution) abandon(i int32) {
 	}
 }
 
-// withdraw makes a cancelled task fail that is in no job; begun: a worker was given its current attempt.
+// withdraw makes a cancelled task without a job fail; begun means that a worker was given its current attempt.
 func (x *Execution) withdraw(i int32, begun bool) {
 	x.units.setBegun(i, begun)
 	x.units.explain(i, x.units.extra(i).cancel.why)
@@ -169,8 +169,8 @@ func (x *Execution) withdraw(i int32, begun bool) {
 // setBegun records whether a worker was given the current attempt at a task that was cancelled.
 func (us *units) setBegun(i int32, begun bool) { us.grant(i).cancel.begun = begun }
 
-// beganAfterAll records that a worker is given an attempt at a task that was cancelled meanwhile, or at one after it in
-// its job: the attempt's number is used up.
+// beganAfterAll records that a worker is given an attempt at a task that has been cancelled, or at a task after it in
+// its job: the number of the attempt is used up.
 func (x *Execution) beganAfterAll(p Part) {
 	switch {
 	case !x.units.current(p):

@@ -1,7 +1,7 @@
 package execution
 
-// retry lets tasks that failed for good be tried again, and those that were skipped below them wait for them. Tasks
-// that were only marked to fail do not fail.
+// retry reopens tasks that failed permanently, and the tasks that were skipped below them, which wait for them. Tasks
+// that were only marked to fail are unmarked.
 func (x *Execution) retry(tasks []int32) {
 	if x.plan.Open {
 		x.retryAdded(tasks)
@@ -18,7 +18,7 @@ func (x *Execution) retry(tasks []int32) {
 	}
 }
 
-// unretriable explains why a task that failed cannot be tried again now; "" if it can.
+// unretriable explains why a failed task cannot be retried now; it returns "" if it can.
 func (x *Execution) unretriable(i int32) string {
 	s := x.plan.scope.around(i)
 	if x.scopes.doneAround(s, 0) {
@@ -34,9 +34,9 @@ func (x *Execution) unretriable(i int32) string {
 	}
 }
 
-// tryAgain lets a task that failed be tried again. Subworkflows around it that are over are reopened with it, with all
-// else in them that is not done; so is the workflow, if it was aborted. If something before the task failed, too, the
-// task becomes one that was skipped.
+// tryAgain reopens a failed task. It also reopens the subworkflows around it that are over, with all other units in
+// them that are not done, and the workflow if it was aborted. If a unit before the task also failed, the task becomes
+// skipped.
 func (x *Execution) tryAgain(i int32) {
 	unit, first, last := i, int(i), int(i) // the nodes of the unit
 	for s := x.plan.scope.around(i); s != 0; s = x.plan.scope.outer[s] {
@@ -71,7 +71,7 @@ func (x *Execution) tryAgain(i int32) {
 	x.check(s)
 }
 
-// turnSkipped turns a failed task into one that was skipped.
+// turnSkipped turns a failed task into a skipped one.
 func (x *Execution) turnSkipped(i int32) {
 	x.renew(i)
 	x.units.move(i, onReopen)
@@ -79,8 +79,8 @@ func (x *Execution) turnSkipped(i int32) {
 	x.scopes.at(x.plan.scope.around(i)).forgive()
 }
 
-// reopenBelow reopens the units that were skipped below a node that is not over any more, unless they are behind
-// another failure. It returns their tasks.
+// reopenBelow reopens the units that were skipped below a node that is no longer over, unless they are behind another
+// failure. It returns their tasks.
 func (x *Execution) reopenBelow(node int) (tasks []int32) {
 	graph, scoping := x.plan.scope.nodes, &x.plan.scope
 	below := map[int]bool{node: true}
@@ -119,7 +119,7 @@ func (x *Execution) skippedFirst(node int) bool {
 	return false
 }
 
-// reopenFinals lets the final tasks of a scope, which have run, run again when the others are over. It returns them.
+// reopenFinals reopens the final tasks of a scope, which run again when the other members are over. It returns them.
 func (x *Execution) reopenFinals(s int32) (tasks []int32) {
 	sc := x.scopes.at(s)
 	if !sc.unclose() {

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// A roster numbers the workers that the run met; 0 is none.
+// A roster numbers the workers that the run has met; 0 means none.
 type roster struct {
 	workers []worker
 	index   map[string]int32
-	cpus    int // most that were registered at once
+	cpus    int // maximum registered at once
 }
 
 func newRoster() *roster {
 	return &roster{workers: []worker{{}}, index: map[string]int32{"": 0}}
 }
 
-// A worker is one that the run met.
+// A worker is a worker that the run has met.
 type worker struct {
 	name  string
-	cpus  int  // 0: not known yet
-	ended Msec // when it reported the end of an attempt last
+	cpus  int  // 0: not yet known
+	ended Msec // when it last reported the end of an attempt
 }
 
-// number returns the number of a worker, a new one for a name that was not met before.
+// number returns the number of a worker; a new name gets a new number.
 func (r *roster) number(name string) int32 {
 	n, ok := r.index[name]
 	if !ok {
@@ -35,9 +35,9 @@ func (r *roster) number(name string) int32 {
 	return n
 }
 
-// lostWork estimates the work lost in jobs whose workers vanished: as many of each worker's as its cpus could
-// run at once, oldest first, from when it last reported the end of a task until at. These it returns; the others had
-// not been started.
+// lostWork estimates the work lost in jobs whose workers vanished. It assumes that each worker ran as many of its jobs,
+// oldest first, as its cpus allow, from its last report of the end of a task until at. It returns these jobs; the
+// others are assumed not to have started.
 func (r *roster) lostWork(jobs []*job, at Msec) (lost time.Duration, began []*job) {
 	oldest := func(a, b *job) int { return cmp.Or(cmp.Compare(a.busyFrom, b.busyFrom), compareJobs(a, b)) }
 	used := make(map[int32]int) // :: worker → cpus
@@ -51,11 +51,11 @@ func (r *roster) lostWork(jobs []*job, at Msec) (lost time.Duration, began []*jo
 	return lost, began
 }
 
-// meet keeps how many cpus a worker has.
+// meet records the number of a worker's cpus.
 func (r *roster) meet(m *Meeting) { r.workers[r.number(m.Worker)].cpus = m.CPUs }
 
 // heard records that a worker has reported the end of an attempt.
 func (r *roster) heard(worker int32, at Msec) { r.workers[worker].ended = at }
 
-// sawCPUs records how many cpus were registered at once.
+// sawCPUs records the number of cpus registered at once.
 func (r *roster) sawCPUs(n int) { r.cpus = max(r.cpus, n) }

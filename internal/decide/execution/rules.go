@@ -12,52 +12,52 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Rules are the conditions in a workflow for a unit to run, and the meaning of its end. A unit is a task or a
+// Rules hold a workflow's conditions for the start of a unit, and the consequences of its end. A unit is a task or a
 // subworkflow. Rules may be shared.
 type Rules struct {
 	Priority   int  // units with a larger one start first
-	Category   int  // 1 more than its index in Spec.Limits; 0: none with a limit
-	Done       bool // of a subworkflow: it was done before, and so were its tasks
-	Final      bool // of a task: it runs after all others of its scope, and decides whether that succeeded
+	Category   int  // its index in Spec.Limits plus 1; 0: no category with a limit
+	Done       bool // of a subworkflow: it and its tasks were done before
+	Final      bool // of a task: it runs after all others of its scope, and decides whether the scope succeeded
 	Pre, Post  *Script
-	PreSkip    int   // with this exit status of Pre the unit is done at once; 0: with none
-	UnlessExit []int // with these exit statuses it is not tried again
+	PreSkip    int   // exit status of Pre with which the unit is done at once; 0: none
+	UnlessExit []int // exit statuses with which it is not retried
 	Abort      *Abort
 }
 
-// A Script runs where corrald is: before a unit, which fails if the script does, or after it, and decides whether the
-// unit succeeded.
+// A Script runs on corrald's host: either before a unit, which fails if the script fails, or after it, to decide
+// whether the unit succeeded.
 type Script struct {
-	DeferStatus int // with this exit status it is run again; 0: with none
+	DeferStatus int // exit status with which it is run again; 0: none
 	DeferAfter  time.Duration
 }
 
-// An Abort ends the scope of a unit as soon as the unit ends with an exit status.
+// An Abort ends the scope of a unit as soon as the unit ends with the given exit status.
 type Abort struct {
 	Exit   int
-	Return *int // the scope's own exit status; nil: the unit's
+	Return *int // exit status of the scope; nil: the unit's
 }
 
-// A SubSpec is a subworkflow: tasks First to End-1, those of inner ones among them.
+// A SubSpec is a subworkflow: tasks First to End-1, including those of inner subworkflows.
 type SubSpec struct {
 	Name       string
 	First, End int
-	Retries    int  // of it as a whole: all of it that is not done begins again
-	Job        bool // it is the processes of one job, and its exit status is that of the first one that failed
+	Retries    int  // of the subworkflow: all units in it that are not done begin again
+	Job        bool // its tasks are the processes of one job; its exit status is that of the first one that failed
 	Rules      *Rules
 }
 
 var noRules Rules
 
-// A scoping is the tree of the scopes: which tasks belong together. A scope is the whole workflow, number 0, or
-// subworkflow k, number k+1. A subworkflow has two nodes beside those of its tasks: it begins with the one, after which
-// its tasks may run, and ends with the other, for which its children wait. Units are numbered: tasks, then
-// subworkflows. So are nodes: tasks, then the beginning and the end of each subworkflow.
+// A scoping is the tree of scopes. Scope 0 is the whole workflow; scope k+1 is subworkflow k. A subworkflow has two
+// nodes in addition to those of its tasks: its beginning, after which its tasks may run, and its end, for which its
+// children wait. The numbers of units are those of the tasks, followed by the subworkflows. The numbers of nodes are
+// those of the tasks, followed by the beginning and the end of each subworkflow.
 type scoping struct {
 	spec   *Spec
 	nodes  *dag.Graph
 	inside []int32 // :: task → the innermost scope; nil: there is only one
-	outer  []int32 // :: scope → the one around it
+	outer  []int32 // :: scope → the scope around it
 }
 
 // Check returns an error if subworkflows or rules contradict each other. New panics with such a spec.
@@ -66,9 +66,9 @@ func (s *Spec) Check() error {
 	return err
 }
 
-// newScoping finds out which task lies in which subworkflow, and refuses specs without an order: a final task with
-// children, subworkflows that overlap, and subworkflows that wait for each other. Each subworkflow gets two nodes
-// of its own, for its beginning and its end. A workflow without any keeps its graph unchanged.
+// newScoping determines the subworkflow of each task, and refuses specs without an order: a final task with children,
+// overlapping subworkflows, and subworkflows that wait for each other. Each subworkflow gets two additional nodes, for
+// its beginning and its end. The graph of a workflow without subworkflows remains unchanged.
 func newScoping(s *Spec) (scoping, error) {
 	c := scoping{spec: s, nodes: s.Graph, outer: make([]int32, len(s.Subs)+1)}
 	plain := len(s.Subs) == 0
@@ -91,7 +91,7 @@ func newScoping(s *Spec) (scoping, error) {
 		c.outer[k+1] = around
 		for i := sub.First; i < sub.End; i++ {
 			if c.inside[i] != around {
-				return c, fmt.Errorf("subworkflow %q is not in one other", sub.Name)
+				return c, fmt.Errorf("subworkflow %q overlaps another one", sub.Name)
 			}
 			c.inside[i] = int32(k + 1)
 		}
@@ -116,7 +116,7 @@ func (c *scoping) checkCategory(s int32) error {
 	for i := sub.First; mine != 0 && i < sub.End; i++ {
 		for unit, at := int32(i), c.around(int32(i)); at != c.outer[s]; unit, at = c.unitOf(at), c.outer[at] {
 			if unit != c.unitOf(s) && c.rules(unit).Category == mine {
-				return fmt.Errorf("task %q is in the category of the subworkflow that it is in, %q",
+				return fmt.Errorf("task %q has the same category as its subworkflow %q",
 					c.spec.Tasks[i].ID, sub.Name)
 			}
 		}
@@ -124,7 +124,7 @@ func (c *scoping) checkCategory(s int32) error {
 	return nil
 }
 
-// edges are the order of the nodes. Units that are done, or final, wait for nothing.
+// edges returns the edges between the nodes. Units that are done or final do not wait.
 func (c *scoping) edges() (edges [][2]int) {
 	to := func(unit int32, from, node int) {
 		if r := c.rules(unit); !c.done(unit) && !(r.Final && from < len(c.spec.Tasks)) {
@@ -152,8 +152,8 @@ func (c *scoping) edges() (edges [][2]int) {
 	return edges
 }
 
-// between returns the nodes that stand for an edge between two tasks: the end of the outermost subworkflow that has the
-// parent alone, and the beginning of that which has the child alone, which is unit.
+// between returns the nodes that represent an edge between two tasks: the end of the outermost subworkflow that
+// contains only the parent, and the beginning of the one that contains only the child, which is unit.
 func (c *scoping) between(parent, child int32) (from int, unit int32, to int) {
 	has := make(map[int32]bool)
 	for s := c.around(parent); s != 0; s = c.outer[s] {
@@ -172,7 +172,7 @@ func (c *scoping) between(parent, child int32) (from int, unit int32, to int) {
 	return from, unit, to
 }
 
-// rules returns those of a unit.
+// rules returns the rules of a unit.
 func (c *scoping) rules(unit int32) *Rules {
 	r := &noRules
 	if n := len(c.spec.Tasks); int(unit) < n {
@@ -211,8 +211,8 @@ func (c *scoping) scopeOf(unit int32) int32 {
 
 func (c *scoping) isTask(unit int32) bool { return int(unit) < len(c.spec.Tasks) }
 
-// unitOf, begin and end return the numbers of a subworkflow's unit and nodes, scopeOfUnit and scopeAt the subworkflow
-// of a unit and of a node.
+// unitOf, begin and end return the numbers of a subworkflow's unit and nodes; scopeOfUnit and scopeAt return the
+// subworkflow of a unit and of a node.
 func (c *scoping) unitOf(scope int32) int32     { return int32(len(c.spec.Tasks)) + scope - 1 }
 func (c *scoping) scopeOfUnit(unit int32) int32 { return unit - int32(len(c.spec.Tasks)) + 1 }
 func (c *scoping) begin(scope int32) int        { return len(c.spec.Tasks) + 2*int(scope-1) }
@@ -231,7 +231,7 @@ func (c *scoping) tasksIn(scope int32) (first, end int32) {
 	return int32(s.First), int32(s.End)
 }
 
-// isIn reports whether a scope is another one, or in it.
+// isIn reports whether scope k is scope s, or in it.
 func (c *scoping) isIn(k, s int32) bool {
 	for ; k != s; k = c.outer[k] {
 		if k == 0 {
@@ -241,7 +241,7 @@ func (c *scoping) isIn(k, s int32) bool {
 	return true
 }
 
-// members yields the tasks of a scope that are in no inner one.
+// members yields the tasks of a scope that are not in an inner scope.
 func (c *scoping) members(scope int32) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for i, end := c.tasksIn(scope); i < end; i++ {
@@ -270,7 +270,7 @@ func (c *scoping) retries(number int32) int {
 	return c.spec.Subs[int(number)-len(c.spec.Tasks)].Retries
 }
 
-// ExitStatuses reads a list of exit statuses, as in "3,64".
+// ExitStatuses parses a list of exit statuses, as in "3,64".
 func ExitStatuses(list string) (all []int, err error) {
 	for word := range strings.SplitSeq(list, ",") {
 		if word == "" && list == "" {

@@ -14,16 +14,16 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A ruledMachine drives an execution with rules as a run's driver would, and checks what rules promise.
+// A ruledMachine drives an execution with rules as a run's driver would, and checks that the rules hold.
 type ruledMachine struct {
 	spec    execution.Spec
 	x       *execution.Execution
 	journal []execution.Record
 	clock   execution.Msec
-	jobs    []execution.Job // released or assigned; of their tasks those that did not end
-	given   map[int64]bool  // those that were assigned
+	jobs    []execution.Job // released or assigned, with the tasks that have not ended
+	given   map[int64]bool  // jobs that were assigned
 	calls   []execution.Call
-	late    []execution.Call // that were given up
+	late    []execution.Call // calls that were given up
 }
 
 // anyRules draws the rules of a unit.
@@ -32,7 +32,7 @@ func anyRules(t *rapid.T, limits int, task bool) *execution.Rules {
 	r := &execution.Rules{Priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
 		Category: rapid.IntRange(0, limits).Draw(t, "category")}
 	if !task {
-		r.Category = 0 // its tasks may have them all
+		r.Category = 0 // its tasks may use all categories
 	}
 	if coin("pre") {
 		r.Pre, r.PreSkip = &execution.Script{}, 5
@@ -49,7 +49,7 @@ func anyRules(t *rapid.T, limits int, task bool) *execution.Rules {
 	return r
 }
 
-// anyRuledSpec draws a small workflow with subworkflows, of which some are in each other.
+// anyRuledSpec draws a small workflow with subworkflows, some of which are nested.
 func anyRuledSpec(t *rapid.T) execution.Spec {
 	s := execution.Spec{Limits: []int{1, 2}, Losses: 3}
 	n := rapid.IntRange(1, 10).Draw(t, "tasks")
@@ -88,7 +88,7 @@ func anyRuledSpec(t *rapid.T) execution.Spec {
 			{Name: "inner", First: 2, End: 4, Job: true, Rules: anyRules(t, 0, false)},
 		}
 		if s.Check() != nil {
-			s.Subs = nil // in the order of their tasks they wait for themselves
+			s.Subs = nil // given the order of their tasks, they wait for themselves
 		}
 	}
 	return s
@@ -115,7 +115,7 @@ func (m *ruledMachine) tell(r execution.Record) {
 	}
 }
 
-// ask cancels a task, or has one that failed tried again.
+// ask cancels a task or retries a failed one.
 func (m *ruledMachine) ask(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.spec.Tasks)-1).Draw(t, "asked of")
 	if failed, err := execution.Retriable(m.x, []int{i}); err == nil && len(failed) > 0 {
@@ -140,7 +140,7 @@ func (m *ruledMachine) tellLate(t *rapid.T) {
 	m.late = nil
 }
 
-// release takes what may run, and checks that it may.
+// release releases jobs, and checks that their tasks may run.
 func (m *ruledMachine) release(t *rapid.T) {
 	m.clock += execution.Msec(time.Minute.Milliseconds())
 	fresh := m.x.Release(m.clock.Time(), execution.Offer{})
@@ -165,8 +165,8 @@ func (m *ruledMachine) release(t *rapid.T) {
 	m.count(t)
 }
 
-// mayRun checks that what a task waits for is over: its parents are done, or a subworkflow made up for them, and for a
-// final task that all others are over.
+// mayRun checks that a task does not wait: its parents are done, or a subworkflow succeeded in spite of them, and for a
+// final task, all others are over.
 func (m *ruledMachine) mayRun(t *rapid.T, i int) {
 	final := m.spec.Tasks[i].Rules != nil && m.spec.Tasks[i].Rules.Final
 	over := func(s corral.TaskState) bool {
@@ -188,7 +188,7 @@ func (m *ruledMachine) mayRun(t *rapid.T, i int) {
 	}
 }
 
-// count checks the counts against what each task says of itself.
+// count compares the counts with the states of the tasks.
 func (m *ruledMachine) count(t *rapid.T) {
 	c, each := m.x.Counts(), map[corral.TaskState]int{}
 	for i := range m.spec.Tasks {
@@ -204,7 +204,7 @@ func (m *ruledMachine) count(t *rapid.T) {
 	}
 }
 
-// step lets one thing happen; well: nothing fails.
+// step performs one event; well means that nothing fails.
 func (m *ruledMachine) step(t *rapid.T, well bool) {
 	draw := func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) }
 	switch event := draw(9, "event"); {
@@ -232,7 +232,7 @@ func (m *ruledMachine) step(t *rapid.T, well bool) {
 	m.release(t)
 }
 
-// work assigns a job, or ends one of its tasks, or gives it back.
+// work assigns a job, ends one of its tasks, or returns it.
 func (m *ruledMachine) work(t *rapid.T, k int, well bool) {
 	j := &m.jobs[k]
 	if !m.given[j.Seq] {
@@ -261,7 +261,7 @@ func (m *ruledMachine) work(t *rapid.T, k int, well bool) {
 	m.tell(execution.Record{Finished: o})
 }
 
-// restart replays the journal: nothing differs but the jobs and scripts that were handed out.
+// restart replays the journal: only the released jobs and the started scripts may differ.
 func (m *ruledMachine) restart(t *rapid.T) {
 	again := execution.New(m.spec)
 	for _, rec := range m.journal {
@@ -276,8 +276,8 @@ func (m *ruledMachine) restart(t *rapid.T) {
 	m.count(t)
 }
 
-// settled describes the state of an execution with rules that must survive a restart: what of it may only wait for its turn is ready or
-// waiting, as it comes.
+// settled describes the state of an execution with rules that must survive a restart. Units that only wait for their
+// turn may be ready or waiting.
 func settled(spec execution.Spec, x *execution.Execution) any {
 	tasks := make([]execution.TaskInfo, len(spec.Tasks))
 	for i := range tasks {
@@ -288,9 +288,9 @@ func settled(spec execution.Spec, x *execution.Execution) any {
 	return []any{tasks, x.Failed(), x.Report(time.Unix(0, 0)), x.Expected(), execution.VerdictOf(x)}
 }
 
-// Whatever priorities, categories, scripts, exit statuses, final tasks and subworkflows say, and wherever corrald is
-// killed: no task is released before what it waits for, no category has more jobs than it may have, more urgent units
-// come first, the replayed execution is the live one, and all comes to an end.
+// For any priorities, categories, scripts, exit statuses, final tasks and subworkflows, and wherever corrald is killed:
+// no task is released while it waits, no category exceeds its limit, more urgent units come first, the replayed
+// execution equals the live one, and everything ends.
 func TestRulesProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,7 +17,7 @@ import (
 //
 //	priority=N category=NAME done final pre post pre-skip=EXIT unless=(EXIT, …) abort=(EXIT[, RETURN]) defer=EXIT
 //
-// A script that is deferred is run again after a minute.
+// A deferred script is run again after a minute.
 func (r *transcript) ruled(t *testing.T, rules *execution.Rules, key string, values []string) *execution.Rules {
 	if rules == nil {
 		rules = &execution.Rules{}
@@ -43,7 +43,7 @@ func (r *transcript) ruled(t *testing.T, rules *execution.Rules, key string, val
 		rules.Pre = &execution.Script{}
 	case "post":
 		rules.Post = &execution.Script{}
-	case "defer": // behind pre and post
+	case "defer": // after pre and post
 		for _, s := range []*execution.Script{rules.Pre, rules.Post} {
 			if s != nil {
 				*s = execution.Script{DeferStatus: numbers[0], DeferAfter: time.Minute}
@@ -64,7 +64,7 @@ func (r *transcript) ruled(t *testing.T, rules *execution.Rules, key string, val
 	return rules
 }
 
-// addSubs adds the subworkflows NAME:FIRST-LAST[:SAID …], which may also have retries=N and job.
+// addSubs adds the subworkflows NAME:FIRST-LAST[:RULES …], which may also have retries=N and job.
 func (r *transcript) addSubs(t *testing.T, d *datadriven.TestData) {
 	subs, _ := d.Arg("subs")
 	for k, text := range subs.Vals {
@@ -90,7 +90,7 @@ func (r *transcript) addSubs(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// unit is the name of a task or subworkflow.
+// unit returns the name of a task or subworkflow.
 func (r *transcript) unit(number int32) string {
 	if n := int(number) - len(r.spec.Tasks); n >= 0 {
 		return r.spec.Subs[n].Name
@@ -114,7 +114,7 @@ func (r *transcript) scripts(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// script tells the end of a script: unit=NAME [post] [try=N] [round=N] [exit=N]
+// script records the end of a script: unit=NAME [post] [try=N] [round=N] [exit=N]
 func (r *transcript) script(t *testing.T, d *datadriven.TestData) {
 	var unit string
 	end := execution.ScriptEnd{Post: d.HasArg("post")}
@@ -131,7 +131,7 @@ func (r *transcript) script(t *testing.T, d *datadriven.TestData) {
 	r.apply(execution.Record{Script: &end})
 }
 
-// A spec whose rules contradict each other is refused, in words.
+// A spec with contradictory rules is refused with an explanation.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	net := &execution.Rules{Category: 1}
@@ -140,18 +140,18 @@ func TestCheck(t *testing.T) {
 		edges [][2]int
 		rules *execution.Rules // of task 1
 		subs  []execution.SubSpec
-		want  string // "": it is taken
+		want  string // "": it is accepted
 	}{
 		{"subworkflows", [][2]int{{0, 1}, {2, 3}}, net,
 			[]execution.SubSpec{{Name: "s", First: 0, End: 3}, {Name: "in", First: 1, End: 2}}, ""},
 		{"one that waits for itself", [][2]int{{0, 2}, {2, 1}}, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}},
 			"the order of the subworkflows is a cycle: "},
 		{"one half in another", nil, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}, {Name: "t", First: 1, End: 3}},
-			`subworkflow "t" is not in one other`},
+			`subworkflow "t" overlaps another one`},
 		{"one of tasks that are not there", nil, nil, []execution.SubSpec{{Name: "s", First: 3, End: 9}},
 			`subworkflow "s" has tasks 3 to 9 of 4`},
 		{"one whose task waits for its end", nil, net, []execution.SubSpec{{Name: "s", End: 2, Rules: net}},
-			`task "b" is in the category of the subworkflow that it is in, "s"`},
+			`task "b" has the same category as its subworkflow "s"`},
 		{"a final task that is not last", [][2]int{{1, 2}}, &execution.Rules{Final: true}, nil, `final task "b" has children`},
 	} {
 		g, err := dag.New(4, c.edges)

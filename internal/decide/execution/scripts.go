@@ -8,45 +8,45 @@ import (
 	"time"
 )
 
-// A Call is a script that is to be started now.
+// A Call is a script to start now.
 type Call struct {
-	Unit int32 // a task's index, or that of a subworkflow behind those of all tasks
+	Unit int32 // index of a task, or of a subworkflow, counted after all tasks
 	Post bool
-	Try  int32 // how often the unit failed before
+	Try  int32 // number of failed tries of the unit
 
-	Round int32 // how often the unit was given up; the end of a script of another round does not count
+	Round int32 // number of times the unit was given up; the ends of scripts of other rounds are ignored
 
-	Retries     int   // how often it may be tried again in all
-	Return      int   // of Post: the exit status of the process; -N if it died of signal N, -1 if it has none
-	PreReturn   int   // of Post: that of the PRE script; -1 if there is none
-	Attempt     int32 // of Post of a task: the one that is over
-	Job         int64 // of Post: in which the process was
-	Status      int   // of the workflow: 0, 2 if something in it failed for good, 3 if it is aborted
-	FailedCount int   // of tasks and subworkflows, for good
+	Retries     int   // maximum number of retries
+	Return      int   // of Post: exit status of the process; -N if signal N killed it, -1 if it has none
+	PreReturn   int   // of Post: exit status of the PRE script; -1 if there is none
+	Attempt     int32 // of a task's Post: the attempt that is over
+	Job         int64 // of Post: job that contained the process
+	Status      int   // of the workflow: 0; 2 if a unit failed permanently; 3 if it was aborted
+	FailedCount int   // number of tasks and subworkflows that failed permanently
 }
 
 // A script is the state of the scripts of a unit that has any.
 type script struct {
 	exit     int   // exit status of the unit's process
-	seq      int64 // the job that the process was in
-	round    int32 // how often the unit was given up
+	seq      int64 // job that contained the process
+	round    int32 // number of times the unit was given up
 	prepared bool  // of a task: its PRE script succeeded in this try
-	wanted   bool  // a script is to be started
-	started  bool  // it was handed out
-	deferred bool  // it is to be started later
+	wanted   bool  // a script must be started
+	started  bool  // it was returned by Scripts
+	deferred bool  // it must be started later
 }
 
-// scripts lists those that are to be started: by urgency, and those that were deferred by time.
+// scripts lists the scripts to start: sorted by urgency, or, if they were deferred, by time.
 type scripts struct {
 	plan     *plan
 	of       map[int32]*script // :: unit → its scripts
 	ready    agenda
 	deferred []deferral
 	running  int
-	unwanted []int32 // units whose scripts run and are to be killed
+	unwanted []int32 // units with running scripts that must be killed
 }
 
-// A deferral is a script that is run again.
+// A deferral is a script that will be run again.
 type deferral struct {
 	unit int32
 	at   Msec
@@ -63,20 +63,20 @@ func newScripts(p *plan) *scripts {
 	return ss
 }
 
-// preparing reports whether a task begins with its PRE script, which has not succeeded in this try.
+// preparing reports whether a task has a PRE script that has not succeeded in this try.
 func (ss *scripts) preparing(task int32) bool {
 	sc := ss.of[task]
 	return sc != nil && !sc.prepared && ss.plan.scope.rules(task).Pre != nil
 }
 
-// reset forgets how the scripts of a unit ended, if it has any: the unit is tried again.
+// reset resets the scripts of a unit, if it has any, because the unit is retried.
 func (ss *scripts) reset(unit int32) {
 	if sc := ss.of[unit]; sc != nil {
 		*sc = script{round: sc.round}
 	}
 }
 
-// request lets the script of a unit be started as soon as there is room.
+// request requests the start of a unit's script as soon as there is room.
 func (ss *scripts) request(unit int32) {
 	sc := ss.of[unit]
 	if sc.wanted {
@@ -90,7 +90,7 @@ func (ss *scripts) request(unit int32) {
 	heap.Push(&ss.ready, agendum{unit: unit, urgency: urgent})
 }
 
-// judge requests the POST script of a unit whose process, which was in a job, ended with an exit status.
+// judge requests the POST script of a unit whose process, in the job seq, ended with an exit status.
 func (ss *scripts) judge(unit int32, exit int, seq int64) {
 	sc := ss.of[unit]
 	sc.exit, sc.seq = exit, seq
@@ -112,7 +112,7 @@ func (ss *scripts) later(unit int32, at Msec) {
 	ss.deferred = append(ss.deferred, deferral{unit, at})
 }
 
-// giveUp forgets the script of a unit, which is to be killed if it runs.
+// giveUp gives up the script of a unit, which must be killed if it runs.
 func (ss *scripts) giveUp(unit int32) {
 	sc := ss.of[unit]
 	if sc == nil {
@@ -125,18 +125,18 @@ func (ss *scripts) giveUp(unit int32) {
 	ss.end(sc)
 }
 
-// UnwantedScripts returns the units whose scripts are to be killed, and forgets them.
+// UnwantedScripts returns the units whose scripts must be killed, and clears the list.
 func UnwantedScripts(x *Execution) []int32 {
 	units := x.scripts.unwanted
 	x.scripts.unwanted = nil
 	return units
 }
 
-// busy reports whether a script runs or is to.
+// busy reports whether a script runs or is due to run.
 func (ss *scripts) busy() bool { return ss.running > 0 || len(ss.ready) > 0 || len(ss.deferred) > 0 }
 
-// Scripts returns the scripts that are to be started now, at most the given number. Their ends are records. After a
-// restart they are to be started again, unless their ends are recorded.
+// Scripts returns the scripts to start now, at most the given number. Their ends are records. After a restart, scripts
+// must be started again unless their ends have been recorded.
 func Scripts(x *Execution, now time.Time, most int) (calls []Call) {
 	x.scripts.resume(ToMsec(now))
 	for len(x.scripts.ready) > 0 && len(calls) < most {
@@ -152,7 +152,7 @@ func Scripts(x *Execution, now time.Time, most int) (calls []Call) {
 	return calls
 }
 
-// resume requests the deferred scripts whose time has come.
+// resume requests the deferred scripts that are due.
 func (ss *scripts) resume(now Msec) {
 	ss.deferred = slices.DeleteFunc(ss.deferred, func(d deferral) bool {
 		if d.at > now {
@@ -166,7 +166,7 @@ func (ss *scripts) resume(now Msec) {
 	})
 }
 
-// scriptOver goes on after the end of a script. Only that of the unit's present state and try counts.
+// scriptOver handles the end of a script. It ignores scripts that do not belong to the unit's current state and try.
 func (x *Execution) scriptOver(r *ScriptEnd, at Msec) {
 	if r.Unit < 0 || int(r.Unit) >= len(x.plan.Tasks)+len(x.plan.Subs) {
 		return
@@ -223,8 +223,8 @@ func (x *Execution) tries(unit int32) int32 {
 	return x.scopes.at(x.plan.scope.scopeOfUnit(unit)).tries
 }
 
-// call describes a script of a unit to be started, in DAGMan's terms: how often the unit was tried, what its job and
-// its PRE script returned, and the state of the whole (0 well, 2 with failures, 3 aborted).
+// call returns the Call of a unit's script, in DAGMan's terms: the number of tries of the unit, the exit statuses of
+// its job and its PRE script, and the status of the workflow (0 without failures, 2 with failures, 3 aborted).
 func (x *Execution) call(unit int32, sc *script) Call {
 	call := Call{
 		Unit: unit, Post: x.state(unit) == StateJudging, Try: x.tries(unit), Round: sc.round,
@@ -246,12 +246,12 @@ func (x *Execution) call(unit int32, sc *script) Call {
 	return call
 }
 
-// signalNames are the names of Linux's signals, from 1.
+// signalNames lists the names of Linux's signals, from 1.
 const signalNames = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP " +
 	"TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
 
-// status is the exit status of an attempt in DAGMan's terms: the signal that ended it, with a minus sign; -1 if it
-// failed without an exit status.
+// status returns the exit status of an attempt in DAGMan's terms: the negated number of the signal that ended it, or -1
+// if it failed without an exit status.
 func (o *Outcome) status() int {
 	if o.Signal == "" {
 		if o.Exit == 0 && o.Status != Done {

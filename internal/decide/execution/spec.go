@@ -9,23 +9,23 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A Spec is a workflow as far as decisions depend on it: which task waits for which, and what each asks of a
-// worker. It has no commands, no files and no directory.
+// A Spec contains the parts of a workflow on which decisions depend: the order of the tasks, and the resources that
+// each needs. It does not contain commands, files or directories.
 type Spec struct {
 	Graph *dag.Graph // its nodes are the indices of Tasks
 	Tasks []TaskSpec
 
-	// Clusters are tasks that become one job together, parents before their children. Each task is in one of them, and
-	// taken as vertices they have no cycle; nil: every task is a job of its own. Rules may part them.
+	// Clusters lists tasks that become one job together, parents before their children. Each task is in one cluster,
+	// and the graph of clusters is acyclic. If it is nil, every task is a separate job. Rules may divide clusters.
 	Clusters [][]int
 
-	Subs   []SubSpec // an inner one follows the one that it is in
-	Limits []int     // :: category - 1 → how many of its members may run at a time
-	Open   bool      // it begins without tasks and Graph, and tasks are added: see Addition
-	Losses int       // a task fails after the loss of this many workers that it ran on; 0: never
+	Subs   []SubSpec // an inner one follows the one that contains it
+	Limits []int     // :: category - 1 → maximum number of its members that run at a time
+	Open   bool      // it begins without Tasks and Graph, and tasks are added: see Addition
+	Losses int       // a task fails after this many workers were lost while running it; 0: never
 }
 
-// A TaskSpec describes one task: its needs, and when it may run.
+// A TaskSpec describes the needs of one task, and the conditions under which it runs.
 type TaskSpec struct {
 	ID        string
 	CPUs      int
@@ -33,10 +33,10 @@ type TaskSpec struct {
 	GPUs      int
 	DiskMiB   int
 	Estimate  time.Duration // assumed runtime; never 0
-	Usual     bool          // Estimate is the run's default: the task gives none
-	Retries   int           // how often it may fail and be tried again
-	Once      bool          // it is not begun again if its worker is lost, or has to leave
-	Done      bool          // before this execution began: it never runs, whatever becomes of its parents
+	Usual     bool          // Estimate is the run's default, because the task has none
+	Retries   int           // maximum number of retries after failures
+	Once      bool          // it does not begin again if its worker is lost or has to leave
+	Done      bool          // done before this execution: it never runs, regardless of its parents
 	Rules     *Rules        // nil: none
 }
 
@@ -45,7 +45,7 @@ func (t *TaskSpec) Needs() corral.Resources {
 	return corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB}
 }
 
-// A need is the resources and the time that a job needs of a worker.
+// A need holds the resources and the time that a job needs of a worker.
 type need struct {
 	of   corral.Resources
 	time time.Duration
@@ -58,18 +58,18 @@ func (n need) and(m need) need { return need{n.of.Most(m.of), n.time + m.time} }
 // A plan is a Spec and the values derived from it.
 type plan struct {
 	Spec
-	rank  []time.Duration // :: task → its upward rank: the longest way from its start to the end of the workflow
+	rank  []time.Duration // :: task → its upward rank: the longest path from its start to the end of the workflow
 	scope scoping
 
-	// The tasks in clusters: those that are released together.
+	// The tasks in clusters, which are released together.
 	members   []int32 // the tasks, cluster by cluster
-	start     []int32 // :: cluster → index of its first member; one more than there are clusters
+	start     []int32 // :: cluster → index of its first member; has one more element
 	clusterOf []int32 // :: task → its cluster
-	inner     bool    // some task waits for one of its own cluster
+	inner     bool    // some task waits for another task of its cluster
 }
 
-// newPlan derives the values that never change during a run: ranks, and which tasks are released together. Without
-// clustering each task is a cluster of its own, so that there is one rule for both.
+// newPlan derives the values that never change during a run: ranks and clusters. Without clustering, each task is a
+// separate cluster, so that the same rules apply.
 func newPlan(s Spec) *plan {
 	n := len(s.Tasks)
 	if s.Open {
@@ -91,7 +91,7 @@ func newPlan(s Spec) *plan {
 	p.scope = scoping
 	if s.Clusters != nil {
 		for _, tasks := range s.Clusters {
-			for len(tasks) > 0 { // parts in a row never wait for each other in a circle, since parents come first
+			for len(tasks) > 0 { // consecutive parts do not form a cycle, since parents come first
 				n := p.joining(tasks)
 				p.cluster(tasks[:n]...)
 				tasks = tasks[n:]
@@ -111,7 +111,7 @@ func newPlan(s Spec) *plan {
 	return p
 }
 
-// emptyGraph is a graph for one execution, which grows.
+// emptyGraph returns a graph that one execution may extend.
 func emptyGraph() *dag.Graph {
 	g, err := dag.New(0, nil)
 	if err != nil {
@@ -120,8 +120,8 @@ func emptyGraph() *dag.Graph {
 	return g
 }
 
-// Jobs returns which tasks share a job, as long as workers have the time for it: numbers from 1 of the jobs of several
-// tasks, 0 for a task that is a job alone or was done before; and how many jobs there are of both.
+// Jobs returns the job of each task, assuming that workers have enough time: jobs of several tasks are numbered from 1,
+// and 0 is for a task that is a job alone or was done before. n is the total number of jobs.
 func (s Spec) Jobs() (of []int, n int) {
 	p := newPlan(s)
 	of = make([]int, len(s.Tasks))
@@ -141,8 +141,8 @@ func (s Spec) Jobs() (of []int, n int) {
 	return of, n
 }
 
-// withoutParentsOfDone returns the graph in which tasks that were done before wait for nothing: the user may have
-// marked a task as done whose parents have still to run.
+// withoutParentsOfDone returns the graph in which tasks that were done before do not wait: the user may have marked a
+// task as done although its parents have not run.
 func (s *Spec) withoutParentsOfDone() *dag.Graph {
 	waits := func(i int) bool { return s.Tasks[i].Done && len(s.Graph.Parents(i)) > 0 }
 	none := true
@@ -178,29 +178,29 @@ func (p *plan) cluster(tasks ...int) {
 	}
 }
 
-// clustered reports whether any job is of several tasks.
+// clustered reports whether any job has several tasks.
 func (p *plan) clustered() bool { return len(p.start)-1 < len(p.Tasks) }
 
-// tasksOf returns the tasks of a cluster. The slice has no room behind it, so that append copies it.
+// tasksOf returns the tasks of a cluster. The slice's capacity equals its length, so that append copies it.
 func (p *plan) tasksOf(cluster int) []int32 {
 	from, to := p.start[cluster], p.start[cluster+1]
 	return p.members[from:to:to]
 }
 
-// leaves reports whether no task waits for any of these.
+// leaves reports whether none of the tasks has children.
 func (p *plan) leaves(tasks []int32) bool {
 	return !slices.ContainsFunc(tasks, func(i int32) bool { return len(p.Graph.Children(int(i))) > 0 })
 }
 
-// A kind is the properties that tasks must have in common to share a job.
+// A kind holds the properties that tasks must have in common to share a job.
 type kind struct {
 	priority, category int
 	scope              int32
 }
 
-// joining returns how many of the tasks, from the first on, may be one job by the rules: none of them has a script or
-// is final, and they have the same priority, category and scope. Where there are subworkflows or final tasks none of
-// them waits for another.
+// joining returns how many of the tasks, from the first on, the rules allow to be one job: none of them has a script or
+// is final, and they have the same priority, category and scope. In a workflow with subworkflows or final tasks, none
+// of them may wait for another.
 func (p *plan) joining(tasks []int) int {
 	alone := func(i int) bool {
 		r := p.scope.rules(int32(i))
@@ -223,13 +223,13 @@ func (p *plan) kindOf(i int) kind {
 	return kind{priority: r.Priority, category: r.Category, scope: p.scope.around(int32(i))}
 }
 
-// urgency returns how urgent a job of these tasks is: by their priority, which they share, then by the most urgent
-// one's rank, then by the first one's place in the workflow.
+// urgency returns the urgency of a job of these tasks: their common priority, then the highest rank, then the place of
+// the first task in the workflow.
 func (p *plan) urgency(tasks []int32) urgency {
 	return urgency{p.scope.rules(tasks[0]).Priority, p.highest(tasks), tasks[0]}
 }
 
-// rankOf is the highest upward rank of a scope's tasks.
+// rankOf returns the highest upward rank of a scope's tasks.
 func (p *plan) rankOf(scope int32) (rank time.Duration) {
 	first, end := p.scope.tasksIn(scope)
 	for i := first; i < end; i++ {
@@ -245,7 +245,7 @@ type urgency struct {
 	place    int32
 }
 
-// level orders the most urgent first, without regard to places.
+// level orders the most urgent first, ignoring places.
 func (u urgency) level(v urgency) int {
 	return cmp.Or(cmp.Compare(v.priority, u.priority), cmp.Compare(v.rank, u.rank))
 }
@@ -255,7 +255,7 @@ func (u urgency) compare(v urgency) int {
 	return cmp.Or(u.level(v), cmp.Compare(u.place, v.place))
 }
 
-// highest is the highest upward rank of tasks: a job is as urgent as its most urgent task.
+// highest returns the highest upward rank of tasks: a job is as urgent as its most urgent task.
 func (p *plan) highest(tasks []int32) time.Duration {
 	var highest time.Duration
 	for _, i := range tasks {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Each event leads from a state to at most one other. Units that are over can only be reopened; all others may fail or
-// be skipped.
+// Each event leads from a state to at most one other state. Units that are over can only be reopened; all others may
+// fail or be skipped.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	type start struct {

@@ -2,12 +2,12 @@ package execution
 
 import "fmt"
 
-// The life of a subworkflow. When its parents are done its PRE script runs, it waits until its category may have
-// another member, its members run, then its final tasks, then its POST script. A subworkflow that fails begins again
-// as long as it has retries.
+// The life of a subworkflow: when its parents are done, its PRE script runs. Then it waits until the limit of its
+// category allows it. Then its members run, then its final tasks, then its POST script. A subworkflow that fails begins
+// again as long as it has retries.
 //
-// All of that follows from records, with two exceptions, which may be repeated after a restart: the start of a script,
-// and the admission of a subworkflow by its category's limit, which is implied by the first record of anything in it.
+// All of this follows from records, with two exceptions, which may be repeated after a restart: the start of a script,
+// and the admission of a subworkflow by its category's limit, which the first record about a unit in it implies.
 
 // count counts the members of a scope that are not over.
 func (x *Execution) count(s int32) {
@@ -43,8 +43,8 @@ func (x *Execution) memberOver(unit int32) {
 	x.check(s)
 }
 
-// check lets the final tasks of a scope run when its other members are over, and ends the scope when they are over,
-// too.
+// check lets the final tasks of a scope run when its other members are over, and ends the scope when the final tasks
+// are also over.
 func (x *Execution) check(s int32) {
 	sc := x.scopes.at(s)
 	if sc.state == StateReady && sc.open+sc.last == 0 {
@@ -97,7 +97,8 @@ func (x *Execution) prepareAll(s int32) {
 	}
 }
 
-// queue lets a subworkflow wait for its category, if that has a limit and any member is to run. Else it begins.
+// queue makes a subworkflow wait for its category, if the category has a limit and any member is to run. Otherwise the
+// subworkflow begins.
 func (x *Execution) queue(s int32) {
 	x.scopes.move(s, onFree)
 	unit, sc := x.plan.scope.unitOf(s), x.scopes.at(s)
@@ -119,8 +120,8 @@ func (x *Execution) begin(s int32) {
 	x.check(s)
 }
 
-// beginAround begins the subworkflows that a unit is in and that only waited for their category: a record of one of
-// their members implies that they were admitted.
+// beginAround begins the subworkflows around a unit that only wait for their category: a record about one of their
+// members implies that they were admitted.
 func (x *Execution) beginAround(unit int32) {
 	if s := x.plan.scope.scopeOf(unit); s != 0 {
 		x.beginAround(x.plan.scope.unitOf(s))
@@ -148,7 +149,7 @@ func (x *Execution) membersOver(s int32) {
 	x.conclude(verdict{unit: unit, status: status, done: status == 0, why: why})
 }
 
-// concludeScope ends a round of subworkflow s: it is done, or begins again as a whole, or has failed for good.
+// concludeScope ends a try of subworkflow s: it is done, begins again as a whole, or has failed permanently.
 func (x *Execution) concludeScope(v verdict, s int32) {
 	switch sc := x.scopes.at(s); {
 	case v.done:
@@ -164,7 +165,7 @@ func (x *Execution) concludeScope(v verdict, s int32) {
 	}
 }
 
-// skipScope skips a subworkflow, whose tasks are skipped already.
+// skipScope skips a subworkflow whose tasks have already been skipped.
 func (x *Execution) skipScope(s int32) {
 	unit, sc := x.plan.scope.unitOf(s), x.scopes.at(s)
 	if sc.state == StateRunning {
@@ -198,7 +199,7 @@ func (x *Execution) passOver(unit int32) {
 	x.concludeScope(verdict{unit: unit, done: true}, s)
 }
 
-// statusOf returns the exit status of a scope whose members are over, by DAGMan's rules: that of its final task, or of
+// statusOf returns the exit status of a scope whose members are over, by DAGMan's rules: that of its final task or of
 // the abortion, or 1 if a member failed.
 func (x *Execution) statusOf(s int32) int {
 	sc := x.scopes.at(s)
@@ -226,8 +227,8 @@ func (x *Execution) finalsOf(s int32) (any, failed bool) {
 	return any, failed
 }
 
-// leaveAborted skips all members of the scopes that were aborted, except for their final tasks. The jobs that are over
-// by that are to be killed.
+// leaveAborted skips all members of the aborted scopes except their final tasks. The jobs that end as a result are to
+// be killed.
 func (x *Execution) leaveAborted() {
 	for len(x.scopes.aborted) > 0 {
 		s := x.scopes.nextAborted()
@@ -246,7 +247,7 @@ func (x *Execution) leaveAborted() {
 	}
 }
 
-// leaveTasks skips the tasks in a scope that was aborted, and returns the jobs that are over by that.
+// leaveTasks skips the tasks in an aborted scope, and returns the jobs that are over as a result.
 func (x *Execution) leaveTasks(s int32) (over []int64) {
 	first, end := x.plan.scope.tasksIn(s)
 	for i := first; i < end; i++ {
@@ -261,7 +262,7 @@ func (x *Execution) leaveTasks(s int32) (over []int64) {
 	return over
 }
 
-// skip skips a task in any state, unless it is over.
+// skip skips a task in any state unless it is over.
 func (x *Execution) skip(i int32, over []int64) []int64 {
 	u := x.units.at(i)
 	if u.assigned() {

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// A tally sums the time and the resources that attempts took, for the report of the run and for accounting.
+// A tally sums the time and resources that attempts used, for the report of the run and for accounting.
 type tally struct {
 	firstStarted Msec
 	lastEnded    Msec
 	lost         time.Duration
-	overMemory   int // attempts that were killed for it
+	overMemory   int // attempts killed for their memory
 	requeued     int
 	retries      int
-	larger       int // of these, with more memory
+	larger       int // retries with more memory
 
-	ways  map[int32]Way // :: task → of the files of its last attempt that ended, if they travelled
+	ways  map[int32]Way // :: task → transfers of its last attempt that ended, if any
 	hours hours
 }
 
-// ran extends the time in which attempts ran.
+// ran extends the period in which attempts ran.
 func (t *tally) ran(from, to Msec) {
 	t.firstStarted = min(cmp.Or(t.firstStarted, from), from)
 	t.lastEnded = max(t.lastEnded, to)
 }
 
-// travel keeps the transfers of the last attempt at a task; nil: its files did not travel.
+// travel records the transfers of the last attempt at a task; nil means that its files were not transferred.
 func (t *tally) travel(i int32, way *Way) {
 	delete(t.ways, i)
 	if way != nil {

@@ -21,27 +21,27 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// TestTranscripts plays whole lives of runs, testdata/*.txt. Each command is one event or one question, and
-// what follows ---- is the answer. Instants are told from the beginning of the run; at=TIME moves the clock on.
-// Rewrite the answers with -rewrite, and read what changed.
+// TestTranscripts plays complete runs from testdata/*.txt. Each command is one event or one query, and the text after
+// ---- is the answer. Times are relative to the beginning of the run; at=TIME advances the clock. To rewrite the
+// answers, use -rewrite, and review the changes.
 //
 //	spec           the workflow: a line for each task, ID [after=(ID, …)] [cpus=N] [memory=MIB] [time=T] [retries=N] and
-//	               what is said of it, see ruled; limits=(CATEGORY:N, …), losses=N, and subs=(NAME:FIRST-LAST[:SAID …], …)
-//	               groups=N: each level becomes so many jobs, jobs=(ID+ID, …): those tasks become one
+//	               its rules, see ruled; limits=(CATEGORY:N, …), losses=N, and subs=(NAME:FIRST-LAST[:RULES …], …)
+//	               groups=N: each level becomes N jobs; jobs=(ID+ID, …): these tasks become one
 //	add            tasks for an execution whose spec is open: a line for each addition, NAME [count=N] [at-once=N] [retries=N]
 //	               [once] [after=(WHEN:NUMBER, …)]; answers their numbers, which are their ids
-//	close          nothing is added any more
-//	offer          what the cluster has from now on: a line for each worker, ID or "requested"; answers what is news
-//	release        what is given to the cluster now, and when the next task may be released
-//	cancel, retry  what people ask of tasks; answers which jobs are over by it, and which are to be killed
-//	assign, finish, return, resume   what happens; answers which jobs are over by it
-//	misfits        jobs that only parts of could still run
-//	scripts, script   which are to be started, at most most=N; how that of a unit ended
-//	verdict        what became of the workflow
-//	shortage       what lacks what, and whether anything runs or could
-//	ends           when all is expected to be over, if anybody can say
-//	restart        replays the journal, or what is left of it, and compares; answers whom it waits for
-//	state, report, journal           how far it is
+//	close          closes an open execution
+//	offer          the cluster's workers from now on: a line for each, ID or "requested"; answers the news
+//	release        answers the jobs released now, and the time of the next release
+//	cancel, retry  requests about tasks; answers the jobs that are over as a result, and those to be killed
+//	assign, finish, return, resume   events; answers the jobs that are over as a result
+//	misfits        jobs of which only some tasks could still run
+//	scripts, script   the scripts to start, at most most=N; the end of a unit's script
+//	verdict        the outcome of the workflow
+//	shortage       the lacks of tasks, and whether anything runs or could
+//	ends           the time at which everything is expected to be over, if known
+//	restart        replays the journal, or the rest of it, and compares; answers the workers that are awaited
+//	state, report, journal           the progress
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.txt")
@@ -62,20 +62,20 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// start is when runs of transcripts begin.
+// start is the time at which the runs of transcripts begin.
 var start = time.Unix(1e9, 0)
 
 type transcript struct {
 	clock   time.Time
 	spec    execution.Spec
-	index   map[string]int // :: task id → index; behind these, subworkflows
+	index   map[string]int // :: task id → index; subworkflows follow the tasks
 	x       *execution.Execution
 	offer   execution.Offer
 	journal []execution.Record
 	parts   map[int64][]execution.Part // of released jobs
 
 	categories map[string]int   // :: name → its number in rules
-	workers    map[int64]string // :: job → the worker that was assigned it last
+	workers    map[int64]string // :: job → the worker to which it was last assigned
 	out        bytes.Buffer
 }
 
@@ -162,7 +162,7 @@ func (r *transcript) play(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// chosen are the tasks that a command names, unless they may not be asked for that.
+// chosen returns the tasks that a command names, unless the request for them is refused.
 func (r *transcript) chosen(t *testing.T, d *datadriven.TestData) []int32 {
 	named, _ := d.Arg("tasks")
 	var tasks []int
@@ -293,7 +293,7 @@ func (r *transcript) add(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// byLevel puts tasks of a level that need the same into the given number of jobs.
+// byLevel divides the tasks of a level with the same needs among the given number of jobs.
 func byLevel(s execution.Spec, groups int) [][]int {
 	kinds := make([]int, len(s.Tasks))
 	for i, t := range s.Tasks {
@@ -302,7 +302,7 @@ func byLevel(s execution.Spec, groups int) [][]int {
 	return dag.ByLevel(s.Graph, groups, kinds)
 }
 
-// named puts tasks into jobs that are named together, each of the others into one of its own.
+// named puts tasks that are named together into one job, and each of the others into a separate job.
 func (r *transcript) named(jobs []string) (all [][]int) {
 	in := map[int]bool{}
 	for _, job := range jobs {
@@ -356,7 +356,7 @@ func (r *transcript) look(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// apply applies a record and writes it into the journal.
+// apply applies a record and writes it to the journal.
 func (r *transcript) apply(rec execution.Record) {
 	rec.At = execution.ToMsec(r.clock)
 	r.journal = append(r.journal, rec)
@@ -397,7 +397,7 @@ func (r *transcript) release() {
 	}
 }
 
-// attempts lists the tasks of a job with the numbers of their attempts, as their directories are called.
+// attempts lists the tasks of a job with the numbers of their attempts, in the form of directory names.
 func attempts(j execution.Job) string {
 	var names []string
 	for _, t := range j.Tasks {
@@ -435,8 +435,8 @@ func (r *transcript) finish(t *testing.T, d *datadriven.TestData) {
 	r.apply(execution.Record{Finished: o})
 }
 
-// restart replays the journal: it must give the execution that there was, but for the jobs that no worker has.
-// With keep=N only that many records are left of it; floors=(ID.ATTEMPT, …) are the attempts found on disk.
+// restart replays the journal, which must restore the execution except the jobs that no worker has. With keep=N, only
+// that many records remain; floors=(ID.ATTEMPT, …) lists the attempts found on disk.
 func (r *transcript) restart(t *testing.T, d *datadriven.TestData) {
 	before := r.x
 	var keep int
@@ -445,7 +445,7 @@ func (r *transcript) restart(t *testing.T, d *datadriven.TestData) {
 		r.journal = r.journal[:keep]
 	}
 	spec := r.spec
-	if spec.Open { // what was added is in the journal
+	if spec.Open { // added tasks are in the journal
 		spec.Tasks = nil
 	}
 	r.x = execution.New(spec)
@@ -503,7 +503,7 @@ func (r *transcript) report() {
 	fmt.Fprintf(&r.out, "lost %s, requeued %d, retries %d\n", s(time.Duration(rep.LostWork)), rep.Requeued, rep.RetriesUsed)
 }
 
-// line ends what is not empty with a newline.
+// line adds a newline to a text that is not empty.
 func line(s string) string {
 	if s == "" {
 		return ""

@@ -8,10 +8,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Transfers returns the time that the files of a run were on their way, by the site of the worker, in the order of
-// their names; site returns "" for a worker whose site is not known. Sites where no file travelled are left out.
+// Transfers returns the time of the transfers of a run's files by the site of the worker, sorted by name. The function
+// site returns "" for a worker whose site is unknown. Sites without transfers are omitted.
 func Transfers(x *Execution, site func(worker string) string) (all []corral.SiteTransfer) {
-	by := map[string][]Way{} // :: site → of each job; In is all the time that it took
+	by := map[string][]Way{} // :: site → transfers of each job; In is their total time
 	for c := range len(x.plan.start) - 1 {
 		if way, worker, ok := wayOfJob(x, x.plan.tasksOf(c)); ok {
 			name := site(x.roster.workers[worker].name)
@@ -25,8 +25,8 @@ func Transfers(x *Execution, site func(worker string) string) (all []corral.Site
 	return all
 }
 
-// wayOfJob sums up the ways of the tasks that were planned as one job; ok is false if no file travelled, or if they
-// were not all done by one worker.
+// wayOfJob sums the transfers of the tasks that were planned as one job; ok is false if no file was transferred, or if
+// the tasks were not all done by one worker.
 func wayOfJob(x *Execution, members []int32) (sum Way, worker int32, ok bool) {
 	for k, i := range members {
 		way, travelled := x.tally.ways[i]
@@ -40,7 +40,7 @@ func wayOfJob(x *Execution, members []int32) (sum Way, worker int32, ok bool) {
 	return sum, worker, ok
 }
 
-// transferOf sums up the ways of a site's jobs.
+// transferOf sums the transfers of a site's jobs.
 func transferOf(site string, ways []Way) corral.SiteTransfer {
 	t := corral.SiteTransfer{Site: site, Jobs: len(ways)}
 	var took Msec
@@ -53,15 +53,15 @@ func transferOf(site string, ways []Way) corral.SiteTransfer {
 	return t
 }
 
-// worthBytes is the number of bytes of a job from which its transfers are taken for bandwidth, where jobs are too
-// similar to tell latency from bandwidth: to send fewer bytes takes hardly longer than to send none.
+// worthBytes is the minimum number of bytes from which transfers are attributed to bandwidth if jobs are too similar to
+// distinguish latency from bandwidth: sending fewer bytes takes hardly longer than sending none.
 const worthBytes = 1 << 20
 
-// line returns the latency, in milliseconds, and the bandwidth, in bytes a second, of ways that take latency + bytes ÷
-// bandwidth. The smaller half of them gives the latency, and the largest, which have half of the bytes, give the
-// bandwidth: their bytes over their time, so that the estimate for all bytes together is exact. Each estimate improves
-// the other, so they are made in turn. Where the small ones are not small the two cannot be told apart: then all is
-// bandwidth from worthBytes on, and below that all is latency.
+// line returns the latency, in milliseconds, and the bandwidth, in bytes per second, of transfers that take latency +
+// bytes ÷ bandwidth. The smaller half determines the latency, and the largest, which have half of the bytes, determine
+// the bandwidth: their bytes divided by their time, so that the estimate for all bytes together is exact. Each estimate
+// improves the other, so they are computed alternately. If the small transfers are not small, the two cannot be
+// distinguished: then all time is attributed to bandwidth from worthBytes on, and to latency below.
 func line(ways []Way) (latency, bandwidth float64) {
 	slices.SortStableFunc(ways, func(a, b Way) int { return cmp.Compare(a.Bytes, b.Bytes) })
 	var bytes, took float64
@@ -83,7 +83,7 @@ func line(ways []Way) (latency, bandwidth float64) {
 	default:
 		return trimmed(small, 0), 0
 	}
-	for range 16 { // each halves what is left of the error at least
+	for range 16 { // each iteration at least halves the remaining error
 		if needed <= latency*number {
 			return trimmed(small, 0), 0
 		}
@@ -93,8 +93,8 @@ func line(ways []Way) (latency, bandwidth float64) {
 	return latency, 1e3 * bandwidth
 }
 
-// trimmed is the mean of the middle 90 % of the times that ways take without their bytes, at the given milliseconds per
-// byte.
+// trimmed returns the mean of the middle 90 % of the times of transfers without the time for their bytes, at the given
+// milliseconds per byte.
 func trimmed(ways []Way, each float64) float64 {
 	rest := make([]float64, len(ways))
 	for i, w := range ways {

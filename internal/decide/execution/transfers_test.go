@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// travelled is a run of a chain of tasks whose files have some ways: each runs for a second, 20 ms after the one before
-// it has come back, by turns on workers a/0 and b/0.
+// travelled returns a run of a chain of tasks with the given transfers. Each task runs for a second, 20 ms after the
+// outputs of the previous one arrived, alternately on workers a/0 and b/0.
 func travelled(t *testing.T, ways []execution.Travel) (x *execution.Execution, end time.Time) {
 	t.Helper()
 	var edges [][2]int
@@ -45,7 +45,7 @@ func travelled(t *testing.T, ways []execution.Travel) (x *execution.Execution, e
 
 func far(string) string { return "far" }
 
-// TestFilesAreNoHop: what files take on their way is told by itself, and is a part of the makespan, but not of the hop.
+// TestFilesAreNoHop: the time of transfers is reported separately, and is part of the makespan but not of the hop.
 func TestFilesAreNoHop(t *testing.T) {
 	t.Parallel()
 	ways := make([]execution.Travel, 21)
@@ -65,7 +65,8 @@ func TestFilesAreNoHop(t *testing.T) {
 	}
 }
 
-// TestTransfersBySite: each site's ways are its own; where the site is not known, or no file travels, nothing is reported.
+// TestTransfersBySite: each site has its own transfers; workers of unknown sites, and sites without transfers, are not
+// reported.
 func TestTransfersBySite(t *testing.T) {
 	t.Parallel()
 	ways := make([]execution.Travel, 24)
@@ -84,8 +85,8 @@ func TestTransfersBySite(t *testing.T) {
 	}
 }
 
-// TestTransfersTellLatencyFromBandwidth: of ways that take a latency and their bytes ÷ a bandwidth, give or take what
-// chance does, both are found where sizes differ; where all are alike what is found explains their sum.
+// TestTransfersTellLatencyFromBandwidth: for transfers that take a latency plus bytes ÷ bandwidth plus noise, both are
+// found if sizes differ; if all sizes are similar, the result explains the total time.
 func TestTransfersTellLatencyFromBandwidth(t *testing.T) {
 	t.Parallel()
 	const second = float64(time.Second)
@@ -94,9 +95,9 @@ func TestTransfersTellLatencyFromBandwidth(t *testing.T) {
 		name               string
 		jobs               int
 		bytes              func(i int) int64
-		latency, bandwidth float64 // in truth
-		off                float64 // by which share both may be missed
-		noise              float64 // by which share each way differs at most
+		latency, bandwidth float64 // true values
+		off                float64 // maximum relative error of both
+		noise              float64 // maximum relative deviation of each transfer
 	}{
 		{"small and large", 40, func(i int) int64 { return 1 + int64(i%2)*64e6 }, 0.05, 20e6, 0.02, 0},
 		{"noisy", 400, func(i int) int64 { return 1e4 + int64(i%2)*64e6 }, 0.05, 20e6, 0.1, 0.5},
@@ -119,7 +120,7 @@ func TestTransfersTellLatencyFromBandwidth(t *testing.T) {
 	}
 }
 
-// TestWaysOfHostileWorkers: the transfers that a worker reports may be nonsense, of which sums are taken.
+// TestWaysOfHostileWorkers: the transfers that a worker reports may be nonsense, but their sums are computed.
 func TestWaysOfHostileWorkers(t *testing.T) {
 	t.Parallel()
 	o := execution.ToOutcome(execution.Result{Travel: execution.Travel{In: -time.Hour, Out: -1, Bytes: -1}})

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A unit is the state of a task, and how its last attempt ended. There may be a million of them, hence the small types;
-// properties of few tasks are in an extra.
+// A unit is the state of a task and of its last attempt. There may be a million units, hence the small types;
+// properties that few tasks have are in an extra.
 type unit struct {
 	state    State
 	charged  bool  // the time of the last attempt counts as used: see hours
 	pending  int32 // parents that are not done
 	attempt  int32 // number of the current attempt, from 1
-	failures int32 // since the beginning, or since the run was resumed
+	failures int32 // since the beginning or since the run was resumed
 	worker   int32 // of the last attempt that was assigned; 0: none
-	exit     int32 // of the last attempt that ended, as are all of the following
-	job      *job  // that the task is in; nil: none
+	exit     int32 // of the last attempt that ended, as are the remaining fields except job
+	job      *job  // job that contains the task; nil: none
 
 	started, ended Msec
 	cpu            Msec
@@ -26,24 +26,24 @@ type unit struct {
 // open reports whether all parents are done and the task is not over.
 func (u *unit) open() bool { return u.pending == 0 && !u.state.over() }
 
-// blocked reports whether a parent is not done, and the task is not over.
+// blocked reports whether a parent is not done and the task is not over.
 func (u *unit) blocked() bool { return u.pending > 0 && !u.state.over() }
 
-// idle reports whether the task is in no job, and its parents are done.
+// idle reports whether the task is open and not in a job.
 func (u *unit) idle() bool { return u.open() && u.job == nil }
 
 // assigned reports whether a worker has the task.
 func (u *unit) assigned() bool { return u.job != nil && u.job.worker != 0 }
 
-// An extra holds the properties of a task that few tasks have.
+// An extra holds properties that few tasks have.
 type extra struct {
-	why     string        // the last attempt did not finish
-	cause   Cause         // of the end of the last attempt
-	changed []string      // inputs that any attempt has changed
+	why     string        // reason why the last attempt did not finish
+	cause   Cause         // cause of the end of the last attempt
+	changed []string      // inputs that any attempt changed
 	longest time.Duration // estimate, raised by a cut
-	memory  raise         // if the task was killed for its memory
+	memory  raise         // set if the task was killed for its memory
 	floor   int32         // highest attempt that a gap in the journal may have used
-	losses  int32         // workers that were lost while the task ran there
+	losses  int32         // number of workers lost while running the task
 	cancel  cancel
 }
 
@@ -52,10 +52,10 @@ type cancel struct {
 	why   string
 	is    bool // it was cancelled
 	begun bool // a worker had been given its current attempt
-	later bool // it fails when those before it in its job are done
+	later bool // it fails when the tasks before it in its job are done
 }
 
-// noExtra is the extra of tasks without one. It is only read.
+// noExtra is the extra of tasks without one. It is read-only.
 var noExtra extra
 
 func (e *extra) empty() bool {
@@ -63,17 +63,17 @@ func (e *extra) empty() bool {
 		e.floor == 0 && e.losses == 0 && e.cancel == (cancel{})
 }
 
-// units is the table of all tasks. It counts them by state.
+// units is the table of all tasks, which it counts by state.
 type units struct {
 	plan     *plan
 	tasks    []unit
 	extras   map[int32]*extra
 	count    [states]int
-	failed   []int // tasks in StateFailed, in the order of their failing
-	reopened int   // those of failed that have left the state since
+	failed   []int // tasks in StateFailed, in the order of their failures
+	reopened int   // number of tasks in failed that have left the state since
 }
 
-// newUnits begins with tasks that wait for their parents.
+// newUnits returns units whose tasks wait for their parents.
 func newUnits(p *plan) *units {
 	us := &units{plan: p, tasks: make([]unit, len(p.Tasks)), extras: map[int32]*extra{}}
 	for i := range us.tasks {
@@ -83,7 +83,7 @@ func newUnits(p *plan) *units {
 	return us
 }
 
-// add appends a task that has no parents.
+// add appends a task without parents.
 func (us *units) add() {
 	i := int32(len(us.tasks))
 	us.tasks = append(us.tasks, unit{attempt: us.extra(i).floor + 1})
@@ -95,7 +95,7 @@ func (us *units) state(i int32) State    { return us.tasks[i].state }
 func (us *units) has(i int32) bool       { return i >= 0 && int(i) < len(us.tasks) }
 func (us *units) cancelled(i int32) bool { return us.extra(i).cancel.is }
 
-// unfinished returns how many tasks are not over.
+// unfinished returns the number of tasks that are not over.
 func (us *units) unfinished() int {
 	return len(us.tasks) - us.count[StateDone] - us.count[StateFailed] - us.count[StateSkipped]
 }
@@ -116,7 +116,7 @@ func (us *units) move(i int32, on event) {
 	u.state = to
 }
 
-// sortOut removes the tasks from first to end-1 from the failures, and the tasks that were reopened.
+// sortOut removes tasks first to end-1, and reopened tasks, from the failures.
 func (us *units) sortOut(first, end int32) {
 	if us.reopened == 0 && first == end {
 		return
@@ -127,7 +127,7 @@ func (us *units) sortOut(first, end int32) {
 	us.reopened = 0
 }
 
-// failures returns the tasks that failed for good, in the order of their failing.
+// failures returns the tasks that failed permanently, in the order of their failures.
 func (us *units) failures() []int {
 	us.sortOut(0, 0)
 	return us.failed
@@ -167,7 +167,7 @@ func (us *units) attribute(i int32, cause Cause) {
 	}
 }
 
-// tidy drops an extra that has nothing in it.
+// tidy removes an empty extra.
 func (us *units) tidy(i int32) {
 	if us.extras[i].empty() {
 		delete(us.extras, i)

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A verdict is how a try of a unit ended.
+// A verdict describes how a try of a unit ended.
 type verdict struct {
 	at      Msec
 	unit    int32
 	status  int
 	done    bool
 	unbegun bool // its PRE script failed
-	forever bool // it must not be tried again
+	forever bool // it must not be retried
 	why     string
 }
 
-// processOver goes on with a task whose process ended by itself.
+// processOver handles a task whose process ended by itself.
 func (x *Execution) processOver(o *Outcome, at Msec) {
 	v := verdict{at: at, unit: o.Task, status: o.status(), done: o.Status == Done, why: o.Reason}
 	if x.plan.scope.rules(o.Task).Post == nil || x.scripts.of[o.Task] == nil {
@@ -49,8 +49,8 @@ func (x *Execution) conclude(v verdict) {
 	}
 }
 
-// concludeTask ends an attempt at a task, with its scripts: the task is done, or is tried again after a wait, or
-// has failed for good. One that is tried again begins with its PRE script.
+// concludeTask ends an attempt at a task, including its scripts: the task is done, is retried after a wait, or has
+// failed permanently. A retry begins with the PRE script.
 func (x *Execution) concludeTask(v verdict) {
 	i := v.unit
 	if v.done {
@@ -74,7 +74,7 @@ func (x *Execution) concludeTask(v verdict) {
 	x.requeue(i, v.at, wait)
 }
 
-// requeue makes a task loose after a wait. One that waits for others again is held.
+// requeue makes a task loose after a wait. A task that waits for others again is held.
 func (x *Execution) requeue(i int32, at Msec, wait time.Duration) {
 	if x.units.state(i) != StateWaiting && x.held(i) {
 		x.hold(i)
@@ -82,7 +82,7 @@ func (x *Execution) requeue(i int32, at Msec, wait time.Duration) {
 	x.frontier.again(i, at, wait)
 }
 
-// fail ends a unit that failed for good. If it is a subworkflow that never began, its members are skipped, too.
+// fail ends a unit that failed permanently. If it is a subworkflow that never began, its members are also skipped.
 func (x *Execution) fail(v verdict) {
 	x.scopes.at(x.plan.scope.scopeOf(v.unit)).memberFailed(v.status)
 	switch s := x.plan.scope.scopeOfUnit(v.unit); {
@@ -100,15 +100,15 @@ func (x *Execution) fail(v verdict) {
 	x.memberOver(v.unit)
 }
 
-// A Verdict is the meaning of the end of an execution for the workflow. Its lists are in the order of the failures.
+// A Verdict is the outcome of an execution for the workflow. Its lists are in the order of the failures.
 type Verdict struct {
 	Status int    // the workflow's exit status; 0: it succeeded
-	Abort  string // why it was aborted, in a sentence; empty: it was not
-	Tasks  []int  // that failed for good, and made the workflow fail
+	Abort  string // why it was aborted, in a sentence; empty: not aborted
+	Tasks  []int  // tasks that failed permanently and made the workflow fail
 	Subs   []SubFailure
 }
 
-// A SubFailure is a subworkflow that failed by a script of its own.
+// A SubFailure is a subworkflow that failed because of its own script.
 type SubFailure struct {
 	Name, Why string
 }
@@ -134,8 +134,8 @@ func VerdictOf(x *Execution) Verdict {
 	return v
 }
 
-// Kills returns the numbers of jobs that have to be killed, because tasks in them were cancelled or their scope was
-// aborted, and forgets them. Some may be over, or were never assigned.
+// Kills returns the numbers of jobs that must be killed, because tasks in them were cancelled or their scope was
+// aborted, and clears the list. Some of them may be over, or may never have been assigned.
 func Kills(x *Execution) []int64 {
 	kills := x.kills
 	x.kills = nil

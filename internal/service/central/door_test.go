@@ -144,7 +144,7 @@ func TestRate(t *testing.T) {
 	if after, err := strconv.Atoi(rec.Header().Get("Retry-After")); err != nil || after < 900 || after > 1000 {
 		t.Errorf("Retry-After %q", rec.Header().Get("Retry-After"))
 	}
-	if !strings.Contains(rec.Body.String(), "ann's tokens together ask more often than 0.001 times a second (--rate): nothing was done") {
+	if !strings.Contains(rec.Body.String(), "ann's tokens together make more than 0.001 requests a second (--rate): nothing was done") {
 		t.Errorf("the refusal says %s", rec.Body)
 	}
 	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+bob); rec.Code != 200 {

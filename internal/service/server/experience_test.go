@@ -97,7 +97,7 @@ func TestProfilesThatAreRefused(t *testing.T) {
 		{"unknown library", "it has broadband, cybershake,", []api.ProfileSource{{Name: "library:joy"}}, corral.NotFound},
 		{"of other tasks", "t is one of its kinds", []api.ProfileSource{{Name: "library:sipht"}}, corral.Invalid},
 		{"nor one that is kept", "no profile x", []api.ProfileSource{{Name: "x"}}, corral.NotFound},
-		{"two sources", "has a document, too", []api.ProfileSource{{Name: "run:1", Document: one.Document}}, corral.Invalid},
+		{"two sources", "must not have a document", []api.ProfileSource{{Name: "run:1", Document: one.Document}}, corral.Invalid},
 		{"twice", "given twice", []api.ProfileSource{one, one}, corral.Invalid},
 		{"the same run twice", `run "a" is in both`,
 			[]api.ProfileSource{one, {Name: "b.json", Document: one.Document}}, corral.Invalid},

@@ -434,7 +434,7 @@ func TestPlanOfARun(t *testing.T) {
 	if len(part.Schedule) != 2 {
 		t.Errorf("%d tasks are planned, want the 2 that are left", len(part.Schedule))
 	}
-	want := fmt.Sprintf("it is for what is left of run %d: 2 of 3 tasks", r.ID)
+	want := fmt.Sprintf("it is for the rest of run %d: 2 of 3 tasks", r.ID)
 	if !slices.Contains(part.Reasons, want) {
 		t.Errorf("reasons %q, want %q", part.Reasons, want)
 	}

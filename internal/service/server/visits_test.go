@@ -125,7 +125,7 @@ func TestContactsThatAreNotAllowed(t *testing.T) {
 	for _, at := range []struct{ host, port string }{{"127.0.0.1", "22"}, {"169.254.169.254", "22"}, {"0.0.0.0", "22"}, {"login.example.org", "80"}} {
 		rec, text := g.knock(t, "ann", at.host, at.port)
 		var p api.Problem
-		if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Code != http.StatusForbidden || p.Place != "contact" || !strings.Contains(text, "goes to * alone (--allow-contacts)") {
+		if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Code != http.StatusForbidden || p.Place != "contact" || !strings.Contains(text, "connects only to * (--allow-contacts)") {
 			t.Errorf("%v: %d %s", at, rec.Code, text)
 		}
 		login := g.as(t, "ann", http.MethodPost, "/v1/logins", fmt.Sprintf(`{"contact": "ssh://me@%s:%s"}`, at.host, at.port))

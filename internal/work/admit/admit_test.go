@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// All nouns ask the same questions in the same order: a request at which everything is wrong fails with the first one, and
-// with the next one when that is repaired. A refused request leaves no row, even if the caller commits.
+// All nouns make the same checks in the same order: a request in which everything is wrong fails the first check, and
+// the next one once that is repaired. A refused request does not leave a row, even if the caller commits.
 func TestOrderOfQuestions(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Sorted(maps.Keys(nouns)) {
@@ -56,7 +56,7 @@ func TestOrderOfQuestions(t *testing.T) {
 			if len(noun.quotas) > 0 {
 				w.refused("quota", corral.Forbidden, "", ask(second))
 			}
-			if noun.hasNames && len(noun.quotas) > 0 { // more room would be of no use
+			if noun.hasNames && len(noun.quotas) > 0 { // more room would not help
 				place := map[string]string{"site": "name", "token": "name"}[name]
 				w.refused("the name is taken", corral.Conflict, place, func(tx *store.Tx) error {
 					return noun.create(tx, "ann", second, 0)
@@ -70,13 +70,13 @@ func TestOrderOfQuestions(t *testing.T) {
 	}
 }
 
-// move moves the account of an owner.
+// move moves an owner's account to another state.
 func (w *world) move(owner string, move corral.OwnerMove) {
 	w.Helper()
 	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner(owner, move, "a leak")) })
 }
 
-// bearing requests a pilot of ann's with a label; allowed are the reserved labels that it may have.
+// bearing requests a pilot for ann with a label; allowed lists the reserved labels that the pilot may have.
 func (w *world) bearing(label, value string, allowed ...string) func(*store.Tx) error {
 	p := newPilot("ann", w.homes["ann"])
 	p.Request.Labels, p.Labels = map[string]string{label: value}, allowed
@@ -88,13 +88,13 @@ func asks[T any](fn func(*store.Tx, T) (T, error), row T) func(*store.Tx) error 
 	return func(tx *store.Tx) error { return store.Done(fn(tx, row)) }
 }
 
-// The refusals that only some nouns have.
+// Some refusals apply only to some nouns.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	own := w.homes["ann"]
 	var theirs corral.Glidein
-	var plans [3]corral.Plan // bob's; ann's that is begun, and one that is not
+	var plans [3]corral.Plan // bob's plan, ann's provisioned plan, and ann's plan that is not provisioned
 	var scaled, busy home
 	w.write(func(tx *store.Tx) (err error) {
 		if theirs, err = admit.Glidein(tx, newPilot("bob", w.homes["bob"])); err != nil {
@@ -174,14 +174,14 @@ func wide(n admit.NewScale) admit.NewScale {
 	return n
 }
 
-// mint requests a token for ann, made with the token of an id.
+// mint requests a token for ann, made with the token that has the given id.
 func mint(role corral.Role, parent corral.TokenID) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		return store.Done(admit.Token(tx, access.For("ann"), corral.Token{Owner: "ann", Name: "t", Role: role, Digest: digestOf(1), Parent: parent}))
 	}
 }
 
-// A plan that is revised has its cluster for itself while its run goes on.
+// A plan that is revised is the only one on its cluster during its run.
 func TestRevisedPlanIsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -208,7 +208,8 @@ func TestRevisedPlanIsAlone(t *testing.T) {
 	w.write(asks(admit.Provision, other))
 }
 
-// Runs of an ensemble were admitted with it: no quota refuses them. They count when a quota is checked for other runs.
+// Runs of an ensemble were admitted with it, so quotas do not apply to them. They count when a quota is checked for
+// other runs.
 func TestRunsOfAnEnsembleWereAdmitted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, access.Most{"runs": 1, "runs-open": 1})

@@ -7,16 +7,16 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A claim is a request for one row. Its fields are checked in their order; a nil function has nothing to check.
+// A claim is a request for one row. Its fields are checked in order; a nil function is skipped.
 type claim struct {
-	owner    string       // of the row
+	owner    string       // owner of the row
 	usable   func() error // refuses named objects that the owner may not use
 	possible func() error // refuses an invalid request, and one that cannot be satisfied now
 	quotas   []string     // the access.Quotas against which the row counts
-	taken    func() error // refuses the row's name; the store checks that, too, but after the quotas
+	taken    func() error // refuses a name already in use; the store also checks this, but after the quotas
 }
 
-// admitted stores the row of a claim, unless a question fails.
+// admitted stores the row of a claim if all its checks pass.
 func admitted[T any](tx *store.Tx, c claim, row func() (T, error)) (T, error) {
 	if err := c.ask(tx); err != nil {
 		return *new(T), err
@@ -24,10 +24,10 @@ func admitted[T any](tx *store.Tx, c claim, row func() (T, error)) (T, error) {
 	return row()
 }
 
-// ask returns the error of the first question that fails.
+// ask returns the error of the first check that fails.
 //
-// A policy is to be asked here, after the quotas: it judges a request that could otherwise be granted, by the claim and
-// by the other objects of its owner, which tx can read.
+// A policy belongs here, after the quotas. It would decide on a request that could otherwise be granted, based on the
+// claim and on the owner's other objects, which tx can read.
 func (c claim) ask(tx *store.Tx) error {
 	if err := active(tx, c.owner); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (c claim) ask(tx *store.Tx) error {
 	}
 	for _, q := range c.quotas {
 		if err := tx.Room(q, c.owner, 1); err != nil {
-			if c.taken != nil { // a conflict is the better answer: more room would not resolve it
+			if c.taken != nil { // report the conflict instead: more room would not resolve it
 				err = cmp.Or(c.taken(), err)
 			}
 			return err

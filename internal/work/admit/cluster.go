@@ -13,10 +13,10 @@ func Cluster(tx *store.Tx, k corral.Cluster) (corral.Cluster, error) {
 	}, func() (corral.Cluster, error) { return tx.CreateCluster(k) })
 }
 
-// A cluster has at most one controller that requests workers for it: its scale, an ensemble, or the plan of a run. Each
-// of two controllers would count on workers that the other one has requested.
+// A cluster has at most one controller that requests workers for it: its scale, an ensemble, or the plan of a run. Two
+// controllers would each count on workers that the other had requested.
 
-// Uncontrolled returns a Conflict error if a cluster has a scale, or carries out an ensemble.
+// Uncontrolled returns a Conflict error if a cluster has a scale or runs an ensemble.
 func Uncontrolled(tx *store.Tx, cluster corral.ClusterID) error {
 	if err := unscaled(tx, cluster); err != nil {
 		return err
@@ -37,7 +37,7 @@ func unscaled(tx *store.Tx, cluster corral.ClusterID) error {
 		s.ClusterName)
 }
 
-// withoutEnsemble returns a Conflict error if a cluster carries out an ensemble.
+// withoutEnsemble returns a Conflict error if a cluster runs an ensemble.
 func withoutEnsemble(tx *store.Tx, cluster corral.ClusterID) error {
 	open, err := tx.OpenEnsembles()
 	for _, e := range open {
@@ -49,8 +49,8 @@ func withoutEnsemble(tx *store.Tx, cluster corral.ClusterID) error {
 	return err
 }
 
-// planOf returns the first plan that requests workers for a cluster, or 0. The caller has released plans whose runs are
-// over (provision.ReleaseOver).
+// planOf returns the first plan that requests workers for a cluster, or 0. The caller must have released the plans
+// whose runs are over (provision.ReleaseOver).
 func planOf(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
@@ -61,8 +61,8 @@ func planOf(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 	return 0, err
 }
 
-// alone returns a Conflict error if a plan is revised while its run goes on, and the cluster has another such plan:
-// tasks of either run use any worker of the cluster, so each plan would count on, and pay for, workers of the other.
+// alone returns a Conflict error if a plan is revised during its run and the cluster has another such plan. The tasks
+// of both runs use any worker of the cluster, so each plan would count on, and pay for, the other's workers.
 func alone(tx *store.Tx, p corral.Plan) error {
 	if !p.Auto {
 		return nil
@@ -77,8 +77,8 @@ func alone(tx *store.Tx, p corral.Plan) error {
 		for _, r := range runs {
 			if err == nil && !r.State.Over() {
 				return corral.ErrorAt(corral.Conflict, "cluster",
-					"plan %d is revised for a run that is under way on %s: wait for its end, or give this run a "+
-						"cluster of its own (corral cluster create)", q.ID, p.ClusterName)
+					"plan %d is revised for a run that is under way on %s: wait until that run ends, or give this "+
+						"run its own cluster (corral cluster create)", q.ID, p.ClusterName)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// Ensemble creates an ensemble, whose workflows are stored already, on a cluster without another controller.
+// Ensemble creates an ensemble on a cluster without another controller. Its workflows have already been stored.
 func Ensemble(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
 	var cluster corral.Cluster
 	return admitted(tx, claim{
@@ -21,7 +21,7 @@ func Ensemble(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
 	}, func() (record.Ensemble, error) { return tx.CreateEnsemble(e) })
 }
 
-// carries returns a Conflict error if a cluster cannot carry out an ensemble now.
+// carries returns a Conflict error if a cluster cannot run an ensemble now.
 func carries(tx *store.Tx, cluster corral.Cluster) error {
 	if err := unscaled(tx, cluster.ID); err != nil {
 		return err
@@ -40,7 +40,7 @@ func carries(tx *store.Tx, cluster corral.Cluster) error {
 	open, err := tx.OpenEnsembles()
 	for _, e := range open {
 		if e.Cluster == cluster.ID {
-			return corral.ErrorAt(corral.Conflict, "cluster", "%s is running ensemble %d: wait for its end, or use "+
+			return corral.ErrorAt(corral.Conflict, "cluster", "%s is running ensemble %d: wait until it ends, or use "+
 				"another cluster", cluster.Name, e.ID)
 		}
 	}

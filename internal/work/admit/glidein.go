@@ -10,23 +10,23 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Pilot is a request for a glidein at a site, which is to join a cluster. The caller has found the rows of both; the
-// names in Request only serve messages.
+// A Pilot is a request for a glidein that runs at a site and joins a cluster. The caller has read the rows of both; the
+// names in Request are used only in messages.
 type Pilot struct {
 	Request api.NewGlidein
 	Owner   string
 	Site    corral.Site
 	Cluster corral.Cluster
-	Machine corral.SiteQueue // this machine, as the queue that the batch system fork has here
-	Labels  []string         // the reserved labels that the request may have: none if a person makes it
+	Machine corral.SiteQueue // this machine, described as a queue of the batch system fork
+	Labels  []string         // reserved labels that the request may have: none if a user made it
 	Follows Following
 }
 
-// A Following makes a glidein follow another one. The zero value does not.
+// A Following makes a glidein follow another one. The zero value means that it follows none.
 type Following struct {
 	Glidein corral.GlideinID
-	After   corral.Seconds // the start of the other one
-	Wait    corral.Seconds // expected, in the queue
+	After   corral.Seconds // the glidein is due this long after the start of the other one
+	Wait    corral.Seconds // expected wait in the queue
 }
 
 // Glidein creates a glidein.
@@ -42,8 +42,8 @@ func Glidein(tx *store.Tx, p Pilot) (corral.Glidein, error) {
 	return admitted(tx, c, func() (corral.Glidein, error) { return tx.CreateGlidein(g) })
 }
 
-// Adopt creates the glidein of a pilot that runs at its site although corrald has no record of it. It does not ask
-// whether the site can provide the pilot: it has.
+// Adopt creates the glidein of a pilot that runs at its site although corrald has no record of it. It does not check
+// whether the site can provide the pilot, because the pilot is already running.
 func Adopt(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
 	site, err := tx.Site(g.Site)
 	if err != nil {
@@ -56,7 +56,7 @@ func Adopt(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
 	return admitted(tx, ofGlidein(tx, g, site, cluster), func() (corral.Glidein, error) { return tx.CreateGlidein(g) })
 }
 
-// ofGlidein returns the claim of a glidein, without the question whether its site can provide it.
+// ofGlidein returns the claim of a glidein, without checking whether its site can provide it.
 func ofGlidein(tx *store.Tx, g corral.Glidein, site corral.Site, cluster corral.Cluster) claim {
 	return claim{owner: g.Owner, quotas: []string{"glideins"}, usable: func() error {
 		err := access.MayUse(g.Owner, "site", site.Name, site.Owner)
@@ -74,7 +74,7 @@ func ofGlidein(tx *store.Tx, g corral.Glidein, site corral.Site, cluster corral.
 }
 
 // Place returns the glidein that Glidein would create, or the error if the site or the cluster cannot provide it. It
-// changes nothing; package scaling chooses sites by it.
+// changes nothing; package scaling uses it to choose sites.
 func Place(p Pilot, now time.Time) (corral.Glidein, error) {
 	g, err := request.Glidein(p.Request, now)
 	g.Owner = p.Owner

@@ -10,16 +10,16 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A bill has the costs of pilots at one site, by the site's current terms: a plan may have been made with another
+// A bill holds the costs of pilots at one site, at the site's current terms: a plan may have been made with a different
 // price.
 type bill struct {
 	site corral.Site
 	unit cost.Unit
-	each map[int]cost.Money // :: index among the pilots
+	each map[int]cost.Money // :: index in the list of pilots
 	sum  cost.Money
 }
 
-// bills returns the costs of pilots, by site, in the order in which the pilots name the sites.
+// bills returns the costs of pilots by site, in the order in which the pilots first name the sites.
 func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all []bill, err error) {
 	for i, q := range pilots {
 		k := slices.IndexFunc(all, func(b bill) bool { return b.site.Name == q.Site })
@@ -34,7 +34,7 @@ func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all 
 		if err != nil {
 			return nil, err
 		}
-		if q.Hedges != nil && *q.Hedges >= 0 && *q.Hedges < len(pilots) { // it may be the one that works
+		if q.Hedges != nil && *q.Hedges >= 0 && *q.Hedges < len(pilots) { // it may be the one that runs the tasks
 			q.End = max(q.End, q.Start+pilots[*q.Hedges].End-pilots[*q.Hedges].Start)
 		}
 		_, all[k].each[i] = plan.Tariff(tariff).Bill(q)
@@ -43,9 +43,9 @@ func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all 
 	return all, nil
 }
 
-// Pilots refuses pilots that are to be added to a plan. It returns a Forbidden error if the owner's quota, and a
-// Conflict or an Unsatisfiable error if the balance of a site does not allow all of them. at has the sites of the plan
-// by name. Pilots changes nothing, and Glidein and Reserve check each pilot again.
+// Pilots checks pilots that are to be added to a plan. It returns a Forbidden error if the owner's quota does not allow
+// all of them, and a Conflict or Unsatisfiable error if the balance of a site does not. at maps the names of the plan's
+// sites to their ids. Pilots changes nothing; Glidein and Reserve check each pilot again.
 func Pilots(tx *store.Tx, p corral.Plan, pilots []plan.Pilot, at map[string]corral.SiteID) error {
 	if err := tx.Room("glideins", p.Owner, len(pilots)); err != nil {
 		return err
@@ -65,7 +65,7 @@ func Pilots(tx *store.Tx, p corral.Plan, pilots []plan.Pilot, at map[string]corr
 }
 
 // Reserve charges the costs of a plan's pilots to the balances of their sites, in the transaction that creates their
-// glideins. If a balance does not allow them, the error is a Conflict or Unsatisfiable, and the transaction must not be
+// glideins. If a balance is too low, it returns a Conflict or Unsatisfiable error, and the transaction must not be
 // committed.
 func Reserve(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, glideins []corral.Glidein) error {
 	at := map[string]corral.SiteID{}
@@ -97,8 +97,8 @@ func atSite(s corral.Site, err error) error {
 	return corral.ErrorAt(corral.KindOf(err), "site "+s.Name, "%w", err)
 }
 
-// SiteOfPlan returns the site that a plan names. It is the one for which the plan was made, even if the name means
-// another site now.
+// SiteOfPlan returns the site that a plan names: the one for which the plan was made, even if another site has the name
+// now.
 func SiteOfPlan(tx *store.Tx, at map[string]corral.SiteID, name string) (corral.Site, error) {
 	id, ok := at[name]
 	if !ok {
@@ -106,8 +106,8 @@ func SiteOfPlan(tx *store.Tx, at map[string]corral.SiteID, name string) (corral.
 	}
 	site, err := tx.Site(id)
 	if err == nil && site.State == corral.SiteDeleted {
-		err = corral.ErrorAt(corral.Conflict, "site", "%s, for which the plan was made, is gone: make the plan again",
-			name)
+		err = corral.ErrorAt(corral.Conflict, "site", "%s, for which the plan was made, has been removed: make the "+
+			"plan again", name)
 	}
 	return site, err
 }

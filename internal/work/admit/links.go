@@ -9,11 +9,11 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// A row names objects not only by its site and its cluster: a glidein may follow another one, and labels link glideins
-// and runs to the plan, the scale or the ensemble that has requested them. A glidein with the label of another owner's
-// plan would be counted, charged and released with that plan. So a link is checked like a site.
+// A row refers to objects other than its site and its cluster: a glidein may follow another one, and labels link
+// glideins and runs to the plan, scale or ensemble that requested them. A glidein with the label of another owner's
+// plan would be counted, charged and released with that plan. So links are checked like sites.
 
-// mayFollow refuses a glidein that follows another owner's: it would be released, and charged, with that one.
+// mayFollow refuses a glidein that follows another owner's glidein: it would be charged and released with that glidein.
 func mayFollow(tx *store.Tx, g corral.Glidein) error {
 	if g.Follows == 0 {
 		return nil
@@ -25,8 +25,8 @@ func mayFollow(tx *store.Tx, g corral.Glidein) error {
 	return err
 }
 
-// mayBear refuses labels of a new glidein or run that name a plan, an ensemble or a scale of another owner. A label
-// that is not a positive number names nothing.
+// mayBear refuses labels of a new glidein or run that name another owner's plan, ensemble or scale. A label that is not
+// a positive number is ignored.
 func mayBear(tx *store.Tx, owner string, labels map[string]string) error {
 	for _, l := range []struct {
 		label   string

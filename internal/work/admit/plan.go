@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Plan creates a plan in its State.
+// Plan creates a plan in the state given by its State field.
 func Plan(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
 	var cluster corral.Cluster
 	return admitted(tx, claim{
@@ -25,7 +25,8 @@ func Plan(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
 	}, func() (corral.Plan, error) { return tx.CreatePlan(p) })
 }
 
-// Provision begins a plan. In the same transaction its pilots are requested with Glidein and charged with Reserve.
+// Provision moves a plan to PROVISIONED. In the same transaction, the caller requests its pilots with Glidein and
+// charges them with Reserve.
 func Provision(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
 	return admitted(tx, claim{owner: p.Owner, possible: func() error {
 		if err := Uncontrolled(tx, p.Cluster); err != nil {

@@ -26,8 +26,8 @@ func counted(t *testing.T, quota string) noun {
 	return noun{}
 }
 
-// Each quota limits the objects of one owner, independent of those of others. The error has the number of objects, and the
-// command that makes room. corrald's own user has no limit.
+// Each quota limits the objects of one owner, independently of other owners. The error contains the number of objects
+// and the command that makes room. corrald's own user is not limited.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	for _, q := range access.Quotas {
@@ -39,14 +39,14 @@ func TestQuotas(t *testing.T) {
 			ask := func(owner string, n int) error {
 				return w.try(func(tx *store.Tx) error {
 					at := w.homes[owner]
-					if q.Name == "ensembles" { // a cluster carries one out
+					if q.Name == "ensembles" { // a cluster runs only one
 						var err error
 						if at, err = newHome(tx, owner, fmt.Sprint("e", n)); err != nil {
 							return err
 						}
 					}
 					err := of.create(tx, owner, at, n)
-					if err == nil && q.Name == "runs" { // which counts those that are over
+					if err == nil && q.Name == "runs" { // this quota counts runs that are over
 						err = endRuns(tx)
 					}
 					return err
@@ -116,7 +116,7 @@ func TestQuotasMakeRoom(t *testing.T) {
 	}
 }
 
-// clear ends all that is under way.
+// clear ends all running objects.
 func clear(tx *store.Tx) error {
 	if err := endRuns(tx); err != nil {
 		return err

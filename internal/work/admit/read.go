@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// ReadSite returns the site that a caller requests. here is the folder with the roots of sites on this machine. It does
-// not check whether corrald may connect to the contact: logins are subject to that check, too.
+// ReadSite returns the site that a caller requests. here is the folder with the roots of sites on this machine.
+// ReadSite does not check whether corrald may connect to the contact, because logins need the same check.
 func ReadSite(who access.Caller, in api.NewSite, here string) (corral.Site, error) {
 	s, err := request.Site(in, here)
 	s.Owner = who.Name
@@ -26,7 +26,7 @@ func ReadCluster(who access.Caller, in api.NewCluster) (corral.Cluster, error) {
 		access.CheckPool(who, in.Address, in.Collector))
 }
 
-// CheckGlidein checks a caller's request for a glidein. Glidein repeats that, with the site and the cluster.
+// CheckGlidein checks a caller's request for a glidein. Glidein repeats the check with the site and the cluster.
 func CheckGlidein(in api.NewGlidein, now time.Time) error {
 	_, err := request.Glidein(in, now)
 	return cmp.Or(err, request.CheckLabels(in.Labels))
@@ -44,8 +44,8 @@ func CheckRun(who access.Caller, in api.NewRun) error {
 	return cmp.Or(request.CheckRun(in), hostPaths(who, in))
 }
 
-// hostPaths refuses folders of corrald's host that the caller may not name. Without source_dir a workflow has no inputs
-// of its own, and no scripts, which would run as corrald's user.
+// hostPaths refuses folders on corrald's host that the caller may not name. A workflow without source_dir cannot have
+// its own inputs or scripts; scripts would run as corrald's user.
 func hostPaths(who access.Caller, in api.NewRun) error {
 	return access.CheckPaths(who, access.Place{Field: "source_dir", Path: in.SourceDir},
 		access.Place{Field: "dir", Path: in.Dir}, access.Place{Field: "done_dir", Path: in.DoneDir},

@@ -9,20 +9,20 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// Run creates a run that a person requests. Its directory is laid out already.
+// Run creates a run that a user requests. Its directory has already been laid out.
 func Run(tx *store.Tx, r corral.Run) (corral.Run, error) {
 	c := ofRun(tx, r, func() error { return mayHavePlan(tx, r) })
 	c.quotas = []string{"runs-open", "runs"}
 	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })
 }
 
-// RunOfEnsemble creates the run of a workflow of an ensemble, with which it was admitted: it counts against no quota.
+// RunOfEnsemble creates the run of an ensemble's workflow. It was admitted with the ensemble, so no quota is checked.
 func RunOfEnsemble(tx *store.Tx, r corral.Run) (corral.Run, error) {
 	c := ofRun(tx, r, func() error { return request.CheckLabels(r.Labels, record.Label) })
 	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })
 }
 
-// ofRun returns the claim of a run; labels checks its reserved labels.
+// ofRun returns the claim of a run; the function labels checks its reserved labels.
 func ofRun(tx *store.Tx, r corral.Run, labels func() error) claim {
 	var cluster corral.Cluster
 	return claim{
@@ -41,8 +41,8 @@ func ofRun(tx *store.Tx, r corral.Run, labels func() error) claim {
 	}
 }
 
-// mayHavePlan refuses reserved labels except that of a plan, which must be the owner's, for the same cluster,
-// PROVISIONED and, if corrald revises it, alone there.
+// mayHavePlan refuses reserved labels except the label of a plan. The plan must belong to the owner, be PROVISIONED, be
+// for the same cluster, and be the only revised plan there if corrald revises it.
 func mayHavePlan(tx *store.Tx, r corral.Run) error {
 	if err := request.CheckLabels(r.Labels, corral.PlanLabel); err != nil {
 		return err
@@ -60,11 +60,11 @@ func mayHavePlan(tx *store.Tx, r corral.Run) error {
 	case err != nil:
 		return corral.ErrorAt(corral.KindOf(err), "labels", "%w", err)
 	case p.Owner != r.Owner:
-		return corral.ErrorAt(corral.Forbidden, "labels", "plan %d is %s's", p.ID, p.Owner)
+		return corral.ErrorAt(corral.Forbidden, "labels", "plan %d belongs to %s", p.ID, p.Owner)
 	case p.Cluster != r.Cluster:
 		return corral.ErrorAt(corral.Invalid, "labels", "plan %d is for cluster %s", p.ID, p.ClusterName)
 	case p.State != corral.PlanProvisioned:
-		return corral.ErrorAt(corral.Conflict, "labels", "plan %d is %s: its pilots are not asked for", p.ID, p.State)
+		return corral.ErrorAt(corral.Conflict, "labels", "plan %d is %s: its pilots are not requested", p.ID, p.State)
 	}
 	return alone(tx, p)
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A NewScale is a request to scale a cluster with workers at some sites. The caller has found the rows of all.
+// A NewScale is a request to scale a cluster with workers at some sites. The caller has read the rows of all of them.
 type NewScale struct {
 	Terms   corral.Scale // Cluster, Sites and SiteIDs are set by Scale
 	Cluster corral.Cluster
 	Sites   []corral.Site
-	Machine corral.SiteQueue                          // as in a Pilot
-	Worker  func(corral.Scale, string) api.NewGlidein // the request for a worker at the site of a name
+	Machine corral.SiteQueue                          // as in Pilot
+	Worker  func(corral.Scale, string) api.NewGlidein // returns the request for a worker at the named site
 }
 
-// Scale begins to scale a cluster without another controller.
+// Scale creates the scale of a cluster that has no other controller.
 func Scale(tx *store.Tx, n NewScale) (corral.Scale, error) {
 	s := n.Terms
 	s.Cluster, s.Sites, s.SiteIDs = n.Cluster.ID, nil, nil
@@ -70,11 +70,11 @@ func scalable(tx *store.Tx, cluster corral.Cluster) error {
 	case err != nil:
 		return err
 	}
-	return corral.ErrorAt(corral.Conflict, "cluster", "%s is scaled already; "+
+	return corral.ErrorAt(corral.Conflict, "cluster", "%s is already scaled; "+
 		"`corral cluster scale %[1]s --off` ends that", cluster.Name)
 }
 
-// somewhere returns an error if none of the sites can provide the workers of a scale, whatever tasks wait.
+// somewhere returns an error if none of the sites can provide the workers of a scale, regardless of the waiting tasks.
 func (n NewScale) somewhere(tx *store.Tx, s corral.Scale) error {
 	var reasons []error
 	for _, site := range n.Sites {
@@ -92,5 +92,5 @@ func (n NewScale) somewhere(tx *store.Tx, s corral.Scale) error {
 	for i, err := range reasons {
 		said = append(said, fmt.Sprintf("%s: %v", n.Sites[i].Name, err))
 	}
-	return corral.ErrorAt(corral.Unsatisfiable, "sites", "none can give such workers: %s", strings.Join(said, "; "))
+	return corral.ErrorAt(corral.Unsatisfiable, "sites", "none can provide such workers: %s", strings.Join(said, "; "))
 }

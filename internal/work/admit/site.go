@@ -15,7 +15,7 @@ func Site(tx *store.Tx, s corral.Site) (corral.Site, error) {
 	}, func() (corral.Site, error) { return tx.CreateSite(s) })
 }
 
-// FreeSite refuses a site with the name of another one, or with a root inside or around another root: a cleanup job
+// FreeSite refuses a site if its name is taken, or if its root contains another root or is inside one: a cleanup job
 // removes everything below the root of its site.
 func FreeSite(tx *store.Tx, site corral.Site) error {
 	err := tx.FreeSiteName(site.Owner, site.Name)
@@ -25,7 +25,7 @@ func FreeSite(tx *store.Tx, site corral.Site) error {
 	if err != nil {
 		return err
 	}
-	others, err := tx.SitesAt(site.Contact) // accounts may be shared, and a cleanup job asks for no owner
+	others, err := tx.SitesAt(site.Contact) // accounts may be shared, and a cleanup job ignores owners
 	for _, o := range others {
 		if !within(o.Root, site.Root) && !within(site.Root, o.Root) {
 			continue
@@ -43,7 +43,8 @@ func FreeSite(tx *store.Tx, site corral.Site) error {
 	return err
 }
 
-// within reports whether path is dir or below it. Both are clean. Symbolic links at the site are not resolved.
+// within reports whether path is dir or below it. Both paths must be clean. Symbolic links at the site are not
+// resolved.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A pair draws the histories of two owners. New objects name objects with drawn ids, of either owner.
+// A pair draws the histories of two owners. New objects refer to objects of either owner, with ids drawn at random.
 type pair struct {
 	*rapid.T
 	db   *store.DB
 	made int
-	did  map[string]int // :: change → how often it was made, which is the latest id of its new objects
+	did  map[string]int // :: change → number of times it was made, which equals the latest id of its new objects
 
-	owner string             // the owner on whose behalf the change is tried
+	owner string             // owner for whom the change is tried
 	ids   map[string][]int64 // :: kind and owner → ids of their objects
 }
 
-// pick draws an id of a kind of object: the owner's, the other owner's, or one that does not exist.
+// pick draws the id of an object of some kind: the owner's, the other owner's, or one that does not exist.
 func (p *pair) pick(kind string) int64 {
 	of := p.owner
 	if rapid.IntRange(0, 5).Draw(p.T, "another's") == 0 {
@@ -41,7 +41,7 @@ func (p *pair) pick(kind string) int64 {
 	return int64(p.did[kind]) + 1
 }
 
-// opener draws on whose behalf a transaction is opened: an owner, background work, or an administrator.
+// opener draws the caller for whom a transaction is opened: an owner, background work, or an administrator.
 func (p *pair) opener(owner string) store.Owner {
 	if rapid.IntRange(0, 3).Draw(p.T, "an administrator asks") == 0 {
 		return p.db.Caller(access.Caller{Name: "root", Role: corral.RoleAdministrator})
@@ -49,7 +49,7 @@ func (p *pair) opener(owner string) store.Owner {
 	return p.db.Owner(owner)
 }
 
-// labels draws labels by which corrald finds its requests.
+// labels draws labels with which corrald finds its requests.
 func (p *pair) labels() map[string]string {
 	label := rapid.SampledFrom([]string{"", "", "", "plan", "cluster", "ensemble"}).Draw(p.T, "label")
 	if label == "" {
@@ -62,13 +62,13 @@ func (p *pair) labels() map[string]string {
 	return map[string]string{label: id}
 }
 
-// site moves a site to another state, so that it may be NEW, READY, or DELETED with its name free for another.
+// site moves a site to another state. It may then be NEW, READY, or DELETED, which frees its name.
 func (p *pair) site(tx *store.Tx) error {
 	move := rapid.SampledFrom([]corral.SiteMove{corral.SiteStage, corral.SiteStaged, corral.SiteStage, corral.SiteStaged, corral.SiteForget}).Draw(p.T, "move")
 	return store.Done(tx.MoveSite(corral.SiteID(p.pick("site")), move, ""))
 }
 
-// at returns the site and the cluster of drawn ids, if the transaction sees them.
+// at returns the site and the cluster with drawn ids, if the transaction sees them.
 func (p *pair) at(tx *store.Tx) (h home, err error) {
 	if h.site, err = tx.Site(corral.SiteID(p.pick("site"))); err == nil {
 		h.cluster, err = tx.Cluster(corral.ClusterID(p.pick("cluster")))
@@ -76,7 +76,7 @@ func (p *pair) at(tx *store.Tx) (h home, err error) {
 	return h, err
 }
 
-// glidein requests a glidein at a drawn home.
+// glidein requests a glidein at a home drawn at random.
 func (p *pair) glidein(tx *store.Tx, owner string, labels map[string]string) (corral.Glidein, error) {
 	h, err := p.at(tx)
 	if err != nil {
@@ -134,7 +134,7 @@ var changes = map[string]func(*pair, *store.Tx, string) error{
 		}
 		return store.Done(admit.Provision(tx, row))
 	},
-	"reserve": func(p *pair, tx *store.Tx, owner string) error { // for a pilot that a plan asks for
+	"reserve": func(p *pair, tx *store.Tx, owner string) error { // for a pilot that a plan requests
 		id := corral.PlanID(p.pick("plan"))
 		_, err := tx.MovePlan(id, corral.PlanProvision, "")
 		if err != nil && corral.KindOf(err) != corral.Conflict {
@@ -163,11 +163,11 @@ var changes = map[string]func(*pair, *store.Tx, string) error{
 	},
 }
 
-// makes :: change → noun that it creates, if that has another name.
+// makes :: change → noun that it creates, if the two names differ.
 var makes = map[string]string{"reserve": "glidein", "adopted": "glidein", "member": "run"}
 
-// Whatever two owners and the background work for them do, in whatever order, no row of one points at an object of the
-// other; and a part of what is tried is done, of each kind.
+// No sequence of actions by two owners and their background work makes a row of one owner refer to an object of the
+// other. Some of the changes of each kind must succeed.
 func TestNoRowPointsAtAnothersObject(t *testing.T) {
 	t.Parallel()
 	db := storetest.OpenTest(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Token creates a token that a caller requests, with at most the caller's rights. It is valid once the transaction is
-// committed.
+// Token creates a token that a caller requests, with at most the caller's rights. The token becomes valid when the
+// transaction is committed.
 func Token(tx *store.Tx, who access.Caller, t corral.Token) (corral.Token, error) {
 	return admitted(tx, claim{
 		owner: t.Owner, quotas: []string{"tokens"},

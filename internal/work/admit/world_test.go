@@ -18,21 +18,20 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// machine is this machine, in all tests.
+// machine describes this machine in all tests.
 var machine = corral.SiteQueue{CPUs: 4, MemoryMiB: 4096}
 
-// digestOf is the n-th digest.
+// digestOf returns the n-th digest.
 func digestOf(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
-// A home is where objects are asked for: a site and a cluster of one owner. At one that is poor, what is asked for cannot
-// be given.
+// A home is a site and a cluster of one owner, for which objects are requested. A poor home cannot satisfy requests.
 type home struct {
 	site    corral.Site
 	cluster corral.Cluster
 	poor    bool
 }
 
-// A world is a database of owners with a home each.
+// A world is a database in which each owner has a home.
 type world struct {
 	*testing.T
 	db    *store.DB
@@ -49,7 +48,7 @@ func newWorld(t *testing.T, most access.Most) *world {
 	return w
 }
 
-// newHome makes a READY site, and a cluster, of a name.
+// newHome creates a READY site and a cluster, both with the given name.
 func newHome(tx *store.Tx, owner, name string) (h home, err error) {
 	if h.site, err = tx.CreateSite(newSite(owner, name)); err != nil {
 		return h, err
@@ -71,7 +70,7 @@ func newCluster(owner, name string) corral.Cluster {
 	return corral.Cluster{Name: name, Owner: owner, Kind: corral.Embedded}
 }
 
-// poor is the home of ann's with a cluster that is gone.
+// poor returns ann's home whose cluster has been removed.
 func (w *world) poor() home {
 	w.Helper()
 	var h home
@@ -92,13 +91,13 @@ func (w *world) write(fn func(*store.Tx) error) {
 	}
 }
 
-// try is a transaction of an administrator's, who sees the rows of all.
+// try runs a transaction as an administrator, who sees the rows of all owners.
 func (w *world) try(fn func(*store.Tx) error) error {
 	return storetest.All(w.db).Write(w.Context(), "ann", fn)
 }
 
-// refused fails the test unless fn is refused by a kind of error at a place, with nothing written although its transaction is
-// committed.
+// refused fails the test unless fn returns an error of the given kind at the given place and writes nothing, although
+// its transaction is committed.
 func (w *world) refused(what string, kind corral.Kind, place string, fn func(*store.Tx) error) {
 	w.Helper()
 	before := w.rows()
@@ -116,7 +115,7 @@ func (w *world) refused(what string, kind corral.Kind, place string, fn func(*st
 	}
 }
 
-// rows counts the rows of each table, but for the sums of what was spent, which are kept for the next question.
+// rows counts the rows of each table, except the cached sums of spent amounts.
 func (w *world) rows() map[string]int {
 	w.Helper()
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: storetest.Path(w.db)}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
@@ -144,18 +143,19 @@ func (w *world) rows() map[string]int {
 	return counts
 }
 
-// A noun is something that may be asked for.
+// A noun is a kind of object that may be requested.
 type noun struct {
 	quotas   []string
-	site     string // the place of errors about its site; "": it names none
-	cluster  string // that of errors about its cluster
+	site     string // place of errors about its site; "": it does not name one
+	cluster  string // place of errors about its cluster
 	poverty  corral.Kind
 	poorAt   string
-	hasNames bool // the same one cannot be asked for twice
+	hasNames bool // its name must be unique
 	create   func(tx *store.Tx, owner string, at home, n int) error
 }
 
-// nouns lists all nouns that have an owner. create asks for the n-th object of an owner at a home, which may be another's.
+// nouns lists all nouns that have an owner. create requests the n-th object of an owner at a home, which may belong to
+// another owner.
 var nouns = map[string]noun{
 	"site": {quotas: []string{"sites"}, poverty: corral.Conflict, poorAt: "root", hasNames: true,
 		create: func(tx *store.Tx, owner string, at home, n int) error {
@@ -228,7 +228,7 @@ func newPlan(owner string, at home) corral.Plan {
 		Digest: digestOf(0), State: corral.PlanReady, Document: json.RawMessage(`{"pilots": [{}]}`)}
 }
 
-// newEnsemble is the n-th ensemble, which but for the first is asked for where the first is carried out.
+// newEnsemble returns the n-th ensemble. All but the first are requested on the cluster that runs the first one.
 func newEnsemble(owner string, at home, n int) record.Ensemble {
 	return record.Ensemble{Name: "night", Owner: owner, Cluster: at.cluster.ID, Files: fmt.Sprint(owner, n), Choice: json.RawMessage("{}"),
 		Pilots:   record.Pilots{Site: "home", SiteID: at.site.ID},

@@ -13,13 +13,13 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Runtimes returns the estimates that a plan was made with, by the ids of its tasks, if a run has the label of a plan.
-// If there is no such plan, or its schedule was deleted with it, they are nil. A schedule may take as much memory as
-// the workflow, so call Runtimes before the workflow is parsed.
+// Runtimes returns the estimates with which a run's plan was made, by task id. The labels of the run name the plan. If
+// there is no such plan, or its schedule was deleted with it, Runtimes returns nil. A schedule may take as much memory
+// as the workflow, so call Runtimes before the workflow is parsed.
 func Runtimes(ctx context.Context, db *store.DB, labels map[string]string) (map[string]time.Duration, error) {
 	id, err := strconv.ParseInt(labels[corral.PlanLabel], 10, 64)
 	if err != nil {
-		return nil, nil // the label names no plan
+		return nil, nil // the label does not name a plan
 	}
 	row, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) (corral.Plan, error) {
 		return tx.Plan(corral.PlanID(id))
@@ -34,18 +34,18 @@ func Runtimes(ctx context.Context, db *store.DB, labels map[string]string) (map[
 	return runtimes, err
 }
 
-// AsPlanned gives the tasks of a run the estimates that its plan was made with, wherever those came from: what a worker
-// starts before its pilot leaves, and what becomes of the plan, is then judged by what its pilots were asked for. It
-// removes the text of the workflow from the request if it changes flow. If the plan was made for other tasks, both stay
-// unchanged.
+// AsPlanned sets the estimates of a run's tasks to those with which its plan was made, regardless of their origin.
+// Decisions about the tasks that a worker starts before its pilot leaves, and about revisions of the plan, are then
+// based on the same estimates as the pilots. If it changes flow, it removes the workflow's text from the request. If
+// the plan was made for other tasks, both remain unchanged.
 func AsPlanned(in *api.NewRun, flow *workflow.Workflow, runtimes map[string]time.Duration) {
 	if estimate(flow, runtimes) {
 		in.Workflow = nil
 	}
 }
 
-// estimate gives tasks the runtimes that they were planned with, and reports whether any is another one. Tasks that
-// were not planned have theirs.
+// estimate sets the estimates of tasks to the planned runtimes, and reports whether any changed. It changes nothing
+// unless the plan was made for exactly these tasks.
 func estimate(flow *workflow.Workflow, runtimes map[string]time.Duration) (changed bool) {
 	if len(runtimes) != len(flow.Tasks) || slices.ContainsFunc(flow.Tasks, func(t workflow.Task) bool {
 		_, planned := runtimes[t.ID]
@@ -57,7 +57,7 @@ func estimate(flow *workflow.Workflow, runtimes map[string]time.Duration) (chang
 		t := &flow.Tasks[i]
 		d := runtimes[t.ID]
 		if known, ok := t.Estimated(); !ok || known != d {
-			t.Estimate, changed = max(d, time.Millisecond), true // 0 is none
+			t.Estimate, changed = max(d, time.Millisecond), true // 0 means no estimate
 		}
 	}
 	return changed

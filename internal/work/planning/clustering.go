@@ -13,12 +13,12 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// Of a task without an estimate the same is assumed as its run will.
+// otherwise is the assumed runtime of a task without an estimate. Runs have the same default.
 const otherwise = time.Minute
 
-// Cluster decides how the tasks of a run become jobs where that is left to corrald: by the rule that promises the
-// shortest makespan on its cluster, by the estimates of the workflow, by what the cluster took beside tasks in earlier
-// runs, and by the workers that are there or coming.
+// Cluster decides how the tasks of a run become jobs if the request leaves this to corrald. It chooses the rule with
+// the shortest predicted makespan on the run's cluster, given the workflow's estimates, the cluster's overhead in
+// earlier runs, and the workers that are present or requested.
 func (d *Desk) Cluster(ctx context.Context, in *api.NewRun, flow *workflow.Workflow, cluster corral.Cluster) error {
 	if in.Options.Clustering != string(clustering.Auto) {
 		return nil
@@ -42,7 +42,7 @@ func (d *Desk) Cluster(ctx context.Context, in *api.NewRun, flow *workflow.Workf
 	return nil
 }
 
-// supply sums up what is there of a problem without sites.
+// supply sums the workers present in a problem without sites.
 func supply(p plan.Problem) clustering.Supply {
 	s := clustering.Supply{Way: p.Cluster.Turn(), Rate: p.Cluster.Rate}
 	latency := time.Duration(math.MaxInt64)

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// TestAPlanThatCannotBeWrittenLeavesNoSchedule: nobody else knows of a schedule whose plan has no row.
+// TestAPlanThatCannotBeWrittenLeavesNoSchedule: a schedule without the row of its plan would never be deleted.
 func TestAPlanThatCannotBeWrittenLeavesNoSchedule(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "corral.db")

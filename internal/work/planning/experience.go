@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// experience gathers what is known of the tasks of a workflow that is to be planned, beside what the workflow says.
+// experience gathers what is known about the tasks of a workflow from sources other than the workflow.
 func (d *Desk) experience(ctx context.Context, in api.NewPlan, owner string, flow *workflow.Workflow) (
 	provision.Experience, error,
 ) {
@@ -31,14 +31,14 @@ func (d *Desk) experience(ctx context.Context, in api.NewPlan, owner string, flo
 	return x, err
 }
 
-// A plan looks at the latest runs of its owner, and learns from the latest of those that were alike.
+// A plan examines its owner's latest runs, and learns from the latest similar ones.
 const (
 	mostLooked  = 50
 	mostLearned = 20
 )
 
-// earlier merges what was measured in earlier runs of workflows alike; nil if there are none. A run whose directory is
-// gone, or damaged, is none to learn from.
+// earlier merges the measurements from earlier runs of similar workflows; it returns nil if there are none. It ignores
+// runs whose directory is missing or damaged.
 func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflow) (*profile.Profile, error) {
 	rows, err := store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{})
@@ -65,8 +65,8 @@ func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflo
 	return merged, errors.Join(err, ctx.Err())
 }
 
-// learned returns what is known of a cluster, and of the way of files to its workers, by the latest of its runs: those
-// whose tasks were streamed, or the others.
+// learned returns the overheads of a cluster and the cost of transferring files to its workers, as measured in its
+// latest runs: either the streamed ones or the others.
 func (d *Desk) learned(ctx context.Context, cluster corral.Cluster, streamed bool) (
 	plan.Cluster, provision.Transfers, []string, error,
 ) {

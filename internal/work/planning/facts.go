@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// facts reads what is known of sites.
+// facts reads the known facts about sites.
 func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.Facts, err error) {
 	err = d.db.Request(ctx).View(ctx, func(tx *store.Tx) error {
 		for _, s := range sites {
@@ -25,14 +25,14 @@ func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.
 	return all, err
 }
 
-// present lists the workers that a plan uses before it asks for others.
+// present lists the workers that a plan uses before it requests others.
 func (d *Desk) present(ctx context.Context, cluster corral.Cluster) ([]plan.Present, error) {
 	glideins, err := d.glideins(ctx, cluster.ID)
 	all, _ := provision.Present(glideins, d.clusters.Workers(cluster.ID), time.Now())
 	return all, err
 }
 
-// glideins lists those of a cluster that are live.
+// glideins lists the live glideins of a cluster.
 func (d *Desk) glideins(ctx context.Context, cluster corral.ClusterID) ([]corral.Glidein, error) {
 	return store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Glidein, error) {
 		return tx.Glideins(store.GlideinFilter{Cluster: cluster, Live: true, InBrief: true})

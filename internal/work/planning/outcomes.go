@@ -10,12 +10,12 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/algorithm"
 )
 
-// answered has an algorithm make a plan, with simulated outcomes where the request calls for them.
+// answered makes a plan with an algorithm, and adds simulated outcomes if they are requested.
 func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.Plan, error) {
 	of := q.Model.Sites
 	if in.Hedge && !slices.ContainsFunc(of, func(s plan.Site) bool { return s.Name != of[0].Name }) {
-		return nil, corral.ErrorAt(corral.Unsatisfiable, "hedge", "of each pilot there is a second one at another "+
-			"site, and only %s takes pilots", of[0].Name)
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "hedge", "each pilot needs a second one at another "+
+			"site, and only %s accepts pilots", of[0].Name)
 	}
 	made, err := q.Make(ctx, in.Algorithm)
 	if err == nil && in.Hedge && made.Feasible && len(made.Pilots) > 0 {
@@ -32,10 +32,10 @@ func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.
 	switch {
 	case made.Comparison != nil:
 	case len(made.Pilots) == 0:
-		made.Reasons = append(made.Reasons, "it asks for no pilots, because the workers that are there do the work: "+
+		made.Reasons = append(made.Reasons, "it requests no pilots, because the present workers do the work: "+
 			"other policies are not compared")
 	default:
-		made.Reasons = append(made.Reasons, "the workflow is too large to be compared by simulations")
+		made.Reasons = append(made.Reasons, "the workflow is too large to compare policies by simulation")
 	}
 	return made, nil
 }

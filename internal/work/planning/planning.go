@@ -1,6 +1,6 @@
-// Package planning makes plans as corrald makes them: it gathers what is known of a workflow's tasks, of sites, of a
-// cluster and of the workers that are there already, turns it into the planner's problem by the rules of package
-// provision, and has the planner decide. It takes the planner's time, outside of any transaction, and changes nothing.
+// Package planning makes corrald's plans. It gathers what is known about a workflow's tasks, sites, a cluster and its
+// present workers, turns it into the planner's problem by the rules of package provision, and calls the planner. It may
+// take long, runs outside of transactions, and changes nothing.
 package planning
 
 import (
@@ -24,21 +24,21 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A Desk is where plans are made.
+// A Desk makes plans.
 type Desk struct {
 	db       *store.DB
-	clusters *admission.Clusters // knows the workers that are there
-	runs     provision.Runs      // tells what is left of them
-	queues   Queues              // tells who is in line at sites
-	machine  corral.SiteQueue    // what this machine is to a site without a batch system
-	seats    chan struct{}       // taken while the planner works
+	clusters *admission.Clusters // source of the present workers
+	runs     provision.Runs      // source of unfinished runs
+	queues   Queues              // source of the jobs in sites' queues
+	machine  corral.SiteQueue    // this machine, described as a queue of a site without a batch system
+	seats    chan struct{}       // one is taken while the planner works
 }
 
-// mostPlanning is how many plans are sought at once: each keeps all processors busy, so that more would only take
-// longer, and corrald's other work with them.
+// mostPlanning is the maximum number of plans made at a time. Each keeps all processors busy, so more of them would
+// only take longer and delay corrald's other work.
 const mostPlanning = 2
 
-// seek has an answer sought, once fewer than mostPlanning are. If ctx ends, the error is the cause.
+// seek makes a plan, once fewer than mostPlanning are being made. If ctx ends, the error is its cause.
 func (d *Desk) seek(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.Plan, error) {
 	select {
 	case d.seats <- struct{}{}:
@@ -55,9 +55,9 @@ func NewDesk(db *store.DB, clusters *admission.Clusters, runs provision.Runs, qu
 	return &Desk{db, clusters, runs, queues, machine, make(chan struct{}, mostPlanning)}
 }
 
-// Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
-// whose owner stands; a schedule that is too long for it is returned beside it, unless none is to be kept. Errors are
-// those of the request: Invalid, NotFound or Unsatisfiable, with their place. The workflow is taken out of the request.
+// Draft makes a plan for pilots that join a cluster, based on what is known now, and writes it to row, whose owner must
+// be set. It returns the schedule separately if it is too long for the row, unless this is a dry run. Errors are those
+// of the request: Invalid, NotFound or Unsatisfiable, with their place. Draft removes the workflow from the request.
 func (d *Desk) Draft(ctx context.Context, in *Request, cluster corral.Cluster, sites []corral.Site,
 	row *corral.Plan) (*store.Schedule, error) {
 	made, err := d.make(ctx, in, cluster, sites, row.Owner)
@@ -72,7 +72,7 @@ func (d *Desk) Draft(ctx context.Context, in *Request, cluster corral.Cluster, s
 	return write(ctx, d.db, row, made, in.DryRun)
 }
 
-// write fills the row of a plan, and writes its schedule apart if it is too long for the row.
+// write fills the row of a plan, and writes its schedule separately if it is too long for the row.
 func write(ctx context.Context, db *store.DB, row *corral.Plan, made *plan.Plan, dryRun bool) (*store.Schedule,
 	error) {
 	schedule, err := detach(db, made, dryRun)
@@ -85,7 +85,7 @@ func write(ctx context.Context, db *store.DB, row *corral.Plan, made *plan.Plan,
 	return schedule, nil
 }
 
-// detach takes a plan's schedule out of it, or that of the nearest plan, if it is too long to stay.
+// detach removes the schedule from a plan, or from its nearest plan, if it is too long for the row.
 func detach(db *store.DB, made *plan.Plan, dryRun bool) (*store.Schedule, error) {
 	if made.Nearest != nil {
 		made = made.Nearest
@@ -99,7 +99,7 @@ func detach(db *store.DB, made *plan.Plan, dryRun bool) (*store.Schedule, error)
 	return db.NewSchedule(made.Detach)
 }
 
-// make has the planner make a plan for an owner.
+// make makes a plan for an owner.
 func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, sites []corral.Site,
 	owner string) (*plan.Plan, error) {
 	subject, err := d.subject(ctx, in)
@@ -110,7 +110,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	if err != nil {
 		return nil, err
 	}
-	if in.Run == 0 { // of what is left of a run, estimates are corrected by what its tasks took where they ran
+	if in.Run == 0 { // estimates of the rest of a run are corrected by its own tasks' runtimes instead
 		experience.Speeds = provision.Speeds(experience, names(sites))
 	}
 	problem, transfers, reasons, err := d.problem(ctx, subject, experience, cluster)
@@ -125,8 +125,8 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	var assumed []string
 	if problem.Sites, assumed = provision.Sites(facts, provision.CautionOf(in.Goal, share),
 		time.Now()); len(problem.Sites) == 0 {
-		return nil, corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes "+
-			"one, and corral site list shows what keeps those there are from it")
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "sites", "no site accepts pilots: create one with "+
+			"corral site create, or see in corral site list why the existing ones do not")
 	}
 	provision.Join(problem.Sites, problem.Cluster)
 	transfers.Carry(&problem)
@@ -156,7 +156,7 @@ func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, si
 	return made, nil
 }
 
-// complete writes into a plan what the request says of it.
+// complete adds values from the request to a plan.
 func complete(made *plan.Plan, in api.NewPlan, sites []corral.Site) {
 	made.Asked = asked(in, sites)
 	for q := made; q != nil; q = q.Nearest {
@@ -169,11 +169,12 @@ func complete(made *plan.Plan, in api.NewPlan, sites []corral.Site) {
 	}
 }
 
-// partsToLetGo is in how many pilots at least the hosts are asked for whose plan will be revised: the hosts of one
-// pilot come and go together, and what cannot be let go costs.
+// partsToLetGo is the minimum number of pilots among which the hosts of a revisable plan are divided. The hosts of one
+// pilot start and end together, and hosts that cannot be released cost money.
 const partsToLetGo = 4
 
-// asked is what a request says that revisions have to keep to. sites are those that it names, if it names any.
+// asked returns the parts of a request with which revisions must comply. sites are used only if the request names
+// sites.
 func asked(in api.NewPlan, sites []corral.Site) plan.Asked {
 	a := plan.Asked{Shape: in.HostCPUs, WhatIf: in.WhatIf}
 	if len(in.Sites) > 0 {
@@ -189,7 +190,7 @@ func names(sites []corral.Site) (all []string) {
 	return all
 }
 
-// problem is what a plan is made for, but for its sites, with the way of files to any, and what is to be said of it.
+// problem returns the planner's problem without its sites, the costs of transferring files, and the reasons to report.
 func (d *Desk) problem(ctx context.Context, s subject, experience provision.Experience,
 	cluster corral.Cluster) (problem plan.Problem, transfers provision.Transfers, reasons []string, err error) {
 	if s.run.ID != 0 {
@@ -211,17 +212,17 @@ func (d *Desk) problem(ctx context.Context, s subject, experience provision.Expe
 	if err != nil {
 		return left, nil, nil, err
 	}
-	return left, transfers, append(reasons, fmt.Sprintf("it is for what is left of run %d: %d of %d tasks", s.run.ID,
+	return left, transfers, append(reasons, fmt.Sprintf("it is for the rest of run %d: %d of %d tasks", s.run.ID,
 		len(left.Work.Tasks), len(problem.Work.Tasks))), nil
 }
 
-// options are how a plan is to be sought.
+// options returns the planner's options.
 func options(in api.NewPlan) (planner.Options, error) {
 	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
 	if in.Auto {
 		opts.Parts = partsToLetGo
 	}
-	if in.Run != 0 { // its tasks are in jobs already
+	if in.Run != 0 { // its tasks have already been assigned to jobs
 		opts.Clustering = &clustering.Rule{}
 	}
 	if in.Clustering == "" {
@@ -232,7 +233,7 @@ func options(in api.NewPlan) (planner.Options, error) {
 	return opts, err
 }
 
-// fill fills the row of a plan with what was made.
+// fill fills the row with a plan.
 func fill(row *corral.Plan, made *plan.Plan) error {
 	if err := made.Encode(row); err != nil {
 		return err

@@ -1,7 +1,7 @@
 package planning
 
-// The queues that a plan is sought in. A look at one is a command or two at its site, so that only algorithms take it
-// that know what to do with it; what it shows is as old as the plan, and is not followed afterwards.
+// Some algorithms examine the queues of sites. This takes one or two commands per site, so it is done only for
+// algorithms that use the result. The result has the age of the plan, and is not updated afterwards.
 
 import (
 	"context"
@@ -22,13 +22,13 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
-// Queues tells who holds the processors of a site's queue, and who waits for them.
+// Queues reports the running and the waiting jobs of a site's queue.
 type Queues interface {
 	Backlog(ctx context.Context, site corral.Site, queue string) (corral.Backlog, error)
 }
 
-// question is what an algorithm is asked, with what is to be said of the queues that were looked at for it. One that
-// goes by waits alone looks at none: it costs the site a command each time.
+// question returns the input of an algorithm, and sentences about the queues that were examined for it. Algorithms that
+// use only waits do not examine queues, which costs a command at the site.
 func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, facts []provision.Facts) (
 	q algorithm.Question, said []string, err error,
 ) {
@@ -52,12 +52,12 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, fac
 		case ctx.Err() != nil:
 			return q, nil, context.Cause(ctx)
 		case seen.err != nil:
-			said = append(said, fmt.Sprintf("who is in line at site %s is not known, and its waits are "+
-				"planned with: %s", s.Name, seen.err))
+			said = append(said, fmt.Sprintf("the queue of site %s is unknown, so the plan uses its past "+
+				"waits: %s", s.Name, seen.err))
 		case seen.is != nil:
 			line := queue.Of(*seen.is)
 			m.Queues[[2]string{s.Name, s.Queue}], s.Room = line, queue.Unplanned(line).From(line.Now())
-			said = append(said, fmt.Sprintf("in queue %s at site %s %d jobs ran and %d were in line", seen.is.Queue,
+			said = append(said, fmt.Sprintf("in queue %s at site %s, %d jobs ran and %d waited", seen.is.Queue,
 				s.Name, len(seen.is.Running), len(seen.is.Waiting)))
 		}
 	}
@@ -65,13 +65,13 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, fac
 	return q, said, nil
 }
 
-// A seen is a queue as a site has shown it; neither backlog nor error: the site has no queue.
+// A seen is the state of a site's queue, or an error; if it has neither, the site does not have a queue.
 type seen struct {
 	is  *corral.Backlog
 	err error
 }
 
-// look looks at the queues of sites, all at once: one that does not answer takes a minute.
+// look examines the queues of sites in parallel, because a site that does not answer takes a minute.
 func (d *Desk) look(ctx context.Context, sites []plan.Site, facts []provision.Facts) []seen {
 	all := make([]seen, len(sites))
 	var wg sync.WaitGroup
@@ -91,7 +91,7 @@ func (d *Desk) look(ctx context.Context, sites []plan.Site, facts []provision.Fa
 	return all
 }
 
-// odds predicts, by the waits of a queue, whether pilots start in time; nil where no wait is known.
+// odds predicts whether pilots start in time from the waits of a queue; it returns nil if no waits are known.
 func odds(facts []provision.Facts, site, name string, now time.Time) virtual.Predictor {
 	for _, f := range facts {
 		waits := queueing.In(name, f.Waits)

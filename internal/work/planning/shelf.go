@@ -16,18 +16,18 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// A Shelf finds the profiles that requests name, and merges them.
+// A Shelf looks up and merges the profiles that requests name.
 type Shelf struct{ DB *store.DB }
 
-// Bounds of a profile that is kept. Estimates rest on the samples; statistics of all tasks are exact without them.
+// Limits of a stored profile. Estimates are based on the samples; the statistics of all tasks are exact without them.
 const (
-	mostSamples = 1024     // of each kind of tasks; fewer where the document would be too large
+	mostSamples = 1024     // of each kind of tasks; fewer if the document would be too large
 	maxDocument = 16 << 20 // bytes
 	maxSources  = 1000
 )
 
-// Profile makes the profile that a request asks to keep, and returns it with the digest of the one that it grows out
-// of; that is empty if it is a new one.
+// Profile makes the profile that a request asks to store. It also returns the digest of the stored profile that it
+// extends, which is empty for a new profile.
 func (s Shelf) Profile(ctx context.Context, owner string, in api.NewProfile) (row corral.Profile, was string,
 	err error) {
 	p, err := s.merged(ctx, owner, "sources", in.Sources)
@@ -44,13 +44,13 @@ func (s Shelf) Profile(ctx context.Context, owner string, in api.NewProfile) (ro
 		row.Sources = append(row.Sources, source.Name)
 	}
 	if len(row.Sources) > maxSources {
-		return row, "", corral.ErrorAt(corral.Invalid, "sources", "it would be made of more than %d: save a new one",
+		return row, "", corral.ErrorAt(corral.Invalid, "sources", "it would have more than %d sources: save a new one",
 			maxSources)
 	}
 	return row, was, describe(&row, p)
 }
 
-// grown makes row the profile that its owner has under its name, merges what that says into p, and returns its digest.
+// grown sets row to its owner's stored profile with the same name, merges that profile into p, and returns its digest.
 // If there is none, it does nothing.
 func (s Shelf) grown(ctx context.Context, row *corral.Profile, p *profile.Profile) (was string, err error) {
 	kept, err := s.kept(ctx, row.Owner, row.Name)
@@ -77,7 +77,7 @@ func (s Shelf) kept(ctx context.Context, owner, name string) (corral.Profile, er
 	})
 }
 
-// describe puts a profile into its row.
+// describe fills the row of a profile.
 func describe(row *corral.Profile, p *profile.Profile) error {
 	var text bytes.Buffer
 	for most := mostSamples; ; most /= 4 {
@@ -94,7 +94,7 @@ func describe(row *corral.Profile, p *profile.Profile) error {
 				len(p.Transformations()), maxDocument>>20)
 		}
 	}
-	document, err := json.Marshal(json.RawMessage(text.Bytes())) // as it is sent, so that its digest stays true
+	document, err := json.Marshal(json.RawMessage(text.Bytes())) // compact, as it is sent, so that the digest matches
 	if err != nil {
 		return err
 	}
@@ -104,13 +104,13 @@ func describe(row *corral.Profile, p *profile.Profile) error {
 		row.Tasks += c.Count()
 	}
 	if row.Tasks == 0 {
-		return corral.ErrorAt(corral.Invalid, "sources", "nothing was measured")
+		return corral.ErrorAt(corral.Invalid, "sources", "none of them contains a measurement")
 	}
 	return nil
 }
 
-// merged finds or reads the profiles that a request names, at least one, and merges them. place is where the request
-// names them.
+// merged looks up or parses the profiles that a request names, at least one, and merges them. place is the field of the
+// request that names them.
 func (s Shelf) merged(ctx context.Context, owner, place string, named []api.ProfileSource) (*profile.Profile, error) {
 	all := profile.New()
 	for _, source := range named {
@@ -120,7 +120,7 @@ func (s Shelf) merged(ctx context.Context, owner, place string, named []api.Prof
 		}
 		switch kind := corral.KindOf(err); {
 		case err == nil:
-		case len(source.Document) > 0 && kind == corral.Invalid: // it names the document
+		case len(source.Document) > 0 && kind == corral.Invalid: // the error names the document
 			return nil, err
 		case kind == corral.Conflict:
 			return nil, corral.ErrorAt(corral.Invalid, place, "%w", err)
@@ -131,7 +131,7 @@ func (s Shelf) merged(ctx context.Context, owner, place string, named []api.Prof
 	return all, nil
 }
 
-// profile finds or reads one profile of a request.
+// profile looks up or parses one profile of a request.
 func (s Shelf) profile(ctx context.Context, owner string, named api.ProfileSource) (*profile.Profile, error) {
 	if id, ok := strings.CutPrefix(named.Name, api.RunProfile); ok {
 		n, err := strconv.ParseInt(id, 10, 64)

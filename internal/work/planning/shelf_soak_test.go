@@ -12,7 +12,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// measured is a profile of so many kinds of tasks, each measured so often; pad makes names and ids longer.
+// measured returns a profile of the given number of kinds of tasks, with the given number of tasks each; pad makes
+// names and ids longer.
 func measured(t *testing.T, kinds, tasks int, pad string) *profile.Profile {
 	t.Helper()
 	p := profile.New()
@@ -33,8 +34,8 @@ func measured(t *testing.T, kinds, tasks int, pad string) *profile.Profile {
 	return p
 }
 
-// TestKeptProfilesAreBounded: measurements are left out until a profile fits, its statistics never; one whose
-// statistics alone are too many is refused.
+// TestKeptProfilesAreBounded: samples are removed until a profile fits, but statistics are not; a profile whose
+// statistics alone are too large is refused.
 func TestKeptProfilesAreBounded(t *testing.T) {
 	t.Parallel()
 	pad := strings.Repeat("x", 900)

@@ -13,22 +13,22 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Request is a request for a plan, with the workflow that it contains as a value.
+// A Request is a request for a plan, with its workflow parsed.
 type Request struct {
 	api.NewPlan
-	Flow *workflow.Workflow // nil: the plan is for what is left of a run
+	Flow *workflow.Workflow // nil: the plan is for the rest of a run
 }
 
-// A subject is what is to be planned: a workflow, or what is left of a run.
+// A subject is the subject of a plan: a workflow, or the rest of a run.
 type subject struct {
 	flow     *workflow.Workflow
-	run      corral.Run           // its ID is 0 where a workflow is planned
+	run      corral.Run           // its ID is 0 if a workflow is planned
 	progress []execution.Progress // of the run's tasks
-	streamed bool                 // its tasks go to worker jobs
+	streamed bool                 // its tasks are streamed to worker jobs
 }
 
-// subject finds what a request is about. It takes the workflow out of the request, which outlives it: a large workflow
-// is not kept while the planner works, which only sees the problem.
+// subject returns the subject of a request. It removes the workflow from the request, so that the memory of a large
+// workflow can be freed while the planner works on the problem alone.
 func (d *Desk) subject(ctx context.Context, in *Request) (s subject, err error) {
 	if in.Run == 0 {
 		s = subject{flow: in.Flow, streamed: in.NextRun != nil && in.NextRun.Options.Stream}
@@ -43,7 +43,7 @@ func (d *Desk) subject(ctx context.Context, in *Request) (s subject, err error) 
 	return s, err
 }
 
-// left is what is left of a problem whose run has begun.
+// left returns the rest of a problem whose run has begun.
 func (d *Desk) left(ctx context.Context, s subject, whole plan.Problem, transfers provision.Transfers) (plan.Problem,
 	error) {
 	glideins, err := d.glideins(ctx, s.run.Cluster)

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// maxToken is how long the text of a pool's token may be, in bytes.
+// maxToken is the maximum length of a pool's token, in bytes.
 const maxToken = 16 << 10
 
 var (
@@ -21,9 +21,9 @@ var (
 	kinds       = []corral.ClusterKind{corral.Embedded, corral.Condor}
 )
 
-// Cluster returns the cluster that is asked for. Where the request names an address for a new pool, that is the
-// collector, with port 0 if the request leaves the port open. The token is not part of a cluster, and neither the
-// cluster nor any message has it.
+// Cluster returns the requested cluster. If the request names an address for a new pool, that address becomes the
+// collector, with port 0 if the request omits the port. The token is not part of a cluster, and messages do not contain
+// it.
 func Cluster(in api.NewCluster) (corral.Cluster, error) {
 	var k checker
 	k.name("name", in.Name)
@@ -44,11 +44,11 @@ func Cluster(in api.NewCluster) (corral.Cluster, error) {
 		Collector: collector, Schedd: in.Schedd, HTCondor: in.HTCondor}, k.err
 }
 
-// owned checks what is said of a pool that corrald is to run, and returns where the pool is to listen; nothing:
-// anywhere.
+// owned checks the request for a pool that corrald is to run, and returns the address at which the pool is to listen;
+// empty means any.
 func (k *checker) owned(in api.NewCluster) (address string) {
-	k.invalid(in.Token != "", "token", "needs collector as well: which pool does it belong to?")
-	k.invalid(in.Schedd != "", "schedd", "needs collector as well: which pool does it belong to?")
+	k.invalid(in.Token != "", "token", "requires collector, the address of its pool")
+	k.invalid(in.Schedd != "", "schedd", "requires collector, the address of its pool")
 	if in.Address == "" {
 		return ""
 	}
@@ -63,29 +63,29 @@ func (k *checker) owned(in api.NewCluster) (address string) {
 	return a.String()
 }
 
-// attached checks what is said of a pool that somebody else runs. The schedd's name becomes a word of HTCondor's
-// configuration, where a blank or a quote would end it.
+// attached checks the request to attach an external pool. The schedd's name becomes a word of HTCondor's configuration,
+// where a blank or a quote would end it.
 func (k *checker) attached(in api.NewCluster) {
 	k.invalid(in.Address != "", "address",
-		"cannot be given with collector: the pool listens where those who run it have said")
+		"cannot be used with collector: an attached pool already listens at an address")
 	k.hostPort("collector", in.Collector)
-	k.invalid(in.Token == "", "token", "missing: what lets you into the pool at %s?", in.Collector)
+	k.invalid(in.Token == "", "token", "missing: the pool at %s requires one", in.Collector)
 	k.invalid(len(in.Token) > maxToken || !tokenRule.MatchString(in.Token), "token",
-		"is not the text of an IDTOKEN: three words of base64 with dots between them")
+		"is not the text of an IDTOKEN: three words of base64 separated by dots")
 	k.text("schedd", in.Schedd)
-	k.invalid(strings.ContainsAny(in.Schedd, " \"'\\"), "schedd", "%.80q has a blank or a quote in it", in.Schedd)
+	k.invalid(strings.ContainsAny(in.Schedd, " \"'\\"), "schedd", "%.80q contains a blank or a quote", in.Schedd)
 }
 
 // CheckStart checks a request to start a cluster.
 func CheckStart(in api.StartCluster) error {
 	var k checker
 	k.htcondor(in.HTCondor)
-	k.invalid(in.Newest && in.HTCondor != "", "newest", "cannot be given with htcondor")
+	k.invalid(in.Newest && in.HTCondor != "", "newest", "cannot be used with htcondor")
 	return k.err
 }
 
-// htcondor checks what a pool is to be made of; nothing is the newest there is. A relative folder is refused, because
-// corrald's own folder means nothing to the client.
+// htcondor checks the HTCondor release of a pool; empty means the newest one. A relative folder is refused, because the
+// client does not know corrald's working directory.
 func (k *checker) htcondor(ref string) {
 	folder := filepath.IsAbs(ref) && filepath.Clean(ref) != "/" && !strings.ContainsFunc(ref, unicode.IsControl)
 	k.invalid(ref != "" && !folder && !packageRule.MatchString(ref), "htcondor",

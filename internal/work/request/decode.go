@@ -16,13 +16,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Decode reads exactly one JSON object into the struct that v points to. It is stricter than encoding/json, which takes
-// a name in any case, keeps the last of two values of one name, and makes 0 or "" of null: a client that sends one of
-// these has made a mistake. The error names the field.
+// Decode reads exactly one JSON object into the struct that v points to. It is stricter than encoding/json, which
+// ignores the case of names, keeps the last of several values of a name, and turns null into 0 or "": a client that
+// sends such input has made a mistake. The error names the field.
 //
-// Decode walks down the struct's type and lets json.Decoder split each object into raw values, so that it takes time in
-// proportion to the body and goes no deeper than the struct does, whatever nesting arrives. (encoding/json/v2 will do
-// most of it once it is no longer an experiment.)
+// Decode follows the struct's type and uses json.Decoder to split each object into raw values. So its time is
+// proportional to the length of the body, and it descends no deeper than the struct, regardless of the nesting of the
+// body. (encoding/json/v2 will do most of this once it is no longer experimental.)
 func Decode(body []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	err := structure("body", dec, reflect.ValueOf(v).Elem())
@@ -41,7 +41,7 @@ func Decode(body []byte, v any) error {
 }
 
 // structure decodes the next object of dec, which messages call place, into a struct. A number whose range excludes 0
-// must be there: without this a missing one would pass as 0.
+// is required: otherwise a missing number would pass as 0.
 func structure(place string, dec *json.Decoder, v reflect.Value) error {
 	fields := fieldsOf(v.Type())
 	given := map[string]bool{}
@@ -67,8 +67,8 @@ func structure(place string, dec *json.Decoder, v reflect.Value) error {
 	return err
 }
 
-// fieldsOf returns the fields of a struct by their names in JSON; those of embedded structs count as its own, as
-// encoding/json has it. Fields without a name of their own are not for requests.
+// fieldsOf returns the fields of a struct by their names in JSON, including the fields of embedded structs, as
+// encoding/json does. Fields without a name in their tag are not part of requests.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -79,9 +79,9 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// object calls each with the members of a JSON object, in their order. Each value arrives raw: json.Decoder has checked
-// that it is JSON, whatever is nested in it, but nothing has been made of it. So a value of the wrong type can be told
-// from one that is not JSON, and is refused without descending into it.
+// object calls each with the members of a JSON object, in order. Values are raw: json.Decoder has checked that they are
+// valid JSON but has not decoded them. So a value of the wrong type can be distinguished from invalid JSON, and is
+// refused without descending into it.
 func object(place string, dec *json.Decoder, each func(name string, value json.RawMessage) error) error {
 	begin, err := dec.Token()
 	if err != nil {
@@ -107,12 +107,11 @@ func object(place string, dec *json.Decoder, each func(name string, value json.R
 	return err
 }
 
-// twice refuses the second value of a name. encoding/json would take the last one, and another reader of the same
-// request, a proxy or an audit, might take the first.
+// twice refuses the second value of a name. encoding/json would use the last one, but another reader of the same
+// request, such as a proxy or an audit, might use the first.
 func twice(place string) error { return corral.ErrorAt(corral.Invalid, place, "is given twice") }
 
-// noField refuses a name that is no field's. The likeliest mistake is a wrong case, so the right name is in the
-// message.
+// noField refuses an unknown name. The most likely mistake is the wrong case, so the message contains the correct name.
 func noField(name string, fields map[string]reflect.StructField) error {
 	for known := range fields {
 		if strings.EqualFold(name, known) {
@@ -122,10 +121,9 @@ func noField(name string, fields map[string]reflect.StructField) error {
 	return corral.ErrorAt(corral.Invalid, brief(name), "there is no such field")
 }
 
-// fill decodes a value, which messages call place, into v. Objects and arrays it takes apart itself, to find names that
-// are given twice and to name the element that is wrong; what has no parts it leaves to encoding/json, whose messages
-// speak of Go's types, and so says itself what was wanted. Only where v is a pointer does null mean the same as leaving
-// the field out.
+// fill decodes a value, which messages call place, into v. It splits objects and arrays itself, to find duplicate names
+// and to name the invalid element. It decodes other values with encoding/json, but with its own error messages, because
+// those of encoding/json contain Go's types. null means the same as an omitted field only if v is a pointer.
 func fill(place string, value json.RawMessage, v reflect.Value) error {
 	null := string(value) == "null"
 	switch kind, isTime := v.Kind(), v.Type() == reflect.TypeFor[time.Time](); {
@@ -134,7 +132,7 @@ func fill(place string, value json.RawMessage, v reflect.Value) error {
 	case kind == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		return fill(place, value, v.Elem())
-	case null: // an element, which cannot be left out
+	case null: // an element, which cannot be omitted
 		return corral.ErrorAt(corral.Invalid, place, "null is not allowed: want %s", wanted(place, v.Type()))
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
 		v.SetBytes(value)
@@ -154,7 +152,7 @@ func fill(place string, value json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// mapping decodes an object into a map, such as labels. Messages call its elements place.KEY.
+// mapping decodes an object into a map, such as labels. Messages refer to its elements as place.KEY.
 func mapping(place string, value json.RawMessage, v reflect.Value) error {
 	v.Set(reflect.MakeMap(v.Type()))
 	return object(place, json.NewDecoder(bytes.NewReader(value)), func(name string, value json.RawMessage) error {
@@ -169,7 +167,7 @@ func mapping(place string, value json.RawMessage, v reflect.Value) error {
 	})
 }
 
-// array decodes an array into a slice. Messages call its elements place[0], place[1] and so on.
+// array decodes an array into a slice. Messages refer to its elements as place[0], place[1] and so on.
 func array(place string, value json.RawMessage, v reflect.Value) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(value, &elements); err != nil {
@@ -184,9 +182,9 @@ func array(place string, value json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// number decodes a number and checks it against the range of the field's name. It reads
-// the number as a float first, so that 1e300 is told to be out of range rather than not to be a number; 1.0 in turn is
-// in the range, but not what a field of whole numbers takes.
+// number decodes a number and checks it against the range of the field's name. It first reads the number as a float, so
+// that 1e300 is reported as out of range rather than as not a number; 1.0, however, is in the range but not valid in a
+// field of whole numbers.
 func number(place string, value json.RawMessage, v reflect.Value) error {
 	r := ranges[place]
 	n, noNumber := strconv.ParseFloat(string(value), 64)
@@ -198,13 +196,13 @@ func number(place string, value json.RawMessage, v reflect.Value) error {
 		return r.outside(place, v, value, err)
 	case err != nil:
 		return corral.ErrorAt(corral.Invalid, place,
-			"want %s in digits alone, not %.40s", wanted(place, v.Type()), value)
+			"want %s, in digits only, not %.40s", wanted(place, v.Type()), value)
 	}
 	return nil
 }
 
-// isNull says what a field takes instead of null. A field with omitempty may be left out, which is what a client that
-// sends null has in mind more often than not.
+// isNull returns the error for a null value. A field with omitempty may be omitted, which is usually what a client that
+// sends null intends.
 func isNull(name string, field reflect.StructField) error {
 	hint := ""
 	if tag := field.Tag.Get("json"); strings.Contains(tag, ",omitempty") || strings.Contains(tag, ",omitzero") {
@@ -213,8 +211,8 @@ func isNull(name string, field reflect.StructField) error {
 	return corral.ErrorAt(corral.Invalid, name, "null is not allowed: want %s%s", wanted(name, field.Type), hint)
 }
 
-// wanted says what a field of a type takes, in JSON's words rather than Go's, and with the range of a number: a person
-// who reads the message should need no other page to mend the request.
+// wanted describes the values that a field of a type accepts, in JSON's terms rather than Go's, and with the range of a
+// number, so that users can correct the request from the message alone.
 func wanted(place string, t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[json.RawMessage]():
@@ -229,7 +227,7 @@ func wanted(place string, t reflect.Type) string {
 		return "a whole number " + ranges[place].String()
 	case reflect.Float64:
 		return "a number " + ranges[place].String()
-	case reflect.Int64: // of millionths, such as money
+	case reflect.Int64: // a number of millionths, such as money
 		return "a decimal number " + ranges[place].String() + " with at most six digits behind the point"
 	case reflect.Bool:
 		return "true or false"
@@ -241,7 +239,8 @@ func wanted(place string, t reflect.Type) string {
 	return "a string"
 }
 
-// found says what a field has instead. It repeats text only where the field takes a time: any other may be a secret.
+// found describes the value that was found. It repeats text only if the field accepts a time: other text may be a
+// secret.
 func found(value json.RawMessage, t reflect.Type) string {
 	switch {
 	case value[0] == '{':
@@ -254,5 +253,5 @@ func found(value json.RawMessage, t reflect.Type) string {
 	return fmt.Sprintf("%.40s", value)
 }
 
-// brief is a name that a client made up, cut to what fits into a message.
+// brief returns a name chosen by a client, truncated to fit into a message.
 func brief(name string) string { return fmt.Sprintf("%.80s", name) }

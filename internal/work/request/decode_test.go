@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// TestFieldsAreRead: what is wrong with a field is said at its name, in one sentence.
+// TestFieldsAreRead: an error in a field is reported at its name, in one sentence.
 func TestFieldsAreRead(t *testing.T) {
 	t.Parallel()
 	const hosts = "want a whole number from 1 to 10000"
@@ -30,8 +30,8 @@ func TestFieldsAreRead(t *testing.T) {
 		{`"hosts": 1e12`, "hosts", "1e12 is not between 1 and 10000"},
 		{`"hosts": 1e999`, "hosts", "1e999 is not between 1 and 10000"},
 		{`"hosts": 99999999999999999999`, "hosts", "99999999999999999999 is not between 1 and 10000"},
-		{`"hosts": 1e3`, "hosts", hosts + " in digits alone, not 1e3"},
-		{`"hosts": 2.0`, "hosts", hosts + " in digits alone, not 2.0"},
+		{`"hosts": 1e3`, "hosts", hosts + ", in digits only, not 1e3"},
+		{`"hosts": 2.0`, "hosts", hosts + ", in digits only, not 2.0"},
 		{`"hosts": 1, "retries": 1e12`, "retries", "1e12 is not between 0 and 1000"},
 		{`"hosts": 1, "retries": null`, "retries", "null is not allowed: want a whole number from 0 to 1000, or leave it out"},
 		{`"hosts": 1, "walltime_s": null`, "walltime_s", "null is not allowed: " + seconds},
@@ -59,7 +59,7 @@ func TestFieldsAreRead(t *testing.T) {
 	}
 }
 
-// refused checks that a request is Invalid, at the place and for the reason.
+// refused checks that a request is Invalid, at the given place and for the given reason.
 func refused(t *testing.T, body string, err error, place, detail string) {
 	t.Helper()
 	if want := place + ": " + detail; err == nil || corral.KindOf(err) != corral.Invalid || err.Error() != want {
@@ -67,7 +67,7 @@ func refused(t *testing.T, body string, err error, place, detail string) {
 	}
 }
 
-// TestFieldsOfRuns: fields of an object in a request, paths, and a document that is read by somebody else.
+// TestFieldsOfRuns: fields of an object in a request, paths, and a document that another package reads.
 func TestFieldsOfRuns(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ fields, place, detail string }{
@@ -92,8 +92,8 @@ func TestFieldsOfRuns(t *testing.T) {
 	refused(t, none, Decode([]byte(none), &api.NewRun{}), "workflow", "null is not allowed: want a JSON document, or leave it out")
 }
 
-// TestDecodingTakesTime: in proportion to the body, however deep it is and however many names it has. A request of
-// the greatest length is read at once; quadratic time would be hours.
+// TestDecodingTakesTime: the time is proportional to the length of the body, regardless of its depth and its number of
+// names. A request of maximum length is read immediately; quadratic time would be hours.
 func TestDecodingTakesTime(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder

@@ -7,20 +7,19 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// CheckEnsemble reports what is wrong with a request for an ensemble, as far as that can be said without reading its
-// workflows.
+// CheckEnsemble checks a request for an ensemble, as far as possible without reading its workflows.
 func CheckEnsemble(in api.NewEnsemble) error {
 	var k checker
 	k.text("name", in.Name)
 	k.invalid(in.Name == "", "name", "missing")
-	k.invalid(len(in.Workflows) == 0, "workflows", "the ensemble has no workflow: name one at least")
+	k.invalid(len(in.Workflows) == 0, "workflows", "the ensemble has no workflows: name at least one")
 	k.invalid(len(in.Workflows) > api.MaxMembers, "workflows", "%d are more than %d", len(in.Workflows), api.MaxMembers)
 	k.invalid(in.Deadline <= 0, "deadline_s", "%s is not a positive duration", in.Deadline)
-	k.invalid(in.Budget.Money <= 0, "budget", "what is worth a run costs more than nothing")
-	if _, err := cost.ParseAmount(in.Budget.String()); err != nil { // its unit is what it makes of it
+	k.invalid(in.Budget.Money <= 0, "budget", "the budget must be positive")
+	if _, err := cost.ParseAmount(in.Budget.String()); err != nil { // ParseAmount also checks the unit
 		k.invalid(true, "budget", "%w", err)
 	}
-	k.invalid(in.Options.Open, "options.open", "workflows of an ensemble are whole")
+	k.invalid(in.Options.Open, "options.open", "an ensemble cannot contain open runs")
 	for i, m := range in.Workflows {
 		place := fmt.Sprintf("workflows[%d].", i)
 		k.invalid(len(m.Workflow) == 0, place+"workflow", "missing")

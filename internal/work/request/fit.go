@@ -10,28 +10,29 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What a site can give is known from its facts, which a survey of its batch system has found: queues with their limits,
-// the memory that a cpu comes with, and whether worker nodes see the site's root. Facts may be absent or old, so each
-// check says of when they are, and what is not known refuses nothing.
+// The resources of a site are known from its facts, which a survey of its batch system has found: queues with their
+// limits, the memory per cpu, and whether worker nodes see the site's root. Facts may be absent or old, so each message
+// contains their time, and unknown limits do not refuse anything.
 
 const localContact = "local:"
 
-// leastFreeMiB is what a site's root must have room for: a worker package, twice, and what jobs write.
+// leastFreeMiB is the room that a site's root must have: for a worker package, twice, and for the files of jobs.
 const leastFreeMiB = 64
 
-// CheckRoom reports that the place of a site's root has too little room, as far as the site's facts say. Without the
-// check the setup job would fail in the middle, with words that say less.
+// CheckRoom returns an error if the site's root has too little room according to the site's facts. Without the check,
+// the setup job would fail halfway with a less helpful message.
 func CheckRoom(site corral.Site) error {
 	var k checker
 	free := site.Facts.FreeMiB
 	k.unsatisfiable(free >= 0 && free < leastFreeMiB, "root",
-		"only %d MiB may be written at %s on %s, of disk or quota; a site needs %d MiB",
+		"only %d MiB of disk or quota are free at %s on %s; a site needs %d MiB",
 		free, site.Root, site.Contact, leastFreeMiB)
 	return k.err
 }
 
-// CheckQueues reports why no pilot with the site's own options may start there, as far as the site's facts say: all of
-// its queues are closed to the user. If the site has not got such a queue at all, glideins may still name another.
+// CheckQueues returns an error if pilots with the site's own options cannot start according to the site's facts,
+// because all these queues are closed to the user. If the site does not have such a queue, glideins may still name
+// another one.
 func CheckQueues(site corral.Site) error {
 	queues, err := queuesOf(site, site.BatchOptions)
 	if err != nil {
@@ -41,19 +42,20 @@ func CheckQueues(site corral.Site) error {
 		if q.Closed == "" {
 			return nil
 		}
-		err = corral.ErrorAt(corral.Unsatisfiable, "queue", "queue %s of %s at %s starts no job of yours: %s; "+
-			"another --qos, --account or --queue may have rights there", q.Name, site.Batch, site.Contact, q.Closed)
+		err = corral.ErrorAt(corral.Unsatisfiable, "queue", "queue %s of %s at %s does not start your jobs: %s; "+
+			"another --qos, --account or --queue may have access", q.Name, site.Batch, site.Contact, q.Closed)
 	}
 	return err
 }
 
-// Fit gives the glidein the memory that it did not ask for, and reports why its site cannot give what it asks for, as
-// far as the site's facts say. The check is worth it because a batch system may take a job that it will never start.
+// Fit sets the memory of the glidein if it does not request any, and returns an error if its site cannot provide its
+// resources according to the site's facts. The check is useful because a batch system may accept a job that it will
+// never start.
 func Fit(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) error {
 	if site.System().Queueless {
 		return fitMachine(g, site, machine)
 	}
-	if f := site.Facts; f != nil && f.Shared != nil && !*f.Shared { // each attempt would fail with this
+	if f := site.Facts; f != nil && f.Shared != nil && !*f.Shared { // each attempt would fail for this reason
 		return corral.ErrorAt(corral.Unsatisfiable, "site",
 			"worker nodes of %s do not see its root %s (%s)", site.Name, site.Root, asOf(site))
 	}
@@ -62,7 +64,7 @@ func Fit(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) error {
 		return err
 	}
 	defaultMemory(g, share(queues, g.CPUs))
-	for _, q := range queues { // the batch system takes any that will do
+	for _, q := range queues { // the batch system uses any queue that is suitable
 		if err = overLimit(site, q, *g); err == nil {
 			return nil
 		}
@@ -70,8 +72,8 @@ func Fit(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) error {
 	return err
 }
 
-// fitMachine is Fit for a site without a batch system: all hosts of a glidein are the one machine, which is this one if
-// the site is here.
+// fitMachine is Fit for a site without a batch system: all hosts of a glidein are the site's one machine, which is this
+// machine if the site is local.
 func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) error {
 	var k checker
 	k.optionsOf(site.Batch, g.BatchOptions)
@@ -81,28 +83,29 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 		what = "the machine of site " + site.Name
 	}
 	machine = Machine(site, machine)
-	if machine.CPUs == 0 || k.err != nil { // 0: not known
+	if machine.CPUs == 0 || k.err != nil { // 0: unknown
 		return k.err
 	}
-	k.unsatisfiable(g.CPUs > machine.CPUs, "cpus", "%d of each host; %s has %d", g.CPUs, what, machine.CPUs)
+	k.unsatisfiable(g.CPUs > machine.CPUs, "cpus", "each host needs %d; %s has %d", g.CPUs, what, machine.CPUs)
 	k.unsatisfiable(g.Hosts*g.MemoryMiB > machine.MemoryMiB && machine.MemoryMiB > 0, "memory_mib",
 		"%d hosts with %d MiB each; %s, which all of them are, has %d MiB",
 		g.Hosts, g.MemoryMiB, what, machine.MemoryMiB)
-	// Without a number of its own each host gets its share of the memory by its cpus. Where the hosts together want
-	// more cpus than there are, the shares are of what they want, so that they still sum to the machine's memory.
+	// If the request does not set the memory, each host gets a share in proportion to its cpus. If the hosts together
+	// request more cpus than the machine has, the shares are relative to the requested cpus, so that they still add up
+	// to the machine's memory.
 	defaultMemory(g, max(1, machine.MemoryMiB*g.CPUs/max(machine.CPUs, g.Hosts*g.CPUs)))
 	return k.err
 }
 
-// defaultMemory sets the memory of each host if the glidein does not say how much that is.
+// defaultMemory sets the memory of each host if the glidein does not specify it.
 func defaultMemory(g *corral.Glidein, mib int) {
 	if g.MemoryMiB == 0 {
 		g.MemoryMiB = mib
 	}
 }
 
-// Machine is the machine that a site without a batch system is, as a queue: this one if the site is here, else the one
-// that was found there; without cpus if it is not known.
+// Machine returns the machine of a site without a batch system, described as a queue: this machine if the site is
+// local, otherwise the machine found there. If it is unknown, the queue has 0 cpus.
 func Machine(site corral.Site, here corral.SiteQueue) corral.SiteQueue {
 	switch {
 	case site.Contact == localContact:
@@ -113,9 +116,9 @@ func Machine(site corral.Site, here corral.SiteQueue) corral.SiteQueue {
 	return corral.SiteQueue{}
 }
 
-// queuesOf returns the queues that a job with these options may start in, none if the site's are not known: those that
-// the options name, which may be several with commas between them as Slurm takes them, else the site's own, else its
-// default queue. One that the site does not have is an Unsatisfiable error that lists those it has.
+// queuesOf returns the queues in which a job with these options may start, or none if the site's queues are unknown.
+// They are the queues that the options name, which may be a list separated by commas, as in Slurm; otherwise the site's
+// own; otherwise its default queue. If the site lacks a queue, the Unsatisfiable error lists the queues that it has.
 func queuesOf(site corral.Site, o corral.BatchOptions) ([]corral.SiteQueue, error) {
 	if site.Facts == nil || len(site.Facts.Queues) == 0 {
 		return nil, nil
@@ -142,7 +145,7 @@ func queuesOf(site corral.Site, o corral.BatchOptions) ([]corral.SiteQueue, erro
 	return queues, nil
 }
 
-// names lists queues for a message; sites with hundreds of them exist.
+// names lists queues for a message, but not all of them: some sites have hundreds.
 func names(queues []corral.SiteQueue) string {
 	const most = 20
 	var all []string
@@ -155,13 +158,13 @@ func names(queues []corral.SiteQueue) string {
 	return strings.Join(all, ", ")
 }
 
-// asOf says how old a site's facts are, and how to get new ones.
+// asOf returns the time of a site's facts, and the command that updates them.
 func asOf(site corral.Site) string {
-	return fmt.Sprintf("as of %s; corral site probe %s looks again", site.Facts.At.Format(time.RFC3339), site.Name)
+	return fmt.Sprintf("as of %s; corral site probe %s updates this", site.Facts.At.Format(time.RFC3339), site.Name)
 }
 
-// share is the memory of so many cpus in whichever of the queues has the least; 0 if one does not say. The batch system
-// chooses the queue later, so a glidein may count only on what all of them have.
+// share returns the memory of a number of cpus in the queue that has the least memory per cpu, or 0 if that of a queue
+// is unknown. The batch system chooses the queue later, so a glidein can rely only on the memory that all of them have.
 func share(queues []corral.SiteQueue, cpus int) int {
 	least := queues[0].CPUMemoryMiB
 	for _, q := range queues {
@@ -170,22 +173,22 @@ func share(queues []corral.SiteQueue, cpus int) int {
 	return least * cpus
 }
 
-// overLimit reports the first limit of a queue that the glidein is over. A limit of 0 is not known, and refuses
-// nothing. The walltime and the number of nodes depend on account and QOS, too: with others than the site's own, only
-// the batch system knows.
+// overLimit returns an error for the first limit of a queue that the glidein exceeds. A limit of 0 is unknown and does
+// not refuse anything. The limits on the walltime and the number of nodes also depend on the account and the QOS: if
+// these are not the site's own, only the batch system knows the limits.
 func overLimit(site corral.Site, q corral.SiteQueue, g corral.Glidein) error {
 	var k checker
 	queue := q.Name
-	if site.QOS != "" { // whose limits are among the queue's
+	if site.QOS != "" { // its limits are part of the queue's
 		queue += " with QOS " + site.QOS
 	}
 	over := func(place, asked, limit string, most any) {
-		k.unsatisfiable(true, place, "%s is over %s of queue %s at site %s, which is %v (%s)",
+		k.unsatisfiable(true, place, "%s exceeds %s of queue %s at site %s, which is %v (%s)",
 			asked, limit, queue, site.Name, most, asOf(site))
 	}
 	own := cmp.Or(g.Account, site.Account) == site.Account && cmp.Or(g.QOS, site.QOS) == site.QOS
 	k.unsatisfiable(own && q.Closed != "", "queue",
-		"queue %s at site %s starts no job of yours: %s (%s)", q.Name, site.Name, q.Closed, asOf(site))
+		"queue %s at site %s does not start your jobs: %s (%s)", q.Name, site.Name, q.Closed, asOf(site))
 	if own && q.MaxWalltime > 0 && g.Walltime > q.MaxWalltime {
 		over("walltime_s", g.Walltime.String(), "max_walltime_s", q.MaxWalltime)
 	}
@@ -204,14 +207,14 @@ func overLimit(site corral.Site, q corral.SiteQueue, g corral.Glidein) error {
 			over(l.place, fmt.Sprint(l.asked), l.limit, l.most)
 		}
 	}
-	if q.CPUs > 0 && g.GPUs > q.GPUs { // where nodes are known, so are their gpus
+	if q.CPUs > 0 && g.GPUs > q.GPUs { // if the nodes are known, so are their gpus
 		over("gpus", fmt.Sprint(g.GPUs), "gpus", q.GPUs)
 	}
 	return k.err
 }
 
-// Hosts returns what the hosts of pilots like g may have at most at a site that Place has put it to: of each queue that
-// takes it, the largest node. A component that is not known is Unlimited.
+// Hosts returns the maximum resources of the hosts of pilots like g at the site where Place has put it: the largest
+// node of each queue that accepts g. Unknown components are Unlimited.
 func Hosts(g corral.Glidein, site corral.Site, machine corral.SiteQueue) (all []corral.Resources) {
 	if site.System().Queueless {
 		m := Machine(site, machine)
@@ -229,7 +232,7 @@ func Hosts(g corral.Glidein, site corral.Site, machine corral.SiteQueue) (all []
 		}
 		host := corral.Resources{CPUs: OrUnlimited(q.CPUs), MemoryMiB: OrUnlimited(q.MemoryMiB), GPUs: q.GPUs,
 			DiskMiB: corral.Unlimited}
-		if q.CPUs == 0 { // where nodes are known, so are their gpus
+		if q.CPUs == 0 { // if the nodes are known, so are their gpus
 			host.GPUs = corral.Unlimited
 		}
 		all = append(all, host)
@@ -237,7 +240,7 @@ func Hosts(g corral.Glidein, site corral.Site, machine corral.SiteQueue) (all []
 	return all
 }
 
-// OrUnlimited returns what a queue says that it has, where 0 is not known.
+// OrUnlimited returns a queue's limit n, or Unlimited if n is 0, which means unknown.
 func OrUnlimited(n int) int {
 	if n == 0 {
 		return corral.Unlimited

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// surveyed is a site as a probe of its batch system found it.
+// surveyed returns a site as found by a probe of its batch system.
 func surveyed() corral.Site {
 	const hour = corral.Seconds(time.Hour)
 	return corral.Site{
@@ -18,7 +18,7 @@ func surveyed() corral.Site {
 			{Name: "normal", Default: true, MaxWalltime: 24 * hour, Nodes: 40, CPUs: 64, MemoryMiB: 512_000, CPUMemoryMiB: 4000},
 			{Name: "short", MaxWalltime: hour / 6, MaxNodes: 1, Nodes: 40, CPUs: 64, MemoryMiB: 256_000, CPUMemoryMiB: 3000},
 			{Name: "gpu", Nodes: 2, CPUs: 32, MemoryMiB: 128_000, GPUs: 4, CPUMemoryMiB: 4000},
-			{Name: "dark"}, // nothing is known of it
+			{Name: "dark"}, // nothing is known about it
 		}},
 	}
 }
@@ -46,11 +46,11 @@ func TestGlideinIsWithinLimits(t *testing.T) {
 		{name: "the longer of two queues", ask: func(g *corral.Glidein) { g.Queue = "short,normal" }, memory: 6000},
 		{name: "none of two queues", ask: func(g *corral.Glidein) { g.Queue, g.CPUs = "short,normal", 65 }, place: "cpus"},
 		{name: "no limit", ask: func(g *corral.Glidein) { g.Queue, g.Walltime = "gpu", 1000*hour }, memory: 8000},
-		{name: "nodes of a job", ask: func(g *corral.Glidein) { g.Queue, g.Walltime, g.Hosts = "short", hour/6, 2 }, place: "hosts", says: []string{"2 is over max_nodes of queue short", "which is 1"}},
+		{name: "nodes of a job", ask: func(g *corral.Glidein) { g.Queue, g.Walltime, g.Hosts = "short", hour/6, 2 }, place: "hosts", says: []string{"2 exceeds max_nodes of queue short", "which is 1"}},
 		{name: "nodes of the queue", ask: func(g *corral.Glidein) { g.Hosts = 41 }, place: "hosts", says: []string{"nodes of queue normal", "which is 40"}},
-		{name: "cpus", ask: func(g *corral.Glidein) { g.CPUs = 65 }, place: "cpus", says: []string{"65 is over cpus of queue normal", "which is 64"}},
-		{name: "memory", ask: func(g *corral.Glidein) { g.MemoryMiB = 512_001 }, place: "memory_mib", says: []string{"512001 is over memory_mib of queue normal"}},
-		{name: "gpus where there are none", ask: func(g *corral.Glidein) { g.GPUs = 1 }, place: "gpus", says: []string{"1 is over gpus of queue normal", "which is 0"}},
+		{name: "cpus", ask: func(g *corral.Glidein) { g.CPUs = 65 }, place: "cpus", says: []string{"65 exceeds cpus of queue normal", "which is 64"}},
+		{name: "memory", ask: func(g *corral.Glidein) { g.MemoryMiB = 512_001 }, place: "memory_mib", says: []string{"512001 exceeds memory_mib of queue normal"}},
+		{name: "gpus where there are none", ask: func(g *corral.Glidein) { g.GPUs = 1 }, place: "gpus", says: []string{"1 exceeds gpus of queue normal", "which is 0"}},
 		{name: "a queue that is closed to the user", site: func(s *corral.Site) { s.Facts.Queues[0].Closed = "MaxJobs of account phys is 0" }, place: "queue",
 			says: []string{"queue normal", "MaxJobs of account phys is 0", "site probe hpc"}},
 		{name: "a closed queue, with another account", site: func(s *corral.Site) { s.Facts.Queues[0].Closed = "MaxJobs of account phys is 0" },
@@ -101,7 +101,7 @@ func refusedAt(t *testing.T, name string, err error, place string, says []string
 	}
 }
 
-// A machine that is reached by ssh has limits of its own, not those of the one that corrald is on.
+// A machine reached by ssh has its own limits, not those of corrald's machine.
 func TestGlideinIsWithinMachine(t *testing.T) {
 	t.Parallel()
 	machine := corral.SiteQueue{CPUs: 2, MemoryMiB: 2000}
@@ -123,7 +123,7 @@ func TestGlideinIsWithinMachine(t *testing.T) {
 		{name: "more than far", site: far, g: corral.Glidein{Hosts: 1, CPUs: 9}, place: "cpus", says: "the machine of site far has 8"},
 		{name: "memory", site: far, g: corral.Glidein{Hosts: 2, CPUs: 1, MemoryMiB: 8001}, place: "memory_mib", says: "has 16000 MiB"},
 		{name: "unknown", site: unknown, g: corral.Glidein{Hosts: 1, CPUs: 99}},
-		{name: "queue", site: unknown, g: corral.Glidein{Hosts: 1, CPUs: 1, BatchOptions: corral.BatchOptions{Queue: "q"}}, place: "queue", says: "fork has none"},
+		{name: "queue", site: unknown, g: corral.Glidein{Hosts: 1, CPUs: 1, BatchOptions: corral.BatchOptions{Queue: "q"}}, place: "queue", says: "fork does not support this"},
 		{name: "gpus", site: here, g: corral.Glidein{Hosts: 1, CPUs: 1, GPUs: 1}, place: "gpus", says: "fork has none"},
 	} {
 		err := Fit(&tt.g, tt.site, machine)
@@ -134,7 +134,7 @@ func TestGlideinIsWithinMachine(t *testing.T) {
 	}
 }
 
-// A site whose options let no pilot start is refused; one with a queue of several that is open is not.
+// A site whose options prevent pilots from starting is refused; a site with at least one open queue is not.
 func TestSiteIsOpen(t *testing.T) {
 	t.Parallel()
 	site := surveyed()

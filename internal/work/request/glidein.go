@@ -16,8 +16,7 @@ import (
 
 const maxBrokers = 16
 
-// Glidein returns the glidein that is asked for, as far as that needs no look at its site and cluster; Place does the
-// rest.
+// Glidein returns the requested glidein, without the values that depend on its site and cluster, which Place adds.
 func Glidein(in api.NewGlidein, now time.Time) (corral.Glidein, error) {
 	var k checker
 	k.invalid(in.Site == "", "site", "missing")
@@ -36,22 +35,21 @@ func Glidein(in api.NewGlidein, now time.Time) (corral.Glidein, error) {
 		Broker: in.Broker, CCB: in.CCB, Slots: in.Slots,
 	}
 	if !in.NotBefore.IsZero() {
-		g.NotBefore = in.NotBefore.UTC().Truncate(time.Millisecond) // the store keeps no more
+		g.NotBefore = in.NotBefore.UTC().Truncate(time.Millisecond) // the precision of the store
 	}
 	return g, k.err
 }
 
-// policy reads for how long attempts follow each other. A deadline that is over would make a glidein that ends before
-// it begins.
+// policy returns the resubmission policy. A deadline in the past would make a glidein that ends before it begins.
 func (k *checker) policy(in api.NewGlidein, now time.Time) resubmit.Policy {
 	policy, err := resubmit.Parse(in.Resubmit)
 	k.invalid(err != nil, "resubmit", "%w", err)
-	k.invalid(policy.Mode == resubmit.Until && !policy.Deadline.After(now), "resubmit", "%s is over", policy)
+	k.invalid(policy.Mode == resubmit.Until && !policy.Deadline.After(now), "resubmit", "%s has passed", policy)
 	policy.Retries = in.Retries
 	return policy
 }
 
-// broker checks how workers are to be reached, and what they are to offer.
+// broker checks how workers are to be reached, and which slots they are to offer.
 func (k *checker) broker(in api.NewGlidein) {
 	oneOf(k, "broker", in.Broker, corral.BrokerModes)
 	oneOf(k, "slots", in.Slots, corral.SlotModes)
@@ -63,8 +61,8 @@ func (k *checker) broker(in api.NewGlidein) {
 	}
 }
 
-// Place puts a glidein at a site and into a cluster: it fills in what the request leaves to them, and reports why they
-// cannot give what is asked for. machine is this machine, as the queue that the batch system fork has here.
+// Place assigns a glidein to a site and a cluster. It fills in the values that depend on them, and returns an error if
+// they cannot satisfy the request. machine is this machine, described as a queue of the batch system fork.
 func Place(g *corral.Glidein, site corral.Site, cluster corral.Cluster, machine corral.SiteQueue) error {
 	g.Site, g.Cluster = site.ID, cluster.ID
 	var k checker
@@ -82,24 +80,25 @@ func Place(g *corral.Glidein, site corral.Site, cluster corral.Cluster, machine 
 	return Fit(g, site, machine)
 }
 
-// embedded refuses what only workers of an HTCondor pool have a use for.
+// embedded refuses options that only workers of an HTCondor pool use.
 func (k *checker) embedded(g corral.Glidein, cluster corral.Cluster) {
-	none := fmt.Sprintf("workers dial out to cluster %s of kind %s: it has no", cluster.Name, cluster.Kind)
+	none := fmt.Sprintf("workers connect directly to cluster %s of kind %s, which does not support", cluster.Name,
+		cluster.Kind)
 	k.unsatisfiable(g.Broker == corral.BrokerCCB, "broker", "%s %s", none, g.Broker)
 	k.unsatisfiable(len(g.CCB) > 0, "ccb", "%s %s", none, corral.BrokerCCB)
 	k.unsatisfiable(g.Slots != "", "slots",
 		"workers of cluster %s of kind %s have no slots", cluster.Name, cluster.Kind)
 }
 
-// relay refuses a relay where there cannot be one. Otherwise each attempt would fail with that and open the site's
-// circuit breaker. HTCondor's daemons tell workers their pool's address, which the workers must find on their own node:
-// that is why the pool has to listen on 127.0.0.1.
+// relay refuses a relay that is not possible: each attempt would fail and open the site's circuit breaker. HTCondor's
+// daemons send workers the address of their pool, which the workers must be able to reach on their own node: therefore
+// the pool must listen on 127.0.0.1.
 func (k *checker) relay(site corral.Site, cluster corral.Cluster) {
 	pool, err := netip.ParseAddrPort(cluster.Collector)
 	k.unsatisfiable(!strings.HasPrefix(site.Contact, "ssh:"), "broker",
-		"site %s is not reached by ssh: there is no relay, and none is needed", site.Name)
+		"site %s is not reached by ssh, so it does not need a relay", site.Name)
 	k.unsatisfiable(cluster.Attached, "broker",
-		"a relay leads to pools that corrald runs, and cluster %s is attached", cluster.Name)
-	k.unsatisfiable(err == nil && !pool.Addr().IsLoopback(), "broker", "a relay can stand for a pool that listens on "+
-		"127.0.0.1, and that of cluster %s listens on %s: make a cluster with --address 127.0.0.1", cluster.Name, pool)
+		"a relay needs a pool that corrald runs, and cluster %s is attached", cluster.Name)
+	k.unsatisfiable(err == nil && !pool.Addr().IsLoopback(), "broker", "a relay needs a pool that listens on "+
+		"127.0.0.1; that of cluster %s listens on %s: create a cluster with --address 127.0.0.1", cluster.Name, pool)
 }

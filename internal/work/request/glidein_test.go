@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// Of a walltime of a minute workers serve 55 s: a successor cannot run for longer beside its predecessor's.
+// Workers serve 55 s of a walltime of one minute: a successor cannot overlap its predecessor for longer.
 func TestAnOverlapIsWithinWhatWorkersServe(t *testing.T) {
 	t.Parallel()
 	for overlap, want := range map[time.Duration]string{

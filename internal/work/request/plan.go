@@ -12,20 +12,19 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// CheckPlan reports what is wrong with a request for a plan, and gives its goal the objective that it left out: to
-// meet a deadline costs as little as possible, a budget is for ending soon, and without either both count, the same
-// unless it says otherwise.
+// CheckPlan checks a request for a plan, and sets a missing objective: the minimum cost if there is a deadline, the
+// minimum makespan if there is only a budget, and otherwise a tradeoff of both, with equal weights by default.
 func CheckPlan(in *api.NewPlan) error {
 	var k checker
 	g := &in.Goal
 	k.invalid(len(in.Workflow) == 0 && in.Run == 0, "workflow", "missing")
-	k.invalid(len(in.Workflow) > 0 && in.Run != 0, "run_id", "what is left of a run is planned for the run's own "+
+	k.invalid(len(in.Workflow) > 0 && in.Run != 0, "run_id", "the rest of a run is planned with the run's own "+
 		"workflow: leave out the workflow")
-	k.invalid(in.Clustering != "" && in.Run != 0, "clustering", "the run has chosen already how its tasks become jobs")
+	k.invalid(in.Clustering != "" && in.Run != 0, "clustering", "the run has already assigned its tasks to jobs")
 	k.invalid(g.Deadline < 0, "deadline_s", "%s is not a positive duration", g.Deadline)
 	if g.Budget != nil {
-		k.invalid(g.Budget.Money <= 0, "budget", "a plan costs more than nothing")
-		if _, err := cost.ParseAmount(g.Budget.String()); err != nil { // its unit is what it makes of it
+		k.invalid(g.Budget.Money <= 0, "budget", "the budget must be positive")
+		if _, err := cost.ParseAmount(g.Budget.String()); err != nil { // ParseAmount also checks the unit
 			k.keep(corral.ErrorAt(corral.Invalid, "budget", "%w", err))
 		}
 	}
@@ -55,11 +54,11 @@ func CheckPlan(in *api.NewPlan) error {
 	default:
 		g.Objective, g.Tradeoff = plan.Tradeoff, cmp.Or(g.Tradeoff, 0.5)
 	}
-	k.invalid(g.Objective == plan.CPUs && g.Deadline == 0, "objective", "the fewest cpus need a deadline")
+	k.invalid(g.Objective == plan.CPUs && g.Deadline == 0, "objective", "minimizing cpus requires a deadline")
 	return k.err
 }
 
-// checkWhatIf checks what a plan is to be made by and with.
+// checkWhatIf checks the algorithm and the assumptions of a plan.
 func checkWhatIf(k *checker, in *api.NewPlan) {
 	k.invalid(in.Algorithm != "" && !slices.Contains(plan.Algorithms, in.Algorithm), "algorithm",
 		"%.40q is none of %v", in.Algorithm, plan.Algorithms)

@@ -20,7 +20,7 @@ var (
 	budget = &cost.Amount{Money: 40_000_000, Unit: cost.CPUHours}
 )
 
-// TestObjectiveOfAPlan: what is left out follows from what is given, and what is given stays.
+// TestObjectiveOfAPlan: a missing objective follows from the given values, which remain unchanged.
 func TestObjectiveOfAPlan(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -59,8 +59,8 @@ func TestCheckPlanRefuses(t *testing.T) {
 		{"sites", func(p *api.NewPlan) { p.Sites = make([]string, 65) }, "65 are more than 64"},
 		{"profiles", func(p *api.NewPlan) { p.Profiles = make([]api.ProfileSource, 65) }, "65 are more than 64"},
 		{"deadline_s", func(p *api.NewPlan) { p.Goal.Deadline = -hour }, "-1h0m0s is not a positive duration"},
-		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Unit: "ch"} }, "more than nothing"},
-		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: -1, Unit: "ch"} }, "more than nothing"},
+		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Unit: "ch"} }, "must be positive"},
+		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: -1, Unit: "ch"} }, "must be positive"},
 		{"budget", func(p *api.NewPlan) { p.Goal.Budget = &cost.Amount{Money: 1, Unit: "bean"} }, "must be ch (cpu-"},
 		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = math.NaN() }, "NaN is not between 0"},
 		{"tradeoff", func(p *api.NewPlan) { p.Goal.Tradeoff = 2 }, "2 is not between 0"},
@@ -69,7 +69,7 @@ func TestCheckPlanRefuses(t *testing.T) {
 		{"default_runtime_s", func(p *api.NewPlan) { p.DefaultRuntime = -hour }, "is negative"},
 		{"host_cpus", func(p *api.NewPlan) { p.HostCPUs = -1 }, "is negative"},
 		{"objective", func(p *api.NewPlan) { p.Goal.Objective = "joy" }, "none of [makespan cost cpus tradeoff]"},
-		{"objective", func(p *api.NewPlan) { p.Goal.Objective = plan.CPUs }, "need a deadline"},
+		{"objective", func(p *api.NewPlan) { p.Goal.Objective = plan.CPUs }, "requires a deadline"},
 	} {
 		in := api.NewPlan{Workflow: json.RawMessage(`{}`)}
 		tc.edit(&in)
@@ -81,7 +81,7 @@ func TestCheckPlanRefuses(t *testing.T) {
 	}
 }
 
-// TestNumbersOfAPlan: fractions, seeds and money keep to their ranges, and messages say what is wanted.
+// TestNumbersOfAPlan: fractions, seeds and money must be in their ranges, and messages contain the range.
 func TestNumbersOfAPlan(t *testing.T) {
 	t.Parallel()
 	const seed, money = "whole number from 0 to 9007199254740991", "from 0 to 1000000000000"
@@ -93,7 +93,7 @@ func TestNumbersOfAPlan(t *testing.T) {
 		`{"goal": {"confidence": "high"}}`:                     "confidence: want a number from 0 to 1, not a string",
 		`{"seed": 9007199254740992}`:                           "seed: 9007199254740992 is not between 0 and",
 		`{"seed": -1}`:                                         "seed: -1 is not between 0",
-		`{"seed": 1.5}`:                                        "seed: want a " + seed + " in digits alone, not 1.5",
+		`{"seed": 1.5}`:                                        "seed: want a " + seed + ", in digits only, not 1.5",
 		`{"goal": {"budget": {"amount": 1e13, "unit": "ch"}}}`: "amount: 1e13 is not between 0 and",
 		`{"goal": {"budget": {"amount": "40", "unit": "ch"}}}`: "amount: want a decimal number " + money +
 			" with at most six digits behind the point, not a string",

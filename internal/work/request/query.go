@@ -12,18 +12,18 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// A Query reads the parameters of a request. It keeps the first thing that is wrong with them, so that a handler reads
-// all it wants and then asks Err once. A parameter that is absent reads as its default.
+// A Query reads the parameters of a request. It keeps the first error, so that a handler can read all parameters and
+// then call Err once. An absent parameter has its default value.
 type Query struct {
 	values  url.Values
 	checker checker
 }
 
-// repeatable are the parameters that may be given any number of times.
+// repeatable lists the parameters that may be repeated.
 var repeatable = []string{"label", "state"}
 
-// ReadQuery reads raw, which is what follows the question mark of a URL. Only the known parameters may be in it, each
-// once unless it is repeatable. It parses raw itself because net/http silently drops what it cannot read.
+// ReadQuery parses raw, the part of a URL after the question mark. It may contain only the known parameters, each once
+// unless it is repeatable. ReadQuery does not rely on net/http, which silently drops parameters that it cannot parse.
 func ReadQuery(raw string, known ...string) *Query {
 	values, err := url.ParseQuery(raw)
 	q := &Query{values: values}
@@ -39,7 +39,7 @@ func ReadQuery(raw string, known ...string) *Query {
 	return q
 }
 
-// unreadable returns the name of the first parameter that cannot be read, which url.ParseQuery does not tell.
+// unreadable returns the name of the first parameter that cannot be parsed, which url.ParseQuery does not report.
 func unreadable(raw string) string {
 	for pair := range strings.SplitSeq(raw, "&") {
 		if _, err := url.ParseQuery(pair); err != nil {
@@ -47,26 +47,26 @@ func unreadable(raw string) string {
 			return brief(name)
 		}
 	}
-	return "query" // each can be read by itself: there are too many
+	return "query" // each can be parsed alone: there are too many
 }
 
-// Err returns the first thing that is wrong with what has been read so far.
+// Err returns the first error in the parameters read so far.
 func (q *Query) Err() error { return q.checker.err }
 
-// Has reports whether the parameter is there.
+// Has reports whether the query contains the parameter.
 func (q *Query) Has(name string) bool { return q.values.Has(name) }
 
-// Text reads a parameter as it is; absent is empty.
+// Text returns a parameter unchanged; absent is empty.
 func (q *Query) Text(name string) string { return q.values.Get(name) }
 
-// Word reads a text that is handed to a batch system; absent is empty.
+// Word returns a text for a batch system; absent is empty.
 func (q *Query) Word(name string) string {
 	s := q.Text(name)
 	q.checker.text(name, s)
 	return s
 }
 
-// Flag reads true or false; absent is false.
+// Flag returns a boolean parameter; absent is false.
 func (q *Query) Flag(name string) bool {
 	if !q.Has(name) {
 		return false
@@ -76,7 +76,7 @@ func (q *Query) Flag(name string) bool {
 	return set
 }
 
-// Number reads a whole number of at least 0; absent is 0.
+// Number returns a whole number of at least 0; absent is 0.
 func (q *Query) Number(name string) int64 {
 	if !q.Has(name) {
 		return 0
@@ -86,7 +86,7 @@ func (q *Query) Number(name string) int64 {
 	return n
 }
 
-// Instant reads a time, as in RFC 3339; absent is the zero time.
+// Instant returns a time in the format of RFC 3339; absent is the zero time.
 func (q *Query) Instant(name string) time.Time {
 	if !q.Has(name) {
 		return time.Time{}
@@ -96,7 +96,7 @@ func (q *Query) Instant(name string) time.Time {
 	return at
 }
 
-// OneOf reads one of the legal values; absent is the first of them.
+// OneOf returns one of the legal values; absent is the first of them.
 func (q *Query) OneOf(name string, legal ...string) string {
 	if !q.Has(name) {
 		return legal[0]
@@ -106,7 +106,7 @@ func (q *Query) OneOf(name string, legal ...string) string {
 	return v
 }
 
-// Some reads a list of legal values, separated by commas, each of which may be there once; absent is all of them.
+// Some returns a list of legal values, separated by commas, each at most once; absent is all of them.
 func (q *Query) Some(name string, legal ...string) []string {
 	if !q.Has(name) {
 		return legal
@@ -114,12 +114,12 @@ func (q *Query) Some(name string, legal ...string) []string {
 	some := strings.Split(q.Text(name), ",")
 	for i, v := range some {
 		q.checker.invalid(!slices.Contains(legal, v), name, "%.80q is none of %s", v, strings.Join(legal, ", "))
-		q.checker.invalid(slices.Contains(some[:i], v), name, "%.80q is there twice", v)
+		q.checker.invalid(slices.Contains(some[:i], v), name, "%.80q is given twice", v)
 	}
 	return some
 }
 
-// Time reads a time as RFC 3339 has it; absent is the zero time.
+// Time returns a time in the format of RFC 3339, between the years 1970 and 9999; absent is the zero time.
 func (q *Query) Time(name string) time.Time {
 	if !q.Has(name) {
 		return time.Time{}
@@ -130,8 +130,8 @@ func (q *Query) Time(name string) time.Time {
 	return at
 }
 
-// Labels reads label=KEY=VALUE, any number of times: an object must have all of the labels. So a key with two values
-// could match nothing, and is a mistake.
+// Labels returns all label=KEY=VALUE parameters. An object must have all of the labels, so a key with two values would
+// never match and is an error.
 func (q *Query) Labels() map[string]string {
 	labels := map[string]string{}
 	for _, pair := range q.values["label"] {
@@ -144,7 +144,7 @@ func (q *Query) Labels() map[string]string {
 	return labels
 }
 
-// States reads state=STATE, any number of times: an object must be in one of the states.
+// States returns all state=STATE parameters. An object must be in one of the states.
 func States[S ~string](q *Query, known []S) []S {
 	var in []S
 	for _, v := range q.values["state"] {
@@ -155,14 +155,14 @@ func States[S ~string](q *Query, known []S) []S {
 	return in
 }
 
-// Page reads after and limit, which is most if absent.
+// Page returns after and limit, which is most if absent.
 func (q *Query) Page(most int) (after int64, limit int) {
 	after, limit = q.Number("after"), int(q.Number("limit"))
 	q.checker.invalid(limit > most, "limit", "%d is more than %d", limit, most)
 	return after, cmp.Or(limit, most)
 }
 
-// Timeout reads timeout_s: how long a wait may take; absent or longer than api.MaxWait is that.
+// Timeout returns timeout_s, the maximum duration of a wait: api.MaxWait if it is absent or larger.
 func (q *Query) Timeout() time.Duration {
 	if !q.Has("timeout_s") {
 		return api.MaxWait

@@ -10,20 +10,20 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// bounds are the least and the most that a number may be, in the unit of its field.
+// bounds are the minimum and the maximum of a number, in the unit of its field.
 type bounds struct {
 	least, most float64
-	orZero      bool // 0 is allowed, too: it stands for none, or for a default
+	orZero      bool // 0 is also allowed: it means none, or the default
 }
 
-// maxSpan is the longest walltime, and the furthest ahead that a start may be planned.
+// maxSpan is the maximum walltime, and the maximum time from now until a planned start.
 const (
 	maxSpan  = corral.Seconds(366 * 24 * time.Hour)
 	maxSpanS = float64(maxSpan) / float64(time.Second)
 )
 
-// ranges :: number of a request, by its name in JSON → what it may be. A name means the same in every request, so that
-// one table serves all of them. openapi.yaml says the same.
+// ranges :: name of a number in JSON → its range. A name means the same in all requests, so one table is enough.
+// openapi.yaml contains the same ranges.
 var ranges = map[string]bounds{
 	"hosts":             {least: 1, most: 10_000},
 	"cpus":              {least: 1, most: 1 << 16},
@@ -48,10 +48,10 @@ var ranges = map[string]bounds{
 	"pilot_cpus":        {most: 1 << 16},
 	"pilot_walltime_s":  {least: 10, most: maxSpanS, orZero: true},
 	"max_cpus":          {least: 1, most: 1 << 24},
-	"seed":              {most: 1<<53 - 1}, // the largest that every reader of JSON keeps
+	"seed":              {most: 1<<53 - 1}, // the largest that every JSON parser represents exactly
 	"run_id":            {most: 1<<53 - 1},
 	"amount":            {most: 1e12},
-	"elements":          {most: 1 << 40}, // api.MaxArray has its own answer
+	"elements":          {most: 1 << 40}, // api.MaxArray is checked separately
 	"at_once":           {most: api.MaxArray},
 	"task":              {least: 1, most: 1 << 31},
 	"index":             {most: 1 << 31},
@@ -67,7 +67,7 @@ var ranges = map[string]bounds{
 	"max_running":       {most: 1_000_000},
 }
 
-// has reports whether a number keeps to the bounds.
+// has reports whether a number is within the bounds.
 func (b bounds) has(n float64) bool { return n >= b.least && n <= b.most || b.orZero && n == 0 }
 
 func (b bounds) String() string {
@@ -78,11 +78,11 @@ func (b bounds) String() string {
 	return s
 }
 
-// plain writes a number without an exponent.
+// plain formats a number without an exponent.
 func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// outside says that a value is not in the range. v is what the value was read into, unless err kept it from that. Spans
-// of time are shown as durations, which people read more easily than seconds.
+// outside returns the error for a value that is not in the range. v contains the decoded value, unless err is not nil.
+// Time spans are formatted as durations, which are easier to read than seconds.
 func (b bounds) outside(place string, v reflect.Value, value json.RawMessage, err error) error {
 	span, isSpan := v.Interface().(corral.Seconds)
 	least, most, got := plain(b.least), plain(b.most), string(value)
@@ -96,5 +96,5 @@ func (b bounds) outside(place string, v reflect.Value, value json.RawMessage, er
 	return corral.ErrorAt(corral.Invalid, place, "%.40s is not between %s and %s", got, least, most)
 }
 
-// asSpan is a bound of a field of seconds as a duration.
+// asSpan returns the bound of a field in seconds as a duration.
 func asSpan(s float64) corral.Seconds { return corral.Seconds(s * float64(time.Second)) }

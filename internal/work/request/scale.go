@@ -8,10 +8,10 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// scaleIdle is when workers leave that have no work, unless a request says otherwise.
+// scaleIdle is the default time after which workers without work leave.
 const scaleIdle = corral.Seconds(time.Minute)
 
-// Scale returns the scale that is asked for, as far as that needs no look at its sites and its cluster.
+// Scale returns the requested scale, without checks that depend on its sites and its cluster.
 func Scale(in api.NewScale) (corral.Scale, error) {
 	s := corral.Scale{
 		Sites: in.Sites, Min: in.Min, Max: in.Max, CPUs: in.CPUs,

@@ -20,16 +20,16 @@ import (
 
 const (
 	maxSiteOptions = 64
-	maxRoot        = 1024 // bytes: what is put below it must have room in a path of 4096
-	maxFileName    = 255  // bytes, of most file systems
+	maxRoot        = 1024 // bytes: paths below it are limited to 4096
+	maxFileName    = 255  // bytes, on most file systems
 )
 
-// variableRoot is a root that begins with a variable of the site, which only a login there can expand.
+// variableRoot matches a root that begins with a variable of the site, which only a login there can expand.
 var variableRoot = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*(/|$)`)
 
-// Site returns the site that is asked for. A site that asks for no root gets one in the folder here if it is on this
-// machine, and below the user's home directory elsewhere; a root that begins with a variable stays as it is until
-// somebody has looked at the site (CheckRoot).
+// Site returns the requested site. The default root is in the folder here for a local site, and otherwise below the
+// user's home directory. A root that begins with a variable remains unchanged until a login at the site expands it
+// (CheckRoot).
 func Site(in api.NewSite, here string) (corral.Site, error) {
 	var k checker
 	k.name("name", in.Name)
@@ -48,8 +48,8 @@ func Site(in api.NewSite, here string) (corral.Site, error) {
 	return site, k.err
 }
 
-// Terms checks what a site charges, and returns it in the words that are kept: two texts that mean the same are the
-// same then.
+// Terms checks the charges of a site, and returns them in the form that is stored: texts with the same meaning become
+// equal.
 func Terms(in corral.SiteTerms) (corral.SiteTerms, error) {
 	tariff, allocation, err := cost.TermsOf(in)
 	if err != nil {
@@ -70,18 +70,18 @@ func Terms(in corral.SiteTerms) (corral.SiteTerms, error) {
 	return in, nil
 }
 
-// checkPeriod refuses periods by which no site bills: a slip would make plans that are far too dear.
+// checkPeriod refuses periods that sites do not use for billing: a typing error would make plans far too expensive.
 func checkPeriod(b cost.Billing) error {
 	switch b.Period {
 	case time.Hour, time.Minute, time.Second, 0:
 		return nil
 	}
-	return corral.ErrorAt(corral.Invalid, "billing", "%s is not a period by which sites bill: 1h, 1m or 1s, after a "+
-		"minimum also, such as 10m-minimum", b.Period)
+	return corral.ErrorAt(corral.Invalid, "billing", "%s is not a billing period of sites: want 1h, 1m or 1s, also "+
+		"after a minimum such as 10m-minimum", b.Period)
 }
 
-// root returns the clean directory that is to be the site's alone: everything below it is removed with the site. That
-// is why it is never /. It is clean, so that roots of sites can be compared by their names.
+// root returns the clean path of the directory that only the site uses: everything below it is removed with the site,
+// so it must not be /. The path is clean so that the roots of sites can be compared by name.
 func (k *checker) root(in api.NewSite, contact gridsite.Contact, here string) string {
 	root := in.Root
 	switch {
@@ -100,26 +100,27 @@ func (k *checker) root(in api.NewSite, contact gridsite.Contact, here string) st
 	return clean
 }
 
-// CheckRoot checks a root, which is a clean path, for what no file system would do with it.
+// CheckRoot checks that file systems accept a root, which must be a clean path.
 func CheckRoot(root string) error {
 	var k checker
-	k.invalid(strings.ContainsFunc(root, unicode.IsControl), "root", "%.80q has a control character in it", root)
-	k.invalid(strings.ContainsRune(root, utf8.RuneError), "root", "%.80q is not in UTF-8", root) // JSON has put that in
-	k.invalid(len(root) > maxRoot, "root", "it has %d bytes, and %d is the most", len(root), maxRoot)
+	k.invalid(strings.ContainsFunc(root, unicode.IsControl), "root", "%.80q contains a control character", root)
+	// The JSON decoder has replaced invalid UTF-8.
+	k.invalid(strings.ContainsRune(root, utf8.RuneError), "root", "%.80q is not in UTF-8", root)
+	k.invalid(len(root) > maxRoot, "root", "it has %d bytes, and the maximum is %d", len(root), maxRoot)
 	for name := range strings.SplitSeq(root, "/") {
 		k.invalid(len(name) > maxFileName, "root",
-			"a name in it, %.20s…, has %d bytes, and %d is the most", name, len(name), maxFileName)
+			"a name in it, %.20s…, has %d bytes, and the maximum is %d", name, len(name), maxFileName)
 	}
 	return k.err
 }
 
-// dialect checks the name of a batch system.
+// dialect checks that name is the name of a batch system.
 func (k *checker) dialect(place, name string) {
 	_, err := corral.BatchSystemNamed(name)
 	k.invalid(err != nil, place, "%v", err)
 }
 
-// CheckOptions checks the batch options of a site: their form, and that its batch system has such options at all.
+// CheckOptions checks the batch options of a site: their form, and that its batch system supports them.
 func CheckOptions(site corral.Site) error {
 	var k checker
 	k.options(site.BatchOptions)
@@ -127,8 +128,8 @@ func CheckOptions(site corral.Site) error {
 	return k.err
 }
 
-// options checks words that are handed to a batch system. They end up in lines of a job's script, where a control
-// character would begin another line; what they mean is the batch system's to judge.
+// options checks words for a batch system. They become part of lines in a job's script, where a control character would
+// begin another line. Only the batch system can check their meaning.
 func (k *checker) options(o corral.BatchOptions) {
 	for _, given := range o.Given() {
 		k.text(given.Name, given.Value)
@@ -140,19 +141,20 @@ func (k *checker) options(o corral.BatchOptions) {
 	}
 }
 
-// optionsOf refuses options that the batch system does not have. fork, which has no queues, would ignore them, and a
-// person who asks for an account or a queue expects it to count.
+// optionsOf refuses options that the batch system does not support. fork, which has no queues, would ignore them, but
+// users who specify an account or a queue expect it to have an effect.
 func (k *checker) optionsOf(batch string, o corral.BatchOptions) {
 	system, err := corral.BatchSystemNamed(batch)
-	if err != nil { // dialect says so
+	if err != nil { // dialect reports this
 		return
 	}
 	for _, place := range system.Lacks(o) {
-		k.unsatisfiable(true, place, "the batch system %s has none", batch)
+		k.unsatisfiable(true, place, "the batch system %s does not support this", batch)
 	}
 }
 
-// Set changes the site as asked and returns what it has set, in words for the site's history; none: nothing was asked.
+// Set changes the site as requested and returns descriptions of the changes for the site's history; empty if the
+// request does not contain any.
 func Set(site *corral.Site, in api.SetSite) (said []string) {
 	assign(&said, "queue", &site.Queue, in.Queue)
 	assign(&said, "account", &site.Account, in.Account)
@@ -164,13 +166,13 @@ func Set(site *corral.Site, in api.SetSite) (said []string) {
 	assign(&said, "price", &site.Price, in.Price)
 	assign(&said, "billing", &site.Billing, in.Billing)
 	assign(&said, "allocation", &site.Allocation, in.Allocation)
-	if terms, err := Terms(site.SiteTerms); err == nil { // what is wrong is refused before
+	if terms, err := Terms(site.SiteTerms); err == nil { // invalid terms have already been refused
 		site.SiteTerms = terms
 	}
 	return said
 }
 
-// assign sets what is asked for, which a pointer tells from what is not: an empty queue is a legal value.
+// assign sets a value if from is not nil. It uses pointers because an empty queue is a legal value.
 func assign[T any](said *[]string, name string, to, from *T) {
 	if from != nil {
 		*to = *from
@@ -178,7 +180,7 @@ func assign[T any](said *[]string, name string, to, from *T) {
 	}
 }
 
-// inQuotes writes a value so that an empty one can be seen.
+// inQuotes formats a value so that an empty one is visible.
 func inQuotes(v any) string {
 	if n, ok := v.(int); ok {
 		return strconv.Itoa(n)

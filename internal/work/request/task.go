@@ -12,7 +12,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// CheckNewTask checks a request for tasks of an open run, but for the tasks that they wait for, which the run knows.
+// CheckNewTask checks a request to add tasks to an open run. It does not check the tasks that they wait for, which only
+// the run knows.
 func CheckNewTask(in api.NewTask) error {
 	var k checker
 	k.text("name", in.Name)
@@ -20,11 +21,11 @@ func CheckNewTask(in api.NewTask) error {
 	k.absolute("directory", in.Directory)
 	k.invalid(in.Directory != filepath.Clean(in.Directory) && in.Directory != "", "directory",
 		"%.80q is not a clean path; %.80q is", in.Directory, filepath.Clean(in.Directory))
-	// What is counted together is what one exec(2) is given: a task that cannot begin is refused before it waits.
+	// The total is the size of the arguments of one exec(2): a task that could not begin is refused before it waits.
 	size := len(in.Directory)
 	for i, word := range in.Argv {
 		size += len(word) + 1
-		k.invalid(strings.ContainsRune(word, 0), fmt.Sprintf("argv[%d]", i), "it has a zero byte")
+		k.invalid(strings.ContainsRune(word, 0), fmt.Sprintf("argv[%d]", i), "it contains a zero byte")
 	}
 	for i, pair := range in.Environment {
 		size += len(pair) + 1
@@ -32,8 +33,8 @@ func CheckNewTask(in api.NewTask) error {
 		k.invalid(!ok || name == "" || strings.ContainsRune(pair, 0), fmt.Sprintf("environment[%d]", i),
 			"%.40q is not NAME=VALUE", pair)
 	}
-	k.invalid(size > api.MaxWords, "argv", "command, environment and directory have %d bytes together, at most %d "+
-		"may be: put what is long into the note", size, api.MaxWords)
+	k.invalid(size > api.MaxWords, "argv", "command, environment and directory have %d bytes together, and the "+
+		"maximum is %d: put long text into the note", size, api.MaxWords)
 	k.invalid(len(in.Note) > api.MaxNote, "note", "%d bytes are more than %d", len(in.Note), api.MaxNote)
 	checkAttributes(&k, in.Attributes)
 	k.invalid(len(in.After) > api.MaxAfter, "after", "%d are more than %d", len(in.After), api.MaxAfter)
@@ -44,11 +45,11 @@ func CheckNewTask(in api.NewTask) error {
 	k.invalid(in.Elements < 0, "elements", "%d is negative", in.Elements)
 	k.unsatisfiable(in.Elements > api.MaxArray, "elements", "an array of %d is larger than %d", in.Elements,
 		api.MaxArray)
-	k.invalid(in.AtOnce < 0 || in.AtOnce > 0 && in.Elements == 0, "at_once", "it needs an array: give elements")
+	k.invalid(in.AtOnce < 0 || in.AtOnce > 0 && in.Elements == 0, "at_once", "it requires an array: set elements")
 	return k.err
 }
 
-// checkAttributes checks texts that are kept with tasks. Their keys are shown to people.
+// checkAttributes checks the texts that are stored with tasks. Their keys are displayed.
 func checkAttributes(k *checker, attributes map[string]string) {
 	size := 0
 	for key, value := range attributes {
@@ -56,15 +57,15 @@ func checkAttributes(k *checker, attributes map[string]string) {
 		k.invalid(key == "" || strings.ContainsFunc(key, unicode.IsControl), "attributes",
 			"%.40q is not a key: want a text without control characters", key)
 	}
-	k.invalid(size > api.MaxAttributes, "attributes", "they have %d bytes together, at most %d may be", size,
+	k.invalid(size > api.MaxAttributes, "attributes", "they have %d bytes together, and the maximum is %d", size,
 		api.MaxAttributes)
 }
 
-// maxRanges bounds what one query asks for.
+// maxRanges is the maximum number of ranges in one query.
 const maxRanges = 10_000
 
-// Ranges reads numbers from 1 and ranges of them, as in 3,7-9; absent is nil. They come back ascending, and no two of
-// them overlap or touch.
+// Ranges returns a list of positive numbers and ranges, as in 3,7-9; absent is nil. The result is ascending, and its
+// ranges do not overlap or touch.
 func (q *Query) Ranges(name string) [][2]int {
 	if !q.Has(name) {
 		return nil
@@ -97,10 +98,10 @@ func (q *Query) Ranges(name string) [][2]int {
 	return merged
 }
 
-// openRun refuses what only a run with a workflow has.
+// openRun refuses fields that only a run with a workflow has.
 func openRun(k *checker, in api.NewRun) {
-	k.invalid(len(in.Workflow) > 0, "workflow", "an open run has none: tasks are added to it")
+	k.invalid(len(in.Workflow) > 0, "workflow", "an open run must not have one: tasks are added to it")
 	k.invalid(in.SourceDir+in.DoneDir+in.Rescue != "" || in.Changed, "open",
 		"an open run has no workflow file: leave out source_dir, done_dir, rescue and changed")
-	k.invalid(in.WorkflowName == "", "workflow_name", "missing: it is what the run is called")
+	k.invalid(in.WorkflowName == "", "workflow_name", "missing: the run needs a name")
 }

@@ -19,7 +19,7 @@ func TestCheckNewTask(t *testing.T) {
 	}{
 		{func(*api.NewTask) {}, ""},
 		{func(in *api.NewTask) { in.Argv = nil }, "argv: missing"},
-		{func(in *api.NewTask) { in.Argv = []string{"a", "b\x00"} }, "argv[1]: it has a zero byte"},
+		{func(in *api.NewTask) { in.Argv = []string{"a", "b\x00"} }, "argv[1]: it contains a zero byte"},
 		{func(in *api.NewTask) { in.Name = "a\nb" }, "name: "},
 		{func(in *api.NewTask) { in.Directory = "here" }, `directory: "here" is not an absolute path`},
 		{func(in *api.NewTask) { in.Directory = "/a/../b" }, `directory: "/a/../b" is not a clean path; "/b" is`},
@@ -27,12 +27,12 @@ func TestCheckNewTask(t *testing.T) {
 		{func(in *api.NewTask) { in.Argv = []string{strings.Repeat("x", api.MaxWords)} }, "argv: command, environment and"},
 		{func(in *api.NewTask) { in.Note = strings.Repeat("x", api.MaxNote+1) }, "note: 1048577 bytes are more than 1048576"},
 		{func(in *api.NewTask) { in.Attributes = map[string]string{"a": strings.Repeat("x", api.MaxAttributes)} },
-			"attributes: they have 32769 bytes together, at most 32768 may be"},
+			"attributes: they have 32769 bytes together, and the maximum is 32768"},
 		{func(in *api.NewTask) { in.Attributes = map[string]string{"": "x"} }, `attributes: "" is not a key`},
 		{func(in *api.NewTask) { in.After = []api.Wait{{Task: 1, When: "soon"}} },
 			`after[0].when: "soon" is none of started, ended, succeeded, failed`},
 		{func(in *api.NewTask) { in.Elements = api.MaxArray + 1 }, "elements: an array of 100001 is larger than 100000"},
-		{func(in *api.NewTask) { in.AtOnce = 2 }, "at_once: it needs an array"},
+		{func(in *api.NewTask) { in.AtOnce = 2 }, "at_once: it requires an array"},
 	} {
 		in := api.NewTask{Argv: []string{"true"}, Resources: corral.Resources{CPUs: 1}}
 		tc.change(&in)
@@ -56,7 +56,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// FuzzRanges: what is read is ascending, without overlaps, and reads the same when it is written again.
+// FuzzRanges: the result is ascending and without overlaps, and parsing its text returns the same result.
 func FuzzRanges(f *testing.F) {
 	for _, seed := range []string{"3,7-9", "1-4,2-3", "9223372036854775807", "1-", "%2C"} {
 		f.Add(seed)

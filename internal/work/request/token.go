@@ -13,8 +13,8 @@ import (
 
 var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// Token returns the token that is asked for by who at now, without an id; whether who may have it made is
-// access.CheckMint's to say. Without an owner it is who's own, except that of corrald's own user, who needs none.
+// Token returns the token requested by who at now, without an id; access.CheckMint decides whether who may create it.
+// The default owner is who, which is refused for corrald's own user, who does not need a token.
 func Token(in api.NewToken, who access.Caller, now time.Time) (corral.Token, error) {
 	var k checker
 	t := corral.Token{Name: in.Name, Owner: cmp.Or(in.Owner, who.Name), Role: cmp.Or(in.Role, corral.RoleUser),
@@ -27,8 +27,8 @@ func Token(in api.NewToken, who access.Caller, now time.Time) (corral.Token, err
 			"of the token's text")
 	for i, s := range in.Scopes {
 		k.invalid(!access.IsScope(s), "scopes",
-			"%.80q is none: want %s, or %s, the nouns with :%s behind them if that "+
-				"is all", s, access.ReadScope, words(access.Nouns()), access.ReadScope)
+			"%.80q is not a scope: want %s, or one of %s, which may have the suffix "+
+				":%s", s, access.ReadScope, words(access.Nouns()), access.ReadScope)
 		k.invalid(slices.Contains(in.Scopes[:i], s), "scopes", "%.80q is given twice", s)
 	}
 	for i, g := range in.Grants {
@@ -38,10 +38,11 @@ func Token(in api.NewToken, who access.Caller, now time.Time) (corral.Token, err
 	return expiring(t, time.Duration(in.ExpiresIn), who.Until, now), k.err
 }
 
-// usualLife is how long a token is good for of which that is not said.
+// usualLife is the default validity of a token.
 const usualLife = 90 * 24 * time.Hour
 
-// expiring is a token that is good for life from now; 0: as long as usual, but no longer than the one that asks.
+// expiring returns a token that is valid for life from now; 0 means the default, but not beyond until, the expiry of
+// the token that requests it.
 func expiring(t corral.Token, life time.Duration, until, now time.Time) corral.Token {
 	t.ExpiresAt = now.Add(cmp.Or(life, usualLife)).UTC().Truncate(time.Millisecond)
 	if life == 0 && !until.IsZero() && until.Before(t.ExpiresAt) {

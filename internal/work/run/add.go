@@ -8,14 +8,14 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A Once names a request to add tasks, so that its repetition is known.
+// A Once identifies a request to add tasks, so that its repetition is recognized.
 type Once struct {
-	Key     string // the Idempotency-Key; empty: there is none
+	Key     string // the Idempotency-Key; empty: none
 	Request string // a digest of the request
 }
 
-// AddTask adds a task, or an array, to an open run. What is added is in the run's journal when it returns: from then on
-// a repetition under the same key gets the same numbers, whatever became of the answer.
+// AddTask adds a task or an array to an open run. When it returns, the addition is in the run's journal: from then on,
+// a repetition with the same key gets the same numbers, even if the answer was lost.
 func AddTask(ctx context.Context, m *Manager, id corral.RunID, in api.NewTask, of Once) (
 	added api.AddedTasks, err error,
 ) {
@@ -27,7 +27,7 @@ func AddTask(ctx context.Context, m *Manager, id corral.RunID, in api.NewTask, o
 	return added, err
 }
 
-// Close lets nothing more be added to an open run. To repeat it changes nothing.
+// Close closes an open run, so that no more tasks can be added. Closing it again changes nothing.
 func Close(ctx context.Context, m *Manager, actor string, id corral.RunID) (corral.Run, error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -43,7 +43,7 @@ func Close(ctx context.Context, m *Manager, actor string, id corral.RunID) (corr
 	return row, m.db.Request(ctx).Write(ctx, actor, entered(id, "close", nil))
 }
 
-// driven has the driver of a run that goes on call fn. A run that is over, or just coming to its end, is a Conflict.
+// driven lets the driver of an active run call fn. It returns a Conflict error if the run is over or about to end.
 func driven(ctx context.Context, m *Manager, id corral.RunID, fn func(*driver)) error {
 	for first := true; ; first = false {
 		d, row, err := driving(ctx, m, id)
@@ -56,14 +56,14 @@ func driven(ctx context.Context, m *Manager, id corral.RunID, fn func(*driver)) 
 		if asked, err := ask(ctx, d, fn); asked || err != nil {
 			return err
 		}
-		if !first { // its driver went twice
-			return corral.Errorf(corral.Unavailable, "run %d is not available now: ask again", id)
+		if !first { // its driver ended twice
+			return corral.Errorf(corral.Unavailable, "run %d is not available now: try again", id)
 		}
 	}
 }
 
-// driving returns what drives a run; nil if the run is over. Right after the start of corrald it waits until runs are
-// driven.
+// driving returns the driver of a run, or nil if the run is over. Directly after the start of corrald, it waits until
+// runs are driven.
 func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.Run, error) {
 	if d := driverFor(ctx, m, id); d != nil {
 		return d, corral.Run{}, nil
@@ -83,10 +83,10 @@ func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.
 	if row, err = readRow(ctx, m.db.Request(ctx), id); err != nil || row.State.Over() {
 		return nil, row, err
 	}
-	return nil, row, corral.Errorf(corral.Unavailable, "run %d is not being driven now: ask again", id)
+	return nil, row, corral.Errorf(corral.Unavailable, "run %d is not being driven now: try again", id)
 }
 
-// add adds to the run what a request says, unless it did so before.
+// add adds the tasks of a request to the run, unless the request is a repetition.
 func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 	p, id := d.state.plan, d.progress.row.ID
 	if p.grown == nil {
@@ -111,9 +111,9 @@ func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 	if err != nil {
 		return api.AddedTasks{}, err
 	}
-	// Intent before effect: the note belongs to no task before the record is there, and the record is there before
-	// anything of the task runs. If corrald dies after the first of them, the next addition takes the number and writes
-	// its own note.
+	// The note is written first, then the record, and only then can the task run: the note does not belong to a task
+	// until the record exists. If corrald dies after writing the note, the next addition uses the number and writes its
+	// own note.
 	first := len(p.flow.Tasks)
 	if in.Note != "" {
 		if err := p.spoolNote(first, in.Note); err != nil {
@@ -128,7 +128,7 @@ func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 	return api.AddedTasks{First: first + 1, Count: int(a.Count)}, nil
 }
 
-// close lets nothing more be added.
+// close closes the run to further additions.
 func (d *driver) close() (corral.Run, error) {
 	if d.state.plan.grown == nil {
 		const why = "run %d has a workflow: it ends by itself and cannot be closed"

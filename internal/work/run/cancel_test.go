@@ -11,13 +11,13 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A cancellation that comes between the reading of a run's row and the start of its driver.
+// The run is cancelled between the reading of its row and the start of its driver.
 func TestCancelBeforeDriverStarts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
 		w := newWorld(t, c)
 		defer w.stop()
-		synctest.Wait() // its manager has looked for runs to drive
+		synctest.Wait() // the manager has looked for runs to drive
 		p, err := w.prepare(api.NewRun{Workflow: document(fan(3, 1)...)})
 		if err != nil {
 			t.Fatal(err)
@@ -38,14 +38,14 @@ func TestCancelBeforeDriverStarts(t *testing.T) {
 	})
 }
 
-// Tasks that a cancelled run got back are never released: the driver must not wait for the time at
-// which they could be, for that is over.
+// Tasks returned to a cancelled run are never released: the driver must not wait for their release time, which has
+// passed.
 func TestCancellingWaitsForWorkersOnly(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s := newState(mustPlan(t, mustOptions("none"), spec{ID: "one"}, spec{ID: "two"}))
 	s.x.Release(now, execution.Offer{})
-	s.x.Apply(execution.Record{Returned: &execution.Giveback{Seqs: []int64{1}}}) // one may be released, two is out
+	s.x.Apply(execution.Record{Returned: &execution.Giveback{Seqs: []int64{1}}}) // only task one may be released
 	d := &driver{queue: newSimCluster(), state: s, progress: &progress{}}
 	d.scripts = newScripter(asLocal(t), s.plan, nil)
 	d.progress.row.Tasks = s.x.Counts()

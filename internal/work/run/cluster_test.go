@@ -24,10 +24,10 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// Tests with the embedded personal cluster: its dispatcher behind a real socket, its workers, and tasks
-// that are real processes.
+// These tests use the embedded personal cluster: its dispatcher behind a real socket, its workers, and real processes
+// as tasks.
 
-// TestMain lets the test binary be a worker: a process that a test can kill.
+// TestMain lets the test binary act as a worker: a process that a test can kill.
 func TestMain(m *testing.M) {
 	if address := os.Getenv("RUN_TEST_WORKER"); address != "" {
 		if _, err := worker.Run(context.Background(), slog.New(slog.DiscardHandler), workerConfig("killed", address)); err != nil {
@@ -46,14 +46,14 @@ func workerConfig(id, address string) worker.Config {
 	}
 }
 
-// An embedded cluster is a dispatcher behind a Unix socket; as Clusters it knows no other.
+// An embedded cluster is a dispatcher behind a Unix socket. It is a Clusters that contains only itself.
 type embedded struct {
 	socket string
 	d      *dispatch.Dispatcher
 	stop   func()
 }
 
-// terms are ones that a busy machine keeps.
+// terms are long enough for a busy machine.
 var terms = dispatch.Config{Lease: 5 * time.Minute, Heartbeat: 2 * time.Second}
 
 func newEmbedded(t testing.TB, socket string) *embedded {
@@ -72,7 +72,7 @@ func newEmbedded(t testing.TB, socket string) *embedded {
 	return e
 }
 
-// socketPath is short: the path of a socket has at most 107 bytes.
+// socketPath returns a short path: the path of a socket has at most 107 bytes.
 func socketPath(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {
@@ -117,7 +117,7 @@ func (e *embedded) worker(t testing.TB, id string) {
 	})
 }
 
-// process starts a worker as a process of its own.
+// process starts a worker as a separate process.
 func (e *embedded) process(t *testing.T) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), "RUN_TEST_WORKER=unix:"+e.socket)
@@ -132,14 +132,14 @@ func (e *embedded) process(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// realWorld is a world whose tasks take real time.
+// realWorld returns a world whose tasks take real time.
 func realWorld(t testing.TB, clusters Clusters) *world {
 	w := newWorld(t, clusters)
 	w.limit = 3 * time.Minute
 	return w
 }
 
-// sh is a command of a task.
+// sh returns the command of a task that runs a shell script.
 func sh(script string) []string { return []string{"sh", "-c", script} }
 
 func (w *world) log(id corral.RunID, task string, attempt int, which string) string {
@@ -241,7 +241,7 @@ func TestWorkerKilledInMidTask(t *testing.T) {
 	begun := filepath.Join(t.TempDir(), "begun")
 	script := fmt.Sprintf("if mkfifo %[1]s; then exec cat %[1]s; fi; echo done > out", begun)
 	row := w.create(api.NewRun{Workflow: document(spec{ID: "long", Out: []string{"out"}, Argv: sh(script), Seconds: 1})})
-	pipe, err := openPipe(t, begun) // its reader is the first attempt
+	pipe, err := openPipe(t, begun) // the first attempt reads it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestWorkerKilledInMidTask(t *testing.T) {
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	e.worker(t, "killed") // which has nothing of what its former self had; that of one who stays away its lease would keep
+	e.worker(t, "killed") // without the jobs of its predecessor; if it did not come back, its lease would keep them
 	row = w.awaitOver(row.ID)
 	if row.State != corral.RunSucceeded || row.Report.Requeued != 1 || row.Report.RetriesUsed != 0 {
 		t.Fatalf("run is %s: %s, report %+v", row.State, row.Reason, row.Report)
@@ -263,7 +263,7 @@ func TestWorkerKilledInMidTask(t *testing.T) {
 	}
 }
 
-// openPipe opens a pipe that a task makes and reads, when it does.
+// openPipe waits for a task to create a pipe, and opens it for writing.
 func openPipe(t *testing.T, path string) (*os.File, error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -281,8 +281,8 @@ func openPipe(t *testing.T, path string) (*os.File, error) {
 	}
 }
 
-// corrald is gone in mid-run, dispatcher and all, and comes back on the same store and directory. The
-// worker goes on meanwhile; no task runs twice.
+// corrald and its dispatcher die during a run, and restart with the same store and directory. The worker continues
+// meanwhile; no task runs twice.
 func TestRestartWithRealWorkers(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// TestClusterings: how the option says it, tasks are released in jobs.
+// TestClusterings: the option determines how tasks are released in jobs.
 func TestClusterings(t *testing.T) {
 	t.Parallel()
 	tasks := []spec{{ID: "a", Seconds: 60}, {ID: "b", Seconds: 60, After: []string{"a"}}, {ID: "c", Seconds: 30},
@@ -41,8 +41,8 @@ func TestClusterings(t *testing.T) {
 	}
 }
 
-// TestJobsArePartedWhenTheSupplyShrinks: a job of four hours was released for a pilot that does not come. A worker that has
-// the time for two of its tasks gets those, though nothing else happens.
+// TestJobsArePartedWhenTheSupplyShrinks: a job of four hours was released for a pilot that does not start. A worker
+// with enough time for two of its tasks gets these two without any other event.
 func TestJobsArePartedWhenTheSupplyShrinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster()

@@ -11,36 +11,35 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A driver drives one run. All its fields belong to the goroutine of drive, except for the channels.
+// A driver drives one run. All its fields except the channels belong to the goroutine of drive.
 //
-// It is a loop of step and wait. A step does all that can be done at one instant: it applies what the cluster
-// told, looks once a second at what the cluster offers, releases what may run, and saves progress. Then it waits
-// for mail, for a question, or for the next instant at which something is due; an error is retried at the next
-// look. What must not be lost is in the journal before a step sees it, so a driver may be killed anywhere.
+// Its goroutine alternates step and wait. A step does everything that can be done at one time: it applies the cluster's
+// reports, requests the cluster's offer once a second, releases tasks, and saves progress. Then the driver waits for
+// mail, for a request, or for the next time at which something is due; an error is retried at the next look. Data that
+// must not be lost is in the journal before a step sees it, so a driver may be killed at any time.
 type driver struct {
 	lg       *slog.Logger
 	clusters Clusters
 	progress *progress
 
-	prepared   *plan // nil: it is read from the run's directory
+	prepared   *plan // nil: read it from the run's directory
 	state      *state
 	sink       *sink
 	scripts    *scripter
-	queue      Queue           // nil: the run is not attached yet
-	noQueue    string          // why not
-	cancelling bool            // the queue was told
-	rescued    string          // what the reason of its end says of a rescue file
-	watch      execution.Watch // over what the cluster offers, and whether the run has stalled
+	queue      Queue           // nil: the run is not yet attached
+	noQueue    string          // why queue is nil
+	cancelling bool            // the queue has been told to cancel the jobs
+	rescued    string          // the mention of a rescue file in the reason for the run's end
+	watch      execution.Watch // the cluster's offer, and the stall clock
 
-	asks   chan func(*driver) // to be called by the goroutine, once it knows all that the cluster told
+	asks   chan func(*driver) // functions for the goroutine to call, once it has applied all mail
 	cancel chan struct{}      // holds a token once the row is CANCELLING
-	gone   chan struct{}      // closed when the run is driven no longer, and the manager knows
+	gone   chan struct{}      // closed when the driver has ended and the manager has removed it
 }
 
-// drive drives the run until it is over, or until ctx ends: then everything stays as it is for the
-// next start.
+// drive drives the run until it is over or ctx ends. If ctx ends, everything remains unchanged for the next start.
 func (d *driver) drive(ctx context.Context) {
-	d.progress.reread(ctx) // it may have been cancelled before this driver could be told
+	d.progress.reread(ctx) // it may have been cancelled before this driver existed
 	if err := d.open(ctx); err != nil {
 		if ctx.Err() == nil {
 			d.progress.abandon(ctx, err)
@@ -61,11 +60,11 @@ func (d *driver) drive(ctx context.Context) {
 	}
 }
 
-// open brings the run's state back. The queue comes later, with the first look, because a cluster may not have one yet.
+// open restores the run's state. The first look attaches the queue, because a cluster may not have one yet.
 func (d *driver) open(ctx context.Context) error {
 	row := d.progress.row
 	if err := parcel.Sweep(row.Dir); err != nil {
-		d.lg.Warn("parcels of a corrald before are left", "error", err)
+		d.lg.Warn("removing parcels of an earlier corrald", "error", err)
 	}
 	state, journal, err := openState(ctx, d.lg, row, d.prepared, time.Now())
 	if err != nil {
@@ -81,15 +80,15 @@ func (d *driver) open(ctx context.Context) error {
 	return nil
 }
 
-// detach lets go of the cluster. It is only for a run that is over, because it ends what workers run.
-// When corrald stops they go on; the closed journal refuses their results until its next start.
+// detach detaches the run from the cluster. It is only for a run that is over, because it ends the run's tasks on
+// workers. When corrald stops, tasks continue; the closed journal refuses their results until the next start.
 func (d *driver) detach() {
 	if d.queue != nil {
 		d.queue.Detach(d.progress.row.ID)
 	}
 }
 
-// step does all there is to do at now and reports whether the run is over.
+// step does everything that is due at now and reports whether the run is over.
 func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 	d.read()
 	looked := d.watch.Due(now)
@@ -124,12 +123,12 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 	return over
 }
 
-// read applies what the cluster told and how scripts ended.
+// read applies the cluster's reports and the ends of scripts.
 func (d *driver) read() {
 	mail := d.sink.mail.empty()
 	for _, rec := range mail {
 		over := d.state.apply(rec)
-		d.kill() // first: the sink must know what the cluster may still assign
+		d.kill() // before the sink forgets jobs that the cluster may still assign
 		d.sink.over(over)
 		if rec.Assigned != nil {
 			d.watch.Move()
@@ -141,7 +140,7 @@ func (d *driver) read() {
 	}
 }
 
-// kill has the jobs killed that are not wanted any more. Before the run is attached they stay where they are.
+// kill cancels jobs that are no longer wanted. Before the run is attached, they remain pending.
 func (d *driver) kill() {
 	if d.queue == nil {
 		return
@@ -151,15 +150,15 @@ func (d *driver) kill() {
 	}
 }
 
-// look asks what the cluster has to offer, attaches the run if that is still to be done, and records what is new. News
-// that the journal refuses is applied all the same: it is found out again after a restart. A cluster that cannot be
-// asked keeps its last offer.
+// look requests the cluster's offer, attaches the run if necessary, and records news. News that the journal refuses is
+// applied nevertheless, because it will be found again after a restart. If the request fails, the last offer remains
+// valid.
 func (d *driver) look(ctx context.Context, now time.Time) {
 	d.watch.Look(now)
 	d.attach()
 	offer, err := d.clusters.Offer(ctx, d.progress.row.Cluster)
-	if err != nil && corral.KindOf(err) != corral.NotFound { // a cluster that is gone offers nothing
-		d.lg.Warn("asking what the cluster offers", "error", err)
+	if err != nil && corral.KindOf(err) != corral.NotFound { // a removed cluster offers nothing
+		d.lg.Warn("requesting the cluster's offer", "error", err)
 		return
 	}
 	d.watch.Offer = offer
@@ -168,15 +167,16 @@ func (d *driver) look(ctx context.Context, now time.Time) {
 		return
 	}
 	if err := d.sink.journal.append(news...); err != nil {
-		d.lg.Warn("what the cluster offers is not in the journal", "error", err)
+		d.lg.Warn("recording the cluster's offer in the journal", "error", err)
 	}
 	for _, rec := range news {
 		d.state.apply(rec)
 	}
 }
 
-// attach takes the cluster's queue and tells it of the jobs that may be running since before a restart. A cluster that
-// is not ready has no queue; the reason is shown as what the run lacks, and the next look tries again.
+// attach attaches the run to the cluster's queue and reports to it the jobs that may have been running since before a
+// restart. A cluster that is not ready does not have a queue; the reason is shown as the run's shortage, and the next
+// look tries again.
 func (d *driver) attach() {
 	if d.queue != nil {
 		return
@@ -196,8 +196,8 @@ func (d *driver) attach() {
 	d.kill()
 }
 
-// submit hands the cluster what is ready. The sink must know the jobs first, because the cluster may assign one before
-// Submit returns. A workflow may have 100,000 tasks that are ready at once: they are completed and handed over in
+// submit submits ready jobs to the cluster. The sink must know the jobs first, because the cluster may assign one
+// before Submit returns. A workflow may have 100,000 tasks that are ready at once: they are completed and submitted in
 // parts, so that the first ones start while the others are still being prepared.
 func (d *driver) submit(now time.Time) {
 	if d.queue == nil {
@@ -212,16 +212,16 @@ func (d *driver) submit(now time.Time) {
 	}
 }
 
-// split takes jobs of several tasks back that no worker has the time for any more: what is returned is released again,
-// in smaller ones.
+// split takes back jobs of several tasks for which no worker has enough time any more: their tasks are released again
+// in smaller jobs.
 func (d *driver) split() {
 	if seqs, _ := execution.Misfits(d.state.x, d.watch.Offer); len(seqs) > 0 && d.queue != nil {
 		d.queue.Withdraw(d.progress.row.ID, seqs)
 	}
 }
 
-// wait sleeps until there may be something to do. A question is answered here, by the goroutine that owns the state,
-// and only after all mail has been read: whoever asks after the end of a task must see it.
+// wait sleeps until something may be due. It answers requests in the goroutine that owns the state, and only after
+// reading all mail: a request made after the end of a task must see that end.
 func (d *driver) wait(ctx context.Context, now time.Time) {
 	select {
 	case <-ctx.Done():
@@ -242,7 +242,7 @@ func (d *driver) next() time.Time {
 		next = earlier(next, d.progress.saveAt)
 	}
 	if d.progress.row.State != corral.RunRunning || d.queue == nil {
-		return next // nothing is released
+		return next // jobs are not released
 	}
 	if at, ok := d.state.x.Next(); ok {
 		next = earlier(next, at)
@@ -258,8 +258,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// judge compares what was submitted with what the cluster has to offer, and tells when the run is expected to end.
-// Without its journal the run gets no further, whatever there is.
+// judge compares the submitted jobs with the cluster's offer, and notes the expected end of the run. Without a writable
+// journal the run cannot continue, whatever the offer.
 func (d *driver) judge(now time.Time) {
 	short := execution.Shortage{What: d.noQueue}
 	if err := d.sink.journal.check(now); err != nil {
@@ -270,16 +270,16 @@ func (d *driver) judge(now time.Time) {
 	d.watch.Judge(now, short)
 	var end time.Time
 	if execution.Takes(d.state.x) {
-		d.watch.Move() // an open run waits for workers as it waits for tasks
+		d.watch.Move() // an open run may wait for workers, as for tasks
 	} else if short.What == "" {
 		end, _ = d.state.x.Ends(now, d.watch.Offer.CPUs)
 	}
 	d.progress.notes.expect(d.progress.row.ID, end)
 }
 
-// stepCancelling has the run's jobs killed and ends the run when none is left.
+// stepCancelling cancels the run's jobs and ends the run when none is left.
 func (d *driver) stepCancelling(ctx context.Context) (over bool) {
-	d.watch.Move() // nothing is released any more, so nothing is stuck
+	d.watch.Move() // no more jobs are released, so the run cannot stall
 	d.scripts.stop()
 	if d.queue != nil && !d.cancelling {
 		d.cancelling = true
@@ -288,7 +288,7 @@ func (d *driver) stepCancelling(ctx context.Context) (over bool) {
 	if d.queue != nil && d.state.x.Jobs() > 0 {
 		return false
 	}
-	if execution.Takes(d.state.x) { // a run that was cancelled is closed, also if it is resumed
+	if execution.Takes(d.state.x) { // a cancelled run is closed, and remains so if it is resumed
 		if _, err := d.close(); err != nil {
 			d.lg.Warn("closing a cancelled run", "error", err)
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// doneBefore is why a task of a new run does not run.
+// doneBefore is the reason why a task of a new run does not run.
 const doneBefore = "done before"
 
-// DryRun says what a run of this request would do, with what the cluster offers now. What is wrong with the request is
-// the same error as with Prepare; nothing is made.
+// DryRun reports what a run for this request would do, given the cluster's current offer. It returns the same errors as
+// Prepare, but creates nothing.
 func (m *Manager) DryRun(ctx context.Context, cluster corral.Cluster, r api.NewRun, flow *workflow.Workflow) (
 	api.DryRun, error,
 ) {

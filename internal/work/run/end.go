@@ -24,13 +24,13 @@ func (d *driver) finish(ctx context.Context) (over bool) {
 	return d.end(ctx, corral.RunSucceed, verdict.Abort)
 }
 
-// end writes the run's last files and moves its row. It reports whether the run is over: it is not if the store
-// could not be written, which is tried again, or if the run was cancelled meanwhile.
+// end writes the run's last files and moves its row. It reports whether the run is over. It is not over if writing to
+// the store failed, which is tried again, or if the run was cancelled meanwhile.
 func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (over bool) {
 	created := d.progress.row.CreatedAt
 	report := d.state.report(created)
 	if move != corral.RunSucceed {
-		if d.rescued == "" { // the store may refuse, and be asked again
+		if d.rescued == "" { // if the store fails, end is called again
 			d.rescued = d.rescue()
 		}
 		reason += d.rescued
@@ -38,14 +38,14 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 	if err := d.state.writeFiles(ctx, d.progress.db, created, report); err != nil {
 		d.lg.Warn("writing the run's report", "error", err)
 	}
-	d.state.dropDone(time.Now()) // what is done is run again only while the run goes on
+	d.state.dropDone(time.Now()) // tasks that are done can be retried only while the run is active
 	err := d.progress.end(ctx, move, reason, d.state.x, report)
 	if err == nil {
 		d.lg.Info("run is over", "move", move, "reason", reason)
 		return true
 	}
 	if corral.KindOf(err) == corral.Conflict && d.progress.row.State == corral.RunRunning {
-		d.progress.cancelled(ctx) // the only move of a running run that is not ours
+		d.progress.cancelled(ctx) // the only move of a running run that others make
 		return false
 	}
 	d.lg.Error("ending the run", "error", err)
@@ -53,8 +53,8 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 	return false
 }
 
-// writeFiles adds to the report what only the store knows, the sites to which files travelled, and leaves it, the
-// workflow as it was executed, and its profile in the run's directory. A run of which no task ran has none of them.
+// writeFiles adds to the report the sites to which files were transferred, which only the store knows. It writes the
+// report, the executed workflow and its profile to the run's directory. If no task ran, it writes nothing.
 func (s *state) writeFiles(ctx context.Context, of store.Owner, createdAt time.Time, report *corral.RunReport) error {
 	if report == nil {
 		return nil
@@ -73,7 +73,8 @@ func (s *state) writeFiles(ctx context.Context, of store.Owner, createdAt time.T
 		writeProfile(l.path(profileFile), executed, sites, s.traces()), s.writeIndex(l))
 }
 
-// writeIndex writes the index of a run that is over. An open run, whose index would lack what was added, has none.
+// writeIndex writes the index of a run that is over. An open run does not have one, because it would lack the
+// properties of added tasks.
 func (s *state) writeIndex(l layout) error {
 	if s.plan.grown != nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// apart refuses a workflow in which a file that a task names is within another. A folder that a worker sends back may
-// have symbolic links that lead anywhere on this machine, and a name through one of them would be read, or written,
-// there. Whoever has no folder here, and so is perhaps not to see this machine's files, gets no such names.
+// apart refuses a workflow in which one file is inside another, as a/b is inside a. A folder returned by a worker may
+// contain symbolic links to any place on this machine, and a file name through such a link would be read or written
+// there. A user without a source folder here may not be allowed to see this machine's files, so such names are refused.
 func apart(flow *workflow.Workflow) error {
 	names := map[string]string{} // :: file → a task that names it
 	for i := range flow.Tasks {
@@ -28,8 +28,8 @@ func apart(flow *workflow.Workflow) error {
 		for folder := path.Dir(name); name != "."; folder = path.Dir(folder) {
 			if names[folder] != "" {
 				return corral.ErrorAt(corral.Invalid, "workflow",
-					"task %s names %s, which is within the folder %s of task %s: "+
-						"without source_dir a name may not be within another", task, name, folder, names[folder])
+					"task %s names %s, which is inside the folder %s of task %s: "+
+						"without source_dir, a name must not be inside another", task, name, folder, names[folder])
 			}
 			if folder == "." || folder == "/" {
 				break

@@ -25,29 +25,29 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// An open run has a plan that grows by the additions in its journal. What tasks run is in these records, but for their
-// notes, which are files of the run's data: so a note travels to workers as any input does.
+// An open run has a plan that grows by the additions in its journal. These records contain the commands of the tasks.
+// Their notes are files in the run's data, so that a note is transferred to workers like any input.
 
-// notesDir is the folder of notes in a run's data. A note is called after the first task that has it.
+// notesDir is the folder of notes in a run's data. A note is named after the first task that uses it.
 const notesDir = "notes"
 
-// A grown is what the tasks of an open run are, in the order in which they were added.
+// A grown describes the tasks of an open run, in the order in which they were added.
 type grown struct {
 	groups   []group
-	keys     map[string]once // :: idempotency key → what was added under it
-	unless   []int           // exit statuses that no retry follows
-	priority int             // of the run
-	usual    time.Duration   // runtime of a task of which nothing is said
-	swept    time.Time       // when spent notes were looked for last
+	keys     map[string]once // :: idempotency key → the addition made with it
+	unless   []int           // exit statuses after which a task is not retried
+	priority int             // priority of the run
+	usual    time.Duration   // default runtime
+	swept    time.Time       // time of the last search for spent notes
 }
 
-// A group is tasks that were added together and are alike.
+// A group consists of similar tasks that were added together.
 type group struct {
 	first, count int
 	body
 }
 
-// A body is what tasks of an addition run. It is in journals, which outlive versions of corrald.
+// A body describes what the tasks of an addition run. It is in journals, which outlive versions of corrald.
 type body struct {
 	Name       string            `json:"n,omitempty"`
 	Argv       []string          `json:"c"`
@@ -59,16 +59,16 @@ type body struct {
 	Array      bool              `json:"arr,omitempty"`
 	Attributes map[string]string `json:"at,omitempty"`
 	Key        string            `json:"k,omitempty"` // of the request
-	Request    string            `json:"q,omitempty"` // digest of it
+	Request    string            `json:"q,omitempty"` // digest of the request
 }
 
-// A once is what was added by a request with a key.
+// A once records the addition made by a request with a key.
 type once struct {
 	request string
 	added   api.AddedTasks
 }
 
-// newOpenPlan is the plan of an open run as it begins.
+// newOpenPlan returns the plan of a new open run.
 func newOpenPlan(name string, o corral.RunOptions) (*plan, error) {
 	unless, err := execution.ExitStatuses(o.RetryUnless)
 	if err != nil {
@@ -86,19 +86,19 @@ func newOpenPlan(name string, o corral.RunOptions) (*plan, error) {
 	}, nil
 }
 
-// noteOf is the name of a note in the run's data.
+// noteOf returns the name of a note in the run's data.
 func noteOf(first int) string { return notesDir + "/" + execution.TaskID(first) }
 
-// grow adds the tasks of an addition to the plan. It must follow those before it.
+// grow adds the tasks of an addition to the plan. The addition must follow the previous ones.
 func (p *plan) grow(a *execution.Addition) error {
 	if p.grown == nil || int(a.First) != len(p.flow.Tasks) {
-		return errors.New("it does not follow what was added before")
+		return errors.New("it does not follow the previous addition")
 	}
 	g := group{first: int(a.First), count: int(a.Count)}
 	if err := json.Unmarshal(a.Body, &g.body); err != nil {
 		return err
 	}
-	// The task is the same for all of them but for its id, and shares its words with the record.
+	// All tasks are equal except for their ids, and share their strings with the record.
 	t := workflow.Task{
 		Name: g.Name, Argv: g.Argv, Resources: a.Needs, Estimate: time.Duration(a.Estimate) * time.Millisecond,
 		Retries: &a.Retries, Timeout: time.Duration(g.Limit), Env: map[string]string{},
@@ -121,16 +121,16 @@ func (p *plan) grow(a *execution.Addition) error {
 	return nil
 }
 
-// added are the numbers of a group's tasks, as its request was answered.
+// added returns the numbers of a group's tasks, in the form of the answer to its request.
 func (g *group) added() api.AddedTasks { return api.AddedTasks{First: g.first + 1, Count: g.count} }
 
-// of returns the group that a task is in.
+// of returns the group that contains a task.
 func (g *grown) of(task int) *group {
 	k := sort.Search(len(g.groups), func(k int) bool { return g.groups[k].first > task })
 	return &g.groups[k-1]
 }
 
-// complete adds to a task what a workflow's tasks do not have.
+// complete sets the properties of a task that the tasks of a workflow do not have.
 func (g *group) complete(t *execution.Task) {
 	t.Dir, t.Env, t.Grace = g.Dir, slices.Clip(g.Env), time.Duration(g.Grace)
 	if g.Array {
@@ -141,7 +141,7 @@ func (g *group) complete(t *execution.Task) {
 	}
 }
 
-// tell adds to a task of a list what is to be said of one that was added.
+// tell adds the properties of an added task to its listing.
 func (g *group) tell(t *api.Task, i int, info *execution.TaskInfo) {
 	t.Grown = &api.Grown{
 		Number: i + 1, Name: g.Name, AddedAt: info.AddedAt, OverAt: info.OverAt, Attributes: g.Attributes,
@@ -151,34 +151,34 @@ func (g *group) tell(t *api.Task, i int, info *execution.TaskInfo) {
 	}
 }
 
-// snapshot is the workflow as it is now, for others than the goroutine that owns the plan.
+// snapshot returns the current workflow, for use outside the goroutine that owns the plan.
 func (p *plan) snapshot() *workflow.Workflow {
 	if p.grown == nil {
 		return p.flow
 	}
 	flow := *p.flow
 	flow.Tasks = slices.Clip(flow.Tasks)
-	if g, err := dag.New(len(flow.Tasks), nil); err == nil { // always: it has no edges
+	if g, err := dag.New(len(flow.Tasks), nil); err == nil { // never fails without edges
 		flow.Graph = g
 	}
 	return &flow
 }
 
-// openDocument is what stands in the directory of an open run for its workflow: a directory without one is not taken
-// for a run's.
+// openDocument returns the content of an open run's workflow file: a directory without this file is not recognized as a
+// run's.
 func openDocument(name string) []byte {
 	text, _ := json.Marshal(map[string]string{"name": name, "open": "its tasks are in the journal"})
 	return append(text, '\n')
 }
 
-// grownWorkflow is the document of an open run: its tasks as they are now, with what was measured of them.
+// grownWorkflow returns the document of an open run: its current tasks, with their measurements.
 func grownWorkflow(ctx context.Context, row corral.Run) (io.ReadCloser, error) {
 	s, err := readState(ctx, row)
 	if err != nil {
 		return nil, err
 	}
 	if len(s.plan.flow.Tasks) == 0 {
-		return nil, corral.Errorf(corral.NotFound, "run %d has no workflow: nothing was added to it yet", row.ID)
+		return nil, corral.Errorf(corral.NotFound, "run %d has no workflow: no tasks have been added to it", row.ID)
 	}
 	flow := s.plan.snapshot()
 	if report := s.report(row.CreatedAt); report != nil {
@@ -191,13 +191,13 @@ func grownWorkflow(ctx context.Context, row corral.Run) (io.ReadCloser, error) {
 	return io.NopCloser(&text), nil
 }
 
-// number finds a task of an open run by its id, which is its number.
+// number returns the index of a task of an open run, given its id, which is its number.
 func (p *plan) number(id string) (int, bool) {
 	n, err := strconv.Atoi(id)
 	return n - 1, err == nil && n >= 1 && n <= len(p.flow.Tasks) && execution.TaskID(n-1) == id
 }
 
-// addition makes the record of what is to be added next, or says why it cannot be.
+// addition makes the record of the next addition, or returns the reason why it cannot be made.
 func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 	first, count := len(p.flow.Tasks), max(1, in.Elements)
 	if count > execution.MostTasks-first {
@@ -224,7 +224,7 @@ func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 	return a, err
 }
 
-// estimate is how long a task is believed to run: a limit says only that it is not longer.
+// estimate returns the expected runtime of a task. A time limit is only an upper bound.
 func (g *grown) estimate(in *api.NewTask) execution.Msec {
 	estimate := time.Duration(in.Estimate)
 	if estimate == 0 {
@@ -236,24 +236,24 @@ func (g *grown) estimate(in *api.NewTask) execution.Msec {
 	return execution.Msec(max(estimate, shortest).Milliseconds())
 }
 
-// spoolNote writes the note of what is to be added. The file belongs to no task until the addition is in the journal:
-// the next addition uses the same name.
+// spoolNote writes the note of the next addition. The file does not belong to a task until the addition is in the
+// journal: until then, the next addition uses the same name.
 func (p *plan) spoolNote(first int, note string) error {
 	path := filepath.Join(p.dir, executor.DataDir, noteOf(first))
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.Remove(path) // a task may have an earlier file of that name open
+		err = os.Remove(path) // a task may have an earlier file of this name open
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.WriteFile(path, []byte(note), 0o600)
 	}
 	if err != nil {
-		return corral.ErrorAt(corral.Failed, "note", "keeping it in the run's directory: %w", err)
+		return corral.ErrorAt(corral.Failed, "note", "storing it in the run's directory: %w", err)
 	}
 	return nil
 }
 
-// dropNote removes a note that nothing needs.
+// dropNote removes a note that is not needed.
 func (p *plan) dropNote(first int) {
 	_ = os.Remove(filepath.Join(p.dir, executor.DataDir, noteOf(first)))
 }

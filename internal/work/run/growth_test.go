@@ -34,7 +34,7 @@ func values(tasks []*api.Task) (all []api.Task) {
 	return all
 }
 
-// listing lists all tasks of a state.
+// listing returns the listing of all tasks of a state.
 func listing(s *state) []api.Task {
 	c := Choice{Limit: 1 << 30}
 	all, _ := c.page(len(s.plan.flow.Tasks), func(i int) *api.Task {
@@ -44,7 +44,7 @@ func listing(s *state) []api.Task {
 	return values(all)
 }
 
-// TestMostTasks: what clients make of the number of a task, such as that of a job, is no other task's.
+// TestMostTasks: the numbers that clients derive from a task's number, such as a job's, do not collide.
 func TestMostTasks(t *testing.T) {
 	if execution.MostTasks != api.MaxOpenTasks {
 		t.Errorf("an execution has up to %d tasks, clients are told %d", execution.MostTasks, api.MaxOpenTasks)
@@ -56,7 +56,7 @@ func TestMostTasks(t *testing.T) {
 	}
 }
 
-// one asks for a task of a second.
+// one requests a task of one second.
 func one(after ...api.Wait) api.NewTask {
 	return api.NewTask{
 		Argv: []string{"true"}, Resources: corral.Resources{CPUs: 1}, TaskTimes: api.TaskTimes{Estimate: s(1)}, After: after,
@@ -77,7 +77,7 @@ func (w *world) open() corral.Run {
 	return w.create(api.NewRun{Open: true, WorkflowName: "mine"})
 }
 
-// awaitTasks returns when tasks are over.
+// awaitTasks returns when the tasks are over.
 func (w *world) awaitTasks(id corral.RunID, first, last int) {
 	w.Helper()
 	if err := AwaitTasks(asLocal(w), w.manager, id, Choice{Numbers: []Numbers{{first, last}}}); err != nil {
@@ -85,7 +85,7 @@ func (w *world) awaitTasks(id corral.RunID, first, last int) {
 	}
 }
 
-// An open run stays when nothing is left to do, and ends when it is closed.
+// An open run remains when all its tasks are over, and ends when it is closed.
 func TestOpenRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
@@ -104,7 +104,7 @@ func TestOpenRun(t *testing.T) {
 			t.Errorf("added %v, want %v", got, want)
 		}
 		w.awaitTasks(row.ID, 1, 4)
-		<-time.After(time.Hour) // in virtual time: longer than any patience
+		<-time.After(time.Hour) // in virtual time: longer than any stall limit
 		if row = w.run(row.ID); row.State != corral.RunRunning || row.Tasks.Done != 4 {
 			t.Fatalf("run is %s (%s), tasks %+v", row.State, row.Reason, row.Tasks)
 		}
@@ -122,7 +122,7 @@ func TestOpenRun(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(row.Dir, indexFile)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("an open run has an index: %v", err)
 		}
-		after, err := tasksOf(t, w.manager, row.ID) // from its directory
+		after, err := tasksOf(t, w.manager, row.ID) // read from its directory
 		if diff := cmp.Diff(tasks, after); err != nil || diff != "" {
 			t.Errorf("tasks of a run that is over (-before +after), %v:\n%s", err, diff)
 		}
@@ -133,7 +133,7 @@ func TestOpenRun(t *testing.T) {
 	})
 }
 
-// What was added is there after a restart, and a repetition of its request gets the same numbers.
+// After a restart, added tasks still exist, and a repeated request gets the same numbers.
 func TestOpenRunRestarts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
@@ -171,7 +171,7 @@ func TestOpenRunRestarts(t *testing.T) {
 	})
 }
 
-// What is refused changes nothing, and leaves no note.
+// A refused request changes nothing, and does not leave a note.
 func TestOpenRunRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, newSimCluster(oneWorker()))
@@ -199,7 +199,7 @@ func TestOpenRunRefuses(t *testing.T) {
 	})
 }
 
-// A cancelled run is closed. Resumed, it does what it has left, and ends.
+// A cancelled run is closed. When resumed, it runs the remaining tasks and ends.
 func TestCancelOpenRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
@@ -226,7 +226,7 @@ func TestCancelOpenRun(t *testing.T) {
 	})
 }
 
-// Tasks that are over may be tried again, and a cancelled one that waited waits again.
+// Tasks that are over may be retried, and a cancelled task that waited waits again.
 func TestRetryInOpenRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
@@ -278,8 +278,8 @@ func TestRetryInOpenRun(t *testing.T) {
 	})
 }
 
-// A task that no worker can take waits in an open run for one that can, however long, and costs nothing meanwhile:
-// virtual time would stand still beside a loop without a pause. When the run is closed, the clock of its stall begins.
+// In an open run, a task that no worker can take waits for one that can, without a time limit and without a busy loop,
+// which would stop virtual time. When the run is closed, its stall clock starts.
 func TestOpenRunThatLacksWorkers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, newSimCluster(oneWorker()))
@@ -303,7 +303,7 @@ func TestOpenRunThatLacksWorkers(t *testing.T) {
 	})
 }
 
-// Whoever waits for a task that its run has left behind hears of it, instead of waiting, or asking, for ever.
+// A request that waits for a task that was not over at the end of its run fails, instead of waiting or polling forever.
 func TestAwaitTasksOfARunThatIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, newSimCluster(oneWorker()))
@@ -328,7 +328,7 @@ func TestAwaitTasksOfARunThatIsOver(t *testing.T) {
 	})
 }
 
-// notes lists the notes that a run keeps.
+// notesIn lists the notes in a run's directory.
 func notesIn(t *testing.T, row corral.Run) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(row.Dir, executor.DataDir, notesDir))
@@ -341,8 +341,8 @@ func notesIn(t *testing.T, row corral.Run) (names []string) {
 	return names
 }
 
-// The note of a task that is done goes after a while, and that of an array with the last of its tasks. What is not done
-// keeps its note, and can be tried again. Nothing of that is lost with corrald.
+// The note of a task is removed some time after the task is done, and the note of an array some time after its last
+// task. Tasks that are not done keep their notes and can be retried. All this survives a restart of corrald.
 func TestSpentNotes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(&simWorker{id: "w1", cpus: 2, memoryMiB: 2048})
@@ -406,7 +406,7 @@ func TestSpentNotes(t *testing.T) {
 	})
 }
 
-// Whoever asks what has happened since a time is not told of what was over before.
+// A request for tasks since a time does not return tasks that were over before.
 func TestTasksSince(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
@@ -441,7 +441,7 @@ func TestTasksSince(t *testing.T) {
 			want   []string
 		}{
 			{Choice{}, []string{"1", "2", "3", "4"}},
-			{Choice{Since: since}, []string{"2", "3", "4"}}, // of what never began nobody knows whether it waits
+			{Choice{Since: since}, []string{"2", "3", "4"}}, // tasks that never began may still be waiting
 			{Choice{Since: since, States: done}, []string{"3"}},
 			{Choice{States: done}, []string{"1", "3"}},
 			{Choice{Since: since.Add(time.Hour), States: done}, nil},

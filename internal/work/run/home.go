@@ -16,21 +16,21 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
-// A home is the parent of the directories of runs that name none, and knows which directories, there or
-// elsewhere, are being prepared. A directory is reserved from choose until its run is started or given up, so
-// that it is neither given to two runs nor taken for one that a corrald before has left. Its methods may be
-// called from any goroutine.
+// A home is the parent of the directories of runs that do not name one, and knows which directories, there or
+// elsewhere, are being prepared. A directory is reserved from choose until its run is started or given up, so that it
+// is neither given to two runs nor mistaken for one left by an earlier corrald. Its methods may be called from any
+// goroutine.
 type home struct {
 	lg  *slog.Logger
 	dir string // absolute
 
 	mu        sync.Mutex       // guards preparing
-	preparing map[string]*plan // :: directory of a run that is not started yet → its plan, once that is made
+	preparing map[string]*plan // :: directory of a run that is not yet started → its plan, once made
 }
 
-// choose returns the directory of a run and reserves it: no other preparation gets it before release. A name of its own
-// has the workflow's name and the time, for people who look for it, and something random, because two runs may begin in
-// one second.
+// choose returns the directory of a run and reserves it: no other preparation gets it before release. The default name
+// contains the workflow's name and the time, for users who search for it, and random characters, because two runs may
+// begin in the same second.
 func (h *home) choose(dir, workflow string) (string, error) {
 	if dir == "" {
 		at := time.Now().UTC().Format("20060102T150405")
@@ -47,8 +47,8 @@ func (h *home) choose(dir, workflow string) (string, error) {
 	return dir, nil
 }
 
-// keep keeps the plan of a run that is prepared until it is started: to read a large workflow a second time would take
-// as long as the first.
+// keep keeps the plan of a prepared run until the run is started: reading a large workflow again would take as long as
+// the first time.
 func (h *home) keep(dir string, p *plan) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,8 +62,8 @@ func (h *home) release(dir string) {
 	delete(h.preparing, dir)
 }
 
-// started ends the reservation of the directory of a run that is known now, and removes its marker. It returns the plan
-// that was kept, nil for none.
+// started ends the reservation of the directory of a run whose row is stored, and removes its marker. It returns the
+// plan that was kept, or nil.
 func (h *home) started(l layout) (*plan, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +72,7 @@ func (h *home) started(l layout) (*plan, error) {
 	return p, l.finish()
 }
 
-// fileName makes a directory's name of a workflow's: letters, digits and a few signs, at most 40.
+// fileName derives a directory name from a workflow's name: at most 40 letters, digits and a few other characters.
 func fileName(workflow string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("._-", r) {
@@ -83,9 +83,9 @@ func fileName(workflow string) string {
 	return strings.TrimLeft(name[:min(len(name), 40)], ".-")
 }
 
-// make makes the parent. The directories in it have nothing to do with each other, and the file system should know
-// (atomicfile.Scatter): what one run deletes must not slow down the next. If anything is wrong with the parent, making
-// the run's directory says so.
+// make creates the parent. The directories in it are unrelated, and the file system gets a hint about this
+// (atomicfile.Scatter), so that deleting one run does not slow down the next. make ignores errors, because creating the
+// run's directory reports them.
 func (h *home) make() {
 	err := os.MkdirAll(h.dir, 0o700)
 	if err == nil {
@@ -96,12 +96,12 @@ func (h *home) make() {
 	}
 }
 
-// removeOrphans removes directories that were laid out here for runs without a row: corrald died between the
-// two. rows are all that there are, read after Manager.Run began.
+// removeOrphans removes directories that were laid out here for runs without a row, because corrald died between the
+// two steps. rows are all existing rows, read after Manager.Run began.
 func (h *home) removeOrphans(rows []corral.Run) {
 	entries, err := os.ReadDir(h.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		h.lg.Warn("run directories are not readable", "dir", h.dir, "error", err)
+		h.lg.Warn("reading the folder of run directories", "dir", h.dir, "error", err)
 	}
 	known := make(map[string]bool)
 	for _, row := range rows {
@@ -115,8 +115,8 @@ func (h *home) removeOrphans(rows []corral.Run) {
 	}
 }
 
-// removeOrphan removes a directory that is marked as unfinished, unless it is just being prepared. The lock
-// keeps its run from being started between the question and the answer.
+// removeOrphan removes a directory that is marked as unfinished, unless it is being prepared. The lock prevents its run
+// from being started between the check and the removal.
 func (h *home) removeOrphan(l layout) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,8 +124,8 @@ func (h *home) removeOrphan(l layout) {
 		return
 	}
 	if err := l.remove(); err != nil {
-		h.lg.Warn("directory of a run that was never created stays", "dir", l.dir, "error", err)
+		h.lg.Warn("removing the directory of a run that was never created", "dir", l.dir, "error", err)
 		return
 	}
-	h.lg.Info("directory of a run that was never created is removed", "dir", l.dir)
+	h.lg.Info("removed the directory of a run that was never created", "dir", l.dir)
 }

@@ -17,9 +17,10 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// An index is what people ask of the tasks of a run that is over, in columns by task: how each ended, and what its
-// log needs of the workflow. It is written when the run ends, since to read a workflow of 100,000 tasks and to replay
-// its journal takes seconds. It can be made again of these two, and a run without one is read from them.
+// An index contains, in columns by task, the data about a finished run's tasks that users request: how each ended, and
+// the parts of the workflow that its log needs. It is written when the run ends, because reading a workflow of 100,000
+// tasks and replaying its journal takes seconds. It can be rebuilt from these two, which are read for a run without an
+// index.
 type index struct {
 	IDs      []string
 	Argv     [][]string
@@ -33,21 +34,21 @@ type index struct {
 	Reasons  map[int32]string       // of the tasks that have one
 	Causes   map[int32]string       // likewise
 	Changed  map[int32][]string     // inputs, of the tasks that have changed some
-	Streams  map[int32]indexStreams // of those whose streams have names of their own, or are outputs
+	Streams  map[int32]indexStreams // of tasks whose streams have names in the workflow or are outputs
 
-	listed func() []api.Task // its listing, made once: it is asked for page by page
+	listed func() []api.Task // its listing, made once because it is requested page by page
 }
 
-// indexStreams are what a task calls its output streams, and whether they are outputs.
+// indexStreams holds the names of a task's output streams, and whether they are outputs.
 type indexStreams struct {
 	Stdout, Stderr             string
 	StdoutOutput, StderrOutput bool
 }
 
-// maxIndexBytes is more than the index of a workflow of two million tasks takes.
+// maxIndexBytes exceeds the size of the index of a workflow of two million tasks.
 const maxIndexBytes = 2 << 30
 
-// indexOf makes the index of a state.
+// indexOf returns the index of a state.
 func indexOf(s *state) *index {
 	n := len(s.plan.flow.Tasks)
 	x := &index{
@@ -85,7 +86,7 @@ func indexOf(s *state) *index {
 	return x
 }
 
-// write writes the index in place of the one before.
+// write writes the index, replacing the previous one.
 func (x *index) write(l layout) error {
 	var text bytes.Buffer
 	if err := gob.NewEncoder(&text).Encode(x); err != nil {
@@ -94,7 +95,7 @@ func (x *index) write(l layout) error {
 	return atomicfile.Replace(l.path(indexFile), text.Bytes(), 0o600)
 }
 
-// forgetIndex removes the index of a run that goes on.
+// forgetIndex removes the index of a run that continues.
 func forgetIndex(l layout) error {
 	if err := os.Remove(l.path(indexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return corral.ErrorAt(corral.Failed, "dir", "removing the index of the run's tasks: %w", err)
@@ -102,7 +103,8 @@ func forgetIndex(l layout) error {
 	return nil
 }
 
-// readIndex reads the index of a run; nil if it has none, or one that is damaged or of another number of tasks.
+// readIndex reads the index of a run. It returns nil if the index is missing, damaged, or for a different number of
+// tasks.
 func readIndex(row corral.Run) *index {
 	text, err := input.ReadFile(layout{row.Dir}.path(indexFile), maxIndexBytes)
 	if err != nil {
@@ -116,7 +118,7 @@ func readIndex(row corral.Run) *index {
 	return x
 }
 
-// whole reports whether the index is of n tasks, and all that it names is there.
+// whole reports whether the index has n tasks and is consistent.
 func (x *index) whole(n int) bool {
 	for _, size := range []int{len(x.IDs), len(x.Argv), len(x.States), len(x.Attempts), len(x.Workers), len(x.Exits),
 		len(x.Started), len(x.Ended)} {
@@ -128,7 +130,7 @@ func (x *index) whole(n int) bool {
 		!slices.ContainsFunc(x.States, func(s uint8) bool { return int(s) >= len(corral.TaskStates) })
 }
 
-// listing describes all tasks, in the order of the workflow.
+// listing returns the listing of all tasks, in the order of the workflow.
 func (x *index) listing() []api.Task {
 	all := make([]api.Task, len(x.IDs))
 	for i := range all {
@@ -145,7 +147,7 @@ func (x *index) listing() []api.Task {
 	return all
 }
 
-// task tells what the log of a task needs.
+// task returns the data that the log of a task needs.
 func (x *index) task(run corral.RunID, id string) (logged, error) {
 	i := slices.Index(x.IDs, id)
 	if i < 0 {
@@ -159,18 +161,18 @@ func (x *index) task(run corral.RunID, id string) (logged, error) {
 	}, nil
 }
 
-// indexKept is how long an index stays in memory: a list of many tasks is asked for page by page.
+// indexKept is the time for which an index stays in memory: a list of many tasks is requested page by page.
 const indexKept = 10 * time.Second
 
-// indexes remember the index that was read last. Their methods may be called from any goroutine.
+// indexes caches the index that was read last. Its methods may be called from any goroutine.
 type indexes struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	of    corral.RunID
 	ended time.Time
 	index *index
 }
 
-// get returns the index of a run that is over, nil if there is none.
+// get returns the index of a run that is over, or nil if it has none.
 func (m *indexes) get(row corral.Run) *index {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,15 +19,14 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// The journal is a file of lines: the CRC-32 (Castagnoli) of a record's compact JSON in eight hex
-// digits, a space, that JSON. It only grows: at some 250 bytes for each task of a workflow it needs no
-// compaction (100,000 tasks: about 25 MB).
+// The journal is a file of lines: the CRC-32 (Castagnoli) of a record's compact JSON in eight hex digits, a space, and
+// the JSON. It only grows: with about 250 bytes per task, it does not need compaction (100,000 tasks: about 25 MB).
 //
-// A batch is one write(2), so it survives the death of the process as soon as append has returned;
-// there is no fsync, because what it must survive is killed processes, not a loss of power.
+// A batch is one write(2), so it survives the death of the process as soon as append has returned. There is no fsync,
+// because the journal must survive killed processes, not a loss of power.
 
-// lineMax bounds a line: a clustered job of 100,000 tasks stays below it, and a damaged file cannot
-// make the reader take more memory than this.
+// lineMax is the maximum length of a line: a clustered job of 100,000 tasks stays below it, and a damaged file cannot
+// make the reader use more memory.
 const lineMax = 8 << 20
 
 var (
@@ -37,20 +36,19 @@ var (
 	errClosed = errors.New("the run's journal is closed")
 )
 
-// journal appends records to an open file. Its methods may be called from any goroutine. Records go to a place that the
-// journal itself remembers, not to the file's end, so that a write that failed half way is overwritten by the next.
+// journal appends records to an open file. Its methods may be called from any goroutine. Records are written at an
+// offset that the journal remembers, not at the file's end, so that the next write overwrites one that failed halfway.
 type journal struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	file *os.File   // nil: closed
-	end  int64      // just behind the last whole batch
-	torn int        // how many bytes the last write had that failed; 0: the last did not
+	end  int64      // offset after the last complete batch
+	torn int        // size of the last write if it failed; 0: it succeeded
 	buf  bytes.Buffer
 }
 
-// openJournal opens the journal at path, made if there is none, and calls replay for each record in
-// it. If a record is bad, because its write was interrupted or the file was damaged, it and all behind
-// it are moved to a file of their own beside the journal, and cut is true: records that were acted
-// upon may be missing.
+// openJournal opens or creates the journal at path, and calls replay for each record in it. If a record is bad, because
+// its write was interrupted or the file was damaged, this record and all after it are moved to a separate file beside
+// the journal, and cut is true: records that have had effects may be missing.
 func openJournal(
 	lg *slog.Logger, path string, now time.Time, replay func(execution.Record),
 ) (j *journal, cut bool, err error) {
@@ -62,7 +60,7 @@ func openJournal(
 	if errors.Is(bad, errBad) {
 		cut = true
 		kept := fmt.Sprintf("%s.bad-%s", path, now.UTC().Format("20060102T150405.000"))
-		lg.Warn("journal is cut off at its last good record",
+		lg.Warn("cutting the journal off after its last good record",
 			"journal", path, "reason", bad, "offset", good, "kept", kept)
 		bad = quarantine(f, good, kept)
 	}
@@ -73,8 +71,8 @@ func openJournal(
 	return &journal{file: f, end: good}, cut, nil
 }
 
-// readJournal calls replay for each record of r up to the first that is bad, and returns the offset
-// behind the last good one. An error is errBad, or r's own.
+// readJournal calls replay for each record of r up to the first bad one, and returns the offset after the last good
+// one. An error is errBad or an error of r.
 func readJournal(r io.Reader, replay func(execution.Record)) (good int64, err error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
@@ -96,7 +94,7 @@ func readJournal(r io.Reader, replay func(execution.Record)) (good int64, err er
 	}
 }
 
-// readLine is ReadBytes('\n') that gives up on a line longer than lineMax. The line is valid until the next call.
+// readLine is like ReadBytes('\n'), but fails on a line longer than lineMax. The line is valid until the next call.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -114,8 +112,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// decode reads one line, and refuses it unless its checksum is right: a record that was damaged must not change the
-// state.
+// decode decodes one line, and refuses it unless its checksum is correct: a damaged record must not change the state.
 func decode(line []byte) (execution.Record, error) {
 	const head = 9 // eight hex digits and a space
 	var rec execution.Record
@@ -133,12 +130,10 @@ func decode(line []byte) (execution.Record, error) {
 	return rec, json.Unmarshal(body, &rec)
 }
 
-// checksum is the CRC-32 of a record's JSON. Castagnoli's polynomial is the one that processors have an instruction
-// for.
+// checksum returns the CRC-32 of a record's JSON. Processors have an instruction for Castagnoli's polynomial.
 func checksum(body []byte) uint32 { return crc32.Checksum(body, crcTable) }
 
-// quarantine copies what follows offset good of f to a new file and cuts it off: a person may still learn from it what
-// happened.
+// quarantine moves the part of f after offset good to a new file, so that it can still be examined.
 func quarantine(f *os.File, good int64, name string) error {
 	if _, err := f.Seek(good, io.SeekStart); err != nil {
 		return err
@@ -154,7 +149,7 @@ func quarantine(f *os.File, good int64, name string) error {
 	return f.Truncate(good)
 }
 
-// append writes records as one batch. If it fails none of them is in the journal.
+// append writes records as one batch. If it fails, none of them is in the journal.
 func (j *journal) append(records ...execution.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -167,7 +162,7 @@ func (j *journal) append(records ...execution.Record) error {
 		const head = "00000000 "
 		begin := j.buf.Len()
 		j.buf.WriteString(head)
-		if err := encoder.Encode(&records[i]); err != nil { // it ends the line, too
+		if err := encoder.Encode(&records[i]); err != nil { // it also ends the line
 			return fmt.Errorf("encoding a record: %w", err)
 		}
 		line := j.buf.Bytes()[begin:]
@@ -177,13 +172,13 @@ func (j *journal) append(records ...execution.Record) error {
 	return j.writeLocked()
 }
 
-// writeLocked writes the buffer at the journal's end. A write that failed may have left a piece of the
-// batch; the next one goes over it, because end has not moved.
+// writeLocked writes the buffer at the journal's end. A failed write may have left part of the batch, which the next
+// one overwrites because end has not moved.
 func (j *journal) writeLocked() error {
 	_, err := j.file.WriteAt(j.buf.Bytes(), j.end)
 	if err != nil {
 		j.torn = max(j.torn, j.buf.Len())
-		_ = j.file.Truncate(j.end) // if this fails too, the piece is overwritten, or cut off later
+		_ = j.file.Truncate(j.end) // if this also fails, the part is overwritten or cut off later
 		return fmt.Errorf("writing the run's journal: %w", err)
 	}
 	j.torn = 0
@@ -191,8 +186,8 @@ func (j *journal) writeLocked() error {
 	return nil
 }
 
-// check reports why records cannot be written. If the last ones could not it tries again, with one that says nothing
-// and is as long: on a full disk a short one might still fit.
+// check returns the reason why records cannot be written. If the last write failed, it tries an empty record of the
+// same length: on a full disk, a short one might still fit.
 func (j *journal) check(now time.Time) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -209,7 +204,7 @@ func (j *journal) check(now time.Time) error {
 	return j.writeLocked()
 }
 
-// close closes the file; a later append fails.
+// close closes the file, so that later calls of append fail.
 func (j *journal) close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -66,8 +66,8 @@ func TestJournalReplaysWhatWasAppended(t *testing.T) {
 	}
 }
 
-// Whatever length a write was interrupted at, the journal opens with all whole records, keeps the rest
-// beside it, and takes new ones.
+// For any length at which a write was interrupted, the journal opens with all complete records, keeps the rest in a
+// separate file, and accepts new records.
 func TestJournalIsCutAtItsLastGoodRecord(t *testing.T) {
 	t.Parallel()
 	whole := writeJournal(t, filepath.Join(t.TempDir(), "journal"), sampleRecords[:3]...)
@@ -128,7 +128,7 @@ func TestJournalSurvivesJunk(t *testing.T) {
 	}
 }
 
-// Records that were acted upon are cut out of the journal: what they may have used is not used again.
+// Records that have had effects are cut out of the journal: the numbers that they may have used are not reused.
 func TestDamagedJournalLeavesGap(t *testing.T) {
 	t.Parallel()
 	row := corral.Run{ID: 1, Dir: filepath.Join(t.TempDir(), "d"), Options: mustOptions("none")}
@@ -149,7 +149,7 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 		}
 	}
 	lines := bytes.SplitAfter(whole, []byte("\n"))
-	lines[3][0] ^= 1 // all that was said of m1 is lost
+	lines[3][0] ^= 1 // all records about m1 are lost
 	if err := os.WriteFile(l.path(journalFile), bytes.Join(lines, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestDamagedJournalLeavesGap(t *testing.T) {
 	}
 }
 
-// A full disk refuses the batch and nothing is lost or doubled.
+// A full disk refuses the batch, and no record is lost or duplicated.
 func TestJournalWriteFails(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
@@ -230,7 +230,7 @@ func FuzzJournal(f *testing.F) {
 			text = sealed(text)
 		}
 		s := newState(p)
-		good, err := readJournal(bytes.NewReader(text), s.replay) // any record, in any order, must not panic
+		good, err := readJournal(bytes.NewReader(text), s.replay) // records in any order must not cause a panic
 		if good < 0 || good > int64(len(text)) || err == nil && good != int64(len(text)) {
 			t.Fatalf("good up to %d of %d, error %v", good, len(text), err)
 		}
@@ -246,7 +246,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// sealed makes a journal's line of each line of text.
+// sealed converts each line of text to a line of a journal.
 func sealed(text []byte) []byte {
 	var lines []byte
 	for body := range bytes.Lines(text) {
@@ -256,8 +256,8 @@ func sealed(text []byte) []byte {
 	return lines
 }
 
-// A full disk may have room for a short record, but not for the one that failed: the journal is whole again only once
-// as much could be written.
+// A full disk may have room for a short record, but not for the one that failed: the journal is writable again only
+// when a write of the same length succeeds.
 func TestCheckWritesAsMuchAsFailed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

@@ -18,9 +18,9 @@ import (
 	"github.com/corral-pilot/corral/internal/work/reuse"
 )
 
-// A layout is a run's directory D. Everything in it is ours or the run's tasks'; what lies there besides is never
-// touched. From before its first file until the run is started a marker stands in it, by which a corrald that was
-// started again knows what another one left half made.
+// A layout is a run's directory D. Its files belong to corrald or to the run's tasks; other files in D are never
+// touched. D contains a marker from before its first file until the run is started. It shows a restarted corrald which
+// directories an earlier one left unfinished.
 type layout struct{ dir string }
 
 const (
@@ -29,7 +29,7 @@ const (
 	reportFile   = "report.json"
 	profileFile  = "profile.json"
 	journalFile  = "journal"
-	indexFile    = "tasks.index" // once the run is over
+	indexFile    = "tasks.index" // written at the end of the run
 	markerFile   = ".unfinished" // from before the first file until the run is started
 )
 
@@ -40,7 +40,7 @@ func (l layout) attempt(task string, number int) string {
 	return filepath.Join(l.dir, executor.TasksDir, fmt.Sprintf("%s.%d", task, number))
 }
 
-// script returns the file of what the last try of a unit's script printed.
+// script returns the file with the output of the last try of a unit's script.
 func (l layout) script(unit string, post bool) string {
 	kind := ".pre"
 	if post {
@@ -49,8 +49,8 @@ func (l layout) script(unit string, post bool) string {
 	return filepath.Join(l.dir, scriptDir, unit+kind)
 }
 
-// create makes the directory with the workflow, which write writes, and links to its own inputs. D must be new or
-// empty. If it fails nothing of ours is left.
+// create creates the directory with the workflow, which the function write writes, and with links to its own inputs. D
+// must be new or empty. If create fails, it removes its files.
 func (l layout) create(write func(io.Writer) error, links []link) error {
 	if err := l.claim(); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (l layout) create(write func(io.Writer) error, links []link) error {
 	return nil
 }
 
-// claim makes D, or makes sure that it is empty, and marks it.
+// claim creates D, or checks that it is empty, and marks it.
 func (l layout) claim() error {
 	err := os.MkdirAll(l.dir, 0o700)
 	if err != nil {
@@ -76,11 +76,12 @@ func (l layout) claim() error {
 	return nil
 }
 
-// free reports why D cannot be a run's: it is not empty, or cannot be made or written to. It makes nothing.
+// free returns the reason why D cannot be used for a run: it is not empty, or cannot be created or written to. It
+// creates nothing.
 func (l layout) free() error {
 	at := l.dir
 	entries, err := os.ReadDir(at)
-	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) { // it will be made, in the nearest that there is
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) { // find the nearest existing parent
 		at = filepath.Dir(at)
 		_, err = os.Stat(at)
 	}
@@ -88,17 +89,17 @@ func (l layout) free() error {
 		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
 	}
 	if len(entries) > 0 {
-		const why = "%s is not empty: it has %s; a run needs a directory of its own"
+		const why = "%s is not empty: it has %s; a run needs its own directory"
 		return corral.ErrorAt(corral.Invalid, "dir", why, l.dir, entries[0].Name())
 	}
 	const writeAndSearch = 0o3 // W_OK and X_OK of access(2)
 	if err := syscall.Access(at, writeAndSearch); err != nil {
-		return corral.ErrorAt(corral.Invalid, "dir", "%s: nothing can be made in it: %w", at, err)
+		return corral.ErrorAt(corral.Invalid, "dir", "%s: files cannot be created in it: %w", at, err)
 	}
 	return nil
 }
 
-// fill makes what a run needs in its directory. The workflow comes last: without it a directory is not taken for a
+// fill creates the files of a run's directory. The workflow comes last: a directory without it is not recognized as a
 // run's.
 func (l layout) fill(write func(io.Writer) error, links []link) error {
 	for _, dir := range []string{executor.DataDir, executor.TasksDir} {
@@ -118,7 +119,7 @@ func (l layout) fill(write func(io.Writer) error, links []link) error {
 	return writeFile(l.path(workflowFile), write)
 }
 
-// writeFile has a file written in place of what is there.
+// writeFile replaces the content of a file by the output of write.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -127,13 +128,13 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// unfinished reports whether D carries the marker.
+// unfinished reports whether D contains the marker.
 func (l layout) unfinished() bool {
 	_, err := os.Lstat(l.path(markerFile))
 	return err == nil
 }
 
-// finish removes the marker: the run is known.
+// finish removes the marker, because the run is known.
 func (l layout) finish() error {
 	if err := os.Remove(l.path(markerFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the marker of an unfinished run directory: %w", err)
@@ -141,8 +142,8 @@ func (l layout) finish() error {
 	return nil
 }
 
-// remove deletes what is the run's, the workflow and the marker last, and D itself if nothing else is in it. To repeat
-// it is safe; so is a D that is gone.
+// remove deletes the run's files, the workflow and the marker last, and D itself if it is then empty. It is safe to
+// repeat, and if D does not exist.
 func (l layout) remove() error {
 	names := []string{executedFile, reportFile, profileFile, reuse.OriginFile, executor.DataDir, executor.TasksDir,
 		executor.OriginalsDir, journalFile, indexFile, parcel.SpoolDir, scriptDir}
@@ -160,19 +161,19 @@ func (l layout) remove() error {
 			return fmt.Errorf("removing the run's directory: %w", err)
 		}
 	}
-	_ = os.Remove(l.dir) // not empty: it has something that is not ours
+	_ = os.Remove(l.dir) // if it is not empty, it contains other files
 	return nil
 }
 
-// purge removes D with all that is the run's, and says what became of it. A D without the run's workflow, or with data
-// but without tasks, which go later, has been given to something else since, and its data are not the run's.
+// purge removes the run's files and D, and describes the result. If D lacks the run's workflow, or has data but not
+// tasks, which are removed later, it is now used for something else, and its data are not the run's.
 func (l layout) purge() (became string, err error) {
 	names, err := l.names()
-	if err != nil { // a file, say, where the directory was
+	if err != nil { // for example, a file in place of the directory
 		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
 	}
 	lacks := func(name string) bool { return !slices.Contains(names, name) }
-	const another = "its directory stays: %s has no %s, so it is not taken for the run's"
+	const another = "its directory stays: %s has no %s, so it does not belong to the run"
 	switch {
 	case len(names) > 0 && lacks(workflowFile):
 		return fmt.Sprintf(another, l.dir, workflowFile), nil
@@ -186,15 +187,15 @@ func (l layout) purge() (became string, err error) {
 	case err != nil:
 		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
 	case len(names) == 1:
-		return fmt.Sprintf("its directory stays: %s has %s, which is not the run's", l.dir, names[0]), nil
+		return fmt.Sprintf("its directory stays: %s has %s, which does not belong to the run", l.dir, names[0]), nil
 	case len(names) > 1:
-		const more = "its directory stays: %s has %s and %d more, which are not the run's"
+		const more = "its directory stays: %s has %s and %d more, which do not belong to the run"
 		return fmt.Sprintf(more, l.dir, names[0], len(names)-1), nil
 	}
 	return "its directory was deleted", nil
 }
 
-// names lists what is in D, nothing if there is none.
+// names lists the entries of D, or none if D does not exist.
 func (l layout) names() (names []string, err error) {
 	entries, err := os.ReadDir(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -206,5 +207,5 @@ func (l layout) names() (names []string, err error) {
 	return names, err
 }
 
-// A link is one of the workflow's own inputs: its name below D/data, and the file it stands for.
+// A link is one of the workflow's own inputs: its name below D/data, and the file that it represents.
 type link struct{ name, source string }

@@ -12,12 +12,13 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A Manager drives all runs of one corrald. Its methods may be called from any goroutine. Those that take the id of a
-// run find it for the caller of their context; background work puts the owner there for whom it works (access.For).
+// A Manager drives all runs of one corrald. Its methods may be called from any goroutine. Methods that take the id of a
+// run look it up for the caller of their context; background work sets the caller to the owner for whom it works
+// (access.For).
 //
-// Each run that is not over has a driver, a goroutine that ends when the run is over or corrald stops. Whoever
-// changes a run from outside moves its row first and then tells the driver; what needs the run at rest, like
-// removing it, waits until its driver is gone.
+// Each run that is not over has a driver, a goroutine that ends when the run is over or corrald stops. A change from
+// outside first moves the run's row and then notifies the driver; operations that need an inactive run, such as
+// removing it, wait until its driver has ended.
 type Manager struct {
 	lg       *slog.Logger
 	db       *store.DB
@@ -26,17 +27,17 @@ type Manager struct {
 	indexes  indexes
 	notes    notes
 
-	changing sync.Mutex     // held while a run is moved from outside: cancelled, resumed, removed
+	changing sync.Mutex     // held while a run is changed from outside: cancelled, resumed, removed
 	running  sync.WaitGroup // of drivers
 
-	mu      sync.Mutex               // guards what follows
-	life    context.Context          // of all drivers; nil before Run
-	drivers map[corral.RunID]*driver // those that are not gone
-	begun   chan struct{}            // closed once there is one for each run that was not over when Run began
+	mu      sync.Mutex               // guards the fields below
+	life    context.Context          // context of all drivers; nil before Run
+	drivers map[corral.RunID]*driver // drivers that have not ended
+	begun   chan struct{}            // closed once each run that was not over when Run began has a driver
 }
 
-// NewManager returns a manager that drives nothing before Run. db and clusters stay the caller's and must outlive Run.
-// dir, an absolute path, is the parent of the directories of runs that name none; it is made when it is needed.
+// NewManager returns a manager that does not drive runs before Run. The caller owns db and clusters, which must outlive
+// Run. dir, an absolute path, is the parent of the directories of runs that do not name one; it is created when needed.
 func NewManager(lg *slog.Logger, db *store.DB, clusters Clusters, dir string) *Manager {
 	return &Manager{
 		lg: lg, db: db, clusters: clusters, drivers: make(map[corral.RunID]*driver), begun: make(chan struct{}),
@@ -44,12 +45,12 @@ func NewManager(lg *slog.Logger, db *store.DB, clusters Clusters, dir string) *M
 	}
 }
 
-// Run drives every run that is not over, and those started later, until ctx ends; then it waits until
-// nothing drives any more and returns nil. Runs go on by themselves with the next Run. It fails only
-// if the runs cannot be read. To be called once.
+// Run drives every run that is not over, and runs started later, until ctx ends; then it waits until all drivers have
+// ended, and returns nil. Runs continue with the next Run. It fails only if the runs cannot be read. It must be called
+// only once.
 func (m *Manager) Run(ctx context.Context) error {
 	m.mu.Lock()
-	m.life = ctx // first: what is created from here on is started by Start
+	m.life = ctx // first, so that Start starts all runs created from now on
 	m.mu.Unlock()
 	rows, err := m.rows(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -67,14 +68,15 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// rows reads all runs that are not DELETED, whosever they are: they share folders of this machine.
+// rows reads the runs of all owners, except DELETED ones, because owners share folders of this machine.
 func (m *Manager) rows(ctx context.Context) ([]corral.Run, error) {
 	return store.ReadWhole(ctx, m.db, func(tx *store.WholeTx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{})
 	})
 }
 
-// Start begins to drive a run whose row was committed. Before Run it does nothing: Run starts it.
+// Start starts to drive a run whose row has been committed. Before Run, it does nothing, because Run will start the
+// run.
 func (m *Manager) Start(id corral.RunID) {
 	m.mu.Lock()
 	ctx := m.life
@@ -84,20 +86,20 @@ func (m *Manager) Start(id corral.RunID) {
 	}
 	row, err := store.ReadWhole(ctx, m.db, func(tx *store.WholeTx) (corral.Run, error) { return tx.Run(id) })
 	if err != nil {
-		m.lg.Error("starting a run: it will start with the next corrald", "run", id, "error", err)
+		m.lg.Error("starting a run: it will start when corrald restarts", "run", id, "error", err)
 		return
 	}
 	m.start(row)
 }
 
-// start starts the driver of a run unless it has one. The run is known now, so its directory is no longer being
+// start starts the driver of a run unless it has one. The run's row is stored, so its directory is no longer being
 // prepared.
 func (m *Manager) start(row corral.Run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	prepared, err := m.home.started(layout{row.Dir})
 	if err != nil {
-		m.lg.Warn("a run's directory stays marked as unfinished", "run", row.ID, "error", err)
+		m.lg.Warn("removing the marker of a run's directory", "run", row.ID, "error", err)
 	}
 	if m.drivers[row.ID] != nil || row.State.Over() || m.life.Err() != nil {
 		return
@@ -120,8 +122,8 @@ func (m *Manager) start(row corral.Run) {
 	})
 }
 
-// driverFor returns what drives a run that the caller of ctx sees, nil if nothing does or the run is another owner's:
-// then its row is not found either.
+// driverFor returns the driver of a run that the caller of ctx sees. It returns nil if the run does not have a driver
+// or belongs to another owner: in the latter case, its row is not found either.
 func driverFor(ctx context.Context, m *Manager, id corral.RunID) *driver {
 	d := m.driver(id)
 	if who, ok := access.From(ctx); d == nil || !ok || !who.Sees(d.progress.owner) {
@@ -130,16 +132,16 @@ func driverFor(ctx context.Context, m *Manager, id corral.RunID) *driver {
 	return d
 }
 
-// driver returns what drives a run, nil if nothing does.
+// driver returns the driver of a run, or nil if it has none.
 func (m *Manager) driver(id corral.RunID) *driver {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.drivers[id]
 }
 
-// Cancel kills what runs of a run and ends it as CANCELLED; it returns before that is done. A run that is over is a
-// Conflict error. The row is moved first, so that the cancellation survives a crash; the token then only makes the
-// driver look at once.
+// Cancel kills the running tasks of a run and ends the run as CANCELLED; it returns before that is done. A run that is
+// over is a Conflict error. Cancel moves the row first, so that the cancellation survives a crash; the token only makes
+// the driver act immediately.
 func (m *Manager) Cancel(ctx context.Context, actor string, id corral.RunID) (row corral.Run, err error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -150,13 +152,13 @@ func (m *Manager) Cancel(ctx context.Context, actor string, id corral.RunID) (ro
 	if d := m.driver(id); err == nil && d != nil {
 		select {
 		case d.cancel <- struct{}{}:
-		default: // told before
+		default: // already notified
 		}
 	}
 	return row, err
 }
 
-// Resume lets a run that is FAILED, STALLED or CANCELLED go on: finished tasks stay finished, failed ones have all
+// Resume continues a run that is FAILED, STALLED or CANCELLED: finished tasks remain finished, and failed ones get all
 // their retries again. The journal is written before the row is moved (renew).
 func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (row corral.Run, err error) {
 	m.changing.Lock()
@@ -170,7 +172,8 @@ func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (ro
 	})
 }
 
-// goOn lets a run go on that is still: with a record, made of its state, that leaves it something to do.
+// goOn continues an inactive run after applying a record that gives it work. The function with makes the record from
+// the run's state.
 func goOn(ctx context.Context, m *Manager, actor string, row corral.Run, with order) (corral.Run, error) {
 	tasks, err := renew(ctx, m.lg, row, with)
 	if err != nil {
@@ -189,8 +192,8 @@ func goOn(ctx context.Context, m *Manager, actor string, row corral.Run, with or
 	return row, err
 }
 
-// renew writes the record into the journal of a run that goes on. It comes before the move in the store: a
-// move without it would end again at once, while it alone does nothing.
+// renew writes the record to the journal of a run that will continue. This precedes the move in the store: without the
+// record the run would end again immediately, while the record alone has no effect.
 func renew(ctx context.Context, lg *slog.Logger, row corral.Run, with order) (corral.RunTasks, error) {
 	now := now()
 	s, j, err := openState(ctx, lg, row, nil, now)
@@ -209,8 +212,8 @@ func renew(ctx context.Context, lg *slog.Logger, row corral.Run, with order) (co
 	return s.x.Counts(), errors.Join(j.append(rec), j.close())
 }
 
-// Remove hides a run that is over. With purge its directory is deleted first, results and all; what
-// lies there that neither the run nor its tasks made stays.
+// Remove hides a run that is over. With purge, it first deletes the run's directory, including results; files that
+// neither the run nor its tasks made remain.
 func (m *Manager) Remove(ctx context.Context, actor string, id corral.RunID, purge bool) (row corral.Run, err error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -231,8 +234,8 @@ func (m *Manager) Remove(ctx context.Context, actor string, id corral.RunID, pur
 	return row, err
 }
 
-// still returns the row of a run for which move is legal, once nothing drives it any more: a driver that has just ended
-// its run may still be closing the journal.
+// still returns the row of a run for which move is legal, once its driver has ended: a driver that has just ended its
+// run may still be closing the journal.
 func (m *Manager) still(ctx context.Context, id corral.RunID, move corral.RunMove) (corral.Run, error) {
 	row, err := readRow(ctx, m.db.Request(ctx), id)
 	if err != nil {

@@ -92,7 +92,7 @@ func TestReadyTasksStartByUpwardRank(t *testing.T) {
 			spec{ID: "middle", Seconds: 20},
 		)}).ID)
 		want := []string{"long.1", "middle.1", "short.1"}
-		got := slices.DeleteFunc(c.startedTasks(), func(s string) bool { return s == "below.1" }) // ready too late to tell
+		got := slices.DeleteFunc(c.startedTasks(), func(s string) bool { return s == "below.1" }) // it was ready too late
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("order of starts (-want +got):\n%s", diff)
 		}
@@ -112,7 +112,7 @@ func TestRetriesWithBackoffThenFails(t *testing.T) {
 		defer w.stop()
 		row := w.create(api.NewRun{Workflow: document(fan(2, 1)...), Options: corral.RunOptions{Retries: 3}})
 		began := time.Now()
-		stderr := filepath.Join(row.Dir, "tasks", "m0.4", "stderr") // as a worker would
+		stderr := filepath.Join(row.Dir, "tasks", "m0.4", "stderr") // as a worker would do
 		if err := errors.Join(os.MkdirAll(filepath.Dir(stderr), 0o700), os.WriteFile(stderr, nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestRetriesWithBackoffThenFails(t *testing.T) {
 		if row.State != corral.RunFailed {
 			t.Fatalf("run is %s", row.State)
 		}
-		// a, m0 or m1, and three more tries of a second each, after 0, 1 and 2 s; m1 fits into a gap or not
+		// a, m0 or m1, and three more tries of a second each, after 0, 1 and 2 s; m1 may fit into a gap
 		if took := time.Since(began); took < 8*time.Second || took > 11*time.Second {
 			t.Errorf("took %s, want between 8s and 11s", took)
 		}
@@ -255,8 +255,8 @@ func TestResumeOfFailedGivesFreshRetries(t *testing.T) {
 	})
 }
 
-// A corrald that dies leaves the manager's goroutines, if it could, where they are: here it is stopped
-// without a word to the cluster, whose workers go on.
+// A corrald that dies cannot stop its goroutines in order. This test stops it without notifying the cluster, whose
+// workers continue.
 func TestRestartResumesByItself(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(&simWorker{id: "w1", cpus: 2, memoryMiB: 2048})
@@ -320,7 +320,7 @@ func TestRemove(t *testing.T) {
 		}
 		for id, purge := range map[corral.RunID]bool{kept.ID: false, purged.ID: true} {
 			row, err := w.manager.Remove(asLocal(t), "ann", id, purge)
-			said := strings.HasSuffix(row.Reason, "has notes.txt, which is not the run's")
+			said := strings.HasSuffix(row.Reason, "has notes.txt, which does not belong to the run")
 			if err != nil || row.State != corral.RunDeleted || said != purge {
 				t.Errorf("Remove(%v) = %s (%s), %v", purge, row.State, row.Reason, err)
 			}
@@ -369,7 +369,7 @@ func TestUnreadableDirectoryFailsRun(t *testing.T) {
 	})
 }
 
-// A purge says what it leaves, and takes the pieces that were cut out of a journal with it, whatever the path is.
+// A purge reports the files that it leaves, and removes the pieces that were cut out of a journal, for any path.
 func TestPurgeSaysWhatStays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -377,8 +377,8 @@ func TestPurgeSaysWhatStays(t *testing.T) {
 		want    string
 	}{
 		{nil, "its directory was deleted"},
-		{[]string{"notes"}, "its directory stays: DIR has notes, which is not the run's"},
-		{[]string{"a", "b", "c"}, "its directory stays: DIR has a and 2 more, which are not the run's"},
+		{[]string{"notes"}, "its directory stays: DIR has notes, which does not belong to the run"},
+		{[]string{"a", "b", "c"}, "its directory stays: DIR has a and 2 more, which do not belong to the run"},
 	} {
 		l := layout{filepath.Join(t.TempDir(), "[d]*")}
 		if err := l.create(text("{}"), []link{{"sub/in.txt", "/dev/null"}}); err != nil {
@@ -399,7 +399,7 @@ func TestPurgeSaysWhatStays(t *testing.T) {
 	}
 }
 
-// What is wrong with the place of a directory is said before anything is made there.
+// An unsuitable place for a directory is reported before anything is created there.
 func TestCreateRefuses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -418,7 +418,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// What has taken the place of a run's directory is not the run's.
+// Files that have replaced a run's directory do not belong to the run.
 func TestPurgeOfWhatIsNotTheRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, newSimCluster(oneWorker()))
@@ -426,7 +426,7 @@ func TestPurgeOfWhatIsNotTheRuns(t *testing.T) {
 		for keep, put := range map[string]func(dir string) error{
 			"":               func(dir string) error { return os.WriteFile(dir, nil, 0o600) },
 			executor.DataDir: func(dir string) error { return os.MkdirAll(filepath.Join(dir, executor.DataDir), 0o700) },
-			workflowFile: func(dir string) error { // somebody's next project
+			workflowFile: func(dir string) error { // another project
 				return errors.Join(os.MkdirAll(filepath.Join(dir, executor.DataDir), 0o700), os.WriteFile(filepath.Join(dir, workflowFile), nil, 0o600))
 			},
 		} {

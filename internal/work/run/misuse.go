@@ -10,15 +10,17 @@ import (
 )
 
 const (
-	// overCPUs is from when on a task is said to use more cpus than it asked for: a little more is the clock's doing.
+	// overCPUs is the factor from which a task is reported to use more cpus than it requested: the clock's precision
+	// explains small excesses.
 	overCPUs = 1.25
-	// overLeast is how long it must have run for that: of shorter ones processor time is told too roughly.
+	// overLeast is the minimum runtime of a reported task: the processor time of shorter ones is too imprecise.
 	overLeast = time.Second
-	// mostChanged bounds the changed inputs in a report.
+	// mostChanged is the maximum number of changed inputs in a report.
 	mostChanged = 20
 )
 
-// report is the execution's, nil if no task ran, and what is to be said of tasks by name.
+// report returns the execution's report with the changed inputs and the excessive cpu use of tasks, or nil if no task
+// ran.
 func (s *state) report(createdAt time.Time) *corral.RunReport {
 	r := s.x.Report(createdAt)
 	if r == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// The report names the transformations whose tasks used more cpus than they asked for, the worst first, and the inputs
-// that tasks changed, in whichever of their attempts.
+// The report names the transformations whose tasks used more cpus than requested, the worst first, and the inputs that
+// any attempts at tasks changed.
 func TestReportOfMisuse(t *testing.T) {
 	t.Parallel()
 	p := mustPlan(t, corral.RunOptions{}, spec{ID: "fair", CPUs: 4}, spec{ID: "greedy"}, spec{ID: "worse"}, spec{ID: "short"}, spec{ID: "again"}, spec{ID: "big"})

@@ -7,39 +7,39 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// notes say of runs what the store does not: what keeps one, where the store cannot be told, for it is full itself,
-// say; and when one is expected to end, which changes with each task. They last as long as this corrald. Their methods
-// may be called from any goroutine.
+// notes holds facts about runs that are not in the store: why a run does not progress, if this cannot be stored, for
+// example on a full disk; and its expected end, which changes with each task. They are lost when corrald ends. The
+// methods of notes may be called from any goroutine.
 type notes struct {
 	mu sync.Mutex // guards of
 	of map[corral.RunID]note
 }
 
-// A note is what is noted of a run.
+// A note holds the facts about one run.
 type note struct {
-	keeps string    // what keeps the run; empty: nothing, or the store knows
-	end   time.Time // when it is expected to end; zero: nobody knows
+	keeps string    // why the run does not progress; empty: it does, or the reason is stored
+	end   time.Time // expected end; zero: unknown
 
-	closed bool // nothing is added to it any more
+	closed bool // no more tasks can be added
 }
 
-// keeps notes what keeps a run; "": nothing does any more.
+// keeps notes why a run does not progress; "" removes the reason.
 func (n *notes) keeps(id corral.RunID, what string) {
 	n.change(id, func(of *note) { of.keeps = what })
 }
 
-// expect notes when a run will end, as far as that is known.
+// expect notes the expected end of a run; zero means unknown.
 func (n *notes) expect(id corral.RunID, end time.Time) {
 	n.change(id, func(of *note) { of.end = end })
 }
 
-// close notes that nothing is added to an open run any more.
+// close notes that no more tasks can be added to an open run.
 func (n *notes) close(id corral.RunID) { n.change(id, func(of *note) { of.closed = true }) }
 
-// forget drops what is noted of a run.
+// forget removes the note of a run.
 func (n *notes) forget(id corral.RunID) { n.change(id, func(of *note) { *of = note{} }) }
 
-// change makes a change to the note of a run. There is none that says nothing.
+// change changes the note of a run. An empty note is removed.
 func (n *notes) change(id corral.RunID, by func(of *note)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,7 +54,7 @@ func (n *notes) change(id corral.RunID, by func(of *note)) {
 	n.of[id] = of
 }
 
-// Noted returns rows of runs with what only this corrald knows of those that are not over.
+// Noted adds the notes to the rows of runs that are not over, and returns the rows.
 func (m *Manager) Noted(rows ...corral.Run) []corral.Run {
 	m.notes.mu.Lock()
 	defer m.notes.mu.Unlock()
@@ -67,7 +67,7 @@ func (m *Manager) Noted(rows ...corral.Run) []corral.Run {
 		if of.keeps != "" {
 			rows[i].Reason = of.keeps
 		}
-		// one that is cancelled ends when its tasks are dead; one that is late, nobody knows when
+		// the end of a cancelled or late run is unknown
 		if rows[i].State == corral.RunRunning && of.end.After(time.Now()) {
 			rows[i].ExpectedEnd = of.end
 		}

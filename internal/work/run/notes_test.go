@@ -9,13 +9,13 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// What keeps a run is shown although the store cannot be told, until it can.
+// While the reason why a run does not progress cannot be stored, its note is shown.
 func TestANoteStandsForWhatTheStoreDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, newSimCluster())
 	defer w.stop()
 	now := time.Now()
-	id := corral.RunID(1) // which the store does not have yet: it refuses
+	id := corral.RunID(1) // not in the store, which therefore refuses the write
 	p := &progress{lg: quiet(), db: w.db.Owner("local"), row: corral.Run{ID: id, State: corral.RunRunning}, notes: &w.manager.notes}
 	noted := func(s corral.RunState) string {
 		return w.manager.Noted(corral.Run{ID: id, State: s, Reason: "as stored"})[0].Reason
@@ -44,7 +44,7 @@ func TestANoteStandsForWhatTheStoreDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A run that goes on says when it is expected to end, for as long as anybody knows.
+// An active run has an expected end, as long as it is known.
 func TestExpectedEnds(t *testing.T) {
 	t.Parallel()
 	var m Manager

@@ -20,8 +20,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-// loadPlan reads the plan of a run from its directory. The directory is the user's, and may be gone or full of other
-// things: then a Failed error says so.
+// loadPlan reads the plan of a run from its directory. The directory belongs to the user and may be missing or contain
+// other files: then the error is of kind Failed.
 func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	path := layout{row.Dir}.path(workflowFile)
 	document, err := input.ReadFile(path, workflow.DefaultMaxBytes)
@@ -41,26 +41,26 @@ func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	return p.of(row), nil
 }
 
-// unread is the error about a run whose workflow cannot be read, of a kind.
+// unread returns an error of the given kind for a run whose workflow cannot be read.
 func unread(row corral.Run, kind corral.Kind, err error) error {
 	if _, gone := os.Stat(row.Dir); errors.Is(gone, fs.ErrNotExist) {
-		return corral.Errorf(kind, "run %d has lost its directory %s: its tasks and results are gone with it; "+
+		return corral.Errorf(kind, "the directory of run %d, %s, has been removed with its tasks and results; "+
 			"only its record is left", row.ID, row.Dir)
 	}
 	return corral.ErrorAt(kind, "dir", "reading the run's workflow: %w", err)
 }
 
-// of makes p the plan of a run, which has an id and a directory.
+// of sets the values of a plan that depend on its run, such as the id and the directory.
 func (p *plan) of(row corral.Run) *plan {
 	p.run, p.dir, p.mark, p.pack = row.ID, row.Dir, executor.Mark(row.Dir), packs(row.Options)
 	p.care = execution.Care{CopyInputs: row.Options.Inputs == corral.CopyInputs, Trace: row.Options.Trace}
 	return p
 }
 
-// packs reports whether tasks that are done and left nothing have no directory. A trace is something.
+// packs reports whether the directories of tasks that are done and left no files are removed. A trace is a file.
 func packs(o corral.RunOptions) bool { return !o.KeepTasks && o.Trace == "" }
 
-// readState reads what became of a run that is not driven now. It changes nothing on disk.
+// readState reads the state of a run that is not being driven. It changes nothing on disk.
 func readState(ctx context.Context, row corral.Run) (*state, error) {
 	p, err := loadPlan(ctx, row)
 	if err != nil {
@@ -81,9 +81,9 @@ func readState(ctx context.Context, row corral.Run) (*state, error) {
 	return s, nil
 }
 
-// openState reads what became of a run and opens its journal for more. Its plan is prepared, or nil: then it is read
-// from the run's directory. Where a piece was cut out of
-// the journal it leaves a gap, so that no number that may have been used there is used again.
+// openState reads the state of a run and opens its journal for appending. If prepared is nil, it reads the plan from
+// the run's directory. If a piece was cut out of the journal, it adds a gap, so that numbers that may have been used
+// there are not reused.
 func openState(ctx context.Context, lg *slog.Logger, row corral.Run, prepared *plan, now time.Time) (
 	*state, *journal, error,
 ) {
@@ -111,8 +111,8 @@ func openState(ctx context.Context, lg *slog.Logger, row corral.Run, prepared *p
 	return s, j, nil
 }
 
-// attemptsOnDisk finds the highest attempt of each task that has a directory, which is called ID.ATTEMPT. What has
-// another form is none of ours.
+// attemptsOnDisk returns the highest attempt of each task that has a directory. The directories are named ID.ATTEMPT;
+// other names are ignored.
 func attemptsOnDisk(p *plan) ([]execution.Part, error) {
 	entries, err := os.ReadDir(layout{p.dir}.path(executor.TasksDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +132,7 @@ func attemptsOnDisk(p *plan) ([]execution.Part, error) {
 			floors = append(floors, execution.Part{Task: int32(i), Attempt: n})
 		}
 	}
-	if p.grown != nil { // what added the others is lost, and their numbers will be given again
+	if p.grown != nil { // the additions of other tasks are lost, and their numbers will be reused
 		for id, n := range highest {
 			if i, err := strconv.Atoi(id); err == nil && i > len(p.flow.Tasks) && i <= execution.MostTasks {
 				floors = append(floors, execution.Part{Task: int32(i - 1), Attempt: n})

@@ -1,10 +1,10 @@
 package run
 
-// This file serves the output of the tasks of a run while the run goes on: the output of all tasks as one stream
-// (Next), or the output of one task (Await). Both wait until there is output. Nothing is kept between two requests:
-// each gives the place up to which its client has read, so that a listener costs nothing in between and a restarted
-// corrald continues with the listeners of the previous one. The kernel does not report writes on every file system;
-// files of running tasks are therefore read again and again, with pauses that grow with the time that a look takes.
+// This file serves the output of an active run's tasks: the output of all tasks as one stream (Next), or the output of
+// one task (Await). Both wait until there is output. No state is kept between two requests: each contains the place up
+// to which its client has read, so that idle clients cost nothing and a restarted corrald can continue to serve them.
+// The kernel does not report writes on every file system, so the files of running tasks are polled, with pauses that
+// grow with the duration of a poll.
 
 import (
 	"bytes"
@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	pauseLeast = 200 * time.Millisecond // between two polls; people read no faster
+	pauseLeast = 200 * time.Millisecond // between two polls; users do not read faster
 	pauseShare = 20                     // multiple of a poll's duration
 	mostBytes  = 1 << 20                // in an answer
 	mostFiles  = 1000                   // opened for an answer
-	longLine   = 64 << 10               // of a longer line, the beginning is sent early
+	longLine   = 64 << 10               // the beginning of a longer line is sent early
 )
 
-// A File is a file of a task of a run.
+// A File identifies a file of one of a run's tasks.
 type File struct {
 	Task    string
 	Attempt int    // 0: the last
@@ -38,7 +38,7 @@ type File struct {
 	Printed bool   // a stream that the workflow redirects to a file of the run counts as absent
 }
 
-// A Source provides the files that tasks leave.
+// A Source provides the files of tasks.
 type Source interface {
 	// Tasks lists the tasks of a run.
 	Tasks(ctx context.Context, id corral.RunID) ([]*api.Task, error)
@@ -151,8 +151,8 @@ func part(f io.Reader, after, most int64) ([]byte, error) {
 // A telling builds one answer. It begins with the place of the request, and advances that place by the output that it
 // adds: told has a bit for each task that is complete, and open contains the position in each of the others.
 //
-// An answer is limited, so that no client makes corrald read a whole run at once: complete reports whether all
-// available output fitted, and only then may the client be told that the run is over.
+// The size of an answer is limited, so that a client cannot make corrald read a whole run at once. complete reports
+// whether all available output fitted; only then may the answer report that the run is over.
 type telling struct {
 	tasks []*api.Task
 	ended bool // the run has ended, and with it all attempts
@@ -189,7 +189,7 @@ func newTelling(
 }
 
 // tell processes the tasks that may have new output: the ended ones in the order of their ends, and then the running
-// ones, from a random one on, so that each has its turn when they are too many for one answer.
+// ones, from a random one on, so that each gets its turn when there are too many for one answer.
 func (t *telling) tell() (api.Output, error) {
 	var due []int
 	for i := range t.tasks {
@@ -232,7 +232,7 @@ func (t *telling) tell() (api.Output, error) {
 	return t.out, nil
 }
 
-// over reports whether a task prints no more, unless it is tried again.
+// over reports whether a task will not print more, unless it is retried.
 func (t *telling) over(i int) bool {
 	s := t.tasks[i].State
 	return t.ended || s == corral.TaskDone || s == corral.TaskFailed || s == corral.TaskSkipped

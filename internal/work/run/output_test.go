@@ -13,10 +13,10 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// files is the output of attempts: "task attempt stream" → text.
+// files holds the output of attempts: "task attempt stream" → text.
 type files map[string]string
 
-// read reads a file as corrald reads those of a run.
+// read reads a file as corrald reads the files of a run.
 func (f files) read(of File, after, most int64) ([]byte, error) {
 	text, ok := f[of.Task+" "+string(rune('0'+of.Attempt))+" "+of.Name]
 	if !ok {
@@ -174,7 +174,7 @@ func TestTellingTellsAllOnce(t *testing.T) {
 	})
 }
 
-// If more tasks run than one look can handle, each has its turn.
+// If more tasks are running than one answer can include, each has its turn.
 func TestTellingOfManyThatRun(t *testing.T) {
 	t.Parallel()
 	tasks := make([]*api.Task, 3*mostFiles)
@@ -183,7 +183,7 @@ func TestTellingOfManyThatRun(t *testing.T) {
 	}
 	tasks[len(tasks)/2].ID = "a"
 	var at api.OutputPlace
-	for range 1000 { // a sixth of the tasks each time
+	for range 1000 { // each answer includes a sixth of the tasks
 		said, out := askOutput(t, tasks, at, false, files{"a 1 stdout": "here\n"})
 		if at = out.Next; len(said) > 0 {
 			return

@@ -17,22 +17,22 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// A packed is the last attempt at a task that is done, of a run that packs such attempts: if nothing was left in its
-// directory that the task made, the worker has removed it (executor, pack.go). Its streams were empty then, and its
-// record is what the journal has of it.
+// A packed is the last attempt at a task that is done, in a run that packs such attempts: if the task left no files in
+// its directory, the worker has removed the directory (executor, pack.go). Its streams were empty, and its record can
+// be restored from the journal.
 type packed struct {
 	room
 	logged
 }
 
-// gone reports whether the attempt has no directory, in a run's directory that has not lost more than that.
+// gone reports whether the directory of the attempt is missing while the run's other directories are not.
 func (p *packed) gone() bool {
 	_, run := os.Lstat(p.layout.path(executor.TasksDir))
 	_, dir := os.Lstat(p.layout.attempt(p.id, p.last))
 	return run == nil && errors.Is(dir, fs.ErrNotExist)
 }
 
-// open returns what the attempt would have left under one of the names that Log takes.
+// open returns the file that the attempt would have left under one of the names that Log accepts.
 func (p *packed) open(which string) (io.ReadCloser, error) {
 	switch which {
 	case LogTrace:
@@ -50,8 +50,8 @@ func (p *packed) open(which string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(append(text, '\n'))), err
 }
 
-// outcome finds the record of the attempt's end in the journal. A journal has hundreds of thousands of lines, so those
-// that cannot be of this task are not decoded.
+// outcome finds the record of the attempt's end in the journal. A journal may have hundreds of thousands of lines, so
+// lines that cannot belong to this task are not decoded.
 func (p *packed) outcome() (*execution.Outcome, error) {
 	f, err := input.Open(p.layout.path(journalFile))
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *packed) outcome() (*execution.Outcome, error) {
 	for lines := bufio.NewReaderSize(f, 64<<10); ; {
 		line, err := readLine(lines)
 		if err != nil {
-			return nil, fmt.Errorf("the journal does not tell of its end: %w", err)
+			return nil, fmt.Errorf("finding its end in the journal: %w", err)
 		}
 		if !bytes.Contains(line, named) {
 			continue

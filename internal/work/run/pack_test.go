@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// quietAndLoud is a workflow of a task that leaves only its output, one that prints, one that fails at first, and one
-// whose stdout is an output.
+// quietAndLoud returns a workflow of a task that leaves only its output, one that prints, one that fails at first, and
+// one whose stdout is an output.
 func quietAndLoud() []byte {
 	return document(
 		spec{ID: "quiet", Out: []string{"word"}, Argv: sh("echo word > word"), Seconds: 1},
@@ -27,8 +27,8 @@ func quietAndLoud() []byte {
 		spec{ID: "never", After: []string{"loud"}, Argv: sh("exit 3"), Seconds: 1})
 }
 
-// A run keeps directories only of attempts that left more than their outputs, or all of them; either way the log of each
-// task tells the same, from the index, from the journal, and by a corrald that knows nothing but the directory.
+// A run keeps either all directories or only those of attempts that left more than their outputs. In both cases the log
+// of each task is the same: from the index, from the journal, and after a restart of corrald.
 func TestPackedTasksAreToldOf(t *testing.T) {
 	t.Parallel()
 	told := func(t *testing.T, keep bool) {
@@ -96,7 +96,7 @@ func TestPackedTasksAreToldOf(t *testing.T) {
 	t.Run("kept", func(t *testing.T) { t.Parallel(); told(t, true) })
 }
 
-// logs returns what each task of quietAndLoud printed.
+// logs returns the output of each task of quietAndLoud.
 func (w *world) logs(id corral.RunID) map[string]string {
 	said := map[string]string{}
 	for _, task := range []string{"quiet", "loud", "again", "streamed", "never"} {
@@ -105,7 +105,7 @@ func (w *world) logs(id corral.RunID) map[string]string {
 	return said
 }
 
-// A damaged index is none, and one of a run that goes on is gone.
+// A damaged index is ignored, and the index of a run that continues is removed.
 func TestIndexIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	e := newEmbedded(t, socketPath(t))

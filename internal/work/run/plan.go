@@ -20,23 +20,23 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// A plan is what never changes of a run: its workflow, where it runs, and what decisions need of both.
+// A plan is the immutable part of a run: its workflow, its directory, and the data on which decisions depend.
 type plan struct {
 	run  corral.RunID
 	dir  string
-	mark string // of dir, for workers on machines that have something else under its name
-	pack bool   // tasks that are done and made nothing leave no directory
+	mark string // of dir, so that workers detect a different directory with the same path
+	pack bool   // remove the directories of tasks that are done and left no files
 	flow *workflow.Workflow
 	spec execution.Spec
 
-	care  execution.Care // of all tasks
-	grown *grown         // nil: nothing is added
+	care  execution.Care // for all tasks
+	grown *grown         // nil: the run is not open
 }
 
-// shortest is what a task is assumed to take of which 0 was measured.
+// shortest is the assumed runtime of a task with a measured runtime of 0.
 const shortest = time.Millisecond
 
-// planOf makes the plan of a workflow; that of an open run, which has only a name, is empty.
+// planOf makes the plan of a workflow, or the empty plan of an open run, which has only a name.
 func planOf(flow *workflow.Workflow, name string, o corral.RunOptions) (*plan, error) {
 	if o.Open {
 		return newOpenPlan(name, o)
@@ -44,8 +44,8 @@ func planOf(flow *workflow.Workflow, name string, o corral.RunOptions) (*plan, e
 	return newPlan(flow, o)
 }
 
-// newPlan makes the plan of a workflow: what the decisions need of it, with the options of the run for what a task
-// leaves open. Errors are Invalid and name their place.
+// newPlan makes the plan of a workflow. The run's options provide the defaults of tasks. Errors are Invalid and name
+// their place.
 func newPlan(flow *workflow.Workflow, o corral.RunOptions) (*plan, error) {
 	if err := cmp.Or(flow.Runnable(), flow.Schedulable()); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func newPlan(flow *workflow.Workflow, o corral.RunOptions) (*plan, error) {
 	return &plan{flow: flow, spec: spec}, nil
 }
 
-// jobsOf returns the tasks that become one job each; nil if each is one.
+// jobsOf returns the lists of tasks that share a job, or nil if each task is a separate job.
 func jobsOf(flow *workflow.Workflow, tasks []execution.TaskSpec, how clustering.Rule) [][]int {
 	if how == (clustering.Rule{}) {
 		return nil
@@ -88,7 +88,7 @@ func jobsOf(flow *workflow.Workflow, tasks []execution.TaskSpec, how clustering.
 	return clustering.Jobs(flow.Graph, all, how)
 }
 
-// index finds a task by its id.
+// index returns the index of a task, given its id.
 func (p *plan) index(id string) (int, error) {
 	if i, ok := p.number(id); p.grown != nil && ok {
 		return i, nil
@@ -100,7 +100,7 @@ func (p *plan) index(id string) (int, error) {
 	return i, nil
 }
 
-// ids are the ids of all tasks.
+// ids yields the ids of all tasks.
 func (p *plan) ids() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range p.flow.Tasks {
@@ -111,11 +111,11 @@ func (p *plan) ids() iter.Seq[string] {
 	}
 }
 
-// noTask is the error about a task that is not among the ids of a run. It names some that begin so, as those of a node
-// with several jobs do, or else the first.
+// noTask returns the error for an id that is not among the ids of a run. It names some ids with this prefix, such as
+// those of a node with several jobs, or else the first ids.
 func noTask(place string, run corral.RunID, id string, ids iter.Seq[string]) error {
 	const shown = 3
-	var like, first []string // the first of either
+	var like, first []string // the first few of each
 	likes, all := 0, 0
 	for known := range ids {
 		if all++; all <= shown {
@@ -137,7 +137,8 @@ func noTask(place string, run corral.RunID, id string, ids iter.Seq[string]) err
 	return corral.ErrorAt(corral.NotFound, place, "run %d has no task %s; it has %s", run, id, there)
 }
 
-// complete adds to jobs what a worker needs and no decision does: where they run, and what their tasks run.
+// complete adds the data to jobs that workers need but decisions do not: their directory, and the commands of their
+// tasks.
 func (p *plan) complete(jobs []execution.Job) []execution.Job {
 	for k := range jobs {
 		j := &jobs[k]
@@ -159,10 +160,10 @@ func (p *plan) complete(jobs []execution.Job) []execution.Job {
 	return jobs
 }
 
-// inputs finds the files that must be there before the workflow runs, and what they are called: its own inputs below
-// dir, and what tasks have made that were done before, below doneDir or else below dir. All that are missing are named
-// in one Invalid error; those that a script may make before they are read do not count. Of what was made before, files
-// that no task needs are found too, if they are in doneDir: the results are then whole. So is what scripts need.
+// inputs returns links to the files that must exist before the workflow runs: its own inputs below dir, and the outputs
+// of tasks that were done before, below doneDir or else below dir. One Invalid error names all missing files, except
+// files that a script may make before they are read. The links include the files that scripts need. They also include
+// earlier outputs in doneDir that no task needs, so that the results are complete.
 func inputs(flow *workflow.Workflow, dir, doneDir string) ([]link, error) {
 	needed, scripted := flow.Needed(), flow.MadeByScripts()
 	if dir == "" {
@@ -172,8 +173,8 @@ func inputs(flow *workflow.Workflow, dir, doneDir string) ([]link, error) {
 	}
 	if (len(needed) > 0 || flow.Scripts()) && dir == "" {
 		return nil, corral.ErrorAt(corral.Invalid, "source_dir",
-			"missing: the workflow has inputs of its own, or scripts, "+
-				"which have to be in a folder on corrald's host")
+			"missing: the workflow has its own inputs or scripts, "+
+				"which must be in a folder on corrald's host")
 	}
 	if (len(needed) > 0 || flow.Scripts()) && !filepath.IsAbs(dir) {
 		return nil, corral.ErrorAt(corral.Invalid, "source_dir", "%q is not an absolute path", dir)
@@ -216,8 +217,8 @@ func inputs(flow *workflow.Workflow, dir, doneDir string) ([]link, error) {
 	return append(links, scriptLinks(flow, dir, linked)...), nil
 }
 
-// usable reports why a path cannot be an input. A pipe or a device is none: a task that opens one, or a worker that
-// sends it, may wait for ever.
+// usable returns the reason why a path cannot be an input. Pipes and devices are refused: a task that opens one, or a
+// worker that sends it, may block forever.
 func usable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() {
@@ -226,8 +227,8 @@ func usable(path string) error {
 	return input.Regular(path, info)
 }
 
-// from has the link lead to the file of its name below a folder, if that is there. It leads to the file itself, not
-// to another run's link to it.
+// from sets the link's source to the file of its name below a folder, if that exists. The source is the file itself,
+// not another run's link to it.
 func (k *link) from(dir string) bool {
 	if dir == "" {
 		return false
@@ -239,7 +240,7 @@ func (k *link) from(dir string) bool {
 	return err == nil
 }
 
-// madeBefore are the files that tasks have made which were done before.
+// madeBefore returns the outputs of tasks that were done before.
 func madeBefore(flow *workflow.Workflow) map[string]bool {
 	made := make(map[string]bool)
 	for i, done := range flow.DoneBefore() {
@@ -252,7 +253,7 @@ func madeBefore(flow *workflow.Workflow) map[string]bool {
 	return made
 }
 
-// reason is the last part of an error of package os: what the path is has been said already.
+// reason returns an error of package os without the path, which the message already contains.
 func reason(err error) string {
 	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err.Error()

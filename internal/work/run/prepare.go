@@ -27,22 +27,22 @@ const (
 	defaultCrashes = 5
 )
 
-// A Prepared is a run that is checked and laid out on disk, but has no row yet. Its directory
-// carries a marker until the run is started.
+// A Prepared is a run that has been checked and laid out on disk, but does not have a row yet. Its directory contains a
+// marker until the run is started.
 type Prepared struct {
 	manager *Manager
 	row     corral.Run
 	layout  layout
 }
 
-// Prepare checks all that is asked for, then makes the run's directory: the one that the request names, which must be
-// new or empty, or one in the manager's home. What is wrong with the request is an Invalid error, and nothing was made.
-// The caller has found the cluster, and checked that paths are absolute and numbers in their ranges. It must end with
-// Insert, committed, and Start, or with Discard.
+// Prepare checks the request, then creates the run's directory: the one that the request names, which must be new or
+// empty, or one in the manager's home. If the request is wrong, it returns an Invalid error and creates nothing. The
+// caller must have looked up the cluster, and checked that paths are absolute and numbers are in their ranges.
+// Afterwards it must call either Insert and, after the commit, Start, or Discard.
 //
-// flow is the workflow of the request, nil for an open run, and belongs to the run from then on. The run's directory
-// gets its text from the request, if that has one, so that the user finds there what was handed over; otherwise the
-// caller has changed flow, and the text is written from it.
+// flow is the workflow of the request, or nil for an open run, and belongs to the run afterwards. If the request
+// contains the workflow's text, this text is written to the run's directory unchanged, so that users find the original
+// there. Otherwise the caller has changed flow, and the text is generated from it.
 func (m *Manager) Prepare(ctx context.Context, cluster corral.ClusterID, r api.NewRun, flow *workflow.Workflow) (
 	*Prepared, error,
 ) {
@@ -68,12 +68,12 @@ func (m *Manager) Prepare(ctx context.Context, cluster corral.ClusterID, r api.N
 	return &Prepared{manager: m, layout: l, row: row}, nil
 }
 
-// lacking says what the cluster lacks now for tasks of a new run, in a sentence: whoever begins it need not wait for
-// the stall to hear of it. Workers may still come, so it is no error.
+// lacking returns a sentence about the resources that the cluster now lacks for tasks of a new run, so that users learn
+// of them before the run stalls. More workers may still start, so this is not an error.
 func lacking(ctx context.Context, clusters Clusters, cluster corral.ClusterID, p *plan) string {
 	offer, err := clusters.Offer(ctx, cluster)
 	if err != nil {
-		return "" // the run asks again, and says so
+		return "" // the run requests the offer again, and reports the shortage
 	}
 	lacks := execution.Lacks(p.spec, offer)
 	if len(lacks) == 0 {
@@ -93,48 +93,49 @@ func lacking(ctx context.Context, clusters Clusters, cluster corral.ClusterID, p
 	return text + fmt.Sprintf("; %d more tasks cannot run either", others)
 }
 
-// Check reports why Prepare would refuse a request for a workflow, as far as that can be seen without making anything.
-// Unless the request is for a comparison with an earlier run, flow is only read.
+// Check returns the error with which Prepare would refuse a request, as far as it can be determined without creating
+// files. It only reads flow, unless the request is for a comparison with an earlier run.
 func (m *Manager) Check(ctx context.Context, r api.NewRun, flow *workflow.Workflow) error {
 	_, err := checked(ctx, r, flow, m.rows)
 	return cmp.Or(err, free(r.Dir))
 }
 
-// CheckOptions reports which option of a request does not exist. Prepare and Check do so, too; a caller that reads a
-// large workflow for them need not read it for a request that they refuse.
+// CheckOptions checks the options of a request. Prepare and Check also do this; with CheckOptions, a caller need not
+// read a large workflow for a request that they would refuse.
 func CheckOptions(r api.NewRun) error {
 	r.Options.Open = r.Open
 	_, err := withDefaults(r.Options)
 	return err
 }
 
-// free reports why a directory that a request names cannot be a run's.
+// free returns the reason why a directory named by a request cannot be used for a run.
 func free(dir string) error {
 	if dir == "" {
 		return nil
 	}
 	l := layout{filepath.Clean(dir)}
-	if l.unfinished() { // Prepare removes what is left there, or says whose it is
+	if l.unfinished() { // Prepare removes the files there, or reports whose they are
 		return nil
 	}
 	return l.free()
 }
 
-// A candidate is a run that is asked for, as far as it is known before there is a directory.
+// A candidate is a requested run, as far as it is known before its directory exists.
 type candidate struct {
 	plan    *plan
-	text    []byte   // of the workflow, as in the request; nil: it is written from the plan's
-	why     []string // with --changed: why each task runs; "": it does not
-	doneDir string   // where the files are that tasks have made which were done before; "": beside the workflow
+	text    []byte   // original text of the workflow; nil: generate it from the plan's workflow
+	why     []string // with --changed: reason why each task runs; "": it does not run
+	doneDir string   // folder with the outputs of tasks done before; "": the workflow's folder
 	links   []link
 	origin  reuse.Origin
 	before  reuse.Origin      // of the run with which --changed compares
 	options corral.RunOptions // complete
 }
 
-// checked makes a plan of the workflow of a request, and finds what it needs: its own inputs, and what was made before.
+// checked makes the plan of a request's workflow, and finds the files that it needs: its own inputs, and earlier
+// outputs.
 //
-// rows lists all runs: what has not changed may be kept from one of them.
+// rows lists all runs: unchanged results may be reused from one of them.
 func checked(ctx context.Context, r api.NewRun, flow *workflow.Workflow,
 	rows func(context.Context) ([]corral.Run, error)) (*candidate, error) {
 	r.Options.Open = r.Open
@@ -168,7 +169,7 @@ func checked(ctx context.Context, r api.NewRun, flow *workflow.Workflow,
 	return c, err
 }
 
-// write writes the workflow as a document: as it was handed over, or with what is done before.
+// write writes the workflow as a document: the original text, or the workflow with the tasks that were done before.
 func (c *candidate) write(w io.Writer) error {
 	if c.text == nil {
 		return wfformat.Write(w, c.plan.flow)
@@ -177,7 +178,7 @@ func (c *candidate) write(w io.Writer) error {
 	return err
 }
 
-// layOut makes the run's directory. What an unfinished preparation left there goes first.
+// layOut creates the run's directory. First it removes the files of an unfinished preparation.
 func (m *Manager) layOut(ctx context.Context, l layout, c *candidate) error {
 	if l.unfinished() {
 		rows, err := m.rows(ctx)
@@ -185,7 +186,7 @@ func (m *Manager) layOut(ctx context.Context, l layout, c *candidate) error {
 			return err
 		}
 		if slices.ContainsFunc(rows, func(row corral.Run) bool { return row.Dir == l.dir }) {
-			return corral.ErrorAt(corral.Conflict, "dir", "%s is that of another run", l.dir)
+			return corral.ErrorAt(corral.Conflict, "dir", "%s is the directory of another run", l.dir)
 		}
 		if err := l.remove(); err != nil {
 			return err
@@ -203,14 +204,14 @@ func (m *Manager) layOut(ctx context.Context, l layout, c *candidate) error {
 	return nil
 }
 
-// withDefaults fills in what is left out and refuses what does not exist.
+// withDefaults adds default values to options and refuses invalid ones.
 func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	o.Clustering = cmp.Or(o.Clustering, clustering.Nothing)
 	o.Stall = cmp.Or(o.Stall, defaultStall)
 	o.CrashLimit = cmp.Or(o.CrashLimit, defaultCrashes)
 	o.DefaultRuntime = cmp.Or(o.DefaultRuntime, defaultRuntime)
 	if o.Open && o.Clustering != clustering.Nothing {
-		return o, corral.ErrorAt(corral.Invalid, "clustering", "tasks of an open run are jobs of their own")
+		return o, corral.ErrorAt(corral.Invalid, "clustering", "an open run cannot have clustered jobs")
 	}
 	if _, err := clustering.Parse(o.Clustering); err != nil {
 		return o, corral.ErrorAt(corral.Invalid, "clustering", "%w", err)
@@ -229,8 +230,7 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	return o, nil
 }
 
-// Insert makes the run known: its row is written in tx, for the owner for whom tx works, by a function of package
-// admit.
+// Insert stores the run's row in tx, for the owner for whom tx works, with a function of package admit.
 func (p *Prepared) Insert(tx *store.Tx, admit func(*store.Tx, corral.Run) (corral.Run, error)) (corral.Run, error) {
 	row := p.row
 	row.Owner = tx.For()
@@ -239,7 +239,7 @@ func (p *Prepared) Insert(tx *store.Tx, admit func(*store.Tx, corral.Run) (corra
 	return row, err
 }
 
-// Discard removes what Prepare made. It is for a run whose row was not committed.
+// Discard removes the files that Prepare created. It is for a run whose row was not committed.
 func (p *Prepared) Discard() error {
 	defer p.manager.home.release(p.layout.dir)
 	return p.layout.remove()

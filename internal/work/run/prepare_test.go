@@ -61,7 +61,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckMakesNothing: a directory that can be a run's is found to be so, and is not made.
+// TestCheckMakesNothing: a suitable directory is accepted, but not created.
 func TestCheckMakesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, newSimCluster())
@@ -145,7 +145,7 @@ func TestPreparedIsDiscarded(t *testing.T) {
 	})
 }
 
-// What the file system does not take, as when it is full, is said, and nothing is left.
+// If the file system refuses a write, for example because it is full, the error is reported and no files remain.
 func TestDirectoryCannotBeFilled(t *testing.T) {
 	t.Parallel()
 	l := layout{filepath.Join(t.TempDir(), "d")}
@@ -158,8 +158,8 @@ func TestDirectoryCannotBeFilled(t *testing.T) {
 	}
 }
 
-// corrald may die between the preparation of a directory and the commit of its row, or between that
-// and the start.
+// corrald may die between the preparation of a directory and the commit of its row, or between the commit and the
+// start.
 func TestUnfinishedDirectories(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// A Process is a PRE or POST script of a workflow that is to run: a process beside corrald, of its user.
+// A Process is a PRE or POST script of a workflow to run: a process on corrald's host, with corrald's user.
 //
-// It has a folder, a command and the environment that tasks have, and prints into one file. It leads a process group,
-// which is killed with it; the kernel kills it if corrald dies first. Its command does not go through a shell.
+// It has a folder, a command and the environment of tasks, and prints to one file. It leads a process group, which is
+// killed with it; the kernel kills it if corrald dies first. Its command is not interpreted by a shell.
 type Process struct {
-	Argv   []string // its program is a file below Dir; if it has no slash and is not there, a command in PATH
-	Dir    string   // where it runs; it is made if it is not there
+	Argv   []string // the program is a file below Dir, or else, without a slash, a command in PATH
+	Dir    string   // working directory; created if necessary
 	Env    []string
-	Output string // the file that it prints into, which is removed if it stays empty; its folder is made
+	Output string // file for its output, which is removed if it remains empty; its folder is created
 }
 
-// Run runs a process to its end, or until ctx ends, which kills it. Its exit status is -N if it died of signal N, and
-// -1 if it could not be started. Unless that is 0, err says why, in half a sentence.
+// Run runs a process until it ends, or until ctx ends, which kills it. The exit status is -N if signal N killed the
+// process, and -1 if it could not be started. If the exit status is not 0, err explains it in half a sentence.
 func (p Process) Run(ctx context.Context) (exit int, err error) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(p.Output), 0o700), os.MkdirAll(p.Dir, 0o700)); err != nil {
 		return -1, err
@@ -48,7 +48,7 @@ func (p Process) Run(ctx context.Context) (exit int, err error) {
 	return ended.ExitCode(), fmt.Errorf("exit status %d", ended.ExitCode())
 }
 
-// grace is how long what a script left behind may hold its output open.
+// grace is the maximum time for which processes left behind by a script may hold its output open.
 const grace = time.Second
 
 func (p Process) command(ctx context.Context, out *os.File) *exec.Cmd {

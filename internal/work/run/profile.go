@@ -20,19 +20,18 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// What a run leaves of the measurements of its tasks is bounded, since plans read those of many runs. With more kinds
-// of tasks than maxKinds, a workflow has names instead of kinds, and nothing is to be learned from it.
+// A run's profile of its tasks' measurements is limited, since plans read the profiles of many runs. If a workflow has
+// more kinds of tasks than maxKinds, these are names rather than kinds, and plans cannot learn from them.
 const (
-	keptSamples     = 256 // of each class
+	keptSamples     = 256 // per class
 	maxKinds        = 1000
 	maxProfileBytes = 64 << 20
-	maxTraceBytes   = 64 << 20 // of one task: longer ones are not looked at
+	maxTraceBytes   = 64 << 20 // per task: longer traces are ignored
 )
 
-// writeProfile writes what was measured of an executed workflow, and on whose hosts; traced returns the trace of a
-// task, nil if there is none. A task with a name that no profile
-// takes is left out. Where nothing is to be learned the profile is empty: without a file, Profile would read the
-// executed workflow.
+// writeProfile writes the measurements of an executed workflow, with the sites of its hosts. The function traced
+// returns the trace of a task, or nil. Tasks whose names profiles do not support are omitted. If plans cannot learn
+// from the workflow, an empty profile is written: without a file, Profile would read the executed workflow.
 func writeProfile(
 	path string, executed *workflow.Workflow, sites map[string]string, traced func(task string) *trace.Trace,
 ) error {
@@ -61,7 +60,7 @@ func writeProfile(
 	return os.WriteFile(path, text.Bytes(), 0o600)
 }
 
-// traces returns what finds the traces of a run's tasks that are done.
+// traces returns a function that reads the traces of a run's tasks that are done.
 func (s *state) traces() func(task string) *trace.Trace {
 	if s.plan.care.Trace == "" {
 		return func(string) *trace.Trace { return nil }
@@ -73,15 +72,15 @@ func (s *state) traces() func(task string) *trace.Trace {
 	return func(task string) (found *trace.Trace) {
 		path := filepath.Join(layout{s.plan.dir}.attempt(task, last[task]), LogTrace)
 		text, err := input.ReadFile(path, maxTraceBytes)
-		if err == nil { // where nobody may trace there is none
+		if err == nil { // there are no traces if tracing is not permitted
 			_ = trace.Read(bytes.NewReader(text), path, func(t *trace.Trace) error { found = t; return nil })
 		}
 		return found
 	}
 }
 
-// sitesOf returns the names of the sites whose pilots had the workers of an executed workflow, by worker: its id begins
-// with the tag of its pilot's attempt. Of other workers nothing is known.
+// sitesOf returns the sites of the workers of an executed workflow. A worker's id begins with the tag of its pilot's
+// attempt, which determines the site. The site of other workers is unknown.
 func sitesOf(tx *store.Tx, executed *workflow.Workflow) (map[string]string, error) {
 	sites, byTag := make(map[string]string), make(map[string]string)
 	for _, m := range executed.Machines {
@@ -99,7 +98,7 @@ func sitesOf(tx *store.Tx, executed *workflow.Workflow) (map[string]string, erro
 	return sites, nil
 }
 
-// siteOf returns the name of the site of an attempt, empty if there is no such attempt.
+// siteOf returns the name of the site of an attempt, or "" if the attempt does not exist.
 func siteOf(tx *store.Tx, tag string) (string, error) {
 	job, err := tx.JobTagged(tag)
 	if corral.KindOf(err) == corral.NotFound {
@@ -112,8 +111,8 @@ func siteOf(tx *store.Tx, tag string) (string, error) {
 	return site.Name, err
 }
 
-// Workflow opens the workflow of a run in WfFormat: with what was measured of its tasks, once the run is over and tasks
-// of it have run; before that as it was handed over. It is a NotFound error if the directory is gone.
+// Workflow opens the workflow of a run in WfFormat: with the measurements of its tasks if the run is over and any of
+// them ran, and otherwise the original one. It returns a NotFound error if the directory is missing.
 func Workflow(ctx context.Context, row corral.Run) (io.ReadCloser, error) {
 	if row.Options.Open {
 		return grownWorkflow(ctx, row)
@@ -132,8 +131,9 @@ func Workflow(ctx context.Context, row corral.Run) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Profile returns what a run has left of the measurements of its tasks; of one that an earlier corrald ended, what its
-// executed workflow tells. It is a NotFound error if there is neither: no task is done, or the directory is gone.
+// Profile returns the profile of the measurements of a run's tasks. For a run that an older corrald ended, it is
+// derived from the executed workflow. It returns a NotFound error if neither exists, because no task is done or the
+// directory is missing.
 func Profile(ctx context.Context, row corral.Run) (*profile.Profile, error) {
 	l := layout{row.Dir}
 	text, err := input.ReadFile(l.path(profileFile), maxProfileBytes)
@@ -145,8 +145,8 @@ func Profile(ctx context.Context, row corral.Run) (*profile.Profile, error) {
 	}
 	text, err = input.ReadFile(l.path(executedFile), workflow.DefaultMaxBytes)
 	if err != nil {
-		return nil, corral.Errorf(corral.NotFound, "run %d has no profile: no task of it is done, or its directory is "+
-			"gone (%w)", row.ID, err)
+		return nil, corral.Errorf(corral.NotFound, "run %d has no profile: none of its tasks is done, or its directory "+
+			"is gone (%w)", row.ID, err)
 	}
 	executed, _, err := wfformat.Read(ctx, bytes.NewReader(text), l.path(executedFile), workflow.Options{})
 	if err != nil {
@@ -155,7 +155,7 @@ func Profile(ctx context.Context, row corral.Run) (*profile.Profile, error) {
 	return profile.Of(profile.Samples(executed, profile.Execution(executed, row.Dir)))
 }
 
-// ProfileText is Profile as JSON.
+// ProfileText returns the result of Profile as JSON.
 func ProfileText(ctx context.Context, row corral.Run) (io.ReadCloser, error) {
 	p, err := Profile(ctx, row)
 	if err != nil {

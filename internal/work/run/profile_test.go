@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// TestProfileSaysWhoseHosts: what was measured is told apart by the sites whose pilots had the workers.
+// TestProfileSaysWhoseHosts: measurements are distinguished by the sites of the workers' pilots.
 func TestProfileSaysWhoseHosts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(&simWorker{id: "corral-pilot-1/0", cpus: 1, memoryMiB: 2048},
@@ -48,8 +48,8 @@ func TestProfileSaysWhoseHosts(t *testing.T) {
 	})
 }
 
-// TestRunLeavesAProfile: what was measured of the tasks that are done can be read after the run's end; where an earlier
-// corrald left none, it follows from the executed workflow and has the same runs.
+// TestRunLeavesAProfile: the measurements of tasks that are done can be read after the run's end. If an older corrald
+// did not write a profile, it is derived from the executed workflow and has the same runs.
 func TestRunLeavesAProfile(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newSimCluster(oneWorker())
@@ -90,8 +90,8 @@ func TestRunLeavesAProfile(t *testing.T) {
 	})
 }
 
-// TestProfileIsBounded: many tasks of a kind leave some samples and all of the statistics; too many kinds leave an empty
-// profile, so that the executed workflow is not read.
+// TestProfileIsBounded: the profile of many tasks of a kind has some samples and exact statistics; with too many kinds,
+// the profile is empty, so that the executed workflow is not read.
 func TestProfileIsBounded(t *testing.T) {
 	t.Parallel()
 	made := func(tasks, kinds int) *workflow.Workflow {

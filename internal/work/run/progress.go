@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	saveEvery  = 250 * time.Millisecond // at most this often progress goes to the store
-	retryAfter = time.Second            // that something which failed is left alone before it is tried again
-	actor      = "corrald"              // in the history of runs, for what no user asked for
+	saveEvery  = 250 * time.Millisecond // minimum time between two writes of progress to the store
+	retryAfter = time.Second            // wait before a failed operation is tried again
+	actor      = "corrald"              // actor in histories for changes that no user requested
 )
 
-// A progress is a run's row, and how far the store knows the run to be. The goroutine of the run's driver owns it.
+// A progress is a run's row, and tracks which progress has been stored. The goroutine of the run's driver owns it.
 //
-// The journal is the truth about tasks; the row's counts only show them to users, so they are written a few
-// times a second and not for each event. The row's state is the other way round: a user may cancel the run in the
-// store at any time, which is why the driver moves the row only from the state that it knows and reads it again
-// when the store refuses.
+// The journal is authoritative for tasks; the row's counts only inform users, so they are written a few times a second
+// and not for each event. For the run's state, however, the row is authoritative: a user may cancel the run in the
+// store at any time. So the driver moves the row only from the state that it knows, and reads the row again when the
+// store refuses.
 type progress struct {
 	lg     *slog.Logger
 	db     store.Owner // the run's
-	owner  string      // of the run; it never changes
-	row    corral.Run  // as the store has it, but for progress that is not saved yet
-	saveAt time.Time   // not before this
-	notes  *notes      // for what the store cannot be told
-	tab    tab         // what the tasks took, as far as the store knows
+	owner  string      // owner of the run; it never changes
+	row    corral.Run  // as in the store, except for progress that is not saved yet
+	saveAt time.Time   // earliest time of the next save
+	notes  *notes      // for facts that cannot be stored
+	tab    tab         // the stored usage of the tasks
 }
 
-// unsaved reports whether the store does not know these counts, or why nothing runs.
+// unsaved reports whether the counts, or the reason why nothing runs, differ from the store.
 func (p *progress) unsaved(tasks corral.RunTasks, shortage string) bool {
 	return p.row.Tasks != tasks || p.row.Reason != shortage && p.row.State == corral.RunRunning
 }
@@ -65,7 +65,7 @@ func (p *progress) save(ctx context.Context, now time.Time, tasks corral.RunTask
 	p.notes.keeps(p.row.ID, "")
 }
 
-// reread takes over what the store says of the run's state, and why.
+// reread copies the run's state and its reason from the store.
 func (p *progress) reread(ctx context.Context) {
 	row, err := readRow(ctx, p.db, p.row.ID)
 	if err != nil {
@@ -84,14 +84,13 @@ func readRow(ctx context.Context, of store.Owner, id corral.RunID) (row corral.R
 	return row, err
 }
 
-// cancelled takes over that the run's row is CANCELLING, and why.
+// cancelled records that the run's row is CANCELLING, and reads the reason.
 func (p *progress) cancelled(ctx context.Context) {
 	p.row.State = corral.RunCancelling
 	p.reread(ctx)
 }
 
-// end moves the row of a run that is over. What its execution says of its tasks, and the report, is the last word on
-// it.
+// end moves the row of a run that is over, and stores the final counts of its tasks and its report.
 func (p *progress) end(
 	ctx context.Context, move corral.RunMove, reason string, x *execution.Execution, report *corral.RunReport,
 ) error {
@@ -108,8 +107,8 @@ func (p *progress) end(
 	})
 }
 
-// abandon ends a run that cannot be driven, because its directory cannot be read. It may be resumed when that
-// is mended.
+// abandon ends a run that cannot be driven because its directory cannot be read. The run may be resumed when that has
+// been repaired.
 func (p *progress) abandon(ctx context.Context, why error) {
 	p.lg.Error("opening the run", "error", why)
 	move := corral.RunFail

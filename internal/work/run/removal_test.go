@@ -13,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A run whose directory, or its data, is removed ends FAILED and says why, soon after it happened in the middle of a
-// long task, and at its end when nothing is left to be done. What ran then is let go of.
+// A run whose directory or data folder is removed ends FAILED with the reason: soon after the removal if a long task is
+// running, and at its end if all tasks are over. Its running tasks are detached.
 func TestRemovedDirectoryEndsTheRun(t *testing.T) {
 	for name, removed := range map[string]func(dir string) string{
 		"directory": func(dir string) string { return dir },
@@ -39,7 +39,7 @@ func TestRemovedDirectoryEndsTheRun(t *testing.T) {
 					}
 					began := time.Now()
 					row := w.awaitOver(w.create(api.NewRun{Dir: dir, Workflow: document(fan(1, 1)...)}).ID)
-					if row.State != corral.RunFailed || row.Reason != removed(dir)+" was removed while the run went on" {
+					if row.State != corral.RunFailed || row.Reason != removed(dir)+" was removed during the run" {
 						t.Errorf("run is %s: %s", row.State, row.Reason)
 					}
 					if took := time.Since(began); took > 10*time.Second {
@@ -54,10 +54,10 @@ func TestRemovedDirectoryEndsTheRun(t *testing.T) {
 	}
 }
 
-// Everything else that is wrong with a run's directory may pass: a run goes on while its directory cannot be read.
+// Other errors of a run's directory may be temporary: a run continues while its directory cannot be read.
 func TestDirectoryThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	p := &plan{dir: filepath.Join(t.TempDir(), strings.Repeat("x", 300))} // ENAMETOOLONG: not that it is not there
+	p := &plan{dir: filepath.Join(t.TempDir(), strings.Repeat("x", 300))} // ENAMETOOLONG, not ENOENT
 	if got := p.gone(); got != "" {
 		t.Errorf("gone() = %q", got)
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// What people ask of single tasks goes into the run's journal like all that happens to them, and only then to the
-// cluster. To ask it twice changes nothing.
+// Requests about single tasks are written to the run's journal, like all events of tasks, and only then passed to the
+// cluster. Repeating a request changes nothing.
 
-// An order makes the record of what is asked of a run's tasks, from what is known of them; an empty one: there is
-// nothing to do.
+// An order makes the record of a request about a run's tasks, based on their state. The record is empty if nothing has
+// to be done.
 type order func(*state) (execution.Record, error)
 
-// RetryTasks has tasks that failed for good tried again, with all their retries, and those that were skipped below
-// them. A run that is over goes on with them alone: others that failed stay failed.
+// RetryTasks retries tasks that failed permanently, with all their retries, and reopens the tasks that were skipped
+// below them. A run that is over continues with only these tasks: other failed tasks remain failed.
 func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID, tasks []string) (corral.Run, error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -34,7 +34,7 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 	}
 	row, driven, err := obeyed(ctx, m, id, retry)
 	if err == nil && !driven && row.State == corral.RunSucceeded {
-		err = corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s: there is nothing to try again", id, row.State)
+		err = corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s: there is nothing to retry", id, row.State)
 	}
 	if err == nil && !driven {
 		if row, err = m.still(ctx, id, corral.RunResume); err == nil {
@@ -42,7 +42,7 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 				rec, err := retry(s)
 				if err == nil && len(rec.Retried) == 0 {
 					err = corral.ErrorAt(corral.Conflict, "tasks",
-						"none of them failed; what was not begun runs when the run is resumed")
+						"none of them failed; tasks that did not begin run when the run is resumed")
 				}
 				return rec, err
 			})
@@ -54,8 +54,8 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 	return row, m.db.Request(ctx).Write(ctx, actor, entered(id, "retry of tasks", tasks))
 }
 
-// CancelTasks ends tasks of a run that goes on: those that run are asked to end, and killed if they do not; those that
-// wait never start, and what depends on them is skipped.
+// CancelTasks cancels tasks of an active run. Running tasks are asked to end, and killed if they do not; waiting tasks
+// never start, and tasks that depend on them are skipped.
 func (m *Manager) CancelTasks(ctx context.Context, actor string, id corral.RunID, tasks []string) (corral.Run, error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -71,7 +71,7 @@ func (m *Manager) CancelTasks(ctx context.Context, actor string, id corral.RunID
 		return rec, err
 	})
 	if err == nil && !driven {
-		err = corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s: nothing of it runs", id, row.State)
+		err = corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s: none of its tasks are running", id, row.State)
 	}
 	if err != nil {
 		return corral.Run{}, err
@@ -79,14 +79,14 @@ func (m *Manager) CancelTasks(ctx context.Context, actor string, id corral.RunID
 	return row, m.db.Request(ctx).Write(ctx, actor, entered(id, "cancellation of tasks", tasks))
 }
 
-// entered writes into a run's history what was asked of which tasks.
+// entered writes a request about tasks to the run's history.
 func entered(id corral.RunID, what string, tasks []string) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		return tx.Log(corral.ObjectRun, int64(id), what, strings.Join(tasks, ", "))
 	}
 }
 
-// obeyed has the driver of a run obey an order; driven is false if the run is over.
+// obeyed lets the driver of a run carry out an order; driven is false if the run is over.
 func obeyed(ctx context.Context, m *Manager, id corral.RunID, o order) (row corral.Run, driven bool, err error) {
 	var refused error
 	d, row, err := driving(ctx, m, id)
@@ -94,7 +94,7 @@ func obeyed(ctx context.Context, m *Manager, id corral.RunID, o order) (row corr
 		driven, err = ask(ctx, d, func(d *driver) {
 			refused = d.obey(o)
 			row = d.progress.row
-			row.Tasks = d.state.x.Counts() // the store learns of them later
+			row.Tasks = d.state.x.Counts() // they are stored later
 		})
 	}
 	if err == nil && !driven {
@@ -103,13 +103,13 @@ func obeyed(ctx context.Context, m *Manager, id corral.RunID, o order) (row corr
 	return row, driven, cmp.Or(err, refused)
 }
 
-// obey records what is ordered, and applies it.
+// obey records an order and applies it.
 func (d *driver) obey(o order) error {
 	if state := d.progress.row.State; state != corral.RunRunning {
 		return corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s", d.progress.row.ID, state)
 	}
 	rec, err := o(d.state)
-	if err != nil || len(rec.Retried) == 0 && rec.Cancelled == nil { // there is nothing to do
+	if err != nil || len(rec.Retried) == 0 && rec.Cancelled == nil { // nothing has to be done
 		return err
 	}
 	rec.At = execution.ToMsec(now())
@@ -120,7 +120,7 @@ func (d *driver) obey(o order) error {
 	return nil
 }
 
-// indices finds tasks by their ids.
+// indices looks up tasks by their ids.
 func (p *plan) indices(ids []string) ([]int, error) {
 	if p.grown != nil {
 		return p.numbers(ids)
@@ -140,7 +140,7 @@ func (p *plan) indices(ids []string) ([]int, error) {
 	return chosen, nil
 }
 
-// numbers finds tasks of an open run, of which there may be very many.
+// numbers looks up tasks of an open run, which may have very many.
 func (p *plan) numbers(ids []string) ([]int, error) {
 	chosen := make([]int, len(ids))
 	for k, id := range ids {

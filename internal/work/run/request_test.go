@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// failing is a cluster on which b fails until it is mended.
+// failing returns a cluster on which task b fails until mend is called.
 func failing() (c *simCluster, mend func()) {
 	c = newSimCluster(&simWorker{id: "w1", cpus: 4, memoryMiB: 1024, endsAt: time.Now().Add(24 * time.Hour)})
 	mended := make(chan struct{})
@@ -27,7 +27,7 @@ func failing() (c *simCluster, mend func()) {
 	return c, func() { close(mended) }
 }
 
-// states lists the states of a run's tasks, in their order.
+// states lists the states of a run's tasks, in order.
 func (w *world) states(id corral.RunID) (states []corral.TaskState) {
 	w.Helper()
 	tasks, err := tasksOf(w, w.manager, id)
@@ -40,7 +40,7 @@ func (w *world) states(id corral.RunID) (states []corral.TaskState) {
 	return states
 }
 
-// A task that there is not is told with the names that were probably meant.
+// The error for an unknown task lists the names that were probably intended.
 func TestNoTask(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
@@ -63,7 +63,7 @@ func TestCancelTasks(t *testing.T) {
 		row := w.create(api.NewRun{Workflow: document(spec{ID: "a", Seconds: 60}, spec{ID: "x", Seconds: 60},
 			spec{ID: "y", Seconds: 60, After: []string{"x"}}, spec{ID: "z", Seconds: 60, After: []string{"a"}})})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 2 })
-		for range 2 { // the second changes nothing
+		for range 2 { // the second request changes nothing
 			if _, err := w.manager.CancelTasks(asLocal(t), "ann", row.ID, []string{"x", "z"}); err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestCancelTasks(t *testing.T) {
 		if _, err := w.manager.CancelTasks(asLocal(t), "ann", row.ID, []string{"x"}); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("of a run that is over: %v, want a conflict", err)
 		}
-		// A run that goes on with the task makes the attempts that are due.
+		// A run that continues with the task makes the attempts that are due.
 		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"x", "z"}); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestRetryTasksOfAFailedRun(t *testing.T) {
 	})
 }
 
-// TestCancelledTaskStaysSo: corrald is killed after the record, before the cluster has done anything about it.
+// TestCancelledTaskStaysSo: corrald is killed after writing the record, before the cluster has cancelled the task.
 func TestCancelledTaskStaysSo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c, _ := failing()

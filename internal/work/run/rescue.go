@@ -11,13 +11,14 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman"
 )
 
-// rescue leaves a rescue file beside the .dag that the run came from, and says so in half a sentence; "" if it came
-// from none. It is for a run that ends without success. A file that cannot be written there is in the run's directory.
+// rescue writes a rescue file beside the .dag file of a run that did not succeed. It returns half a sentence about the
+// file, or "" if the run does not come from a .dag file. If the file cannot be written there, it is written to the
+// run's directory.
 func (d *driver) rescue() string {
 	l := layout{d.state.plan.dir}
 	o, err := reuse.ReadOrigin(l.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.lg.Warn("no rescue file is written", "error", err)
+		d.lg.Warn("reading the run's origin: no rescue file is written", "error", err)
 	}
 	if o.Rescue == "" {
 		return ""
@@ -29,7 +30,7 @@ func (d *driver) rescue() string {
 	r.DAG, r.CreatedAt, r.Data = filepath.Base(o.Rescue), now(), l.path(executor.DataDir)
 	name, err := reuse.WriteRescue(o.Rescue, r)
 	if err != nil {
-		d.lg.Warn("the rescue file is not beside its DAG", "error", err)
+		d.lg.Warn("writing the rescue file beside its DAG", "error", err)
 		name, err = reuse.WriteRescue(l.path(r.DAG), r)
 	}
 	if err != nil {

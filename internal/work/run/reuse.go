@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/work/reuse"
 )
 
-// keepUnchanged marks what need not run again as done, in comparison with the latest run of the same workflow file
-// among rows. Without one everything runs.
+// keepUnchanged compares the run with the latest run of the same workflow file among rows, and marks tasks that need
+// not run again as done. Without an earlier run, all tasks run.
 func (c *candidate) keepUnchanged(ctx context.Context, r api.NewRun, rows []corral.Run) error {
 	row, was, err := reuse.Latest(rows, reuse.OriginOf(r, nil))
 	if err != nil {
@@ -40,11 +40,11 @@ func (c *candidate) keepUnchanged(ctx context.Context, r api.NewRun, rows []corr
 	for _, i := range reuse.Mark(c.plan.flow, c.why) {
 		c.plan.spec.Tasks[i].Done = true
 	}
-	c.text = nil // it does not say what is done
+	c.text = nil // it does not mark the tasks that are done
 	return nil
 }
 
-// exists reports whether there is a file of this name.
+// exists reports whether a file of this name exists.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

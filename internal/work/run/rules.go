@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// addRules completes a spec, whose tasks are there, by what the workflow's controls say.
+// addRules adds the rules from the workflow's controls to a spec that contains the tasks.
 func addRules(spec *execution.Spec, flow *workflow.Workflow, o corral.RunOptions) error {
 	unless, err := execution.ExitStatuses(o.RetryUnless)
 	if err != nil {
@@ -44,7 +44,7 @@ func addRules(spec *execution.Spec, flow *workflow.Workflow, o corral.RunOptions
 	return nil
 }
 
-// needsSubs reports whether it matters which tasks are in which subworkflow.
+// needsSubs reports whether decisions depend on the subworkflows.
 func needsSubs(flow *workflow.Workflow) bool {
 	said := func(c *workflow.Control) bool { return c != nil && (c.Final || c.Abort != nil) }
 	for _, s := range flow.Subworkflows {
@@ -63,8 +63,8 @@ func needsSubs(flow *workflow.Workflow) bool {
 // A ruleMaker turns controls into rules.
 type ruleMaker struct {
 	categories map[string]int   // :: name → its number in rules
-	priority   int              // of the run
-	silent     *execution.Rules // of a task of which nothing is said
+	priority   int              // priority of the run
+	silent     *execution.Rules // rules of a task without controls
 }
 
 func (m ruleMaker) rules(c *workflow.Control) *execution.Rules {
@@ -82,7 +82,7 @@ func (m ruleMaker) rules(c *workflow.Control) *execution.Rules {
 // sum adds the priority of a run to that of a task.
 func sum(task, run int) int { return max(-api.MaxPriority, min(api.MaxPriority, task+run)) }
 
-// ofSub is for subworkflows, of which options say nothing.
+// ofSub returns the rules of a subworkflow, to which the run's options do not apply.
 func (m ruleMaker) ofSub(c *workflow.Control) *execution.Rules {
 	if c == nil {
 		return nil
@@ -102,7 +102,7 @@ func (m ruleMaker) ofSub(c *workflow.Control) *execution.Rules {
 	return r
 }
 
-// localName is the name of a unit in its own sub-DAG.
+// localName returns the name of a unit within its sub-DAG.
 func (p *plan) localName(unit int32, name string) string {
 	first, end := int(unit), int(unit)+1
 	if k := int(unit) - len(p.flow.Tasks); k >= 0 {
@@ -119,7 +119,7 @@ func (p *plan) localName(unit int32, name string) string {
 	return local
 }
 
-// control returns what the workflow says of a unit: a task or, behind them, a subworkflow.
+// control returns the name and the control of a unit: a task or, after all tasks, a subworkflow.
 func (p *plan) control(unit int32) (name string, c *workflow.Control) {
 	if n := len(p.flow.Tasks); int(unit) >= n {
 		s := &p.flow.Subworkflows[int(unit)-n]

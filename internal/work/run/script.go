@@ -17,30 +17,30 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// mostScripts is how many scripts of a run there are at once, as DAGMan's default is.
+// mostScripts is the maximum number of scripts of a run at a time, which is DAGMan's default.
 const mostScripts = 20
 
-// scriptDir has what the last tries of scripts printed: UNIT.pre, UNIT.post.
+// scriptDir contains the output of the last tries of scripts: UNIT.pre, UNIT.post.
 const scriptDir = "scripts"
 
-// A scripter runs the PRE and POST scripts of one run, in the run's data directory. The end of a script goes into the
-// journal before the run's driver sees it; one that corrald's end cuts short is started again.
+// A scripter runs the PRE and POST scripts of one run, in the run's data directory. The end of a script is written to
+// the journal before the run's driver sees it. A script interrupted by corrald's end is started again.
 type scripter struct {
 	plan  *plan
 	sink  *sink
 	ctx   context.Context // until stop
 	end   context.CancelFunc
 	calls sync.WaitGroup
-	busy  int                // scripts whose ends the driver has not seen
+	busy  int                // number of scripts whose ends the driver has not seen
 	last  map[int32]*running // :: unit → its last script
 }
 
-// A running is a script that was started.
+// A running is a script that has been started.
 type running struct {
 	round int32
 	busy  bool
 	kill  context.CancelFunc
-	over  chan struct{} // closed when it is
+	over  chan struct{} // closed when the script has ended
 }
 
 func newScripter(ctx context.Context, p *plan, s *sink) *scripter {
@@ -49,7 +49,7 @@ func newScripter(ctx context.Context, p *plan, s *sink) *scripter {
 	return c
 }
 
-// read takes note of a script's end, nil for none, and kills the scripts that are not wanted any more.
+// read records the end of a script, unless it is nil, and kills the scripts that are no longer wanted.
 func (c *scripter) read(x *execution.Execution, end *execution.ScriptEnd) {
 	if end != nil {
 		if r := c.last[end.Unit]; r != nil && r.round == end.Round {
@@ -72,7 +72,7 @@ func (c *scripter) forget(r *running) {
 	}
 }
 
-// start starts what may be started now. A unit's next script waits until its last one is gone.
+// start starts the scripts that are due. A unit's next script waits until its last one has ended.
 func (c *scripter) start(x *execution.Execution, now time.Time) {
 	if c.ctx.Err() != nil {
 		return
@@ -93,18 +93,18 @@ func (c *scripter) start(x *execution.Execution, now time.Time) {
 	}
 }
 
-// stop kills the scripts that run. None is started afterwards, and the sink is told nothing more.
+// stop kills the running scripts. Afterwards no scripts are started, and nothing more is reported to the sink.
 func (c *scripter) stop() {
 	c.end()
 	c.calls.Wait()
 }
 
-// call runs one script and tells its end, until the journal takes it.
+// call runs one script, and reports its end until the journal accepts it.
 func (c *scripter) call(ctx context.Context, call execution.Call) {
 	began := time.Now()
 	exit, err := c.run(ctx, call)
 	if ctx.Err() != nil {
-		return // it was killed, or nobody waits for it any more
+		return // it was killed, or is no longer needed
 	}
 	end := &execution.ScriptEnd{
 		Unit: call.Unit, Post: call.Post, Try: call.Try, Round: call.Round, Exit: exit,
@@ -121,7 +121,7 @@ func (c *scripter) call(ctx context.Context, call execution.Call) {
 	}
 }
 
-// scriptFailed is how the reason of a failure begins that is a script's.
+// scriptFailed returns the prefix of the reason for a failed script.
 func scriptFailed(post bool) string {
 	if post {
 		return "its POST script: "
@@ -156,7 +156,7 @@ func (c *scripter) run(ctx context.Context, call execution.Call) (exit int, err 
 	}.Run(ctx)
 }
 
-// macros are the words of a script's command that stand for something, as DAGMan has them.
+// macros returns DAGMan's macros for a script's command, with their values.
 func macros(p *plan, name string, call execution.Call) map[string]string {
 	n := strconv.Itoa
 	all := map[string]string{
@@ -171,7 +171,8 @@ func macros(p *plan, name string, call execution.Call) map[string]string {
 	return all
 }
 
-// scriptLinks finds what scripts need of the workflow's directory: files there that words of their commands name.
+// scriptLinks returns links to the files that scripts need of the workflow's directory: those that words of their
+// commands name.
 func scriptLinks(flow *workflow.Workflow, dir string, written map[string]bool) (links []link) {
 	for _, name := range flow.ScriptFiles() {
 		source := filepath.Join(dir, name)

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// How a script ends is its exit status, and what it printed is in its file.
+// Run returns the exit status of a script, and its output is in its file.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 	for k, c := range []struct {
 		argv    []string
 		exit    int
-		why     string // what err says; "": there is none
+		why     string // text of err; "": no error
 		printed string
 	}{
 		{argv: []string{"true"}},
@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A script that is to end is killed with what it started.
+// A cancelled script is killed with its child processes.
 func TestRunIsKilledWithItsChildren(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,8 +59,8 @@ func TestRunIsKilledWithItsChildren(t *testing.T) {
 	go func() {
 		defer cancel()
 		for t.Context().Err() == nil {
-			if f, err := os.Open(fifo); err == nil { // it waits for the writer
-				_, _ = io.ReadAll(f) // who would die if nobody read
+			if f, err := os.Open(fifo); err == nil { // wait for the writer
+				_, _ = io.ReadAll(f) // which would be killed without a reader
 				_ = f.Close()
 				return
 			}

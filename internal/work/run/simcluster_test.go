@@ -20,11 +20,11 @@ type simWorker struct {
 	cpus      int
 	memoryMiB int
 	endsAt    time.Time // zero: never leaves
-	draining  bool      // takes nothing more
+	draining  bool      // accepts no more jobs
 	slot      matching.Slot[*simHeld]
 }
 
-// leavesAt is when the worker leaves; one that never does leaves long after all else is over.
+// leavesAt returns the time at which the worker leaves. A worker that never leaves has a time long after the test.
 func (w *simWorker) leavesAt() time.Time {
 	if w.endsAt.IsZero() {
 		return time.Now().Add(1000 * time.Hour)
@@ -32,13 +32,13 @@ func (w *simWorker) leavesAt() time.Time {
 	return w.endsAt
 }
 
-// A simCluster is a personal cluster in virtual time: a Queue whose workers only pretend to run. It
-// serves one cluster, and as Clusters it knows no other. Which worker gets which job package matching decides, as in
-// production; what is played here is what else a queue may do to a run: lose workers, forget, and be refused.
+// A simCluster is a personal cluster in virtual time: a Queue whose workers only simulate running. It is a Clusters
+// that contains only itself. Package matching assigns jobs to workers, as in production. The simCluster simulates other
+// events of a queue: it loses workers, forgets jobs, and is refused by sinks.
 type simCluster struct {
-	run func(execution.Task) (execution.Status, time.Duration) // what a task does and how long; nil: Done after its estimate
+	run func(execution.Task) (execution.Status, time.Duration) // result of a task and its duration; nil: Done, estimate
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	workers  []*simWorker
 	extra    []execution.Capacity // requested
 	sinks    map[corral.RunID]dispatch.Sink
@@ -79,7 +79,7 @@ func (c *simCluster) join(w *simWorker) {
 	c.match()
 }
 
-// lose takes a worker away with all it has.
+// lose removes a worker with all its jobs.
 func (c *simCluster) lose(id string) {
 	c.mu.Lock()
 	c.workers = slices.DeleteFunc(c.workers, func(w *simWorker) bool {
@@ -121,14 +121,14 @@ func (c *simCluster) sink(run corral.RunID) dispatch.Sink {
 	return nobody{}
 }
 
-// nobody takes nothing: corrald is not there.
+// nobody is a sink that accepts nothing, as if corrald were down.
 type nobody struct{}
 
 func (nobody) Assigned(string, []execution.Key) error            { return errClosed }
 func (nobody) Finished([]execution.Result) error                 { return errClosed }
 func (nobody) Returned([]execution.Key, bool, time.Time, string) {}
 
-// restart forgets what dies with corrald: the queue. Workers go on.
+// restart clears the queue, which dies with corrald. Workers continue.
 func (c *simCluster) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,7 +233,7 @@ func (c *simCluster) Expect(run corral.RunID, worker string, jobs []execution.Jo
 	}
 }
 
-// runOf returns what the matching knows of a run.
+// runOf returns the matching's record of a run.
 func (c *simCluster) runOf(id corral.RunID) *matching.Run[*simHeld] {
 	if c.queued[id] == nil {
 		c.queued[id] = &matching.Run[*simHeld]{}
@@ -241,7 +241,7 @@ func (c *simCluster) runOf(id corral.RunID) *matching.Run[*simHeld] {
 	return c.queued[id]
 }
 
-// match starts what fits.
+// match starts the jobs that fit.
 func (c *simCluster) match() {
 	for _, h := range c.take() {
 		c.tell(func() {
@@ -249,7 +249,7 @@ func (c *simCluster) match() {
 				c.start(h, 0)
 				return
 			}
-			c.mu.Lock() // corrald is gone: the worker never hears of it
+			c.mu.Lock() // corrald is down: the worker never receives the job
 			defer c.mu.Unlock()
 			if key := h.job.Key(); c.held[key] == h {
 				h.worker.slot.Release(&h.match, time.Now())
@@ -313,7 +313,7 @@ func (c *simCluster) end(h *simHeld, k int, status execution.Status) {
 	c.report(h, k, r)
 }
 
-// report tells a result until it is taken, then starts the job's next task or gives the job up.
+// report reports a result until it is accepted, and then starts the job's next task or ends the job.
 func (c *simCluster) report(h *simHeld, k int, r execution.Result) {
 	var err error
 	c.tell(func() { err = c.sink(h.job.Run).Finished([]execution.Result{r}) })

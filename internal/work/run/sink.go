@@ -10,28 +10,28 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A sink is a run's dispatch.Sink: it writes what the cluster tells into the journal, and only then puts it
-// into the mailbox of the driver. It never waits for the driver, so a slow store holds up no worker.
+// A sink is a run's dispatch.Sink: it writes the cluster's reports to the journal, and only then puts them into the
+// mailbox of the driver. It never waits for the driver, so a slow store does not delay workers.
 //
-// It keeps what each released job consists of, because an assignment must be recorded with its parts: after a
-// restart the record alone says which tasks a worker may have.
+// It keeps the parts of each released job, because an assignment must be recorded with them: after a restart, only the
+// record shows which tasks a worker may have.
 type sink struct {
 	lg      *slog.Logger
 	journal *journal
 	mail    *mailbox
 
-	order sync.Mutex         // held from a record's place in the journal to the same place in the mail; guards owed
-	owed  []execution.Record // told to the driver, but refused by the journal
+	order sync.Mutex         // held so that the mail has the order of the journal; guards owed
+	owed  []execution.Record // sent to the driver, but refused by the journal
 
-	mu   sync.Mutex                 // guards what follows
-	jobs map[int64][]execution.Task // :: number of a released job → its tasks, which the cluster has, too
+	mu   sync.Mutex                 // guards the fields below
+	jobs map[int64][]execution.Task // :: number of a released job → its tasks, shared with the cluster
 }
 
 func newSink(lg *slog.Logger, j *journal) *sink {
 	return &sink{lg: lg, journal: j, mail: newMailbox(), jobs: make(map[int64][]execution.Task)}
 }
 
-// released makes jobs known before they are submitted.
+// released records jobs before they are submitted.
 func (s *sink) released(jobs []execution.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *sink) released(jobs []execution.Job) {
 	}
 }
 
-// over forgets jobs that are over.
+// over removes jobs that are over.
 func (s *sink) over(seqs []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *sink) Assigned(worker string, jobs []execution.Key) error {
 	return s.keep(records)
 }
 
-// parts lists what a released job consists of, as records have it.
+// parts lists the parts of a released job in the form of records.
 func (s *sink) parts(seq int64) (parts []execution.Part, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,12 +86,12 @@ func (s *sink) Finished(results []execution.Result) error {
 	return s.keep(records)
 }
 
-// returnSize bounds the jobs in one record of a return, so that its line stays far below lineMax.
+// returnSize is the maximum number of jobs in one record of a return, so that its line stays far below lineMax.
 const returnSize = 10_000
 
-// Returned implements dispatch.Sink. It cannot refuse: if the journal does, the driver is told all the
-// same, and the record goes in before the next that is taken. After a restart in between the jobs are
-// still as assigned, and will be returned again.
+// Returned implements dispatch.Sink. It cannot refuse: if the journal fails, the record is sent to the driver
+// nevertheless, and written before the next record that the journal accepts. After a restart in between, the jobs are
+// still assigned, and will be returned again.
 func (s *sink) Returned(jobs []execution.Key, started bool, until time.Time, reason string) {
 	at := execution.ToMsec(time.Now())
 	var records []execution.Record
@@ -104,7 +104,7 @@ func (s *sink) Returned(jobs []execution.Key, started bool, until time.Time, rea
 		records = append(records, execution.Record{At: at, Returned: back})
 	}
 	if err := s.keep(records); err != nil {
-		s.lg.Error("return of jobs is not in the journal yet", "jobs", len(jobs), "error", err)
+		s.lg.Error("recording returned jobs in the journal: will retry", "jobs", len(jobs), "error", err)
 		s.order.Lock()
 		defer s.order.Unlock()
 		s.owed = append(s.owed, records...)
@@ -112,13 +112,13 @@ func (s *sink) Returned(jobs []execution.Key, started bool, until time.Time, rea
 	}
 }
 
-// scripted writes the end of a script into the journal, and hands it on. Scripts end side by side, and beside what the
-// cluster tells.
+// scripted writes the end of a script to the journal, and passes it to the driver. Scripts end concurrently with each
+// other and with reports from the cluster.
 func (s *sink) scripted(end *execution.ScriptEnd) error {
 	return s.keep([]execution.Record{{At: end.Ended, Script: end}})
 }
 
-// keep writes records into the journal, behind those that are owed to it, and hands them on.
+// keep writes records to the journal, after those that are owed to it, and passes them to the driver.
 func (s *sink) keep(records []execution.Record) error {
 	s.order.Lock()
 	defer s.order.Unlock()
@@ -130,8 +130,8 @@ func (s *sink) keep(records []execution.Record) error {
 	return nil
 }
 
-// note is keep of a record of the driver's own: the driver applies it when it comes to it in the mail, in the order in
-// which a replay would.
+// note writes a record of the driver to the journal, but not those that are owed. The driver applies it when it reads
+// the mail, so that the order is that of a replay.
 func (s *sink) note(record execution.Record) error {
 	s.order.Lock()
 	defer s.order.Unlock()
@@ -142,8 +142,8 @@ func (s *sink) note(record execution.Record) error {
 	return nil
 }
 
-// A mailbox holds records on their way from the sink to the driver. It is a queue without bound: putting
-// something in never waits.
+// A mailbox holds records on their way from the sink to the driver. It is an unbounded queue: adding records never
+// blocks.
 type mailbox struct {
 	filled chan struct{} // holds a token while there may be mail
 
@@ -153,7 +153,7 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{filled: make(chan struct{}, 1)} }
 
-// put adds records and wakes the driver, without waiting for it.
+// put adds records and wakes the driver without waiting for it.
 func (m *mailbox) put(records []execution.Record) {
 	m.mu.Lock()
 	m.mail = append(m.mail, records...)
@@ -164,7 +164,7 @@ func (m *mailbox) put(records []execution.Record) {
 	}
 }
 
-// empty returns all mail, in the order it came.
+// empty removes and returns all mail, in the order of arrival.
 func (m *mailbox) empty() []execution.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()

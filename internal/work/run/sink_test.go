@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A return cannot be refused, so it must reach the journal before what follows from it: without it the
-// result of the next attempt would be that of an attempt nobody made, and the task would run again.
+// A return cannot be refused, so it must reach the journal before its consequences: otherwise the result of the next
+// attempt would belong to an unknown attempt, and the task would run again.
 func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -63,7 +63,7 @@ func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// One record of a great many jobs must not be longer than a line of the journal may be.
+// The record of a large number of jobs must not exceed the maximum length of a journal line.
 func TestReturnOfManyJobsCanBeRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// wide is a workflow of n tasks that do not depend on each other, like those of a parameter study.
+// wide returns a workflow of n independent tasks, like those of a parameter study.
 func wide(n int) []spec {
 	tasks := make([]spec, n)
 	for i := range tasks {
@@ -40,8 +40,8 @@ func TestJournalSize(t *testing.T) {
 	})
 }
 
-// BenchmarkQueued measures the memory that a run takes while its tasks are queued in a dispatcher that
-// has no workers: workflow, plan, state and the dispatcher's queue together.
+// BenchmarkQueued measures the memory of a run whose tasks are queued in a dispatcher without workers: workflow, plan,
+// state and the dispatcher's queue together.
 func BenchmarkQueued(b *testing.B) {
 	const tasks = 100_000
 	document := document(wide(tasks)...)
@@ -63,7 +63,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkEvents measures what it costs to journal and apply the two events of a task's life.
+// BenchmarkEvents measures the cost of journaling and applying the two events of a task's life.
 func BenchmarkEvents(b *testing.B) {
 	p := mustPlan(b, mustOptions("none"), wide(1000)...)
 	for b.Loop() {

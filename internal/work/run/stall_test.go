@@ -139,8 +139,8 @@ func TestClusterThatIsGoneStalls(t *testing.T) {
 	})
 }
 
-// A journal that takes nothing stops a run as surely as a cluster without workers: it says so, goes on
-// when the disk has room again, and stalls if that does not come.
+// A journal that cannot be written stops a run like a cluster without workers: the run reports this, continues when the
+// disk has room again, and otherwise stalls.
 func TestJournalThatTakesNothingStalls(t *testing.T) {
 	for _, mended := range []bool{true, false} {
 		t.Run(fmt.Sprintf("mended %v", mended), func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestJournalThatTakesNothingStalls(t *testing.T) {
 				defer w.stop()
 				row := w.create(api.NewRun{Workflow: document(fan(2, 10)...), Options: corral.RunOptions{Stall: s(60)}})
 				w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 })
-				if err := w.manager.look(asLocal(t), row.ID, func(*state) {}); err != nil { // it is open
+				if err := w.manager.look(asLocal(t), row.ID, func(*state) {}); err != nil { // the run is open
 					t.Fatal(err)
 				}
 				j := w.manager.driver(row.ID).sink.journal

@@ -12,18 +12,18 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A state is a run's plan and what became of its tasks so far. One goroutine owns it.
+// A state is a run's plan and the current state of its tasks. One goroutine owns it.
 type state struct {
 	plan  *plan
 	x     *execution.Execution
-	waits waits // of requests for tasks to be over
+	waits waits // of requests that wait for tasks
 }
 
-// newState begins the execution of a plan.
+// newState returns the initial state of a plan.
 func newState(p *plan) *state { return &state{plan: p, x: execution.New(p.spec)} }
 
-// apply applies a record, and returns the jobs that are over by it. What it adds is known to the plan first; where that
-// refuses it, so does the execution.
+// apply applies a record, and returns the jobs that are over as a result. An addition is first applied to the plan; if
+// the plan refuses it, the execution does not see it.
 func (s *state) apply(r execution.Record) (over []int64) {
 	if r.Added != nil && execution.Takes(s.x) && s.plan.grow(r.Added) != nil {
 		return nil
@@ -31,10 +31,10 @@ func (s *state) apply(r execution.Record) (over []int64) {
 	return s.x.Apply(r)
 }
 
-// replay applies a record of the past: the jobs that it ended are known to nothing else.
+// replay applies a record from the journal. It ignores the jobs that are over, because nothing else knows them.
 func (s *state) replay(r execution.Record) { s.apply(r) }
 
-// row describes a task. One that no attempt of has ended has no exit status.
+// row returns the listing of a task. A task without an ended attempt does not have an exit status.
 func (s *state) row(i int, t *execution.TaskInfo) *api.Task {
 	row := &api.Task{
 		ID: s.plan.flow.Tasks[i].ID, State: t.State, Attempts: t.Begun, Worker: t.Worker,
@@ -50,8 +50,8 @@ func (s *state) row(i int, t *execution.TaskInfo) *api.Task {
 	return row
 }
 
-// executions returns what was measured of each task that is done, and nothing of the others: a file of an executed
-// workflow tells what happened, not what was tried.
+// executions returns the measurements of each task that is done, and zeros for the others: an executed workflow
+// contains results, not attempts.
 func (s *state) executions() []workflow.Execution {
 	all := make([]workflow.Execution, len(s.plan.flow.Tasks))
 	for i := range all {
@@ -70,8 +70,9 @@ func (s *state) executions() []workflow.Execution {
 	return all
 }
 
-// failure says in a sentence why the workflow failed: what aborted it, or which tasks failed for good, and where to
-// read more if the first one wrote anything, which one that could not be begun did not.
+// failure returns a sentence about why the workflow failed: what aborted it, or which tasks failed permanently. If the
+// first of these wrote to its error stream, the sentence names the file; a task that could not begin did not write
+// anything.
 func (s *state) failure(verdict execution.Verdict, exists func(path string) bool) string {
 	failed := verdict.Tasks
 	switch {
@@ -109,7 +110,7 @@ func (s *state) failure(verdict execution.Verdict, exists func(path string) bool
 	return text
 }
 
-// names lists the ids of tasks, the first few of them.
+// names lists the ids of the first few tasks.
 func (s *state) names(tasks []int, few int) string {
 	var ids []string
 	for _, i := range tasks[:min(few, len(tasks))] {

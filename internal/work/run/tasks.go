@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// The files that can be had of a task: of an attempt at it, and what the last try of its scripts printed.
+// The files of a task that can be requested: those of an attempt, and the output of the last try of its scripts.
 const (
 	LogStdout = "stdout"
 	LogStderr = "stderr"
@@ -27,13 +27,13 @@ const (
 	LogPost   = "post"
 )
 
-// Logs are the names of all of them.
+// Logs returns the names of all these files.
 func Logs() []string { return []string{LogStdout, LogStderr, LogRecord, LogTrace, LogPre, LogPost} }
 
-// now is the time as records and rows have it.
+// now returns the time with the precision of records and rows.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// lookThrough is look that asks the index of a run that is over, where there is one.
+// lookThrough is like look, but uses the index of a run that is over, if it has one.
 func lookThrough(
 	ctx context.Context, m *Manager, id corral.RunID, fn func(*state), indexed func(corral.Run, *index),
 ) error {
@@ -52,8 +52,8 @@ func lookThrough(
 	return m.look(ctx, id, fn)
 }
 
-// look calls fn with the state of a run. A run that is driven answers itself, in the goroutine that owns the state, so
-// fn must be quick and must not keep it. Otherwise the state is read from the run's directory.
+// look calls fn with the state of a run. If the run has a driver, fn is called in the driver's goroutine, so it must be
+// quick and must not keep the state. Otherwise the state is read from the run's directory.
 func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) error {
 	if asked, err := ask(ctx, driverFor(ctx, m, id), func(d *driver) { fn(d.state) }); asked || err != nil {
 		return err
@@ -70,7 +70,8 @@ func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) er
 	return nil
 }
 
-// ask has a driver call fn in its goroutine; false: there is none, because the run is over or corrald is stopping.
+// ask lets a driver call fn in its goroutine. It returns false if there is no driver, because the run is over or
+// corrald is stopping.
 func ask(ctx context.Context, d *driver, fn func(*driver)) (asked bool, err error) {
 	if d == nil {
 		return false, nil
@@ -87,9 +88,8 @@ func ask(ctx context.Context, d *driver, fn func(*driver)) (asked bool, err erro
 	}
 }
 
-// Log opens a file that an attempt at a task left, or its scripts: one of Logs. The caller
-// closes it. A task, an attempt or a file that is not there is a NotFound error. What a packed attempt would have left
-// is told from the journal.
+// Log opens a file, one of Logs, that an attempt at a task or its scripts left. The caller must close it. A missing
+// task, attempt or file is a NotFound error. The files of a packed attempt are restored from the journal.
 func (m *Manager) Log(ctx context.Context, id corral.RunID, of File) (io.ReadCloser, error) {
 	var t logged
 	var r room
@@ -127,10 +127,10 @@ func (m *Manager) Log(ctx context.Context, id corral.RunID, of File) (io.ReadClo
 	return nil, corral.ErrorAt(corral.NotFound, "file", "task %s of run %d left no %s", of.Task, id, of.Name)
 }
 
-// A place is where a file may be; links that lead out of dir are not followed.
+// A place is a possible place of a file; links that lead out of dir are not followed.
 type place struct{ dir, name string }
 
-// open opens the file. What is not a regular one counts as none: opening a named pipe might never return.
+// open opens the file. A file that is not regular counts as missing: opening a named pipe might never return.
 func (p place) open() (*os.File, error) {
 	root, err := os.OpenRoot(p.dir)
 	if err != nil {
@@ -147,30 +147,31 @@ func (p place) open() (*os.File, error) {
 	return f, nil
 }
 
-// A room is where the attempts at a run's tasks leave their files.
+// A room locates the files of the attempts at a run's tasks.
 type room struct {
 	run    corral.RunID
 	layout layout
 	pack   bool
 }
 
-// A logged is what is to be known of a task to find what its attempts left.
+// A logged holds the data needed to find the files of a task's attempts.
 type logged struct {
 	index          int
 	id             string
 	argv           []string
-	last           int  // attempt
-	done           bool // by that
+	last           int  // last attempt
+	done           bool // the last attempt succeeded
 	stdout, stderr stream
 }
 
-// A stream is what a task calls one of its output streams, empty for the usual name, and whether that is an output.
+// A stream is the name of one of a task's output streams, empty for the default, and whether it is an output of the
+// task.
 type stream struct {
 	name   string
 	output bool
 }
 
-// task tells what the log of a task needs.
+// task returns the data that the log of a task needs.
 func (s *state) task(id string) (logged, error) {
 	i, err := s.plan.index(id)
 	if err != nil {
@@ -188,9 +189,9 @@ func streamsOf(t *workflow.Task) (stdout, stderr stream) {
 		stream{t.Stderr, slices.Contains(t.Outputs, cmp.Or(t.Stderr, LogStderr))}
 }
 
-// places returns where a file of an attempt may be: in its directory, or, when the task declares it as
-// an output file, where outputs are published. For an attempt that may be packed, and for a file that it then left
-// empty or in the journal, it returns that, too.
+// places returns the possible places of a file of an attempt: its directory and, if the task declares the file as an
+// output, the folder of published outputs. For a file that a packed attempt would have left empty or in the journal, it
+// also returns the attempt, if it may be packed.
 func (r room) places(t logged, attempt int, which string) ([]place, *packed, error) {
 	var of stream
 	switch which {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What a task put in place of its log keeps nobody waiting.
+// A file with which a task replaces its log must not block readers.
 func TestLogIsARegularFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,12 +1,12 @@
 package run
 
-// The note of a task, which is what a batch job runs, is a file of the run's data for as long as somebody may need it.
-// A run may have a hundred thousand tasks, and their notes together are as large as what they do may be small; so the
-// note goes once the tasks that have it are done and have been for a while. Until then they may be run again. Those
-// that failed keep theirs, for a retry or for the run to be resumed.
+// The note of a task, which contains the script of a batch job, is a file in the run's data as long as it may be
+// needed. A run may have a hundred thousand small tasks, whose notes together are large. So a note is removed once all
+// its tasks have been done for a while. Until then they may be run again. Tasks that failed keep their notes, for a
+// retry or a resumption of the run.
 //
-// Nothing is recorded of that: a note that is there may be needed, and one that is not is not. What was left because
-// corrald was killed is found again, since all that are there are looked at.
+// The removal is not recorded: a note that exists may be needed, and a missing one is not. Notes that remain because
+// corrald was killed are found later, since each search examines all notes.
 
 import (
 	"errors"
@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// noteAge is for how long the note of a task stays that is done.
+	// noteAge is the time for which the note of a task is kept after the task is done.
 	noteAge = 5 * time.Minute
-	// sweepEvery is the time between two looks at the notes.
+	// sweepEvery is the time between two searches for spent notes.
 	sweepEvery = time.Minute
 )
 
-// dropSpent removes the notes that nobody needs any more at now, if it did not look just before.
+// dropSpent removes the notes that are no longer needed at now, unless it did so shortly before.
 func (s *state) dropSpent(now time.Time) {
 	if g := s.plan.grown; g != nil && now.Sub(g.swept) >= sweepEvery {
 		g.swept = now
@@ -35,14 +35,14 @@ func (s *state) dropSpent(now time.Time) {
 	}
 }
 
-// dropDone removes the notes of which all tasks were done by an instant. One that cannot be removed is looked at
-// again; what else is in their folder stays.
+// dropDone removes the notes whose tasks were all done by the given time. If the removal fails, it is tried again
+// later; other files in the folder remain.
 func (s *state) dropDone(before time.Time) {
 	if s.plan.grown == nil {
 		return
 	}
 	dir := filepath.Join(s.plan.dir, executor.DataDir, notesDir)
-	entries, _ := os.ReadDir(dir) // without it there are none
+	entries, _ := os.ReadDir(dir) // without the folder, there are none
 	for _, e := range entries {
 		i, ok := s.plan.number(e.Name())
 		if !ok {
@@ -54,7 +54,7 @@ func (s *state) dropDone(before time.Time) {
 	}
 }
 
-// doneBefore reports whether all tasks of a group were done by an instant.
+// doneBefore reports whether all tasks of a group were done by the given time.
 func (s *state) doneBefore(g *group, before time.Time) bool {
 	for i := g.first; i < g.first+g.count; i++ {
 		state, since, over := execution.Over(s.x, i)
@@ -65,7 +65,7 @@ func (s *state) doneBefore(g *group, before time.Time) bool {
 	return true
 }
 
-// unnoted refuses to try tasks again whose note is gone.
+// unnoted refuses to retry tasks whose note has been removed.
 func (s *state) unnoted(tasks []int32) error {
 	if s.plan.grown == nil {
 		return nil
@@ -79,7 +79,7 @@ func (s *state) unnoted(tasks []int32) error {
 		last = g
 		_, err := os.Lstat(filepath.Join(s.plan.dir, executor.DataDir, noteOf(g.first)))
 		if errors.Is(err, fs.ErrNotExist) {
-			const why = "task %s was done more than %s ago: what it ran is not kept; add it again"
+			const why = "task %s was done more than %s ago: its note has been removed; add it again"
 			return corral.ErrorAt(corral.Conflict, "tasks", why, execution.TaskID(int(i)), noteAge)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// Left tells how far each task of a run is, by the index that it has in the run's workflow. The workflow is not to be
-// changed.
+// Left returns the workflow of a run, and the progress of each task by its index in the workflow. The workflow must not
+// be changed.
 func (m *Manager) Left(ctx context.Context, id corral.RunID) (*workflow.Workflow, []execution.Progress, error) {
 	var flow *workflow.Workflow
 	var all []execution.Progress

@@ -12,27 +12,27 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// accountEvery is at most how old what the store knows of a run's usage is. The end of a run is written in the
-// transaction that ends it.
+// accountEvery is the maximum age of a run's usage in the store. The final usage is written in the transaction that
+// ends the run.
 const accountEvery = 15 * time.Second
 
-// A tab is what the store has of what a run's tasks took. The journal is the truth, and what is written is a total: the
-// first time after a start of corrald all of it is replaced by what the journal says, and then the rows that differ. So
-// whatever was written before a crash is neither lost nor counted twice.
+// A tab tracks the stored usage of a run's tasks. The journal is authoritative, and the stored values are totals: the
+// first write after a start of corrald replaces all of them by the totals from the journal, and later writes replace
+// the rows that differ. So usage written before a crash is neither lost nor counted twice.
 type tab struct {
-	kept     map[store.UsageKey]store.Taken // nil: not known
-	attempts map[string]corral.JobID        // :: tag → attempt, 0 if there is none
+	kept     map[store.UsageKey]store.Taken // nil: unknown
+	attempts map[string]corral.JobID        // :: tag → attempt, or 0 if there is none
 	due      time.Time
-	heard    time.Time // when the journal ended that the run was opened with
+	heard    time.Time // time of the last record when the run was opened
 }
 
-// account has the store know what the tasks took up to now, but not too often.
+// account stores the usage of the tasks up to now, but not too often.
 func (p *progress) account(ctx context.Context, now time.Time, x *execution.Execution) {
 	if now.Before(p.tab.due) {
 		return
 	}
 	p.tab.due = now.Add(accountEvery)
-	// What ran when corrald was last here may have ended since: its workers have yet to say so.
+	// Tasks that ran when corrald last stopped may have ended since, but their workers have not reported it yet.
 	until := now
 	if p.tab.kept == nil {
 		until = p.tab.heard
@@ -43,14 +43,14 @@ func (p *progress) account(ctx context.Context, now time.Time, x *execution.Exec
 		return err
 	})
 	if err != nil {
-		p.lg.Warn("saving what the run's tasks took", "error", err)
+		p.lg.Warn("saving the usage of the run's tasks", "error", err)
 		return
 	}
 	p.tab.kept = rows
 }
 
-// write stores the rows that differ from those that are kept, and returns all of them: those that the store has once
-// the transaction is committed.
+// write stores the rows that differ from those in kept, and returns all rows that the store contains once the
+// transaction is committed.
 func (t *tab) write(
 	tx *store.Tx, run corral.RunID, hours []execution.WorkerHour,
 ) (map[store.UsageKey]store.Taken, error) {
@@ -58,7 +58,7 @@ func (t *tab) write(
 	if err != nil {
 		return nil, err
 	}
-	for k := range t.kept { // what seemed to run there did not
+	for k := range t.kept { // tasks only seemed to run there
 		if _, still := rows[k]; !still {
 			rows[k] = store.Taken{}
 		}
@@ -74,7 +74,7 @@ func (t *tab) write(
 	return rows, tx.SetUsage(run, differ, t.kept == nil)
 }
 
-// rows adds the workers of each attempt up. A worker's name begins with the tag of its attempt.
+// rows sums the usage of the workers of each attempt. A worker's name begins with the tag of its attempt.
 func (t *tab) rows(tx *store.Tx, hours []execution.WorkerHour) (map[store.UsageKey]store.Taken, error) {
 	if t.attempts == nil {
 		t.attempts = map[string]corral.JobID{}
@@ -88,7 +88,7 @@ func (t *tab) rows(tx *store.Tx, hours []execution.WorkerHour) (map[store.UsageK
 			if err != nil && corral.KindOf(err) != corral.NotFound {
 				return nil, err
 			}
-			id = job.ID // 0: a slot that no pilot of ours brought
+			id = job.ID // 0: the slot does not belong to a pilot of Corral
 			t.attempts[tag] = id
 		}
 		k := store.UsageKey{Attempt: id, Hour: s.Hour}

@@ -14,10 +14,10 @@ import (
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
-// crashes is how often corrald dies during the run below.
+// crashes is the number of times that corrald dies during the run below.
 const crashes = 200
 
-// taken is what the store knows that a run took.
+// taken returns the stored usage of a run.
 func (w *world) taken() (t store.Taken) {
 	w.Helper()
 	work, err := store.Read(asLocal(w), storetest.All(w.db), func(tx *store.Tx) ([]usage.Work, error) {
@@ -33,8 +33,8 @@ func (w *world) taken() (t store.Taken) {
 	return t
 }
 
-// Whatever corrald had written when it died, what a run took comes to the same: each task once, what failed before it,
-// and nothing twice. The store is opened again each time.
+// The usage of a run does not depend on when corrald dies: it includes each task once, with its failed attempts, and
+// nothing twice. The store is reopened each time.
 func TestUsageSurvivesCrashes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const tasks, seconds, failing = 600, 10, 7
@@ -50,7 +50,7 @@ func TestUsageSurvivesCrashes(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "corral.db")
 		reopen := func() {
 			db, err := store.Open(t.Context(), path)
-			for corral.KindOf(err) == corral.Conflict { // a program that another test starts has the lock until it begins
+			for corral.KindOf(err) == corral.Conflict { // a process that another test forks may hold the lock
 				db, err = store.Open(t.Context(), path)
 			}
 			if err != nil {
@@ -76,7 +76,8 @@ func TestUsageSurvivesCrashes(t *testing.T) {
 			}
 			<-time.After(time.Duration(chance.IntN(5_000)) * time.Millisecond)
 			reopen()
-			// What runs is known as far as the last sample, or, right after a start, as the journal goes.
+			// The usage of running tasks is known up to the last sample or, directly after a start, up to the end of
+			// the journal.
 			const late = 3 * usage.CoreTime(accountEvery/time.Millisecond)
 			now := w.taken()
 			most := 3 * usage.CoreTime(time.Since(row.CreatedAt).Milliseconds())

@@ -11,20 +11,20 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// A Choice says which tasks of a run are wanted, and how many of them.
+// A Choice selects tasks of a run.
 type Choice struct {
-	After   int64              // place of the task behind which to begin, in the run, from 1
-	Limit   int                // so many at most
-	Numbers []Numbers          // in one of these ranges, which ascend and do not overlap; none: any
-	States  []corral.TaskState // in one of these; none: any
-	Since   time.Time          // neither done nor failed before
+	After   int64              // place in the run, from 1, of the task after which to begin
+	Limit   int                // maximum number of tasks
+	Numbers []Numbers          // in one of these ranges, which ascend and do not overlap; empty: any
+	States  []corral.TaskState // in one of these states; empty: any
+	Since   time.Time          // not done or failed before this time
 }
 
-// Numbers are places of tasks in a run, from First to Last.
+// Numbers is a range of places of tasks in a run, from First to Last.
 type Numbers struct{ First, Last int }
 
-// each calls fn with the indices of the tasks that were asked for by number, of n, ascending and behind After, until fn
-// says to stop.
+// each calls fn with the indices of the tasks, out of n, that are selected by number and come after After, in ascending
+// order, until fn returns false.
 func (c *Choice) each(n int, fn func(i int) (more bool)) {
 	ranges := c.Numbers
 	if len(ranges) == 0 {
@@ -39,9 +39,9 @@ func (c *Choice) each(n int, fn func(i int) (more bool)) {
 	}
 }
 
-// page collects a page of the rows of n tasks; row makes one, nil if the task is in none of the states. next is the
-// place of the page's last task if there are more, else 0. It counts in the whole run, not among those in the states:
-// tasks change their states between two pages, their places never.
+// page returns a page of the rows of n tasks. The function row returns the row of a task, or nil if the task is not
+// selected. next is the place of the page's last task if there are more tasks, else 0. Places count all tasks of the
+// run, not only the selected ones: the states of tasks may change between two pages, but their places do not.
 func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next int64) {
 	last := c.After
 	c.each(n, func(i int) bool {
@@ -59,15 +59,16 @@ func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next
 	return tasks, next
 }
 
-// wants reports whether a task is asked for that is in a state, and if that is over, since when; zero: nobody knows.
+// wants reports whether the choice includes a task that has been in the given state since the given time; zero means
+// unknown.
 func (c *Choice) wants(state corral.TaskState, since time.Time) bool {
 	ended := state == corral.TaskDone || state == corral.TaskFailed
 	return (len(c.States) == 0 || slices.Contains(c.States, state)) &&
 		!(ended && !since.IsZero() && since.Before(c.Since))
 }
 
-// TaskPage lists a page of the tasks of a run, in the order of its workflow. next is where the next page begins after;
-// 0: there is none.
+// TaskPage returns a page of the tasks of a run, in the order of its workflow. next is the place after which the next
+// page begins, or 0 if this is the last page.
 func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
 	tasks []*api.Task, next int64, err error,
 ) {
@@ -94,8 +95,8 @@ func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
 	return tasks, next, err
 }
 
-// AwaitTasks returns when the tasks that are asked for by number are over, all of them; or when ctx ends, with its
-// error. If their run is over and one of them is not, that is a Conflict error: it never will be.
+// AwaitTasks returns when all tasks selected by number are over, or, with an error, when ctx ends. If the run is over
+// but one of the tasks is not and never will be, it returns a Conflict error.
 func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) error {
 	d, _, err := driving(ctx, m, id)
 	if err != nil {
@@ -104,8 +105,8 @@ func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) erro
 	if d == nil {
 		return leftBehind(ctx, m, id, c)
 	}
-	// The driver ends the wait in the moment in which it applies the last task's end: nothing polls, and a wait for a
-	// task of milliseconds is over as soon as the task is.
+	// The driver ends the wait when it applies the last task's end. Without polling, a wait for a task of milliseconds
+	// ends as soon as the task does.
 	w := &taskWait{choice: c, over: make(chan struct{})}
 	asked, err := ask(ctx, d, func(d *driver) { d.state.waits.add(w, d.state.x) })
 	if err != nil {
@@ -125,11 +126,11 @@ func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) erro
 	}
 }
 
-// leftBehind refuses to wait for tasks that the end of their run has left as they were.
+// leftBehind refuses to wait for tasks that were not over at the end of their run.
 func leftBehind(ctx context.Context, m *Manager, id corral.RunID, c Choice) error {
 	row, err := readRow(ctx, m.db.Request(ctx), id)
 	if err != nil || !row.State.Over() {
-		return err // corrald stops
+		return err // corrald is stopping
 	}
 	c.After, c.Limit, c.States = 0, 1, []corral.TaskState{corral.TaskWaiting, corral.TaskReady, corral.TaskRunning}
 	tasks, _, err := TaskPage(ctx, m, id, c)
@@ -139,13 +140,13 @@ func leftBehind(ctx context.Context, m *Manager, id corral.RunID, c Choice) erro
 	return err
 }
 
-// waits are those of requests for tasks of one run. The goroutine of the run's driver owns them.
+// waits lists the waits of requests for tasks of one run. The goroutine of the run's driver owns it.
 type waits []*taskWait
 
 // A taskWait is over when its tasks are.
 type taskWait struct {
 	choice Choice
-	over   chan struct{} // closed then
+	over   chan struct{} // closed when the wait is over
 }
 
 // add begins a wait.
@@ -154,7 +155,8 @@ func (w *waits) add(t *taskWait, x *execution.Execution) {
 	w.look(x)
 }
 
-// look ends the waits for tasks that are over. Each looks from the first task that was not over when it looked last.
+// look ends the waits whose tasks are over. Each wait continues from the first task that was not over at the previous
+// look.
 func (w *waits) look(x *execution.Execution) {
 	*w = slices.DeleteFunc(*w, func(t *taskWait) bool {
 		open := false
@@ -172,7 +174,7 @@ func (w *waits) look(x *execution.Execution) {
 	})
 }
 
-// drop forgets a wait.
+// drop removes a wait.
 func (w *waits) drop(t *taskWait) {
 	*w = slices.DeleteFunc(*w, func(other *taskWait) bool { return other == t })
 }

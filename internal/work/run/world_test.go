@@ -99,7 +99,7 @@ func orNone(s []string) []string {
 	return s
 }
 
-// fan is a workflow of one root, n middles and one end: a → m0 … → z.
+// fan returns a workflow of one root, n middle tasks and one end: a → m0 … → z.
 func fan(n int, seconds float64) []spec {
 	tasks := []spec{{ID: "a", Seconds: seconds}}
 	end := spec{ID: "z", Seconds: seconds}
@@ -128,10 +128,10 @@ func mustPlan(t interface{ Fatal(...any) }, o corral.RunOptions, tasks ...spec) 
 	return p
 }
 
-// quiet returns a logger that writes nothing, for tests that print on their own when they fail.
+// quiet returns a logger that discards its output.
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// A world is a manager with its store, and what tests do with it.
+// A world is a manager with its store, for tests.
 type world struct {
 	testing.TB
 	db       *store.DB
@@ -141,13 +141,13 @@ type world struct {
 	limit    time.Duration // of await
 
 	manager *Manager
-	stop    func() // ends manager's Run and waits
+	stop    func() // ends the manager's Run and waits
 }
 
-// asLocal is a context in which the owner of the world's runs asks.
+// asLocal returns a context whose caller is the owner of the world's runs.
 func asLocal(t testing.TB) context.Context { return access.With(t.Context(), access.For("local")) }
 
-// newWorld is for virtual time, see realWorld.
+// newWorld returns a world for virtual time; see realWorld.
 func newWorld(t testing.TB, clusters Clusters) *world {
 	w := &world{TB: t, db: storetest.OpenTest(t), clusters: clusters, dir: t.TempDir(), limit: 10 * time.Hour}
 	w.write(func(tx *store.Tx) error {
@@ -166,7 +166,7 @@ func (w *world) write(fn func(*store.Tx) error) {
 	}
 }
 
-// start makes a manager on the same store and directories, as a corrald that was started again.
+// start creates a manager with the same store and directories, like a restarted corrald.
 func (w *world) start() {
 	ctx, cancel := context.WithCancel(asLocal(w))
 	m := NewManager(quiet(), w.db, w.clusters, w.dir)
@@ -182,7 +182,7 @@ func (w *world) start() {
 	w.Cleanup(func() { cancel() })
 }
 
-// prepare parses the workflow of a request, and prepares its run.
+// prepare parses the workflow of a request and prepares its run.
 func (w *world) prepare(r api.NewRun) (*Prepared, error) {
 	flow, err := w.parse(r)
 	if err != nil {
@@ -191,7 +191,7 @@ func (w *world) prepare(r api.NewRun) (*Prepared, error) {
 	return w.manager.Prepare(asLocal(w), w.cluster, r, flow)
 }
 
-// check parses the workflow of a request, and checks its run.
+// check parses the workflow of a request and checks its run.
 func (w *world) check(r api.NewRun) error {
 	flow, err := w.parse(r)
 	if err != nil {
@@ -232,7 +232,7 @@ func (w *world) run(id corral.RunID) corral.Run {
 	return row
 }
 
-// await returns the run as soon as it is as wanted.
+// await returns the run as soon as want returns true for it.
 func (w *world) await(id corral.RunID, want func(corral.Run) bool) corral.Run {
 	w.Helper()
 	limit := time.NewTimer(w.limit)
@@ -256,7 +256,7 @@ func (w *world) awaitOver(id corral.RunID) corral.Run {
 	return w.await(id, func(r corral.Run) bool { return r.State.Over() })
 }
 
-// text has a workflow's text written as it is.
+// text returns a function that writes a workflow's text unchanged.
 func text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }

@@ -144,7 +144,7 @@ func TestWorkerIsRequestedWhereAHostFits(t *testing.T) {
 		"gpus that none has": {2, 7, corral.Resources{CPUs: 1, GPUs: 3}, "", "7 jobs need 1 cpu, 3 gpus: " +
 			"the largest host of site small has 2 cpus and 0 gpus, the largest host of site large has 16 cpus and 2 gpus"},
 		"cpus of a worker that none has": {17, 1, corral.Resources{CPUs: 1}, "",
-			"site large has no such workers: cpus: 17 is over cpus of queue normal at site large, which is 16"},
+			"site large has no such workers: cpus: 17 exceeds cpus of queue normal at site large, which is 16"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,8 +19,8 @@ const Label = "ensemble"
 type State string
 
 const (
-	Running State = "RUNNING" // workflows are begun; pilots are requested and released
-	Ending  State = "ENDING"  // no workflow is begun; runs are cancelled and pilots are released
+	Running State = "RUNNING" // workflows are started; pilots are requested and released
+	Ending  State = "ENDING"  // no more workflows are started; runs are cancelled and pilots are released
 	Ended   State = "ENDED"   // all its runs and pilots have ended
 	Deleted State = "DELETED" // tombstone
 )
@@ -38,7 +38,7 @@ const (
 )
 
 // An Ensemble is a list of workflows, by descending priority, that corrald runs with one budget and one deadline. While
-// the ensemble runs, corrald decides which workflows to begin and how many pilots to hold.
+// the ensemble runs, corrald decides which workflows to start and how many pilots to hold.
 type Ensemble struct {
 	ID          ID               `json:"id"`
 	Owner       string           `json:"owner"`
@@ -60,7 +60,7 @@ type Ensemble struct {
 // Progress is the progress of an ensemble.
 type Progress struct {
 	Members []Member `json:"workflows"` // by priority
-	Steps   int      `json:"steps"`     // decisions about pilots that were carried out
+	Steps   int      `json:"steps"`     // number of decisions about pilots that were carried out
 	Spent   string   `json:"spent"`     // cost of its pilots so far, such as 1.25ch
 }
 
@@ -74,7 +74,7 @@ func (p Progress) Completed() (n int) {
 	return n
 }
 
-// A Goal holds the constraints of an ensemble.
+// A Goal holds the constraints of an ensemble, and the assumptions of its algorithm.
 type Goal struct {
 	Budget         string         `json:"budget"`     // maximum cost of its pilots, such as 40ch
 	Deadline       corral.Seconds `json:"deadline_s"` // workflows that end later do not count
@@ -93,7 +93,7 @@ type Pilots struct {
 	Walltime  corral.Seconds `json:"walltime_s"`
 	Most      int            `json:"most"`      // maximum at a time
 	Delay     corral.Seconds `json:"delay_s"`   // expected time from the request until its workers are ready
-	Leaving   corral.Seconds `json:"leaving_s"` // maximum time, also billed, that a released pilot takes to end
+	Leaving   corral.Seconds `json:"leaving_s"` // maximum time that a released pilot takes to end, which is also billed
 	// The site's price when the ensemble was created, which applies throughout.
 	Price    string         `json:"price"`
 	Billing  string         `json:"billing"`    // the site's billing periods
@@ -107,7 +107,7 @@ type Member struct {
 	Runtime  corral.Seconds `json:"runtime_s"` // sum of its tasks' estimates
 	Standing Standing       `json:"standing"`
 	Reason   string         `json:"reason,omitempty"` // reason for its standing
-	Run      corral.RunID   `json:"run_id,omitempty"` // set once it has begun
+	Run      corral.RunID   `json:"run_id,omitempty"` // set once it has started
 }
 
 // A Standing is the status of a workflow in an ensemble.
@@ -119,7 +119,7 @@ const (
 	Rejected  Standing = "rejected"  // not admitted
 	Begun     Standing = "running"   // running
 	Completed Standing = "completed" // all its tasks ended by the deadline
-	Missed    Standing = "missed"    // begun, but not completed by the deadline
+	Missed    Standing = "missed"    // started, but not completed by the deadline
 )
 
 // Standings lists all standings.
