@@ -145,8 +145,8 @@ func Profile(ctx context.Context, row corral.Run) (*profile.Profile, error) {
 	}
 	text, err = input.ReadFile(l.path(executedFile), workflow.DefaultMaxBytes)
 	if err != nil {
-		return nil, corral.Errorf(corral.NotFound, "run %d has no profile: none of its tasks is done, or its directory "+
-			"is gone (%w)", row.ID, err)
+		return nil, corral.Errorf(corral.NotFound, "run %d has no profile: none of its tasks is done, or its "+
+			"directory is gone (%w)", row.ID, err)
 	}
 	executed, _, err := wfformat.Read(ctx, bytes.NewReader(text), l.path(executedFile), workflow.Options{})
 	if err != nil {
