@@ -100,7 +100,7 @@ func TestAdmission(t *testing.T) {
 		{"a long one", []string{"Bearer " + good + "x"}, "/v1/sites", 401, "not Bearer"},
 		{"a digest", []string{"Bearer " + api.TokenDigest(good)}, "/v1/sites", 401, "not Bearer"},
 		{"an unknown one", []string{"Bearer " + api.NewTokenText()}, "/v1/sites", 401, "does not know"},
-		{"one that has expired", []string{"Bearer " + late}, "/v1/sites", 401, "has expired"},
+		{"one that has expired", []string{"Bearer " + late}, "/v1/sites", 401, "\"t\" expired at "},
 		{"what is behind the door by somebody else", []string{"Bearer " + good}, "/metrics", 403, "ann may not"},
 		{"a file", []string{"Bearer " + good}, "/../v1/sites", 403, "ann may not"},
 	} {
@@ -259,7 +259,7 @@ func TestRequestsOfAnOwner(t *testing.T) {
 	ann, _ := h.token(corral.Token{Owner: "ann", Role: corral.RoleUser})
 	bob, _ := h.token(corral.Token{Owner: "bob", Role: corral.RoleUser})
 	first := h.inside(t, ann, 900, "x")
-	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+ann); rec.Code != 429 || !strings.Contains(rec.Body.String(), "ann has 1 requests under way") {
+	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+ann); rec.Code != 429 || !strings.Contains(rec.Body.String(), "ann has 1 requests in progress") {
 		t.Errorf("a second request: %d %s", rec.Code, rec.Body)
 	}
 	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+bob); rec.Code != 200 {
