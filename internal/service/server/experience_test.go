@@ -101,7 +101,7 @@ func TestProfilesThatAreRefused(t *testing.T) {
 		{"twice", "given twice", []api.ProfileSource{one, one}, corral.Invalid},
 		{"the same run twice", `run "a" is in both`,
 			[]api.ProfileSource{one, {Name: "b.json", Document: one.Document}}, corral.Invalid},
-		{"no name", "no name", []api.ProfileSource{{Document: one.Document}}, corral.Invalid},
+		{"no name", "the name is missing", []api.ProfileSource{{Document: one.Document}}, corral.Invalid},
 		{"junk", "j.json", []api.ProfileSource{{Name: "j.json", Document: json.RawMessage(`{"joy": 1}`)}}, corral.Invalid},
 	} {
 		in := newPlan()
