@@ -107,7 +107,7 @@ func (s *side) measureSnakemake(ctx context.Context, dir string, way []string, r
 		return p, err
 	}
 	if len(seen) != rules+1 {
-		return p, fmt.Errorf("Snakemake reported the ends of %d of %d jobs", len(seen), rules+1)
+		return p, fmt.Errorf("snakemake reported the ends of %d of %d jobs", len(seen), rules+1)
 	}
 	p.late = mean(seen[:rules], began) - mean(written, began) // the gathering rule ends last
 	p.starts, err = startsIn(dir)

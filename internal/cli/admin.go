@@ -40,7 +40,7 @@ func (v adminVerbs) command() *cli.Command {
 			{Name: "restore", Flags: []cli.Flag{state(),
 				&cli.BoolFlag{Name: "force", Usage: "move an existing database aside"}},
 				Action: v.restore},
-			ownerVerbs{v.printer}.command(),
+			ownerVerbs(v).command(),
 		},
 	}
 }

@@ -148,7 +148,7 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 		n.Overhead = &overhead
 	}
 	var err error
-	if n.Profiles, err = (profileVerbs{v.printer}).sourcesOfFlag(c); err != nil {
+	if n.Profiles, err = profileVerbs(v).sourcesOfFlag(c); err != nil {
 		return n, err
 	}
 	if n.Goal, err = goalOf(c); err != nil {

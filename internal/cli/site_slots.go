@@ -92,11 +92,11 @@ func siteQueueFlag() cli.Flag {
 // slotsCommand lists the free slots of a site.
 func (v siteVerbs) slotsCommand() *cli.Command {
 	return sites.verb("slots", func(c *cli.Context, cl *api.Client, ref string) error {
-		source, err := slotVerbs{v.printer}.liveSlots(c, cl, ref)
+		source, err := slotVerbs(v).liveSlots(c, cl, ref)
 		if err != nil {
 			return err
 		}
-		return slotVerbs{v.printer}.show(c.Bool("csv"), source)
+		return slotVerbs(v).show(c.Bool("csv"), source)
 	}, siteQueueFlag(), &cli.BoolFlag{Name: "csv", Usage: "print them as a file of slots"})
 }
 
@@ -149,7 +149,7 @@ func (v siteVerbs) priceCommand() *cli.Command {
 		if err := checkQueueLimits(c, cl, ref); err != nil {
 			return err
 		}
-		q, err := slotVerbs{v.printer}.readQueue(c, cl, ref)
+		q, err := slotVerbs(v).readQueue(c, cl, ref)
 		if err != nil {
 			return err
 		}
