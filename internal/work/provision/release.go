@@ -31,7 +31,7 @@ func Release(tx *store.Tx, p corral.Plan, reason string) (corral.Plan, error) {
 	return tx.MovePlan(p.ID, corral.PlanRelease, reason)
 }
 
-// The reasons for releasing a plan that nobody asked to release.
+// The reasons for which corrald releases a plan without a request.
 const (
 	overReason   = "its run is over"
 	orphanReason = "no run of it was made"

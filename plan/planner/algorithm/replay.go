@@ -5,9 +5,8 @@ package algorithm
 // for too long. If pilots stay as long as they are needed, this difference moves tasks by seconds. If slots end, it
 // decides whether a task completes. Therefore the plan records the placements that the dispatcher makes.
 //
-// The simulator (sim) runs corrald's own matching code, and is the only reference: matching is not implemented a second
-// time. A plan in slots therefore contains no guesses about where its tasks run, how long its pilots stay, or what they
-// cost.
+// The simulator (sim) is the only reference, because it runs corrald's own matching code. A plan in slots therefore
+// contains no guesses about where its tasks run, how long its pilots stay, or what they cost.
 
 import (
 	"maps"
