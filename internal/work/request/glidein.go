@@ -96,7 +96,7 @@ func (k *checker) embedded(g corral.Glidein, cluster corral.Cluster) {
 func (k *checker) relay(site corral.Site, cluster corral.Cluster) {
 	pool, err := netip.ParseAddrPort(cluster.Collector)
 	k.unsatisfiable(!strings.HasPrefix(site.Contact, "ssh:"), "broker",
-		"site %s is not reached by ssh, so it does not need a relay", site.Name)
+		"site %s has no relay: a relay runs through an ssh contact", site.Name)
 	k.unsatisfiable(cluster.Attached, "broker",
 		"a relay needs a pool that corrald runs, and cluster %s is attached", cluster.Name)
 	k.unsatisfiable(err == nil && !pool.Addr().IsLoopback(), "broker", "a relay needs a pool that listens on "+
