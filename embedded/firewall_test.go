@@ -19,10 +19,10 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker"
 	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/link"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/kit/netns"
+	"github.com/corral-pilot/corral/internal/node/pilot"
 )
 
 func init() { hostRoles["port"], hostRoles["pilot"] = actPort, actPilot }
@@ -56,7 +56,7 @@ func actPilot() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	port, digest, _ := strings.Cut(os.Getenv("POOL_TEST_PORT"), " ")
-	l, err := link.Dial(ctx, lg, link.Config{Tag: "tag", Token: testToken, Holder: "one", Addresses: []string{"tls:" + port}, CertDigest: digest})
+	l, err := pilot.Dial(ctx, lg, pilot.LinkConfig{Tag: "tag", Token: testToken, Holder: "one", Addresses: []string{"tls:" + port}, CertDigest: digest})
 	if err != nil {
 		return err
 	}

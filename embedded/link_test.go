@@ -9,19 +9,19 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/embedded/link"
 	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/node/pilot"
 )
 
-func (c *cluster) pilotConfig(holder string) link.Config {
-	return link.Config{Tag: "tag", Token: testToken, Holder: holder, Host: "h", PID: 1, Addresses: []string{c.address()}}
+func (c *cluster) pilotConfig(holder string) pilot.LinkConfig {
+	return pilot.LinkConfig{Tag: "tag", Token: testToken, Holder: holder, Host: "h", PID: 1, Addresses: []string{c.address()}}
 }
 
 // dialPilot dials until the port is open.
-func (c *cluster) dialPilot(t *testing.T, cfg link.Config) (l *link.Link, err error) {
+func (c *cluster) dialPilot(t *testing.T, cfg pilot.LinkConfig) (l *pilot.Link, err error) {
 	t.Helper()
 	await(t, "the port", func() bool {
-		l, err = link.Dial(context.Background(), testLog(t), cfg)
+		l, err = pilot.Dial(context.Background(), testLog(t), cfg)
 		return err == nil || errors.Is(err, wire.ErrRefused)
 	})
 	if l != nil {
@@ -54,7 +54,7 @@ func TestOnePilotHoldsTheLease(t *testing.T) {
 	if _, err := c.dialPilot(t, wrong); !errors.Is(err, wire.ErrRefused) || errors.Is(err, wire.ErrDuplicate) {
 		t.Errorf("a pilot with another token: %v, want a refusal", err)
 	}
-	if _, err := link.Dial(context.Background(), testLog(t), link.Config{Tag: "t", Holder: "x", Addresses: []string{"unix:/nowhere"}}); err == nil || errors.Is(err, wire.ErrRefused) {
+	if _, err := pilot.Dial(context.Background(), testLog(t), pilot.LinkConfig{Tag: "t", Holder: "x", Addresses: []string{"unix:/nowhere"}}); err == nil || errors.Is(err, wire.ErrRefused) {
 		t.Errorf("without a route: %v, want an error other than a refusal", err)
 	}
 }

@@ -11,16 +11,18 @@
 //	          takes (figures 2 and 3). With a single slot of all processors it is the thesis's non-delaying scheduler;
 //	          with the slots of a plan, it is the bin of one site
 //	offer.go  a source's offer at an instant, and the error for stale offers
+//	profile.go
+//	          the number of free processors of a machine over time, from which slots are made
 //	csv.go    slots in a file
 //
 // The processors of a list are pinned: a task keeps the same processors of the same slots until it ends. Slots that
-// overlap in time can be combined side by side, but not one after another. A profile that counts free processors
-// (plan/availability) is not restricted in this way, and may yield an earlier start.
+// overlap in time can be combined side by side, but not one after another. A Profile, which counts free processors,
+// is not restricted in this way, and may yield an earlier start.
 //
 // The invariant: free and taken parts never overlap, and together they are the original slots. The package reads no
 // clock; all times count from an instant that the caller chooses.
 //
 // A real Slurm would be another Source: a package below gridsite/slurm that makes a profile from the output of squeue
-// and sinfo, just as sim/advertiser makes a profile from a simulated queue, and that calls sbatch --test-only before it
-// reserves anything.
+// and sinfo, just as a market.Advertiser makes a profile from a simulated queue, and that calls sbatch --test-only
+// before it reserves anything.
 package slot

@@ -1,16 +1,4 @@
-// Package availability provides the profile of a machine's free processors: the number of processors that are free at
-// each instant from now on, according to the known running jobs, planned starts and reservations. Backfilling
-// schedulers plan with it (Mu'alem and Feitelson, Utilization, predictability, workloads, and user runtime estimates in
-// scheduling the IBM SP2 with backfilling, IEEE TPDS 12(6), 2001, §2.1), and schedulers advertise it so that its holes
-// can be reserved.
-//
-// A profile is a step function of time. A job of n processors and a given length fits at an instant if n processors are
-// free from then on for that length. Processors are counted, not identified; the profile does not show whether a job
-// could stay on the same processors.
-//
-// The invariant: the free processors of a step are between 0 and the machine's total, and neighbouring steps differ. If
-// the owner calls Forget, the size of a profile depends on the planned jobs only, not on the time that has passed.
-package availability
+package slot
 
 import (
 	"fmt"
@@ -24,7 +12,17 @@ import (
 // Forever is the end of an interval without end.
 const Forever time.Duration = math.MaxInt64
 
-// A Profile holds the number of free processors over time. Use New to make one.
+// A Profile is a step function of time: the number of a machine's processors that are free at each instant from now on,
+// according to the known running jobs, planned starts and reservations. Use NewProfile to make one. Backfilling
+// schedulers plan with it (Mu'alem and Feitelson, Utilization, predictability, workloads, and user runtime estimates in
+// scheduling the IBM SP2 with backfilling, IEEE TPDS 12(6), 2001, §2.1), and schedulers advertise it so that its holes
+// can be reserved.
+//
+// A job of n processors and a given length fits at an instant if n processors are free from then on for that length.
+// Processors are counted, not identified; the profile does not show whether a job could stay on the same processors.
+//
+// The invariant: the free processors of a step are between 0 and the machine's total, and neighbouring steps differ. If
+// the owner calls Forget, the size of a profile depends on the planned jobs only, not on the time that has passed.
 type Profile struct {
 	processors int
 	steps      []step // in order of time; the last step has no end
@@ -36,8 +34,8 @@ type step struct {
 	free int
 }
 
-// New returns the profile of a machine whose processors are all free from an instant on.
-func New(processors int, from time.Duration) *Profile {
+// NewProfile returns the profile of a machine whose processors are all free from an instant on.
+func NewProfile(processors int, from time.Duration) *Profile {
 	return &Profile{processors: processors, steps: []step{{from, processors}}}
 }
 

@@ -1,4 +1,4 @@
-package availability_test
+package slot_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 const hour = time.Hour
@@ -17,7 +17,7 @@ const hour = time.Hour
 // 4 for 1 hour, C needs 1 for 2 hours, and D needs 3 for 2 hours.
 func TestFitsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	p := availability.New(5, 0)
+	p := slot.NewProfile(5, 0)
 	for i, j := range []struct {
 		n            int
 		length, want time.Duration
@@ -48,7 +48,7 @@ func TestFitsOneAfterTheOther(t *testing.T) {
 // period is submitted when it has to start.
 func TestArrival(t *testing.T) {
 	t.Parallel()
-	p := availability.New(2, 5*hour)
+	p := slot.NewProfile(2, 5*hour)
 	p.Take(7*hour, 8*hour, 1)
 	p = p.From(5 * hour)
 	for _, tc := range []struct {
@@ -68,7 +68,7 @@ func TestArrival(t *testing.T) {
 // On a machine with four processors, three of which are taken for an hour, one is free in a profile limited to two.
 func TestAtMost(t *testing.T) {
 	t.Parallel()
-	p := availability.New(4, 0)
+	p := slot.NewProfile(4, 0)
 	p.Take(hour, 2*hour, 3)
 	p.Take(3*hour, 4*hour, 1)
 	p = p.AtMost(2)
@@ -86,7 +86,7 @@ func TestAtMost(t *testing.T) {
 func TestArrivalIsTheEarliest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		p := availability.New(4, 0)
+		p := slot.NewProfile(4, 0)
 		for range rapid.IntRange(0, 6).Draw(t, "jobs") {
 			n, length := rapid.IntRange(1, 4).Draw(t, "n"), time.Duration(rapid.IntRange(1, 5).Draw(t, "length"))*hour
 			from := time.Duration(rapid.IntRange(0, 12).Draw(t, "from")) * hour
@@ -115,15 +115,15 @@ func TestArrivalIsTheEarliest(t *testing.T) {
 // There is no room behind a reservation without end.
 func TestNothingFitsBehindForever(t *testing.T) {
 	t.Parallel()
-	p := availability.New(4, hour)
-	p.Take(2*hour, availability.Forever, 3)
+	p := slot.NewProfile(4, hour)
+	p.Take(2*hour, slot.Forever, 3)
 	if at, ok := p.Fit(0, hour, 4); !ok || at != hour {
 		t.Errorf("4 processors for an hour: %s, %t; want those before the others are taken", at, ok)
 	}
 	if at, ok := p.Fit(0, 2*hour, 2); ok {
 		t.Errorf("2 processors for 2 hours: %s; 1 is left by then", at)
 	}
-	if at, ok := p.Fit(3*hour, availability.Forever, 1); !ok || at != 3*hour {
+	if at, ok := p.Fit(3*hour, slot.Forever, 1); !ok || at != 3*hour {
 		t.Errorf("1 processor forever: %s, %t", at, ok)
 	}
 	if _, ok := p.Fit(0, hour, 5); ok {
@@ -136,7 +136,7 @@ func TestProfileIsAnArray(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const end = 40
 		processors := rapid.IntRange(1, 6).Draw(t, "processors")
-		p, free := availability.New(processors, 0), [end]int{}
+		p, free := slot.NewProfile(processors, 0), [end]int{}
 		for i := range free {
 			free[i] = processors
 		}

@@ -1,6 +1,26 @@
-// Package advertiser is a simulated site that offers slots: the holes in the plan of its queue. A reservation of a slot
-// acts like a backfilled job and delays no other job (Singh, PhD thesis, University of Southern California, 2008,
-// chapter 3), as long as jobs run for their requested times.
+package market
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/slot"
+)
+
+// Ahead is the minimum time from now to the advertised end of a slot that has no end of its own (Singh 2008, section
+// 3.1).
+const (
+	Ahead  = 48 * time.Hour
+	behind = 5 * time.Minute // minimum time from the last planned end to that end
+)
+
+// An Advertiser is a simulated site that offers slots, the holes in the plan of its queue. It is a slot.Source. A
+// reservation of a slot acts like a backfilled job and delays no other job (Singh, PhD thesis, University of Southern
+// California, 2008, chapter 3), as long as jobs run for their requested times.
 //
 // The queue counts free processors and plans the starts of jobs (plan/sim/queue). Slots are made from that count level
 // by level: the first level is free whenever at least one processor is, the second whenever at least two are, and so
@@ -15,36 +35,14 @@
 //
 // With FCFS and conservative backfilling, a reservation in a slot delays no planned start. With EASY, starts are a
 // forecast, which other backfilling may change.
-package advertiser
-
-import (
-	"cmp"
-	"slices"
-	"time"
-
-	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/availability"
-	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/sim/queue"
-	"github.com/corral-pilot/corral/plan/slot"
-)
-
-// Ahead is the minimum time from now to the advertised end of a slot that has no end of its own (Singh 2008, section
-// 3.1).
-const (
-	Ahead  = 48 * time.Hour
-	behind = 5 * time.Minute // minimum time from the last planned end to that end
-)
-
-// A Site is a simulated site with a price. It is a slot.Source.
-type Site struct {
+type Advertiser struct {
 	Name  string
 	Queue *queue.Queue
 	Price cost.Money // per processor and hour
 }
 
 // Offer returns the slots that are free according to the queue's current plan. It never fails.
-func (s *Site) Offer() (slot.Offer, error) {
+func (s *Advertiser) Offer() (slot.Offer, error) {
 	profile, now := queue.Unplanned(s.Queue), s.Queue.Now()
 	return slot.Offer{Site: s.Name, At: now, Processors: profile.Processors(),
 		Slots: Levels(profile, now, s.Price, Ahead)}, nil
@@ -53,7 +51,7 @@ func (s *Site) Offer() (slot.Offer, error) {
 // Levels divides a profile into slots, from now until the horizon: ahead later, or shortly after the last planned end
 // if that is later still. A step up opens a slot with the additional processors; a step down closes the slots opened
 // last, because the top levels are free for the shortest time.
-func Levels(profile *availability.Profile, now time.Duration, price cost.Money,
+func Levels(profile *slot.Profile, now time.Duration, price cost.Money,
 	ahead time.Duration) []slot.Slot {
 	type open struct {
 		since      time.Duration
@@ -94,7 +92,7 @@ func Levels(profile *availability.Profile, now time.Duration, price cost.Money,
 // Reserve reserves the given pieces of offered slots, either all of them or none. The error is of kind Unsatisfiable if
 // the offer does not allow a piece; it is of kind Conflict and wraps a *slot.StaleError if a piece can no longer be
 // reserved without delaying a job.
-func (s *Site) Reserve(o slot.Offer, pieces []slot.Piece) error {
+func (s *Advertiser) Reserve(o slot.Offer, pieces []slot.Piece) error {
 	free := queue.Unplanned(s.Queue)
 	taken := map[int]int{} // :: slot → number of pieces
 	for _, p := range pieces {

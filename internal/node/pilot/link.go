@@ -1,10 +1,4 @@
-// Package link is a pilot's connection to the worker port. Over it the pilot takes its attempt's lease, sends reports,
-// receives requests to drain or leave, and requests connections back to its node.
-//
-// The connection is restored whenever it breaks. A report waits for a connection, and is repeated over each new one
-// until it is answered; answers carry the number of the request. Each side uses heartbeats to detect that the other is
-// gone.
-package link
+package pilot
 
 import (
 	"context"
@@ -18,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// A Config specifies how a pilot connects to its dispatcher.
-type Config struct {
+// A LinkConfig specifies how a pilot connects to its dispatcher.
+type LinkConfig struct {
 	Tag, Token string   // of the attempt
 	Holder     string   // identifies this pilot process uniquely
 	Secret     string   // created by this process, and shared only with its workers
@@ -29,10 +23,15 @@ type Config struct {
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
 }
 
-// A Link keeps a pilot connected to its dispatcher until Close; it reconnects when needed.
+// A Link keeps a pilot connected to its dispatcher until Close. Over it the pilot takes its attempt's lease, sends
+// reports, receives requests to drain or leave, and requests connections back to its node.
+//
+// The connection is restored whenever it breaks. A report waits for a connection, and is repeated over each new one
+// until it is answered; answers carry the number of the request. Each side uses heartbeats to detect that the other is
+// gone.
 type Link struct {
 	lg     *slog.Logger
-	cfg    Config
+	cfg    LinkConfig
 	by     string
 	offset time.Duration
 	lease  time.Duration
@@ -52,7 +51,7 @@ type Link struct {
 // Dial takes the attempt's lease for cfg.Holder and keeps a connection from then on. It tries each address once. The
 // error is an ErrDuplicate if another pilot has the lease, or an ErrRefused if the dispatcher rejects this one;
 // otherwise there is currently no route, and Dial may be called again.
-func Dial(ctx context.Context, lg *slog.Logger, cfg Config) (*Link, error) {
+func Dial(ctx context.Context, lg *slog.Logger, cfg LinkConfig) (*Link, error) {
 	g, err := wire.Dial(ctx, cfg.Addresses, cfg.CertDigest, cfg.hello())
 	if err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func Dial(ctx context.Context, lg *slog.Logger, cfg Config) (*Link, error) {
 	return l, nil
 }
 
-func (c Config) hello() *wire.Hello {
+func (c LinkConfig) hello() *wire.Hello {
 	return &wire.Hello{
 		Version: wire.Version, Role: wire.RolePilot, Tag: c.Tag, Token: c.Token, Secret: c.Secret,
 		Holder: c.Holder, Host: c.Host, PID: c.PID,

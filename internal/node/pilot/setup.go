@@ -1,4 +1,4 @@
-package sitejob
+package pilot
 
 import (
 	"context"

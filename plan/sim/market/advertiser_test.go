@@ -1,4 +1,4 @@
-package advertiser_test
+package market_test
 
 import (
 	"errors"
@@ -10,22 +10,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-const h = time.Hour
-
 // job returns a job that requests exactly its runtime.
-func job(submit time.Duration, processors int, length time.Duration) queue.Job {
+func submitted(submit time.Duration, processors int, length time.Duration) queue.Job {
 	return queue.Job{Submit: submit, Processors: processors, Requested: length, Runtime: length}
 }
 
-func site(policy queue.Policy, jobs ...queue.Job) *advertiser.Site {
+func advertise(policy queue.Policy, jobs ...queue.Job) *market.Advertiser {
 	q := queue.New(queue.Machine{Processors: 5, Policy: policy}, jobs)
 	q.Advance(0, nil)
-	return &advertiser.Site{Name: "hpc", Queue: q, Price: 1_000_000}
+	return &market.Advertiser{Name: "hpc", Queue: q, Price: 1_000_000}
 }
 
 // The jobs of figure 1 of the thesis leave these slots, level by level. The thesis pins jobs to processors and has a
@@ -34,7 +32,7 @@ func site(policy queue.Policy, jobs ...queue.Job) *advertiser.Site {
 func TestOffer(t *testing.T) {
 	t.Parallel()
 	for _, policy := range queue.Policies {
-		s := site(policy, job(0, 2, 3*h), job(0, 4, h), job(0, 1, 2*h), job(0, 3, 2*h))
+		s := advertise(policy, submitted(0, 2, 3*h), submitted(0, 4, h), submitted(0, 1, 2*h), submitted(0, 3, 2*h))
 		hole := func(start time.Duration, n int, end time.Duration) slot.Slot {
 			return slot.Slot{Start: start, Length: end - start, Processors: n, Price: 1_000_000}
 		}
@@ -57,7 +55,7 @@ func TestOffer(t *testing.T) {
 // The horizon is two days ahead, or five minutes after the last planned end.
 func TestHorizon(t *testing.T) {
 	t.Parallel()
-	got, _ := site(queue.Conservative, job(0, 4, 100*h)).Offer()
+	got, _ := advertise(queue.Conservative, submitted(0, 4, 100*h)).Offer()
 	for _, s := range got.Slots {
 		if s.Extensible && s.End() != 100*h+5*time.Minute {
 			t.Errorf("%+v ends at %s", s, s.End())
@@ -69,7 +67,7 @@ func TestHorizon(t *testing.T) {
 // (F7).
 func TestStale(t *testing.T) {
 	t.Parallel()
-	s := site(queue.Conservative, job(0, 2, 3*h), job(0, 4, h))
+	s := advertise(queue.Conservative, submitted(0, 2, 3*h), submitted(0, 4, h))
 	o, _ := s.Offer()
 	hole := slices.IndexFunc(o.Slots, func(s slot.Slot) bool { return !s.Divisible })
 	edge := slices.IndexFunc(o.Slots, func(s slot.Slot) bool { return s.Divisible })
@@ -77,7 +75,7 @@ func TestStale(t *testing.T) {
 		{Slot: edge, Start: o.Slots[edge].Start, Length: h, Processors: 1},
 		{Slot: hole, Start: o.Slots[hole].Start, Length: o.Slots[hole].Length, Processors: o.Slots[hole].Processors},
 	}
-	if why := s.Queue.Submit(job(0, 3, h)); why != "" {
+	if why := s.Queue.Submit(submitted(0, 3, h)); why != "" {
 		t.Fatal(why)
 	}
 	s.Queue.Advance(0, nil)
@@ -107,10 +105,10 @@ func TestNobodyIsDelayed(t *testing.T) {
 		policy := rapid.SampledFrom([]queue.Policy{queue.Conservative, queue.FCFS}).Draw(t, "policy")
 		var jobs []queue.Job
 		for range rapid.IntRange(0, 12).Draw(t, "jobs") {
-			jobs = append(jobs, job(0, rapid.IntRange(1, 5).Draw(t, "processors"),
+			jobs = append(jobs, submitted(0, rapid.IntRange(1, 5).Draw(t, "processors"),
 				time.Duration(rapid.IntRange(1, 6).Draw(t, "hours"))*h))
 		}
-		s := site(policy, jobs...)
+		s := advertise(policy, jobs...)
 		s.Queue.Advance(time.Duration(rapid.IntRange(0, 10).Draw(t, "now"))*h, nil)
 		o, _ := s.Offer()
 		planned := queue.Planned(s.Queue)
@@ -121,7 +119,7 @@ func TestNobodyIsDelayed(t *testing.T) {
 				t.Fatalf("%+v is offered at %s", one, o.At)
 			}
 			p := slot.Piece{Slot: i, Start: one.Start, Length: one.Length, Processors: one.Processors}
-			again := advertiser.Site{Name: s.Name, Queue: s.Queue.Clone()}
+			again := market.Advertiser{Name: s.Name, Queue: s.Queue.Clone()}
 			if err := again.Reserve(o, []slot.Piece{p}); err != nil {
 				t.Fatalf("%+v: %v", one, err)
 			}
