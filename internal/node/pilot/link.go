@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/embedded/wire"
 )
 
 // A LinkConfig specifies how a pilot connects to its dispatcher.
