@@ -136,7 +136,9 @@ func TestHostsAreLostOnce(t *testing.T) {
 // A wait for a glidein's workers waits only for the workers that can still register.
 func TestGlideinIsComplete(t *testing.T) {
 	t.Parallel()
-	g := corral.Glidein{State: corral.GlideinActive, Hosts: 3, CPUs: 2, CPUsNow: 4, Attempts: []corral.Job{{State: corral.JobRunning}}}
+	g := corral.Glidein{State: corral.GlideinActive,
+		Shape:   corral.Shape{Hosts: 3, CPUs: 2},
+		CPUsNow: 4, Attempts: []corral.Job{{State: corral.JobRunning}}}
 	if g.Complete() || g.Losses() != "" {
 		t.Errorf("complete with 4 cpus of 6: %s", g.Losses())
 	}

@@ -74,26 +74,31 @@ func (a Ask) exceeds(before Ask) bool {
 	return a != before && (before == AskNothing || a == AskCancel)
 }
 
-// A Glidein is one provisioning request: hosts × cpus at a site for a walltime, and a policy for the time after that. A
-// host runs one worker with CPUs cpus.
+// A Shape is the request of one batch job: hosts of equal size for a walltime. A host runs one worker, which has all of
+// the host's cpus, memory and GPUs.
+type Shape struct {
+	Hosts     int     `json:"hosts"`
+	CPUs      int     `json:"cpus"`                 // per host
+	MemoryMiB int     `json:"memory_mib,omitempty"` // per host; 0 in a request: machine × cpus ÷ the machine's cpus
+	GPUs      int     `json:"gpus,omitempty"`       // per host
+	Walltime  Seconds `json:"walltime_s"`           // from the job's start
+}
+
+// A Glidein is one provisioning request: a shape at a site, and a policy for the time after its walltime.
 type Glidein struct {
-	ID          GlideinID  `json:"id"`
-	Owner       string     `json:"owner"`
-	Site        SiteID     `json:"site_id"`
-	SiteName    string     `json:"site"`
-	Cluster     ClusterID  `json:"cluster_id"`
-	ClusterName string     `json:"cluster"`
-	Hosts       int        `json:"hosts"`
-	CPUs        int        `json:"cpus"`           // per host
-	MemoryMiB   int        `json:"memory_mib"`     // per host
-	GPUs        int        `json:"gpus,omitempty"` // per host
-	Walltime    Seconds    `json:"walltime_s"`
-	Idle        Seconds    `json:"idle_s,omitempty"` // 0: never leave for lack of work
-	Overlap     Seconds    `json:"overlap_s,omitempty"`
-	QueueLimit  Seconds    `json:"queue_timeout_s"`  // an attempt that waits longer in the site's queue is cancelled
-	Broker      BrokerMode `json:"broker,omitempty"` // for condor clusters only, like CCB and Slots
-	CCB         []string   `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
-	Slots       SlotMode   `json:"slots,omitempty"`
+	ID          GlideinID `json:"id"`
+	Owner       string    `json:"owner"`
+	Site        SiteID    `json:"site_id"`
+	SiteName    string    `json:"site"`
+	Cluster     ClusterID `json:"cluster_id"`
+	ClusterName string    `json:"cluster"`
+	Shape
+	Idle       Seconds    `json:"idle_s,omitempty"` // 0: never leave for lack of work
+	Overlap    Seconds    `json:"overlap_s,omitempty"`
+	QueueLimit Seconds    `json:"queue_timeout_s"`  // an attempt that waits longer in the site's queue is cancelled
+	Broker     BrokerMode `json:"broker,omitempty"` // for condor clusters only, like CCB and Slots
+	CCB        []string   `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
+	Slots      SlotMode   `json:"slots,omitempty"`
 	BatchOptions
 	NotBefore    time.Time         `json:"not_before,omitzero"`
 	Follows      GlideinID         `json:"follows,omitempty"`         // the glidein from which this one takes over

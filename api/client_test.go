@@ -101,7 +101,7 @@ func TestRepetition(t *testing.T) {
 			answer(w, http.StatusCreated, corral.Glidein{ID: 7})
 		}
 	})
-	got, err := c.CreateGlidein(t.Context(), NewGlidein{Site: "local", Hosts: 2}, "")
+	got, err := c.CreateGlidein(t.Context(), NewGlidein{Site: "local", Shape: corral.Shape{Hosts: 2}}, "")
 	if err != nil || got.ID != 7 {
 		t.Fatalf("CreateGlidein() = %v, %v, want glidein 7", got, err)
 	}
@@ -211,9 +211,11 @@ func TestListFollowsPages(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	t.Parallel()
-	waiting := corral.Glidein{ID: 1, State: corral.GlideinWaiting, Reason: "site not ready", Hosts: 2, CPUs: 1}
-	up := corral.Glidein{ID: 1, State: corral.GlideinActive, Hosts: 2, CPUs: 1, CPUsNow: 2}
-	failed := corral.Glidein{ID: 1, State: corral.GlideinFailed, Reason: "no package", Hosts: 2, CPUs: 1}
+	waiting := corral.Glidein{ID: 1, State: corral.GlideinWaiting, Reason: "site not ready",
+		Shape: corral.Shape{Hosts: 2, CPUs: 1}}
+	up := corral.Glidein{ID: 1, State: corral.GlideinActive, Shape: corral.Shape{Hosts: 2, CPUs: 1}, CPUsNow: 2}
+	failed := corral.Glidein{ID: 1, State: corral.GlideinFailed, Reason: "no package",
+		Shape: corral.Shape{Hosts: 2, CPUs: 1}}
 	for _, tc := range []struct {
 		name    string
 		answers []corral.Glidein

@@ -17,13 +17,8 @@ type Orphan struct {
 	State     string         `json:"state"`                 // QUEUED, RUNNING, ENDED; UNKNOWN: no such job
 	StartedAt time.Time      `json:"started_at,omitzero"`
 
-	// From the order of a live pilot:
-	Hosts     int            `json:"hosts,omitempty"`
-	CPUs      int            `json:"cpus,omitempty"`       // per host
-	MemoryMiB int            `json:"memory_mib,omitempty"` // per host
-	GPUs      int            `json:"gpus,omitempty"`       // per host
-	Walltime  corral.Seconds `json:"walltime_s,omitempty"`
-	Cluster   string         `json:"cluster,omitempty"` // the cluster whose HTCondor pool its workers join
+	*corral.Shape        // of a live pilot, from its order; nil: none
+	Cluster       string `json:"cluster,omitempty"` // the cluster whose HTCondor pool its workers join
 
 	Kept    string           `json:"kept,omitempty"`       // why it cannot be adopted; empty: it can
 	Glidein corral.GlideinID `json:"glidein_id,omitempty"` // in an answer: the glidein that adopted it as an attempt

@@ -113,15 +113,11 @@ type Probe struct {
 	Network  *corral.NetworkProbe `json:"network,omitempty"`
 }
 
-// NewGlidein requests hosts × cpus at a site for a walltime.
+// NewGlidein requests a pilot of a shape at a site.
 type NewGlidein struct {
-	Site      string         `json:"site"`              // name or id
-	Cluster   string         `json:"cluster,omitempty"` // name or id; empty: default
-	Hosts     int            `json:"hosts"`
-	CPUs      int            `json:"cpus"`                 // per host
-	MemoryMiB int            `json:"memory_mib,omitempty"` // per host; 0: machine × cpus ÷ the machine's cpus
-	GPUs      int            `json:"gpus,omitempty"`       // per host
-	Walltime  corral.Seconds `json:"walltime_s"`
+	Site    string `json:"site"`              // name or id
+	Cluster string `json:"cluster,omitempty"` // name or id; empty: default
+	corral.Shape
 	Idle      corral.Seconds `json:"idle_s,omitempty"` // leave after this time without work; 0: never
 	NotBefore time.Time      `json:"not_before,omitzero"`
 

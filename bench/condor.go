@@ -127,7 +127,8 @@ func (s *condorStand) allocate(ctx context.Context, site corral.Site) (corral.Gl
 // askSlot requests a glidein with one slot.
 func (s *condorStand) askSlot(ctx context.Context, site corral.Site, mib int) (corral.Glidein, error) {
 	return s.Client.CreateGlidein(ctx, api.NewGlidein{
-		Site: site.Name, Cluster: pool, Hosts: 1, CPUs: 1, MemoryMiB: mib, Walltime: corral.Seconds(walltime),
+		Site: site.Name, Cluster: pool,
+		Shape: corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: mib, Walltime: corral.Seconds(walltime)},
 	}, "")
 }
 

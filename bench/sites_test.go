@@ -259,8 +259,8 @@ func (y *yard) request(ctx context.Context, count int) error {
 	return storetest.All(y.db).Write(ctx, "bench", func(tx *store.Tx) error {
 		for range count {
 			_, err := tx.CreateGlidein(corral.Glidein{
-				Owner: "bench", Site: y.site.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 1,
-				Walltime: corral.Seconds(24 * time.Hour),
+				Owner: "bench", Site: y.site.ID, Cluster: 1,
+				Shape: corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 1, Walltime: corral.Seconds(24 * time.Hour)},
 			})
 			if err != nil {
 				return err

@@ -50,7 +50,7 @@ func newStand(ctx context.Context, dir string) (*stand, error) {
 // for each bare loop the two sides are comparable.
 func (s *stand) provision(ctx context.Context, hosts int) error {
 	g, err := s.Client.CreateGlidein(ctx, api.NewGlidein{
-		Site: personal.Site, Hosts: hosts, CPUs: 1, Walltime: corral.Seconds(walltime),
+		Site: personal.Site, Shape: corral.Shape{Hosts: hosts, CPUs: 1, Walltime: corral.Seconds(walltime)},
 	}, "")
 	if err != nil {
 		return err

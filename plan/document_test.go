@@ -15,7 +15,8 @@ import (
 // TestDocument: decoding the document of a row returns the plan that was encoded into it.
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	want := &plan.Plan{Workflow: "w", Feasible: true, Pilots: []plan.Pilot{{Site: "a", Hosts: 2, CPUs: 4}},
+	want := &plan.Plan{Workflow: "w", Feasible: true, Pilots: []plan.Pilot{{Site: "a",
+		Shape: corral.Shape{Hosts: 2, CPUs: 4}}},
 		Point: plan.Point{Makespan: 90e9}}
 	row := corral.Plan{ID: 7}
 	if err := want.Encode(&row); err != nil || !strings.HasPrefix(row.Digest, "sha256:") || len(row.Digest) != 7+64 {

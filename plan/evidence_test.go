@@ -15,7 +15,8 @@ func TestRuntimeOfAPlacement(t *testing.T) {
 		{Name: "slow", Pace: Pace{Speed: 0.5}, Wait: func(Shape) time.Duration { return 0 }},
 		{Name: "fast", Wait: func(Shape) time.Duration { return 0 }},
 	}}
-	p := &Plan{Pilots: []Pilot{{Site: "slow", Hosts: 1, CPUs: 1}, {Site: "fast", Hosts: 1, CPUs: 1}}}
+	p := &Plan{Pilots: []Pilot{{Site: "slow",
+		Shape: corral.Shape{Hosts: 1, CPUs: 1}}, {Site: "fast", Shape: corral.Shape{Hosts: 1, CPUs: 1}}}}
 	problem.Present = []Present{{Site: "fast", Hosts: 1}, {Site: "slow", Hosts: 1, Pace: Pace{Speed: 0.25}}}
 	p.Assumed = Assume(problem, p, "none")
 	took := corral.Seconds(20 * time.Second)

@@ -93,18 +93,14 @@ var Objectives = []Objective{Makespan, Cost, CPUs, Tradeoff}
 // task is planned on it. If it follows another, it is submitted at the planned interval after the other's actual start,
 // and thus moves with it.
 type Pilot struct {
-	Site      string         `json:"site"`
-	Queue     string         `json:"queue,omitempty"`
-	Hosts     int            `json:"hosts"`
-	CPUs      int            `json:"cpus"` // per host
-	MemoryMiB int            `json:"memory_mib,omitempty"`
-	GPUs      int            `json:"gpus,omitempty"`
-	Walltime  corral.Seconds `json:"walltime_s"`
-	Submit    corral.Seconds `json:"submit_s"`
-	Start     corral.Seconds `json:"start_s"`
-	Ready     corral.Seconds `json:"ready_s"`
-	End       corral.Seconds `json:"end_s"`
-	Follows   *int           `json:"follows,omitempty"` // index of the earlier pilot that it replaces; nil: none
+	Site  string `json:"site"`
+	Queue string `json:"queue,omitempty"`
+	corral.Shape
+	Submit  corral.Seconds `json:"submit_s"`
+	Start   corral.Seconds `json:"start_s"`
+	Ready   corral.Seconds `json:"ready_s"`
+	End     corral.Seconds `json:"end_s"`
+	Follows *int           `json:"follows,omitempty"` // index of the earlier pilot that it replaces; nil: none
 	// The pilot may start before there is work for it, and then has to wait.
 	Early bool `json:"early,omitempty"`
 	// Index of an earlier pilot at another site; the one that starts later is withdrawn.

@@ -119,8 +119,8 @@ func onPilots(ctx context.Context, dir string, a asleep, nodes int) (took time.D
 		return 0, err
 	}
 	began := time.Now()
-	if _, err := s.Client.CreateGlidein(ctx, api.NewGlidein{Site: site, Hosts: nodes, CPUs: 1,
-		Walltime: corral.Seconds(walltime)}, ""); err != nil {
+	if _, err := s.Client.CreateGlidein(ctx, api.NewGlidein{Site: site,
+		Shape: corral.Shape{Hosts: nodes, CPUs: 1, Walltime: corral.Seconds(walltime)}}, ""); err != nil {
 		return 0, err
 	}
 	_, err = s.run(ctx, a, "none")

@@ -39,8 +39,10 @@ func (b blocks) run(a asleep, rule clustering.Rule, at place, in plan.Cluster) (
 		CPUs: plan.Unlimited, Walltime: plan.Unbounded, Overhead: at.allocation,
 		Host: corral.Resources{CPUs: 1, MemoryMiB: 1024, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}}}
 	s := sim.Scenario{Work: a.spec(rule), Sites: []sim.Site{site}, Stall: endless, Cluster: sim.Cluster{Cluster: in}}
-	block := sim.Ask{Pilot: plan.Pilot{Site: "hpc", Hosts: b.hosts, CPUs: 1, MemoryMiB: 1024,
-		Walltime: corral.Seconds(cmp.Or(b.walltime, endless)), Submit: corral.Seconds(at.setup)}}
+	block := sim.Ask{Pilot: plan.Pilot{Site: "hpc",
+		Shape: corral.Shape{Hosts: b.hosts, CPUs: 1, MemoryMiB: 1024,
+			Walltime: corral.Seconds(cmp.Or(b.walltime, endless))},
+		Submit: corral.Seconds(at.setup)}}
 	if b.overlap > 0 {
 		block.Overlap, block.Resubmit = b.overlap, resubmit.Policy{Mode: resubmit.Forever, Retries: 100}
 	}

@@ -44,8 +44,8 @@ func (s *study) cyberShake(tasks int) error {
 			Cluster: plan.Cluster{Rate: p.rate, Hop: embedded.Hop}}, Sites: []sim.Site{{Site: plan.Site{
 			Name: "ranger", Hosts: p.cpus, Pilots: plan.Unlimited, CPUs: plan.Unlimited, Walltime: plan.Unbounded,
 			Host: corral.Resources{CPUs: 1, MemoryMiB: 1024, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
-		}}}, Asks: []sim.Ask{{Pilot: plan.Pilot{Site: "ranger", Hosts: p.cpus, CPUs: 1, MemoryMiB: 1024,
-			Walltime: corral.Seconds(endless)}}}})
+		}}}, Asks: []sim.Ask{{Pilot: plan.Pilot{Site: "ranger",
+			Shape: corral.Shape{Hosts: p.cpus, CPUs: 1, MemoryMiB: 1024, Walltime: corral.Seconds(endless)}}}}})
 		if t.Ending != sim.Done {
 			return errors.New("CyberShake: " + t.Why)
 		}

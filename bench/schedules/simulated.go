@@ -20,8 +20,8 @@ func simulate(a asleep, rule clustering.Rule, workers int) (time.Duration, error
 		Name: "local", Hosts: workers, Pilots: plan.Unlimited, CPUs: plan.Unlimited, Walltime: plan.Unbounded,
 		Host: corral.Resources{CPUs: 1, MemoryMiB: 1024, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
 		Wait: func(plan.Shape) time.Duration { return 0 },
-	}}}, Asks: []sim.Ask{{Pilot: plan.Pilot{Site: "local", Hosts: workers, CPUs: 1, MemoryMiB: 1024,
-		Walltime: corral.Seconds(24 * time.Hour)}}}}
+	}}}, Asks: []sim.Ask{{Pilot: plan.Pilot{Site: "local",
+		Shape: corral.Shape{Hosts: workers, CPUs: 1, MemoryMiB: 1024, Walltime: corral.Seconds(24 * time.Hour)}}}}}
 	t := sim.Run(s)
 	r := t.Report()
 	if t.Ending != sim.Done || r == nil {

@@ -35,8 +35,8 @@ func newStand(ctx context.Context, dir string, workers int) (*stand, error) {
 	if err != nil {
 		return s, err
 	}
-	g, err := s.Client.CreateGlidein(ctx, api.NewGlidein{Site: personal.Site, Hosts: workers, CPUs: 1,
-		Walltime: corral.Seconds(walltime)}, "")
+	g, err := s.Client.CreateGlidein(ctx, api.NewGlidein{Site: personal.Site,
+		Shape: corral.Shape{Hosts: workers, CPUs: 1, Walltime: corral.Seconds(walltime)}}, "")
 	if err == nil {
 		_, err = s.Client.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
 	}

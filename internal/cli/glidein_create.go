@@ -67,8 +67,9 @@ func (v glideinVerbs) createCommand() *cli.Command {
 func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 	n := api.NewGlidein{
 		Site: c.String("site"), Cluster: c.String("cluster"),
-		Hosts: c.Int("hosts"), CPUs: c.Int("cpus"), GPUs: c.Int("gpus"),
-		Walltime: corral.Seconds(c.Duration("walltime")), Idle: corral.Seconds(c.Duration("idle")),
+		Shape: corral.Shape{Hosts: c.Int("hosts"), CPUs: c.Int("cpus"), GPUs: c.Int("gpus"),
+			Walltime: corral.Seconds(c.Duration("walltime"))},
+		Idle:         corral.Seconds(c.Duration("idle")),
 		QueueLimit:   corral.Seconds(c.Duration("queue-timeout")),
 		BatchOptions: batchOptions(c),
 		Resubmission: api.Resubmission{Resubmit: c.String("resubmit"), Retries: c.Int("retries"),

@@ -93,13 +93,13 @@ var orphanTable = listing[siteOrphan]{
 		{"state", func(o siteOrphan) any { return o.State }},
 		{"started", func(o siteOrphan) any { return when(o.StartedAt) }},
 		{"hosts×cpus", func(o siteOrphan) any {
-			if o.Hosts == 0 {
+			if o.Shape == nil {
 				return ""
 			}
 			return fmt.Sprintf("%d×%d", o.Hosts, o.CPUs)
 		}},
 		{"walltime", func(o siteOrphan) any {
-			if o.Walltime == 0 {
+			if o.Shape == nil {
 				return ""
 			}
 			return short(time.Duration(o.Walltime).String())

@@ -92,8 +92,8 @@ func writeGlidein(site corral.SiteID, name string, write func(func(*store.Tx) (a
 		if err != nil {
 			return ack{}, err
 		}
-		g, err := tx.CreateGlidein(corral.Glidein{Owner: actor, Site: site, Cluster: c.ID, Hosts: 1, CPUs: 1,
-			Walltime: corral.Seconds(time.Hour)})
+		g, err := tx.CreateGlidein(corral.Glidein{Owner: actor, Site: site, Cluster: c.ID,
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}})
 		return ack{corral.ObjectGlidein, int64(g.ID), "derive", "WAITING"}, err
 	}))
 	job := corral.JobID(write(func(tx *store.Tx) (ack, error) {

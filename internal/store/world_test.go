@@ -84,8 +84,8 @@ func readySite(tx *store.Tx, name string) (corral.Site, error) {
 }
 
 func (w *world) newGlidein() corral.Glidein {
-	return corral.Glidein{Owner: actor, Site: w.site.ID, Cluster: w.cluster.ID, Hosts: 2, CPUs: 4,
-		MemoryMiB: 2048, Walltime: corral.Seconds(time.Hour)}
+	return corral.Glidein{Owner: actor, Site: w.site.ID, Cluster: w.cluster.ID,
+		Shape: corral.Shape{Hosts: 2, CPUs: 4, MemoryMiB: 2048, Walltime: corral.Seconds(time.Hour)}}
 }
 
 var tags atomic.Int64

@@ -61,8 +61,12 @@ func TestPilotsInSlotsOneAtATime(t *testing.T) {
 	site := cloud()
 	site.Room, site.Pilots = slot.NewProfile(2, 0), 1
 	pilots := []plan.Pilot{
-		{Site: site.Name, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * h), End: corral.Seconds(h)},
-		{Site: site.Name, Hosts: 1, CPUs: 2, Walltime: corral.Seconds(h), Start: corral.Seconds(2 * h), End: corral.Seconds(3 * h)},
+		{Site: site.Name,
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * h)},
+			End:   corral.Seconds(h)},
+		{Site: site.Name,
+			Shape: corral.Shape{Hosts: 1, CPUs: 2, Walltime: corral.Seconds(h)},
+			Start: corral.Seconds(2 * h), End: corral.Seconds(3 * h)},
 	}
 	plan.Line([]plan.Site{site}, pilots)
 	if got := time.Duration(pilots[1].Submit); got != h {

@@ -139,8 +139,9 @@ func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration
 		wait = 0 // its submit time is set when all pilots are known, see plan.Line
 	}
 	return plan.Pilot{
-		Site: l.site.Name, Queue: l.site.Queue, Hosts: hosts, CPUs: l.host.CPUs, MemoryMiB: known(l.host.MemoryMiB),
-		GPUs: known(l.host.GPUs), Walltime: corral.Seconds(walltime),
+		Site: l.site.Name, Queue: l.site.Queue,
+		Shape: corral.Shape{Hosts: hosts, CPUs: l.host.CPUs, MemoryMiB: known(l.host.MemoryMiB),
+			GPUs: known(l.host.GPUs), Walltime: corral.Seconds(walltime)},
 		Submit: corral.Seconds(held.From - wait), Start: corral.Seconds(held.From),
 		Ready: corral.Seconds(held.From + l.site.Overhead), End: corral.Seconds(held.To),
 	}

@@ -529,8 +529,9 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 	e.write(func(tx *store.Tx) (err error) {
 		for _, a := range s.Asks {
 			g := corral.Glidein{
-				Owner: "local", Site: e.site.ID, Cluster: 1, Hosts: a.Hosts, CPUs: a.CPUs, MemoryMiB: a.MemoryMiB,
-				Walltime: a.Walltime, Resubmit: a.Resubmit,
+				Owner: "local", Site: e.site.ID, Cluster: 1,
+				Shape:    corral.Shape{Hosts: a.Hosts, CPUs: a.CPUs, MemoryMiB: a.MemoryMiB, Walltime: a.Walltime},
+				Resubmit: a.Resubmit,
 			}
 			if a.Submit > 0 {
 				g.NotBefore = begin.Add(time.Duration(a.Submit))

@@ -53,8 +53,8 @@ func site(wait time.Duration) sim.Site {
 }
 
 func pilot(hosts, cpus int, walltime time.Duration) sim.Ask {
-	return sim.Ask{Pilot: plan.Pilot{Site: "hpc", Hosts: hosts, CPUs: cpus, MemoryMiB: 4000,
-		Walltime: corral.Seconds(walltime)}}
+	return sim.Ask{Pilot: plan.Pilot{Site: "hpc",
+		Shape: corral.Shape{Hosts: hosts, CPUs: cpus, MemoryMiB: 4000, Walltime: corral.Seconds(walltime)}}}
 }
 
 // life summarizes a trace: each attempt at a task with its begin and end in seconds, then each pilot.

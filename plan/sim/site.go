@@ -279,6 +279,5 @@ func remember(s *site, p *pilot, e corral.JobEvent) {
 
 // orderOf returns the request for workers that the pilot of a glidein receives.
 func orderOf(g corral.Glidein) jobfiles.Pilot {
-	return jobfiles.Pilot{Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs,
-		Walltime: g.Walltime, Idle: g.Idle}
+	return jobfiles.Pilot{Shape: g.Shape, Idle: g.Idle}
 }

@@ -20,7 +20,7 @@ const hour = corral.Seconds(time.Hour)
 func two() (plan.Problem, *plan.Plan) {
 	p := &plan.Plan{
 		Feasible: true,
-		Pilots:   []plan.Pilot{{Site: "local", Hosts: 1, CPUs: 2, Walltime: 2 * hour, End: hour}},
+		Pilots:   []plan.Pilot{{Site: "local", Shape: corral.Shape{Hosts: 1, CPUs: 2, Walltime: 2 * hour}, End: hour}},
 		Point:    plan.Point{Makespan: hour, CoreHours: 2, PeakCPUs: 2, Cost: cost.Amount{Money: 2e6, Unit: "ch"}},
 		Billed:   2,
 		Schedule: []plan.Placement{{ID: "a", End: hour}, {ID: "b", End: hour}},

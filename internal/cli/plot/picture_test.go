@@ -26,9 +26,11 @@ func at(d time.Duration) corral.Seconds { return corral.Seconds(d) }
 func figure61() *plan.Plan {
 	p := &plan.Plan{Workflow: "figure 6.1", Feasible: true, Goal: plan.Goal{Deadline: at(4 * time.Hour)}}
 	p.Pilots = []plan.Pilot{
-		{Site: "a", Hosts: 1, CPUs: 1, Start: 0, Ready: 0, End: at(3 * time.Hour)},
-		{Site: "a", Hosts: 2, CPUs: 2, Start: 0, Ready: 0, End: at(time.Hour)},
-		{Site: "a", Hosts: 1, CPUs: 4, Start: at(2 * time.Hour), Ready: at(2 * time.Hour), End: at(3 * time.Hour)},
+		{Site: "a", Shape: corral.Shape{Hosts: 1, CPUs: 1}, Start: 0, Ready: 0, End: at(3 * time.Hour)},
+		{Site: "a", Shape: corral.Shape{Hosts: 2, CPUs: 2}, Start: 0, Ready: 0, End: at(time.Hour)},
+		{Site: "a",
+			Shape: corral.Shape{Hosts: 1, CPUs: 4},
+			Start: at(2 * time.Hour), Ready: at(2 * time.Hour), End: at(3 * time.Hour)},
 	}
 	p.Schedule = []plan.Placement{
 		{ID: "first", Kind: "wide", CPUs: 5, Start: 0, End: at(time.Hour)},

@@ -17,7 +17,9 @@ import (
 )
 
 func glidein(state corral.GlideinState, reason string, workers int, attempts ...corral.JobState) corral.Glidein {
-	g := corral.Glidein{ID: 3, State: state, Reason: reason, Hosts: 2, CPUs: 1, WorkersNow: workers, CPUsNow: workers, CreatedAt: began}
+	g := corral.Glidein{ID: 3, State: state, Reason: reason,
+		Shape:      corral.Shape{Hosts: 2, CPUs: 1},
+		WorkersNow: workers, CPUsNow: workers, CreatedAt: began}
 	for i, s := range attempts {
 		g.Attempts = append(g.Attempts, corral.Job{Number: i + 1, State: s})
 	}

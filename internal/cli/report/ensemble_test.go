@@ -30,8 +30,10 @@ func TestOfEnsemble(t *testing.T) {
 		Tasks: map[corral.RunID][]api.Task{
 			7: {{ID: "x", Worker: "one/0", StartedAt: at(1), EndedAt: at(11)}},
 			8: {{ID: "y", Worker: "one/0", StartedAt: at(11), EndedAt: at(60)}, {ID: "z"}}},
-		Glideins: []corral.Glidein{{Hosts: 1, CPUs: 1, Attempts: []corral.Job{{Tag: "one", StartedAt: at(0), EndedAt: at(60)}}}},
-		Now:      at(100),
+		Glideins: []corral.Glidein{{
+			Shape:    corral.Shape{Hosts: 1, CPUs: 1},
+			Attempts: []corral.Job{{Tag: "one", StartedAt: at(0), EndedAt: at(60)}}}},
+		Now: at(100),
 	}
 	r := report.OfEnsemble(f)
 	second := corral.Seconds(time.Second)

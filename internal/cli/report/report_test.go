@@ -28,7 +28,7 @@ func minutes(n float64) corral.Seconds { return corral.Seconds(n * float64(time.
 func facts(t *testing.T, workflow string) report.Facts {
 	t.Helper()
 	document, err := json.Marshal(plan.Plan{Workflow: workflow, Feasible: true,
-		Pilots: []plan.Pilot{{Site: workflow, Hosts: 1, CPUs: 2, End: minutes(20)}},
+		Pilots: []plan.Pilot{{Site: workflow, Shape: corral.Shape{Hosts: 1, CPUs: 2}, End: minutes(20)}},
 		Point: plan.Point{Makespan: minutes(20), CoreHours: 2. / 3,
 			Cost: cost.Amount{Money: 666_667, Unit: cost.CPUHours}, PeakCPUs: 2},
 		Reasons: []string{"because of " + workflow},
@@ -51,8 +51,10 @@ func facts(t *testing.T, workflow string) report.Facts {
 		Plan: corral.Plan{ID: 3, State: corral.PlanReleased, Document: document, BeganAt: began},
 		Run:  &run,
 		Glideins: []corral.Glidein{
-			{Hosts: 1, CPUs: 2, Attempts: []corral.Job{attempt(0, 10), attempt(12, 25)}},
-			{Hosts: 3, CPUs: 1, Attempts: []corral.Job{{State: corral.JobRunning, StartedAt: after(20)}, {}}}},
+			{Shape: corral.Shape{Hosts: 1, CPUs: 2}, Attempts: []corral.Job{attempt(0, 10), attempt(12, 25)}},
+			{
+				Shape:    corral.Shape{Hosts: 3, CPUs: 1},
+				Attempts: []corral.Job{{State: corral.JobRunning, StartedAt: after(20)}, {}}}},
 		Tasks: []api.Task{task("a", 0, 8), task("b", 12, 22), task("c", 20, 25),
 			{ID: "d", State: corral.TaskFailed, StartedAt: after(20), EndedAt: after(21)}},
 		Ledgers: []api.Ledger{{Statement: cost.Statement{Unit: cost.CPUHours, Plans: []cost.Line{

@@ -48,7 +48,7 @@ func runFacts(t *testing.T) report.RunFacts {
 		if to != 0 {
 			j.EndedAt = at(to)
 		}
-		return corral.Glidein{Hosts: 1, CPUs: 1, Attempts: []corral.Job{j}}
+		return corral.Glidein{Shape: corral.Shape{Hosts: 1, CPUs: 1}, Attempts: []corral.Job{j}}
 	}
 	return report.RunFacts{
 		Run: corral.Run{ID: 7, Workflow: "fork", State: corral.RunFailed, CreatedAt: at(0), EndedAt: at(17),

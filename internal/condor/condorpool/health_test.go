@@ -52,7 +52,7 @@ func TestDiagnose(t *testing.T) {
 
 // TestLiveAttempts: the attempts that may have workers, and the negotiator's configuration for them.
 func TestLiveAttempts(t *testing.T) {
-	glidein := corral.Glidein{Hosts: 3, Attempts: []corral.Job{
+	glidein := corral.Glidein{Shape: corral.Shape{Hosts: 3}, Attempts: []corral.Job{
 		{ID: 1, State: corral.JobEnded}, {ID: 2, State: corral.JobRunning}, {ID: 3, State: corral.JobQueued},
 	}}
 	c := corral.Cluster{ID: 5}

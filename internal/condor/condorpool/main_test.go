@@ -236,8 +236,8 @@ func (w *world) attempt(c corral.Cluster, hosts, cpus int) (j corral.Job) {
 		if err != nil {
 			return err
 		}
-		g, err := tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: c.ID, Hosts: hosts, CPUs: cpus,
-			MemoryMiB: 100, Walltime: corral.Seconds(time.Hour)})
+		g, err := tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: c.ID,
+			Shape: corral.Shape{Hosts: hosts, CPUs: cpus, MemoryMiB: 100, Walltime: corral.Seconds(time.Hour)}})
 		if err != nil {
 			return err
 		}

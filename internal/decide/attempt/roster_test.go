@@ -15,7 +15,9 @@ var start = time.Unix(1e9, 0)
 func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 
 func roster(hosts int, nodes ...string) *Roster {
-	return NewRoster("t", jobfiles.Pilot{Hosts: hosts, Idle: corral.Seconds(10 * time.Second)}, nodes, "n1")
+	return NewRoster("t", jobfiles.Pilot{
+		Shape: corral.Shape{Hosts: hosts},
+		Idle:  corral.Seconds(10 * time.Second)}, nodes, "n1")
 }
 
 func TestNewRosterAssignsNodes(t *testing.T) {

@@ -43,7 +43,9 @@ func TestToCome(t *testing.T) {
 		{"the last of two that overlap waits", once, []corral.Job{running(1), queued(2)}, whole, walltime},
 		{"it was lost, a retry is left", resubmit.Policy{Retries: 1}, []corral.Job{over(1, corral.OutcomeLost)}, nil, walltime},
 	} {
-		g := corral.Glidein{ID: 7, State: corral.GlideinWaiting, Hosts: 2, CPUs: 1, Walltime: corral.Seconds(walltime), Resubmit: tt.policy, Attempts: tt.attempts}
+		g := corral.Glidein{ID: 7, State: corral.GlideinWaiting,
+			Shape:    corral.Shape{Hosts: 2, CPUs: 1, Walltime: corral.Seconds(walltime)},
+			Resubmit: tt.policy, Attempts: tt.attempts}
 		got, ok := ToCome(g, tt.present, now)
 		if want := Longest(tt.want-jobfiles.Reserve(walltime)) - startUp; ok != (tt.want > 0) || ok && got != want {
 			t.Errorf("%s: %s, %t; want %s", tt.name, got, ok, want)

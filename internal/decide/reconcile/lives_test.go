@@ -88,7 +88,7 @@ func (l *life) site(t *testing.T, d *datadriven.TestData) {
 }
 
 func (l *life) create(t *testing.T, d *datadriven.TestData) {
-	g := corral.Glidein{Hosts: 1, CPUs: 4, Walltime: corral.Seconds(time.Hour)}
+	g := corral.Glidein{Shape: corral.Shape{Hosts: 1, CPUs: 4, Walltime: corral.Seconds(time.Hour)}}
 	policy, retries, overlap := "never", 0, "0s"
 	d.MaybeScanArgs(t, "resubmit", &policy)
 	d.MaybeScanArgs(t, "retries", &retries)

@@ -18,8 +18,10 @@ import (
 var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func glideinWith(policy resubmit.Policy, attempts ...corral.Job) corral.Glidein {
-	g := corral.Glidein{ID: 7, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute), Resubmit: policy,
-		State: corral.GlideinWaiting, Reason: "to be submitted", Attempts: attempts}
+	g := corral.Glidein{ID: 7,
+		Shape:    corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute)},
+		Resubmit: policy,
+		State:    corral.GlideinWaiting, Reason: "to be submitted", Attempts: attempts}
 	g.State, g.Reason = g.Derive(corral.SiteReady, corral.Hold{}, corral.Lack{}, t0)
 	return g
 }

@@ -73,7 +73,9 @@ func TestCircuitBreakerAlwaysTriesAgain(t *testing.T) {
 
 // forever returns a glidein that always wants another attempt.
 func forever() corral.Glidein {
-	return corral.Glidein{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), Resubmit: resubmit.Policy{Mode: resubmit.Forever, Retries: 99}}
+	return corral.Glidein{
+		Shape:    corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)},
+		Resubmit: resubmit.Policy{Mode: resubmit.Forever, Retries: 99}}
 }
 
 // A batch is a fake batch system: it answers the performed actions, and also generates events of its jobs.

@@ -77,14 +77,10 @@ type Pilot struct {
 	// Addresses are unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try.
 	Addresses  []string `json:"addresses"`
 	CertDigest string   `json:"cert_digest,omitempty"` // sha256:HEX of the worker port's certificate
-	// Hosts is the number of workers: one on each of the batch job's nodes, or all on this machine.
-	Hosts     int            `json:"hosts"`
-	CPUs      int            `json:"cpus"`             // of each worker
-	MemoryMiB int            `json:"memory_mib"`       // of each worker
-	GPUs      int            `json:"gpus,omitempty"`   // of each worker
-	Walltime  corral.Seconds `json:"walltime_s"`       // counted from the pilot's start
-	Idle      corral.Seconds `json:"idle_s,omitempty"` // 0: never leave because of idleness
-	Condor    *Condor        `json:"condor,omitempty"` // workers join an HTCondor pool; nil: corrald's own
+	// A host is a worker: one on each of the batch job's nodes, or all on this machine.
+	corral.Shape
+	Idle   corral.Seconds `json:"idle_s,omitempty"` // 0: never leave because of idleness
+	Condor *Condor        `json:"condor,omitempty"` // workers join an HTCondor pool; nil: corrald's own
 }
 
 // Attached reports whether the pilot's workers join a pool that corrald does not run.

@@ -134,7 +134,8 @@ func newCondorSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site 
 		}
 	})
 	unique := "pilot-" + strings.ToLower(filepath.Base(root))
-	o := jobfiles.Pilot{Token: token, Hosts: 1, CPUs: 2, MemoryMiB: 300, Walltime: corral.Seconds(5 * time.Minute),
+	o := jobfiles.Pilot{Token: token,
+		Shape: corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 300, Walltime: corral.Seconds(5 * time.Minute)},
 		Condor: &jobfiles.Condor{Package: "htcondor-test", Digest: condorDigest, Collector: htcondor.address.String(),
 			Broker: corral.BrokerNone, Cluster: "mine", Site: "here", Glidein: 3, Attempt: 7}}
 	if s != nil {

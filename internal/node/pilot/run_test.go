@@ -273,8 +273,8 @@ type site struct {
 func newSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site {
 	t.Helper()
 	root := t.TempDir()
-	p := jobfiles.Pilot{Token: token, Addresses: []string{"unix:" + s.socket}, Hosts: 1, CPUs: 1, MemoryMiB: 200,
-		Walltime: corral.Seconds(10 * time.Minute)}
+	p := jobfiles.Pilot{Token: token, Addresses: []string{"unix:" + s.socket},
+		Shape: corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 200, Walltime: corral.Seconds(10 * time.Minute)}}
 	if change != nil {
 		change(&p)
 	}

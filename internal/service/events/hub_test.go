@@ -76,8 +76,8 @@ func (w *world) newRun() (r corral.Run) {
 func (w *world) newGlidein() (g corral.Glidein) {
 	w.Helper()
 	w.write(func(tx *store.Tx) (err error) {
-		g, err = tx.CreateGlidein(corral.Glidein{Owner: "ann", Site: w.site.ID, Cluster: w.cluster.ID, Hosts: 1, CPUs: 1,
-			Walltime: corral.Seconds(time.Hour)})
+		g, err = tx.CreateGlidein(corral.Glidein{Owner: "ann", Site: w.site.ID, Cluster: w.cluster.ID,
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}})
 		return err
 	})
 	return g

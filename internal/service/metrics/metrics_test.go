@@ -84,8 +84,8 @@ func ready(tx *store.Tx, s corral.Site) (corral.Site, error) {
 func (w *world) attempt(events ...corral.JobEvent) (j corral.Job) {
 	w.Helper()
 	w.write(func(tx *store.Tx) error {
-		g, err := tx.CreateGlidein(corral.Glidein{Owner: "ann", Site: w.site.ID, Cluster: w.cluster.ID, Hosts: 1, CPUs: 1,
-			Walltime: corral.Seconds(time.Hour)})
+		g, err := tx.CreateGlidein(corral.Glidein{Owner: "ann", Site: w.site.ID, Cluster: w.cluster.ID,
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}})
 		if err == nil {
 			j, err = tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: w.site.ID, Glidein: g.ID, Tag: fmt.Sprint("tag-", g.ID)})
 		}

@@ -191,8 +191,8 @@ func (p person) do(tx *store.Tx, a act) error {
 	case noSite != nil:
 		return noSite
 	case a.verb == "glidein":
-		g, err := tx.CreateGlidein(corral.Glidein{Owner: p.owner, Site: site.ID, Cluster: cluster.ID, Hosts: 1, CPUs: 1,
-			Walltime: corral.Seconds(time.Hour)})
+		g, err := tx.CreateGlidein(corral.Glidein{Owner: p.owner, Site: site.ID, Cluster: cluster.ID,
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}})
 		if err == nil {
 			_, err = tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: site.ID, Glidein: g.ID, Tag: fmt.Sprint("tag-", g.ID)})
 		}

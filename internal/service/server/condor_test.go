@@ -388,7 +388,8 @@ func TestCondorClusterIsRemoved(t *testing.T) {
 	f := condorFixture(t)
 	k := f.pool(t)
 	f.move(t, k.ID, corral.ClusterStarted)
-	g := must(f.CreateGlidein(t.Context(), api.NewGlidein{Site: "local", Cluster: "mine", Hosts: 1, CPUs: 1, Walltime: small().Walltime}, ""))(t)
+	g := must(f.CreateGlidein(t.Context(), api.NewGlidein{Site: "local", Cluster: "mine",
+		Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: small().Walltime}}, ""))(t)
 	_, err := f.RemoveCluster(t.Context(), "mine")
 	wantKind(t, "in use", err, corral.Conflict, "")
 	must(f.RemoveGlidein(t.Context(), g.ID, true))(t)
@@ -485,7 +486,8 @@ func TestGlideinAtARootThatHTCondorCannotName(t *testing.T) {
 			site, err = tx.CreateSite(corral.Site{Name: name, Owner: "local", Contact: "local:", Batch: "fork", Root: root})
 			return err
 		})
-		_, err := f.CreateGlidein(t.Context(), api.NewGlidein{Site: name, Cluster: "mine", Hosts: 1, CPUs: 1, Walltime: small().Walltime}, "")
+		_, err := f.CreateGlidein(t.Context(), api.NewGlidein{Site: name, Cluster: "mine",
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: small().Walltime}}, "")
 		if refused := err != nil && strings.Contains(err.Error(), "its configuration cannot name"); refused != (name != "comma") {
 			t.Errorf("%s at %s: %v", name, site.Root, err)
 		}

@@ -135,7 +135,8 @@ func lose(t *testing.T, f *fixture) {
 	f.jobs[alive] = gridsite.JobStatus{Tag: alive, ID: "4711", Phase: gridsite.Running, StartedAt: time.Now()}
 	f.jobs["corral-probe-2bq7wd5ezk4m"] = gridsite.JobStatus{}
 	f.files[alive+"/"+jobfiles.File] = string(must(jobfiles.Order{Tag: alive, Root: "/srv/sites/local", Pilot: &jobfiles.Pilot{
-		Token: "secret", Hosts: 2, CPUs: 4, MemoryMiB: 8192, Walltime: corral.Seconds(2 * time.Hour)}}.Encode())(t))
+		Token: "secret",
+		Shape: corral.Shape{Hosts: 2, CPUs: 4, MemoryMiB: 8192, Walltime: corral.Seconds(2 * time.Hour)}}}.Encode())(t))
 }
 
 func startWorkers(t *testing.T, f *fixture) {

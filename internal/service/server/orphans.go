@@ -184,7 +184,7 @@ func filesOf(ctx context.Context, batch gridsite.Batch, tags []string) (map[stri
 // tell copies the order's data and determines whether the pilot can be adopted.
 func (o *found) tell() {
 	p := o.order
-	o.Hosts, o.CPUs, o.MemoryMiB, o.GPUs, o.Walltime = p.Hosts, p.CPUs, p.MemoryMiB, p.GPUs, p.Walltime
+	o.Shape = &p.Shape
 	if p.Condor != nil {
 		o.Cluster = p.Condor.Cluster
 		o.Kept = "its workers are in an HTCondor pool under the number of an attempt that is no longer known"
@@ -199,8 +199,8 @@ func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api
 	}
 	p := o.order
 	g, err := admit.Adopt(tx, corral.Glidein{
-		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Hosts: p.Hosts, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
-		GPUs: p.GPUs, Walltime: p.Walltime, Idle: p.Idle, Labels: map[string]string{"adopted": "true"},
+		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Shape: p.Shape, Idle: p.Idle,
+		Labels: map[string]string{"adopted": "true"},
 	})
 	if err != nil {
 		return o.Orphan, err

@@ -154,8 +154,8 @@ func TestGlideinIsCreated(t *testing.T) {
 	got := must(f.CreateGlidein(t.Context(), in, ""))(t)
 	want := corral.Glidein{
 		ID: 1, Owner: "local", Site: 1, SiteName: "local", Cluster: 1, ClusterName: "default",
-		Hosts: 2, CPUs: 1, MemoryMiB: machine.MemoryMiB / machine.CPUs,
-		Walltime: in.Walltime, Idle: in.Idle, QueueLimit: corral.DefaultQueueTimeout, NotBefore: in.NotBefore.UTC().Truncate(time.Millisecond),
+		Shape: corral.Shape{Hosts: 2, CPUs: 1, MemoryMiB: machine.MemoryMiB / machine.CPUs, Walltime: in.Walltime},
+		Idle:  in.Idle, QueueLimit: corral.DefaultQueueTimeout, NotBefore: in.NotBefore.UTC().Truncate(time.Millisecond),
 		Resubmit: resubmit.Policy{Mode: resubmit.Times, Limit: 2, Retries: 3},
 		Labels:   in.Labels,
 		State:    corral.GlideinWaiting, Reason: "not before " + in.NotBefore.UTC().Format(time.RFC3339),

@@ -286,7 +286,8 @@ func (f *fixture) attempt(t *testing.T, g corral.Glidein, tag string) corral.Job
 
 // small returns a valid request.
 func small() api.NewGlidein {
-	return api.NewGlidein{Site: "local", Hosts: 2, CPUs: 1, Walltime: corral.Seconds(10 * time.Minute)}
+	return api.NewGlidein{Site: "local",
+		Shape: corral.Shape{Hosts: 2, CPUs: 1, Walltime: corral.Seconds(10 * time.Minute)}}
 }
 
 func (f *fixture) glidein(t *testing.T) corral.Glidein {

@@ -155,8 +155,8 @@ func (s *scene) attempt(owner, tag, digest string) (j corral.Job) {
 		}
 		var g corral.Glidein
 		if err == nil {
-			g, err = tx.CreateGlidein(corral.Glidein{Owner: owner, Site: site.ID, Cluster: cluster.ID, Hosts: liesHosts,
-				CPUs: liesCPUs, MemoryMiB: liesMiB, Walltime: corral.Seconds(time.Hour)})
+			g, err = tx.CreateGlidein(corral.Glidein{Owner: owner, Site: site.ID, Cluster: cluster.ID,
+				Shape: corral.Shape{Hosts: liesHosts, CPUs: liesCPUs, MemoryMiB: liesMiB, Walltime: corral.Seconds(time.Hour)}})
 		}
 		if err == nil {
 			j, err = tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: site.ID, Glidein: g.ID, Tag: tag, TokenDigest: digest,

@@ -85,8 +85,8 @@ func (w *world) pool(k corral.Cluster) corral.Cluster {
 func (w *world) glidein(site corral.SiteID, cluster corral.ClusterID) (g corral.Glidein) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
-		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site, Cluster: cluster, Hosts: 1, CPUs: 2, MemoryMiB: 1,
-			Walltime: corral.Seconds(time.Hour)})
+		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site, Cluster: cluster,
+			Shape: corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 1, Walltime: corral.Seconds(time.Hour)}})
 		return err
 	})
 	return g

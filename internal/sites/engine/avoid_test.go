@@ -23,7 +23,8 @@ func TestForgivenNodeIsNotAvoided(t *testing.T) {
 	stop()
 	w.write(func(tx *store.Tx) error {
 		for _, node := range []string{"n1", "n1", "n1", "n2", "n3", "n4"} {
-			g, err := tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: 3600e9})
+			g, err := tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1,
+				Shape: corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: 3600e9}})
 			if err != nil {
 				return err
 			}

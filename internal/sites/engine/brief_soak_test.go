@@ -27,8 +27,9 @@ func TestNoDecisionNeedsAllAttempts(t *testing.T) {
 	usual := slices.Repeat([]corral.Outcome{corral.OutcomeExpired, corral.OutcomeExpired, corral.OutcomeLost, ""}, 4) // other outcomes end most glideins
 	rapid.Check(t, func(t *rapid.T) {
 		g := l.glidein(corral.Glidein{
-			Resubmit: rapid.SampledFrom(policies).Draw(t, "policy"), Walltime: corral.Seconds(time.Hour),
-			Overlap: corral.Seconds(rapid.SampledFrom([]time.Duration{0, time.Minute, 59 * time.Minute}).Draw(t, "overlap")),
+			Resubmit: rapid.SampledFrom(policies).Draw(t, "policy"),
+			Shape:    corral.Shape{Walltime: corral.Seconds(time.Hour)},
+			Overlap:  corral.Seconds(rapid.SampledFrom([]time.Duration{0, time.Minute, 59 * time.Minute}).Draw(t, "overlap")),
 		})
 		outcomes := rapid.SliceOfN(rapid.SampledFrom(slices.Concat(corral.Outcomes, usual)), 0, 12).Draw(t, "outcomes")
 		l.write(func(tx *store.Tx) error {

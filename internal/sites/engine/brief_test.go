@@ -90,7 +90,8 @@ func (l *longLives) load() reconcile.World {
 // BenchmarkLoad measures the load at the beginning of each step of a site where one glidein has had 5,000 attempts.
 func BenchmarkLoad(b *testing.B) {
 	l := newLongLives(b)
-	g := l.glidein(corral.Glidein{Resubmit: resubmit.Policy{Mode: resubmit.Forever}, Walltime: corral.Seconds(time.Hour)})
+	g := l.glidein(corral.Glidein{Resubmit: resubmit.Policy{Mode: resubmit.Forever},
+		Shape: corral.Shape{Walltime: corral.Seconds(time.Hour)}})
 	l.write(func(tx *store.Tx) error {
 		for range 5000 {
 			if err := l.attempt(tx, g.ID, corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeExpired}); err != nil {

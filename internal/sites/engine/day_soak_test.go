@@ -204,8 +204,9 @@ func (d *dayOf) ask() {
 			sites, err := tx.Sites(store.Filter{})
 			for _, s := range sites {
 				if err == nil {
-					_, err = tx.CreateGlidein(corral.Glidein{Owner: "soak", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 2, MemoryMiB: 1, Broker: corral.BrokerNone, NotBefore: wanted,
-						Walltime: corral.Seconds(dayWalltime), Resubmit: resubmit.Policy{Mode: resubmit.Times, Limit: dayAttempts - 1, Retries: 100}})
+					_, err = tx.CreateGlidein(corral.Glidein{Owner: "soak", Site: s.ID, Cluster: 1,
+						Shape:  corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 1, Walltime: corral.Seconds(dayWalltime)},
+						Broker: corral.BrokerNone, NotBefore: wanted, Resubmit: resubmit.Policy{Mode: resubmit.Times, Limit: dayAttempts - 1, Retries: 100}})
 				}
 			}
 			return err

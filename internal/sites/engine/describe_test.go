@@ -26,8 +26,9 @@ func TestJobsAreDescribed(t *testing.T) {
 		PackageDigest: "sha256:" + strings.Repeat("a1", 32),
 		BatchOptions:  corral.BatchOptions{Queue: "normal", Account: "physics", SiteOptions: []string{"--nice=1"}},
 	}
-	glidein := corral.Glidein{ID: 7, Site: 1, Cluster: 1, Hosts: 2, CPUs: 4, GPUs: 1, MemoryMiB: 2048, Walltime: corral.Seconds(time.Hour),
-		Idle: corral.Seconds(time.Minute), BatchOptions: corral.BatchOptions{Queue: "long", SiteOptions: []string{"--nice=2"}}}
+	glidein := corral.Glidein{ID: 7, Site: 1, Cluster: 1,
+		Shape: corral.Shape{Hosts: 2, CPUs: 4, GPUs: 1, MemoryMiB: 2048, Walltime: corral.Seconds(time.Hour)},
+		Idle:  corral.Seconds(time.Minute), BatchOptions: corral.BatchOptions{Queue: "long", SiteOptions: []string{"--nice=2"}}}
 	pooled, attached, relayed := glidein, glidein, glidein
 	pooled.ID, pooled.Cluster, pooled.Slots = 8, 2, corral.SlotsStatic
 	attached.ID, attached.Cluster, attached.CCB = 9, 3, []string{"broker:9618"}

@@ -18,8 +18,9 @@ func TestPlannedStartIsInTime(t *testing.T) {
 	start := time.Now().Add(7 * time.Second) // by then the site is no longer busy
 	var g corral.Glidein
 	w.write(func(tx *store.Tx) (err error) {
-		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 1,
-			Walltime: corral.Seconds(time.Minute), NotBefore: start})
+		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1,
+			Shape:     corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 1, Walltime: corral.Seconds(time.Minute)},
+			NotBefore: start})
 		return err
 	})
 	w.attemptIs(g.ID, corral.JobRunning)

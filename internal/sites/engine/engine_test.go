@@ -227,8 +227,9 @@ func (w *world) removeOver(way *siteaccess.Reach, id corral.SiteID) {
 func (w *world) glidein(site corral.SiteID, policy resubmit.Policy) (g corral.Glidein) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
-		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 64,
-			Walltime: corral.Seconds(5 * time.Minute), Resubmit: policy})
+		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site, Cluster: 1,
+			Shape:    corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: corral.Seconds(5 * time.Minute)},
+			Resubmit: policy})
 		return err
 	})
 	return g

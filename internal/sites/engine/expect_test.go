@@ -18,7 +18,9 @@ func TestExpectedChanges(t *testing.T) {
 		if change != nil {
 			change(&a)
 		}
-		return reconcile.World{Glideins: []corral.Glidein{{Walltime: corral.Seconds(time.Hour), Attempts: []corral.Job{a}}}}
+		return reconcile.World{Glideins: []corral.Glidein{{
+			Shape:    corral.Shape{Walltime: corral.Seconds(time.Hour)},
+			Attempts: []corral.Job{a}}}}
 	}
 	asked := attempt(corral.JobRunning, nil)
 	asked.Glideins[0].Asked = corral.AskDrain

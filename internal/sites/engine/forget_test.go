@@ -25,8 +25,9 @@ func TestOldAttemptsAreForgotten(t *testing.T) {
 
 	var dirs []string
 	w.write(func(tx *store.Tx) error {
-		g, err := tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 64,
-			Walltime: corral.Seconds(time.Minute), Resubmit: resubmit.Policy{Mode: resubmit.Forever}})
+		g, err := tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1,
+			Shape:    corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: corral.Seconds(time.Minute)},
+			Resubmit: resubmit.Policy{Mode: resubmit.Forever}})
 		if err != nil {
 			return err
 		}

@@ -61,8 +61,9 @@ func TestWaitForRelayBlocksNoOthers(t *testing.T) {
 		if _, err = tx.SetSite(s.ID, func(s *corral.Site) { s.Limits.MaxRunning = 1 }); err != nil {
 			return err
 		}
-		first, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 64,
-			Walltime: corral.Seconds(5 * time.Minute), Broker: corral.BrokerRelay})
+		first, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1,
+			Shape:  corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: corral.Seconds(5 * time.Minute)},
+			Broker: corral.BrokerRelay})
 		return err
 	})
 	second := w.glidein(s.ID, resubmit.Policy{})
@@ -137,7 +138,8 @@ func TestCommandsOfAStep(t *testing.T) {
 	var ids []corral.GlideinID
 	w.write(func(tx *store.Tx) error {
 		for range n {
-			g, err := tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: corral.Seconds(5 * time.Minute)})
+			g, err := tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1,
+				Shape: corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: corral.Seconds(5 * time.Minute)}})
 			if err != nil {
 				return err
 			}

@@ -112,7 +112,8 @@ func (w *world) removeCluster(id corral.ClusterID) {
 // condorGlidein requests a glidein for a pool.
 func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) (g corral.Glidein) {
 	w.t.Helper()
-	g = corral.Glidein{Owner: "local", Site: site, Cluster: 2, Hosts: 1, CPUs: 2, MemoryMiB: 200, Walltime: corral.Seconds(5 * time.Minute)}
+	g = corral.Glidein{Owner: "local", Site: site, Cluster: 2,
+		Shape: corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 200, Walltime: corral.Seconds(5 * time.Minute)}}
 	if change != nil {
 		change(&g)
 	}

@@ -98,7 +98,7 @@ func describePilot(w reconcile.World, job corral.Job, p provision, s *gridsite.J
 	s.Hosts, s.CPUs, s.GPUs, s.MemoryMiB, s.Walltime = g.Hosts, g.CPUs, g.GPUs, g.MemoryMiB, time.Duration(g.Walltime)
 	o.Pilot = &jobfiles.Pilot{
 		Token: string(p.token), Addresses: wayIn(*g, p), CertDigest: p.certDigest,
-		Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs, Walltime: g.Walltime, Idle: g.Idle,
+		Shape: g.Shape, Idle: g.Idle,
 	}
 	n, ok := w.Needs[g.Cluster]
 	if !ok {

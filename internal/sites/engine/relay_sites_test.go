@@ -50,8 +50,9 @@ func (w *world) through(lines ...string) (s corral.Site, dir string) {
 func (w *world) relayedGlidein(site corral.SiteID) (g corral.Glidein) {
 	w.t.Helper()
 	w.write(func(tx *store.Tx) (err error) {
-		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 64,
-			Walltime: corral.Seconds(5 * time.Minute), Broker: corral.BrokerRelay})
+		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site, Cluster: 1,
+			Shape:  corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 64, Walltime: corral.Seconds(5 * time.Minute)},
+			Broker: corral.BrokerRelay})
 		return err
 	})
 	return g

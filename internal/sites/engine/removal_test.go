@@ -126,8 +126,9 @@ func TestWaitingGlideinGoesWithItsSite(t *testing.T) {
 	w.siteIs(s.ID, corral.SiteReady)
 	var g corral.Glidein
 	w.write(func(tx *store.Tx) (err error) {
-		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 1,
-			Walltime: corral.Seconds(time.Minute), NotBefore: time.Now().Add(2 * reconcile.Ahead)})
+		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1,
+			Shape:     corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 1, Walltime: corral.Seconds(time.Minute)},
+			NotBefore: time.Now().Add(2 * reconcile.Ahead)})
 		return err
 	})
 	w.askRemoval(s.ID)

@@ -41,7 +41,8 @@ func TestSilenceIsReported(t *testing.T) {
 				c, err = tx.CreateCluster(corral.Cluster{Name: "default", Owner: "local", Kind: corral.Embedded})
 			}
 			if err == nil {
-				g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site.ID, Cluster: c.ID, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)})
+				g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: site.ID, Cluster: c.ID,
+					Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}})
 			}
 			if err == nil {
 				_, err = tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: site.ID, Glidein: g.ID, Tag: "corral-pilot-1"})

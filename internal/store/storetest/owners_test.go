@@ -25,8 +25,9 @@ func settle(tx *store.Tx, owner string) error {
 		return err
 	}
 	for _, labels := range []map[string]string{nil, {"of": owner}} {
-		g, err := tx.CreateGlidein(corral.Glidein{Owner: owner, Site: site.ID, Cluster: cluster.ID, Hosts: 1, CPUs: 1,
-			Walltime: 600_000_000_000, QueueLimit: 600_000_000_000, Labels: labels})
+		g, err := tx.CreateGlidein(corral.Glidein{Owner: owner, Site: site.ID, Cluster: cluster.ID,
+			Shape:      corral.Shape{Hosts: 1, CPUs: 1, Walltime: 600_000_000_000},
+			QueueLimit: 600_000_000_000, Labels: labels})
 		if err != nil {
 			return err
 		}

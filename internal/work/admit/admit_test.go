@@ -241,7 +241,9 @@ func TestBalance(t *testing.T) {
 	})
 	hours := func(n int, each time.Duration) (pilots []plan.Pilot) {
 		for range n {
-			pilots = append(pilots, plan.Pilot{Site: "home", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(each), End: corral.Seconds(each)})
+			pilots = append(pilots, plan.Pilot{Site: "home",
+				Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(each)},
+				End:   corral.Seconds(each)})
 		}
 		return pilots
 	}

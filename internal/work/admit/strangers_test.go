@@ -102,7 +102,8 @@ var changes = map[string]func(*pair, *store.Tx, string) error{
 	"glidein": func(p *pair, tx *store.Tx, owner string) error { return store.Done(p.glidein(tx, owner, p.labels())) },
 	"adopted": func(p *pair, tx *store.Tx, owner string) error {
 		return store.Done(admit.Adopt(tx, corral.Glidein{Owner: owner, Site: corral.SiteID(p.pick("site")),
-			Cluster: corral.ClusterID(p.pick("cluster")), Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}))
+			Cluster: corral.ClusterID(p.pick("cluster")),
+			Shape:   corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}}))
 	},
 	"attempt": func(p *pair, tx *store.Tx, _ string) error {
 		return store.Done(tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: corral.SiteID(p.pick("site")),
@@ -144,7 +145,8 @@ var changes = map[string]func(*pair, *store.Tx, string) error{
 		if err != nil {
 			return err
 		}
-		return admit.Reserve(tx, id, []plan.Pilot{{Site: g.SiteName, Hosts: 1, CPUs: 1}}, []corral.Glidein{g})
+		return admit.Reserve(tx, id, []plan.Pilot{{Site: g.SiteName,
+			Shape: corral.Shape{Hosts: 1, CPUs: 1}}}, []corral.Glidein{g})
 	},
 	"scale": func(p *pair, tx *store.Tx, owner string) error {
 		h, err := p.at(tx)

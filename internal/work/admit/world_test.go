@@ -212,7 +212,8 @@ var nouns = map[string]noun{
 
 func newPilot(owner string, at home) admit.Pilot {
 	p := admit.Pilot{Owner: owner, Site: at.site, Cluster: at.cluster, Machine: machine,
-		Request: api.NewGlidein{Site: at.site.Name, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}}
+		Request: api.NewGlidein{Site: at.site.Name,
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}}}
 	if at.poor {
 		p.Request.CPUs = machine.CPUs + 1
 	}
@@ -240,7 +241,7 @@ func newScale(owner string, at home) admit.NewScale {
 		Terms:   corral.Scale{Owner: owner, Max: 4, CPUs: 1, Walltime: corral.Seconds(time.Hour), Idle: corral.Seconds(time.Minute)},
 		Cluster: at.cluster, Sites: []corral.Site{at.site}, Machine: machine,
 		Worker: func(s corral.Scale, site string) api.NewGlidein {
-			return api.NewGlidein{Site: site, Hosts: 1, CPUs: s.CPUs, Walltime: s.Walltime}
+			return api.NewGlidein{Site: site, Shape: corral.Shape{Hosts: 1, CPUs: s.CPUs, Walltime: s.Walltime}}
 		},
 	}
 }

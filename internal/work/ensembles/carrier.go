@@ -153,8 +153,9 @@ func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime ti
 
 // wanted returns the request for a pilot.
 func wanted(p record.Pilots, cluster string) api.NewGlidein {
-	return api.NewGlidein{Site: p.Site, Cluster: cluster, Hosts: 1, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
-		Walltime: p.Walltime, Resubmission: api.Resubmission{Retries: retries}}
+	return api.NewGlidein{Site: p.Site, Cluster: cluster,
+		Shape:        corral.Shape{Hosts: 1, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB, Walltime: p.Walltime},
+		Resubmission: api.Resubmission{Retries: retries}}
 }
 
 func labelled(id record.ID, what string, number int) map[string]string {

@@ -53,7 +53,7 @@ func (c scene) sight() Sight {
 	}
 	for i, how := range c.pilots {
 		g := corral.Glidein{ID: corral.GlideinID(i + 1), State: corral.GlideinActive,
-			Walltime: corral.Seconds(6*time.Hour + 57*time.Second)}
+			Shape: corral.Shape{Walltime: corral.Seconds(6*time.Hour + 57*time.Second)}}
 		j := corral.Job{State: corral.JobRunning, SubmittedAt: began, StartedAt: began}
 		w := corral.Worker{Glidein: g.ID, CPUs: 1, CPUsFree: 1, Connected: true}
 		switch how {

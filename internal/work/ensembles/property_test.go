@@ -74,7 +74,9 @@ func (w *site) unattended(p rehearsal.Problem) (sum cost.Money) {
 			end = a.EndedAt
 		case a.StartedAt.IsZero():
 			a.StartedAt = w.Now
-			end = w.leavesAt(corral.Glidein{Walltime: g.Walltime, Attempts: []corral.Job{a}}).Add(p.Leaving)
+			end = w.leavesAt(corral.Glidein{
+				Shape:    corral.Shape{Walltime: g.Walltime},
+				Attempts: []corral.Job{a}}).Add(p.Leaving)
 		case !told:
 			end = w.leavesAt(g).Add(p.Leaving)
 		}
@@ -98,7 +100,8 @@ func (w *site) obey(x Decision) {
 	}
 	for _, walltime := range x.Start {
 		w.Glideins = append(w.Glideins, corral.Glidein{ID: corral.GlideinID(len(w.Glideins) + 1), State: corral.GlideinActive,
-			Walltime: corral.Seconds(walltime), Attempts: []corral.Job{{State: corral.JobQueued, SubmittedAt: w.Now}}})
+			Shape:    corral.Shape{Walltime: corral.Seconds(walltime)},
+			Attempts: []corral.Job{{State: corral.JobQueued, SubmittedAt: w.Now}}})
 	}
 	w.Row.Members = x.Members
 	for _, k := range x.Begin {

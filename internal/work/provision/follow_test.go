@@ -20,7 +20,9 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	s := newScene(t, inTime, true)
 	const day = corral.Seconds(24 * time.Hour)
 	first := 0
-	one := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: day, Start: corral.Seconds(2 * time.Hour), End: corral.Seconds(26 * time.Hour)}
+	one := plan.Pilot{Site: "local",
+		Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: day},
+		Start: corral.Seconds(2 * time.Hour), End: corral.Seconds(26 * time.Hour)}
 	two := one
 	two.Submit, two.Start, two.End = corral.Seconds(24*time.Hour), one.End-corral.Seconds(time.Minute), 2*day
 	two.Follows = &first
@@ -58,7 +60,9 @@ func TestPilotFollowsOnlyAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, inTime, true)
 	for _, k := range []int{-1, 0, 7} {
-		q := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), Follows: &k}
+		q := plan.Pilot{Site: "local",
+			Shape:   corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)},
+			Follows: &k}
 		err := storetest.All(s.db).Write(t.Context(), "ada", func(tx *store.Tx) error {
 			_, err := ask(tx, s.plan, []plan.Pilot{q}, asking{at: s.plan.Sites, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
 			return err

@@ -365,14 +365,20 @@ func TestCluster(t *testing.T) {
 func TestGlideins(t *testing.T) {
 	t.Parallel()
 	p := &plan.Plan{Pilots: []plan.Pilot{
-		{Site: "local", Hosts: 1, CPUs: 2, MemoryMiB: 100, Walltime: hour},
-		{Site: "hpc", Queue: "short", Hosts: 3, CPUs: 8, GPUs: 1, Walltime: 10 * minute, Submit: minute / 2, Start: minute},
+		{Site: "local", Shape: corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 100, Walltime: hour}},
+		{Site: "hpc", Queue: "short",
+			Shape:  corral.Shape{Hosts: 3, CPUs: 8, GPUs: 1, Walltime: 10 * minute},
+			Submit: minute / 2, Start: minute},
 	}}
 	row := corral.Plan{ID: 7, ClusterName: "mine", BeganAt: now}
 	want := []api.NewGlidein{
-		{Site: "local", Cluster: "mine", Hosts: 1, CPUs: 2, MemoryMiB: 100, Walltime: hour, Idle: minute,
+		{Site: "local", Cluster: "mine",
+			Shape:  corral.Shape{Hosts: 1, CPUs: 2, MemoryMiB: 100, Walltime: hour},
+			Idle:   minute,
 			Labels: map[string]string{"plan": "7", "pilot": "0"}},
-		{Site: "hpc", Cluster: "mine", Hosts: 3, CPUs: 8, GPUs: 1, Walltime: 10 * minute, Idle: minute,
+		{Site: "hpc", Cluster: "mine",
+			Shape:        corral.Shape{Hosts: 3, CPUs: 8, GPUs: 1, Walltime: 10 * minute},
+			Idle:         minute,
 			BatchOptions: corral.BatchOptions{Queue: "short"}, NotBefore: now.Add(30 * time.Second),
 			Labels: map[string]string{"plan": "7", "pilot": "1"}},
 	}

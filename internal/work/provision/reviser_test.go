@@ -97,8 +97,9 @@ func newScene(t *testing.T, goal string, auto bool, others ...string) *scene {
 		}
 		labels := labelled(s.plan)
 		labels["pilot"] = "0"
-		s.glidein, err = tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: site.ID, Cluster: c.ID, Hosts: 1, CPUs: 1,
-			MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour), Idle: plan.LeaveAfter, Labels: labels})
+		s.glidein, err = tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: site.ID, Cluster: c.ID,
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)},
+			Idle:  plan.LeaveAfter, Labels: labels})
 		return err
 	})
 	return s
@@ -282,8 +283,12 @@ func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
 		return err
 	})
 	add := []plan.Pilot{
-		{Site: "local", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), End: corral.Seconds(time.Minute)},
-		{Site: "other", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), End: corral.Seconds(time.Minute)},
+		{Site: "local",
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)},
+			End:   corral.Seconds(time.Minute)},
+		{Site: "other",
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)},
+			End:   corral.Seconds(time.Minute)},
 	}
 	var facts []Facts
 	s.write(func(tx *store.Tx) error {
@@ -450,8 +455,8 @@ func besides(tx *store.Tx, s *scene, stay, leave, over int) error {
 		if err != nil || cpus == 0 {
 			continue
 		}
-		g := corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: k.ID, Hosts: 1, CPUs: cpus, MemoryMiB: 1000,
-			Walltime: corral.Seconds(time.Hour)}
+		g := corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: k.ID,
+			Shape: corral.Shape{Hosts: 1, CPUs: cpus, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)}}
 		if i == 2 {
 			g.Labels = labelled(p)
 		}
@@ -573,8 +578,7 @@ func TestIdlePilotIsDrained(t *testing.T) {
 			RunningTasks: 1})
 		s.write(func(tx *store.Tx) error {
 			_, err := tx.CreateGlidein(corral.Glidein{Owner: "ada", Site: s.glidein.Site, Cluster: s.plan.Cluster,
-				Hosts: 1,
-				CPUs:  1, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)})
+				Shape: corral.Shape{Hosts: 1, CPUs: 1, MemoryMiB: 1000, Walltime: corral.Seconds(time.Hour)}})
 			return err
 		})
 		s.workers[1].Glidein = s.glidein.ID + 1

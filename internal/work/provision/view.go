@@ -267,8 +267,7 @@ func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID
 	q := revision.Pilot{Number: number, Began: -1, Ended: -1, Keep: plan.Unbounded, Tariff: s.tariff(g.SiteName),
 		Pace:      plan.Pace{Speed: s.document.SpeedAt(g.SiteName), Transfer: s.transfers[g.SiteName]},
 		Cancelled: g.Asked == corral.AskCancel,
-		Pilot: plan.Pilot{Site: g.SiteName, Queue: g.Queue, Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB,
-			GPUs: g.GPUs, Walltime: g.Walltime}}
+		Pilot:     plan.Pilot{Site: g.SiteName, Queue: g.Queue, Shape: g.Shape}}
 	q.Host = corral.Resources{
 		CPUs: g.CPUs, MemoryMiB: request.OrUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
 	}

@@ -71,7 +71,7 @@ func TestGlideinIsWithinLimits(t *testing.T) {
 		if tt.site != nil {
 			tt.site(&site)
 		}
-		g := corral.Glidein{Hosts: 1, CPUs: 2, Walltime: hour}
+		g := corral.Glidein{Shape: corral.Shape{Hosts: 1, CPUs: 2, Walltime: hour}}
 		if tt.ask != nil {
 			tt.ask(&g)
 		}
@@ -116,15 +116,22 @@ func TestGlideinIsWithinMachine(t *testing.T) {
 		says   string
 		memory int
 	}{
-		{name: "here", site: here, g: corral.Glidein{Hosts: 1, CPUs: 1}, memory: 1000},
-		{name: "more than here", site: here, g: corral.Glidein{Hosts: 1, CPUs: 3}, place: "cpus", says: "this machine has 2"},
-		{name: "far", site: far, g: corral.Glidein{Hosts: 2, CPUs: 4}, memory: 8000},
-		{name: "more hosts than cpus", site: far, g: corral.Glidein{Hosts: 16, CPUs: 1}, memory: 1000},
-		{name: "more than far", site: far, g: corral.Glidein{Hosts: 1, CPUs: 9}, place: "cpus", says: "the machine of site far has 8"},
-		{name: "memory", site: far, g: corral.Glidein{Hosts: 2, CPUs: 1, MemoryMiB: 8001}, place: "memory_mib", says: "has 16000 MiB"},
-		{name: "unknown", site: unknown, g: corral.Glidein{Hosts: 1, CPUs: 99}},
-		{name: "queue", site: unknown, g: corral.Glidein{Hosts: 1, CPUs: 1, BatchOptions: corral.BatchOptions{Queue: "q"}}, place: "queue", says: "fork does not support this"},
-		{name: "gpus", site: here, g: corral.Glidein{Hosts: 1, CPUs: 1, GPUs: 1}, place: "gpus", says: "fork has none"},
+		{name: "here", site: here, g: corral.Glidein{Shape: corral.Shape{Hosts: 1, CPUs: 1}}, memory: 1000},
+		{name: "more than here", site: here, g: corral.Glidein{
+			Shape: corral.Shape{Hosts: 1, CPUs: 3}}, place: "cpus", says: "this machine has 2"},
+		{name: "far", site: far, g: corral.Glidein{Shape: corral.Shape{Hosts: 2, CPUs: 4}}, memory: 8000},
+		{name: "more hosts than cpus", site: far, g: corral.Glidein{
+			Shape: corral.Shape{Hosts: 16, CPUs: 1}}, memory: 1000},
+		{name: "more than far", site: far, g: corral.Glidein{
+			Shape: corral.Shape{Hosts: 1, CPUs: 9}}, place: "cpus", says: "the machine of site far has 8"},
+		{name: "memory", site: far, g: corral.Glidein{
+			Shape: corral.Shape{Hosts: 2, CPUs: 1, MemoryMiB: 8001}}, place: "memory_mib", says: "has 16000 MiB"},
+		{name: "unknown", site: unknown, g: corral.Glidein{Shape: corral.Shape{Hosts: 1, CPUs: 99}}},
+		{name: "queue", site: unknown, g: corral.Glidein{
+			Shape:        corral.Shape{Hosts: 1, CPUs: 1},
+			BatchOptions: corral.BatchOptions{Queue: "q"}}, place: "queue", says: "fork does not support this"},
+		{name: "gpus", site: here, g: corral.Glidein{
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, GPUs: 1}}, place: "gpus", says: "fork has none"},
 	} {
 		err := Fit(&tt.g, tt.site, machine)
 		refusedAt(t, tt.name, err, tt.place, []string{tt.says})
@@ -164,7 +171,9 @@ func TestHostsOfAPilot(t *testing.T) {
 		"a machine":             {fork, "", []corral.Resources{{CPUs: 8, MemoryMiB: 16_000, DiskMiB: any}}},
 		"a machine not yet met": {corral.Site{Contact: "ssh://x", Batch: corral.ForkBatch}, "", []corral.Resources{{CPUs: any, MemoryMiB: any, DiskMiB: any}}},
 	} {
-		g := corral.Glidein{Hosts: 1, CPUs: 2, Walltime: hour, BatchOptions: corral.BatchOptions{Queue: test.queue}}
+		g := corral.Glidein{
+			Shape:        corral.Shape{Hosts: 1, CPUs: 2, Walltime: hour},
+			BatchOptions: corral.BatchOptions{Queue: test.queue}}
 		if got := Hosts(g, test.site, corral.SiteQueue{CPUs: 8, MemoryMiB: 16_000}); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}

@@ -29,8 +29,7 @@ func Glidein(in api.NewGlidein, now time.Time) (corral.Glidein, error) {
 	k.labels(in.Labels)
 	k.options(in.BatchOptions)
 	g := corral.Glidein{
-		Hosts: in.Hosts, CPUs: in.CPUs, MemoryMiB: in.MemoryMiB, GPUs: in.GPUs,
-		Walltime: in.Walltime, Idle: in.Idle, Overlap: in.Overlap, QueueLimit: in.QueueLimit,
+		Shape: in.Shape, Idle: in.Idle, Overlap: in.Overlap, QueueLimit: in.QueueLimit,
 		Resubmit: k.policy(in, now), Labels: in.Labels, BatchOptions: in.BatchOptions,
 		Broker: in.Broker, CCB: in.CCB, Slots: in.Slots,
 	}

@@ -17,7 +17,7 @@ func TestAnOverlapIsWithinWhatWorkersServe(t *testing.T) {
 		55 * time.Second: "55s is not less than the 55s that workers serve of a walltime of 1m0s",
 		2 * time.Minute:  "2m0s is not less than the 55s that workers serve of a walltime of 1m0s",
 	} {
-		_, err := Glidein(api.NewGlidein{Site: "here", Walltime: corral.Seconds(time.Minute),
+		_, err := Glidein(api.NewGlidein{Site: "here", Shape: corral.Shape{Walltime: corral.Seconds(time.Minute)},
 			Resubmission: api.Resubmission{Overlap: corral.Seconds(overlap)}}, time.Now())
 		switch {
 		case want == "" && err != nil, want != "" && corral.KindOf(err) != corral.Invalid:

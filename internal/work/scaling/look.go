@@ -334,8 +334,9 @@ func Worker(s corral.Scale, site string) api.NewGlidein {
 
 // worker returns the request for a worker.
 func worker(s corral.Scale, a Ask) api.NewGlidein {
-	in := api.NewGlidein{Site: a.Site, Cluster: s.ClusterName, Hosts: 1, CPUs: s.CPUs, GPUs: a.Needs.GPUs,
-		Walltime: s.Walltime, Labels: labels(s)}
+	in := api.NewGlidein{Site: a.Site, Cluster: s.ClusterName,
+		Shape:  corral.Shape{Hosts: 1, CPUs: s.CPUs, GPUs: a.Needs.GPUs, Walltime: s.Walltime},
+		Labels: labels(s)}
 	if !a.Keep {
 		in.Idle = s.Idle
 	}

@@ -76,7 +76,8 @@ func two(change func(b *plan.Site)) (plan.Problem, *plan.Plan) {
 	p.Work.Graph, _ = dag.New(0, nil)
 	made := &plan.Plan{Feasible: true, Point: plan.Point{Cost: cost.Amount{Unit: cost.CPUHours}}}
 	for range 2 {
-		made.Pilots = append(made.Pilots, plan.Pilot{Site: "a", Hosts: 1, CPUs: 4, Walltime: corral.Seconds(2 * time.Hour),
+		made.Pilots = append(made.Pilots, plan.Pilot{Site: "a",
+			Shape:  corral.Shape{Hosts: 1, CPUs: 4, Walltime: corral.Seconds(2 * time.Hour)},
 			Submit: corral.Seconds(time.Hour), Start: corral.Seconds(2 * time.Hour),
 			Ready: corral.Seconds(2*time.Hour + 10*time.Second), End: corral.Seconds(3 * time.Hour)})
 	}
@@ -123,8 +124,10 @@ func TestFollowersAreNotHedged(t *testing.T) {
 	q.Model.Sites = append(q.Model.Sites, s)
 	first := 0
 	made := &plan.Plan{Feasible: true, Pilots: []plan.Pilot{
-		{Site: "site", Hosts: 1, CPUs: 1, Walltime: 3600e9, End: corral.Seconds(time.Hour)},
-		{Site: "site", Hosts: 1, CPUs: 1, Walltime: 3600e9, End: corral.Seconds(time.Hour), Follows: &first},
+		{Site: "site", Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: 3600e9}, End: corral.Seconds(time.Hour)},
+		{Site: "site",
+			Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: 3600e9},
+			End:   corral.Seconds(time.Hour), Follows: &first},
 	}}
 	if h := algorithm.Hedge(q.Model.Problem, made); len(h.Pilots) != 2 {
 		t.Errorf("%+v", h.Pilots)

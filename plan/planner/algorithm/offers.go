@@ -82,7 +82,7 @@ func horizon(p plan.Problem) time.Duration {
 
 // hourly returns the price of a cpu-hour; for sites without prices it is a core-hour.
 func hourly(s *plan.Site) cost.Money {
-	_, money := s.Tariff.Bill(plan.Pilot{Hosts: 1, CPUs: 1, End: corral.Seconds(time.Hour)})
+	_, money := s.Tariff.Bill(plan.Pilot{Shape: corral.Shape{Hosts: 1, CPUs: 1}, End: corral.Seconds(time.Hour)})
 	return max(1, money)
 }
 

@@ -47,8 +47,8 @@ func TestWaitsFollowFromLoadAndFromWhatIsAsked(t *testing.T) {
 		m.Among = montecarlo.NewBackground(queue.Machine{Processors: 64, Policy: queue.EASY}, workload.Draw(3000, 64, load, 5))
 		pl := &plan.Plan{}
 		for range pilots {
-			pl.Pilots = append(pl.Pilots, plan.Pilot{Site: "hpc", Hosts: 1, CPUs: cpus, MemoryMiB: 1000,
-				Walltime: corral.Seconds(4 * time.Hour)})
+			pl.Pilots = append(pl.Pilots, plan.Pilot{Site: "hpc",
+				Shape: corral.Shape{Hosts: 1, CPUs: cpus, MemoryMiB: 1000, Walltime: corral.Seconds(4 * time.Hour)}})
 		}
 		all := m.Outcomes(pl, outcomes, 1)
 		if diff := cmp.Diff(all, m.Outcomes(pl, outcomes, 1)); diff != "" {
@@ -73,7 +73,8 @@ func TestTooLargePilots(t *testing.T) {
 	site := plantest.Queue("hpc", time.Minute)
 	m := montecarlo.Model{Problem: plan.Problem{Work: chain(t, 1, time.Minute), Sites: []plan.Site{site}},
 		Among: montecarlo.NewBackground(queue.Machine{Processors: 1, Policy: queue.FCFS}, nil)}
-	pl := &plan.Plan{Pilots: []plan.Pilot{{Site: "hpc", Hosts: 2, CPUs: 1, MemoryMiB: 100, Walltime: corral.Seconds(time.Hour)}}}
+	pl := &plan.Plan{Pilots: []plan.Pilot{{Site: "hpc",
+		Shape: corral.Shape{Hosts: 2, CPUs: 1, MemoryMiB: 100, Walltime: corral.Seconds(time.Hour)}}}}
 	if all := m.Outcomes(pl, 3, 1); all[0].Finished || all[2].Started != 0 {
 		t.Errorf("2 cpus of 1: %+v", all)
 	}

@@ -86,8 +86,8 @@ func usual(pl *plan.Plan) plan.Pilot {
 			most = q
 		}
 	}
-	return plan.Pilot{Site: most.Site, Queue: most.Queue, Hosts: 1, CPUs: most.CPUs, MemoryMiB: most.MemoryMiB,
-		GPUs: most.GPUs, Walltime: longest}
+	return plan.Pilot{Site: most.Site, Queue: most.Queue,
+		Shape: corral.Shape{Hosts: 1, CPUs: most.CPUs, MemoryMiB: most.MemoryMiB, GPUs: most.GPUs, Walltime: longest}}
 }
 
 // width returns the number of pilots that can be useful at once, within the site's limits.

@@ -98,7 +98,8 @@ func TestUtilisationOfCyberShake(t *testing.T) {
 	static := baseline.Method{Name: "static", Every: time.Minute, New: func() baseline.Policy {
 		return baseline.Static{Pilots: c.Static / 8}
 	}}
-	shape := plan.Pilot{Site: "hpc", Hosts: 1, CPUs: 8, MemoryMiB: 16_000, Walltime: corral.Seconds(24 * time.Hour)}
+	shape := plan.Pilot{Site: "hpc",
+		Shape: corral.Shape{Hosts: 1, CPUs: 8, MemoryMiB: 16_000, Walltime: corral.Seconds(24 * time.Hour)}}
 	s := m.Scenario(&plan.Plan{}, 1)
 	s.Control, s.Every = static.Control(baseline.Setting{Pilot: shape, Most: c.Static / 8}), static.Every
 	held := m.Of(sim.Run(s))

@@ -21,7 +21,8 @@ func TestEndedAsksForWhatIsMissing(t *testing.T) {
 			Wait: func(plan.Shape) time.Duration { return 0 }}
 	}
 	pilot := func(name string, cpus, gpus int, walltime time.Duration) plan.Pilot {
-		return plan.Pilot{Site: name, Hosts: 1, CPUs: cpus, GPUs: gpus, Walltime: corral.Seconds(walltime)}
+		return plan.Pilot{Site: name,
+			Shape: corral.Shape{Hosts: 1, CPUs: cpus, GPUs: gpus, Walltime: corral.Seconds(walltime)}}
 	}
 	chain := plan.Work{Name: "chain"}
 	for range 5 {

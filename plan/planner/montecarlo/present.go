@@ -27,8 +27,8 @@ func (m Model) join(s *sim.Scenario) {
 				Pace: q.Pace},
 			Draw: func(plan.Shape, int) time.Duration { return q.Ready },
 		})
-		ask := sim.Ask{Pilot: plan.Pilot{Site: name, Hosts: q.Hosts, CPUs: q.Host.CPUs, MemoryMiB: q.Host.MemoryMiB,
-			GPUs: q.Host.GPUs}}
+		ask := sim.Ask{Pilot: plan.Pilot{Site: name,
+			Shape: corral.Shape{Hosts: q.Hosts, CPUs: q.Host.CPUs, MemoryMiB: q.Host.MemoryMiB, GPUs: q.Host.GPUs}}}
 		ask.Walltime = corral.Seconds(sim.WalltimeFor(min(q.End-q.Ready, longestStay)))
 		if q.Keep < plan.Unbounded {
 			ask.Idle = max(q.Keep, time.Millisecond)

@@ -187,8 +187,10 @@ func play(tb testing.TB, s execution.Spec, at sim.Site, goal plan.Goal, edit fun
 func paid(t *sim.Trace, tariff plan.Tariff) (sum cost.Money) {
 	for _, h := range t.Pilots {
 		if h.Start >= 0 {
-			_, m := tariff.Bill(plan.Pilot{Hosts: h.Hosts, CPUs: h.CPUs, Start: corral.Seconds(h.Start),
-				End: corral.Seconds(h.End)})
+			_, m := tariff.Bill(plan.Pilot{
+				Shape: corral.Shape{Hosts: h.Hosts, CPUs: h.CPUs},
+				Start: corral.Seconds(h.Start),
+				End:   corral.Seconds(h.End)})
 			sum = sum.Plus(m)
 		}
 	}

@@ -40,7 +40,7 @@ func onePilot(number int, phase revision.Phase) revision.Pilot {
 	return revision.Pilot{Number: number, Phase: phase, Began: -1, Ended: -1, Keep: time.Minute, Tariff: plan.CoreHours,
 		Overhead: 5 * time.Second, Margin: time.Minute,
 		Host:  corral.Resources{CPUs: 1, MemoryMiB: 1000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
-		Pilot: plan.Pilot{Site: "hpc", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * time.Hour)}}
+		Pilot: plan.Pilot{Site: "hpc", Shape: corral.Shape{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * time.Hour)}}}
 }
 
 // TestSlowHostsInARevision: the elapsed and the remaining time of a task on a slow host are computed with that host's
@@ -83,7 +83,7 @@ func TestLeavingCosts(t *testing.T) {
 		}
 		return d.Predicted.Cost
 	}
-	_, two := plan.CoreHours.Bill(plan.Pilot{Hosts: 1, CPUs: 2, End: corral.Seconds(time.Hour)})
+	_, two := plan.CoreHours.Bill(plan.Pilot{Shape: corral.Shape{Hosts: 1, CPUs: 2}, End: corral.Seconds(time.Hour)})
 	if more := cost(time.Hour) - cost(0); more != two {
 		t.Errorf("an hour of leaving of two pilots costs %s more, want %s", more, two)
 	}
