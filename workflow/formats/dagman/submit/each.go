@@ -31,7 +31,7 @@ type Job struct {
 	macros macros
 	at     workflow.Place
 	left   *int64
-	Step   int // index of the job in the description, from 0
+	step   int // index of the job in the description, from 0
 }
 
 // At returns the place of the job's queue statement.
