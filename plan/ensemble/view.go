@@ -74,7 +74,7 @@ type Claim struct {
 }
 
 // Late returns the reason why a workflow cannot be completed in the remaining time, which is that its critical path is
-// longer (trap T27). It returns "" if the workflow can be completed.
+// longer. It returns "" if the workflow can be completed.
 func (c Claim) Late(left time.Duration) string {
 	if left = max(0, left); c.Path <= left {
 		return ""
