@@ -13,7 +13,7 @@ import (
 type Error func(task int) float64
 
 // Uniform returns errors of up to the share p in either direction: actual = estimate × (1 + q), where q is uniform in
-// (−p, p), as in the original study of ensembles (Juve 2012, chapter 6). Such errors cancel out over many tasks.
+// (−p, p), as in Juve 2012, chapter 6 (see package plan/ensemble). Such errors cancel out over many tasks.
 func Uniform(s execution.Spec, p float64, seed uint64) Error {
 	return func(task int) float64 { return 1 + p*(2*chance.Draw(seed, "uniform", s.Tasks[task].ID)-1) }
 }

@@ -8,8 +8,9 @@
 //
 // A Scenario describes the work, the sites, the pilots to request and the random behaviour; Run simulates it and
 // returns a Trace: the records of the run, which have the form of a real run's journal, and the resources that the
-// pilots held. WorkOf and AsksFor convert the work and the pilots of a plan; the other functions of the package make a
-// Scenario random. Instants are durations since the beginning, and are whole milliseconds.
+// pilots held. Runs simulates many scenarios in parallel. WorkOf and AsksFor convert the work and the pilots of a plan.
+// A Spread, and the functions that return errors, failures and waits, make a Scenario random. Instants are durations
+// since the beginning, in whole milliseconds.
 //
 // The time that a pilot waits in the queue of a batch system is random, or computed by package plan/sim/queue. Package
 // plan/sim/cloud simulates ensembles of workflows with fewer rules, and faster. Package plan/planner/montecarlo
@@ -17,14 +18,14 @@
 //
 // # The model
 //
-// A pilot is submitted at its Submit time, and waits for a time that its site determines, usually at random; then it
-// starts if the site has enough free cpus and no maintenance period overlaps its walltime. Its workers register after
-// the site's overhead. It stays until its walltime, less production's reserve, has passed, until it has been idle for
-// too long, until it is asked to leave, or until it fails. A task runs for its Runtime, multiplied by the factor for
-// its host (Speed), and fails according to Failures. Each start costs the cluster's hop: the time that a job takes to
-// reach a free worker. If the cluster can reuse a worker faster than that, the hop has two parts: the first is the time
-// that the job takes to enter the queue, the second the shorter time that the reuse of a worker takes. The rate of
-// starts is at most the cluster's rate.
+// A pilot is submitted when reconcile.Decide requires it, at its Submit time at the earliest, and waits for a time that
+// its site determines, usually at random; then it starts if the site has enough free cpus and no maintenance period
+// overlaps its walltime. Its workers register after the site's overhead. It stays until its walltime, less production's
+// reserve, has passed, until it has been idle for too long, until it is asked to leave, or until it fails. A task runs
+// for its Runtime, multiplied by the factor for its host (Speed), and fails according to Failures. Each start costs the
+// cluster's hop: the time that a job takes to reach a free worker. If the cluster can reuse a worker faster than that,
+// the hop has two parts: the first is the time that the job takes to enter the queue, the second the shorter time that
+// the reuse of a worker takes. The rate of starts is at most the cluster's rate.
 //
 // Events of the same instant happen in the order in which they were scheduled; in reality that order is random.
 //
