@@ -6,7 +6,8 @@
 //
 //	sites      site, shape, hosts, host, site walltime, site cpus, site pilots, allocation
 //	pilots     submit, wait, overhead, end, walltime, maintenance, follows, hedges
-//	schedule   all, once, task, pilot, pilot host, runtime, transfer, ready, released, running, precedence, schedule digest
+//	schedule   all, once, task, pilot, pilot host, runtime, transfer, ready, released, running, precedence,
+//	           schedule digest
 //	hosts      cpus, memory, gpus, disk
 //	figures    makespan, peak, core-hours, billed, cost, waste
 //	goal       deadline, budget
@@ -69,7 +70,8 @@ func All(problem plan.Problem, p *plan.Plan) []*Breach {
 	return c.all
 }
 
-// A checker collects the violations of a plan. Each test breaks a valid plan in one way and expects the name of one rule.
+// A checker collects the violations of a plan. Each test breaks a valid plan in one way and expects the name of one
+// rule.
 type checker struct {
 	problem plan.Problem
 	plan    *plan.Plan

@@ -164,5 +164,7 @@ func parse(words []string) (r record, err error) {
 
 // names holds the names, used in errors, of the fields that define jobs; the only negative value allowed in them is -1.
 // In some logs other fields have other negative values.
-var names = [fields]string{fieldSubmit: "submit time", fieldRuntime: "run time", fieldProcessors: "number of processors",
-	fieldRequestedProcessors: "number of requested processors", fieldRequestedTime: "requested time"}
+var names = [fields]string{
+	fieldSubmit: "submit time", fieldRuntime: "run time", fieldProcessors: "number of processors",
+	fieldRequestedProcessors: "number of requested processors", fieldRequestedTime: "requested time",
+}
